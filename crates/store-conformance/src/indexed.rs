@@ -83,7 +83,7 @@ impl Words {
             });
             match rng.usize(..4) {
                 0 => text.push(char_of(rng, MARKS)),
-                1 => text.push('\n'),
+                1 => text.push(one(rng, &['\n', '\n', '\u{a0}', '\u{3000}', '\u{200b}'])),
                 _ => text.push(' '),
             }
         }
@@ -140,6 +140,7 @@ impl Words {
         ];
         let mode = one(rng, &modes);
         let pattern = match mode {
+            SearchMode::Regex if rng.usize(..6) == 0 => long_stretch(rng),
             SearchMode::Regex if rng.usize(..4) > 0 => expression(rng, &pattern),
             _ => pattern,
         };
@@ -208,6 +209,20 @@ fn expression(rng: &mut Rng, text: &str) -> String {
         out.push(')');
     }
     out
+}
+
+/// A regular expression for many characters, mostly without white space.
+fn long_stretch(rng: &mut Rng) -> String {
+    let chars = 10 + rng.usize(..30);
+    match rng.usize(..7) {
+        0 => format!(r"\S{{{chars}}}"),
+        1 => format!(r"(?:\s|^)\S{{{chars},}}(?:\s|$)"),
+        2 => format!(r"[^\sa1]{{{chars}}}"),
+        3 => format!(r"(?:\w+[^\w\s]){{{}}}", chars / 4),
+        4 => format!(r"\w\S{{{chars}}}|x{{{}}}|\S{{60,200}}", 80 + chars),
+        5 => format!("[^é1]{{{chars}}}"),
+        _ => format!(r"\S+(?:x|\S\s?){{{chars}}}"),
+    }
 }
 
 /// A JSON object of texts.

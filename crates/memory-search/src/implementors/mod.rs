@@ -13,6 +13,7 @@ mod position;
 mod ranked;
 mod regex;
 mod regex_need;
+mod regex_unbroken;
 mod snippet;
 mod terms;
 

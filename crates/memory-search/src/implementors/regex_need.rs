@@ -3,6 +3,7 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
+use super::regex_unbroken::unbroken;
 use crate::segment::{CharSet, Need, char_set};
 
 /// Largest set of characters that an index is asked for: all digits of all scripts fit.
@@ -36,11 +37,16 @@ fn need_of_hir(hir: &Hir, parts: &mut usize) -> Need {
     };
     reader.read(hir);
     reader.cut();
-    let Reader { needs, prefix, .. } = reader;
-    match needs.is_empty() && !prefix.is_empty() {
-        true => Need::of_literal(&prefix),
-        false => Need::all(needs),
+    let Reader {
+        mut needs, prefix, ..
+    } = reader;
+    if needs.is_empty() {
+        if !prefix.is_empty() {
+            needs.push(Need::of_literal(&prefix));
+        }
+        needs.push(Need::of_unbroken(unbroken(hir)));
     }
+    Need::all(needs)
 }
 
 /// Reads the parts of an expression that follow each other.
@@ -181,6 +187,14 @@ mod tests {
         ] {
             assert_eq!(need(nothing), Need::Nothing, "{nothing}");
         }
+        assert_eq!(need(r"\S{40}"), Need::Unbroken(40));
+        assert_eq!(need(r"\S{15}"), Need::Nothing);
+        assert_eq!(need(r"\w{999}|\S{16}"), {
+            Need::Any(vec![Need::Unbroken(255), Need::Unbroken(16)])
+        });
+        assert_eq!(need(r"q\S{19}"), {
+            Need::All(vec![Need::GramPrefix(gram_key("q")), Need::Unbroken(20)])
+        });
     }
 
     #[test]

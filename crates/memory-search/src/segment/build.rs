@@ -9,7 +9,8 @@ use super::dictionary::DictionaryWriter;
 use super::grams::{GROUP, Gram, add_grams, text_of};
 use super::postings::PostingList;
 use super::record::write;
-use super::{SegmentData, TOOLS, gram_key, word_key};
+use super::unbroken::{SHORTEST, longest_unbroken};
+use super::{SegmentData, TOOLS, UNBROKEN, gram_key, word_key};
 use crate::calls::CallNames;
 use crate::ranking::{Document, RankingPolicy, Record, SummaryRecord, is_stop_word};
 use crate::words::{Language, Tokenizer, WordLists};
@@ -30,14 +31,14 @@ impl SegmentFormat {
         }
     }
 
-    /// The format's name, such as `segments-3 english forms`.
+    /// The format's name, such as `segments-4 english forms`.
     pub fn name(&self) -> String {
         let language = self
             .language
             .map(|language| format!("{language:?}").to_lowercase());
         let language = language.as_deref().unwrap_or("none");
         let forms = if self.usual_forms { " forms" } else { "" };
-        format!("segments-3 {language}{forms}")
+        format!("segments-4 {language}{forms}")
     }
 
     /// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by
@@ -75,6 +76,8 @@ pub struct SegmentBuilder {
     ids: HashMap<String, usize>,
     words: Vec<(String, PostingList)>,
     tools: BTreeMap<String, PostingList>,
+    /// By the length of the longest stretch without white space.
+    unbroken: BTreeMap<u8, PostingList>,
     /// The runs of the open group.
     grams: Vec<Gram>,
     /// Runs with their groups.
@@ -90,6 +93,7 @@ impl SegmentBuilder {
             ids: HashMap::new(),
             words: Vec::new(),
             tools: BTreeMap::new(),
+            unbroken: BTreeMap::new(),
             grams: Vec::new(),
             groups: Vec::new(),
         }
@@ -203,6 +207,10 @@ impl SegmentBuilder {
                 self.grams.dedup();
             }
         }
+        let longest = texts.iter().map(|text| longest_unbroken(text)).max();
+        if let Some(longest @ SHORTEST..) = longest {
+            self.unbroken.entry(longest).or_default().push_place(place);
+        }
         self.records.push(record(length));
         if self.records.len().is_multiple_of(GROUP as usize) {
             self.close_group();
@@ -234,7 +242,7 @@ impl SegmentBuilder {
             self.close_group();
         }
         let mut writer = DictionaryWriter::default();
-        // Keys of runs, then of tools, then of words: in the order of the sections. Runs sort as their texts do.
+        // In the order of the sections. Runs sort as their texts do.
         self.groups.sort_unstable();
         let mut rest = self.groups.as_slice();
         while let Some((gram, _)) = rest.first() {
@@ -243,6 +251,9 @@ impl SegmentBuilder {
             same.iter().for_each(|(_, group)| list.push_place(*group));
             writer.push(&gram_key(&text_of(*gram)), &list);
             rest = others;
+        }
+        for (longest, list) in &self.unbroken {
+            writer.push(&[UNBROKEN, *longest], list);
         }
         for (tool, list) in &self.tools {
             writer.push(&[&[TOOLS], tool.as_bytes()].concat(), list);

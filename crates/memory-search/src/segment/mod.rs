@@ -5,6 +5,7 @@
 //! store needs to know no more than keys and bytes. It holds
 //!
 //! - a [record](crate::ranking::Record) of each message: its position, role, time, and what a ranking reads off it;
+//! - each length of the longest stretch without white space, from 16 characters on, with the messages that have one;
 //! - each tool, with the messages that call it or have its result;
 //! - each word, with the messages that have it, how often, and where;
 //! - each run of three characters in lower case, with the pairs of messages that have it.
@@ -21,6 +22,7 @@ mod merge;
 mod need;
 mod postings;
 mod record;
+mod unbroken;
 
 pub use build::{SegmentBuilder, SegmentFormat};
 pub use dictionary::{find, some_with_prefix, with_prefix};
@@ -35,6 +37,8 @@ pub use record::{last_summary, records};
 const RECORDS: u8 = b'd';
 /// Section of the runs of three characters.
 const GRAMS: u8 = b'g';
+/// Section of the stretches without white space.
+const UNBROKEN: u8 = b'r';
 /// Section of the tools.
 const TOOLS: u8 = b't';
 /// Section of the words.
@@ -77,6 +81,20 @@ pub fn word_prefix(prefix: &str) -> Vec<u8> {
 pub fn word_of(key: &[u8]) -> Option<&str> {
     let term = key.strip_prefix(&[WORDS])?;
     std::str::from_utf8(term).ok()
+}
+
+/// The key of all stretches without white space.
+pub fn unbroken_prefix() -> Vec<u8> {
+    vec![UNBROKEN]
+}
+
+/// The length of an entry's stretches without white space, in characters; `None` for another entry's. 255 stands for more,
+/// too.
+pub fn unbroken_of(key: &[u8]) -> Option<u8> {
+    match key {
+        [UNBROKEN, chars] => Some(*chars),
+        _ => None,
+    }
 }
 
 /// The key of all tools.

@@ -1,6 +1,7 @@
 //! What a segment must have for a query.
 
 use super::grams::{folded, folded_text, grams_of};
+use super::unbroken::SHORTEST;
 use super::{gram_key, word_key};
 
 /// Keys of which one must be there.
@@ -21,6 +22,8 @@ pub enum Need {
     GramPrefix(Vec<u8>),
     /// Characters side by side, three or more: of each of these sets one.
     SideBySide(Vec<CharSet>),
+    /// At least so many characters side by side without white space, 16 or more; 255 stands for more, too.
+    Unbroken(u8),
     /// One word of each of these, by their keys.
     Words(Vec<TermKeys>),
     /// All of these, two or more.
@@ -36,6 +39,14 @@ impl Need {
         match grams.is_empty() {
             true => Need::GramPrefix(gram_key(&folded_text(pattern))),
             false => Need::Grams(grams.iter().map(|gram| gram_key(gram)).collect()),
+        }
+    }
+
+    /// What a text needs to have so many characters side by side without white space.
+    pub(crate) fn of_unbroken(chars: u64) -> Self {
+        match u8::try_from(chars).unwrap_or(u8::MAX) {
+            ..SHORTEST => Need::Nothing,
+            chars => Need::Unbroken(chars),
         }
     }
 

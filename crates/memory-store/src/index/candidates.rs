@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use memory_search::ranking::Record;
 use memory_search::segment::{
-    GROUP, Need, find, groups, places, records, retain_groups, tool_of, tools_prefix, with_prefix,
+    GROUP, Need, find, groups, places, records, retain_groups, tool_of, tools_prefix, unbroken_of,
+    unbroken_prefix, with_prefix,
 };
 
 use super::visible::Handle;
@@ -92,8 +93,12 @@ impl Handle<'_> {
                 Candidates::Some(of_groups(&left, segment.documents))
             }
             Need::GramPrefix(key) => {
-                let list = self.groups_of_prefix(segment, key).await?;
+                let list = self.places_with(segment, key, &|_| true).await?;
                 Candidates::Some(of_groups(&list, segment.documents))
+            }
+            Need::Unbroken(least) => {
+                let has = |key: &[u8]| unbroken_of(key).is_some_and(|chars| chars >= *least);
+                Candidates::Some(self.places_with(segment, &unbroken_prefix(), &has).await?)
             }
             Need::Words(all) => {
                 let mut lists = Vec::new();
@@ -148,30 +153,25 @@ impl Handle<'_> {
         segment: &IndexSegment,
         is_wanted: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<u32>> {
-        let key = tools_prefix();
+        let is_wanted = |key: &[u8]| tool_of(key).is_some_and(is_wanted);
+        self.places_with(segment, &tools_prefix(), &is_wanted).await
+    }
+
+    /// The bare places under the keys that begin so and are wanted; rising.
+    async fn places_with(
+        &self,
+        segment: &IndexSegment,
+        prefix: &[u8],
+        is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
+    ) -> Result<Vec<u32>> {
         let mut found = Vec::new();
-        for chunk in self.chunks(segment.id, &key, true).await? {
+        for chunk in self.chunks(segment.id, prefix, true).await? {
             let mut entries = Vec::new();
-            with_prefix(&chunk, &key, &mut |key, entry| {
-                if tool_of(key).is_some_and(is_wanted) {
+            with_prefix(&chunk, prefix, &mut |key, entry| {
+                if is_wanted(key) {
                     entries.push(entry);
                 }
             })?;
-            for entry in entries {
-                found.extend(groups(&entry)?);
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        Ok(found)
-    }
-
-    /// The groups of the runs of characters that begin so; rising.
-    async fn groups_of_prefix(&self, segment: &IndexSegment, key: &[u8]) -> Result<Vec<u32>> {
-        let mut found = Vec::new();
-        for chunk in self.chunks(segment.id, key, true).await? {
-            let mut entries = Vec::new();
-            with_prefix(&chunk, key, &mut |_, entry| entries.push(entry))?;
             for entry in entries {
                 found.extend(groups(&entry)?);
             }

@@ -1,0 +1,163 @@
+//! How long a stretch without white space every match of a regular expression has.
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// What is known of the stretches without white space in the matches of an expression, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stretches {
+    /// Whether no match has white space. Then the other three are the length of the shortest match.
+    unbroken: bool,
+    /// Length of the one that a match begins with, at least.
+    first: u64,
+    /// Length of the one that a match ends with, at least.
+    last: u64,
+    /// Length of the longest one in a match, at least.
+    longest: u64,
+}
+
+impl Stretches {
+    /// A text without white space.
+    fn solid(chars: u64) -> Self {
+        Self {
+            unbroken: true,
+            first: chars,
+            last: chars,
+            longest: chars,
+        }
+    }
+
+    /// Anything.
+    const UNKNOWN: Self = Self {
+        unbroken: false,
+        first: 0,
+        last: 0,
+        longest: 0,
+    };
+
+    fn of_char(is_space: bool) -> Self {
+        match is_space {
+            true => Self::UNKNOWN,
+            false => Self::solid(1),
+        }
+    }
+
+    fn then(self, next: Self) -> Self {
+        let across = self.last.saturating_add(next.first);
+        Self {
+            unbroken: self.unbroken && next.unbroken,
+            first: match self.unbroken {
+                true => across,
+                false => self.first,
+            },
+            last: match next.unbroken {
+                true => across,
+                false => next.last,
+            },
+            longest: self.longest.max(next.longest).max(across),
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            unbroken: self.unbroken && other.unbroken,
+            first: self.first.min(other.first),
+            last: self.last.min(other.last),
+            longest: self.longest.min(other.longest),
+        }
+    }
+
+    fn times(self, min: u32) -> Self {
+        match (min, self.unbroken) {
+            (0, true) => Self::solid(0),
+            (0, false) => Self::UNKNOWN,
+            (_, true) => Self::solid(self.longest.saturating_mul(min.into())),
+            (1, false) => self,
+            (_, false) => Self {
+                longest: self.longest.max(self.last.saturating_add(self.first)),
+                ..self
+            },
+        }
+    }
+
+    fn of(hir: &Hir) -> Self {
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => Self::solid(0),
+            HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
+                Ok(text) => {
+                    let chars = text.chars().map(|c| Self::of_char(c.is_whitespace()));
+                    chars.fold(Self::solid(0), Self::then)
+                }
+                Err(_) => Self::UNKNOWN,
+            },
+            HirKind::Class(class) => Self::of_char(may_be_space(class)),
+            HirKind::Capture(capture) => Self::of(&capture.sub),
+            HirKind::Concat(parts) => {
+                let parts = parts.iter().map(Self::of);
+                parts.fold(Self::solid(0), Self::then)
+            }
+            HirKind::Alternation(parts) => {
+                let parts = parts.iter().map(Self::of);
+                parts.reduce(Self::or).unwrap_or(Self::UNKNOWN)
+            }
+            HirKind::Repetition(repetition) => Self::of(&repetition.sub).times(repetition.min),
+        }
+    }
+}
+
+fn may_be_space(class: &Class) -> bool {
+    match class {
+        Class::Unicode(class) => class.iter().any(|range| {
+            // The last white space is U+3000.
+            let last = range.end().min('\u{3000}');
+            (range.start()..=last).any(char::is_whitespace)
+        }),
+        Class::Bytes(class) => class.iter().any(|range| {
+            // What is behind ASCII is a part of a character.
+            range.end() > 127
+                || (range.start()..=range.end()).any(|b| char::from(b).is_whitespace())
+        }),
+    }
+}
+
+/// Returns how many characters without white space between them stand side by side in every match, at least.
+pub(super) fn unbroken(hir: &Hir) -> u64 {
+    Stretches::of(hir).longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_read_off() {
+        let of = |pattern: &str| {
+            let hir = regex_syntax::Parser::new().parse(pattern).unwrap();
+            unbroken(&hir)
+        };
+        for (pattern, expected) in [
+            (r"\S{40}", 40),
+            (r"\b[0-9a-f]{7,40}\b", 7),
+            (r"(?:\S{3} )*\S{9,}x?\s", 9),
+            (r"\w+\s\w{4}", 4),
+            (r"(?:a\sbc){3}", 3),
+            (r"(?:a\sbc){0,3}d", 1),
+            (r"\S{5}|ab", 2),
+            (r"(?:\S{5}|a b)\S", 2),
+            (r"x[^\s,]{8}(y|zz)w", 11),
+            ("a b", 1),
+            ("a.b", 1),
+            (r"[^x]{9}", 0),
+            (r"\d{4}-\d\d-\d\d", 10),
+            ("(?-u:[a-z]{5})", 5),
+            ("", 0),
+        ] {
+            assert_eq!(of(pattern), expected, "{pattern}");
+        }
+        assert_eq!(of(r"(?:(?:\S{1000}){1000}){1000}"), 1_000_000_000);
+    }
+
+    #[test]
+    fn no_white_space_is_behind_the_last() {
+        assert!(('\u{3001}'..=char::MAX).all(|c| !c.is_whitespace()));
+    }
+}

@@ -1,0 +1,32 @@
+//! The longest stretch of a text without white space.
+
+/// Shortest stretch that is listed: words are shorter, and nearly every message has one.
+pub(crate) const SHORTEST: u8 = 16;
+
+/// Number of characters of the longest stretch without white space; 255 for longer ones.
+pub(super) fn longest_unbroken(text: &str) -> u8 {
+    let stretches = text.split_whitespace();
+    // No stretch has more characters than bytes.
+    let long = stretches.filter(|stretch| stretch.len() >= SHORTEST.into());
+    let longest = long.map(|stretch| stretch.chars().count()).max();
+    u8::try_from(longest.unwrap_or(0)).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_between_white_space_are_counted() {
+        assert_eq!(longest_unbroken(""), 0);
+        assert_eq!(longest_unbroken("short words alone"), 0);
+        assert_eq!(longest_unbroken("a /path/to/some/file.rs b"), 21);
+        assert_eq!(longest_unbroken("ein längeres\u{a0}Wort"), 0);
+        assert_eq!(longest_unbroken(&"ß".repeat(16)), 16);
+        assert_eq!(
+            longest_unbroken(&format!("a\u{3000}{}", "語".repeat(40))),
+            40
+        );
+        assert_eq!(longest_unbroken(&"x".repeat(256)), u8::MAX);
+    }
+}
