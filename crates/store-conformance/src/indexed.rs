@@ -246,7 +246,7 @@ fn serde_json_like(fields: &[(&str, &str)]) -> RawJson {
 }
 
 /// All pages of an answer.
-pub(crate) async fn pages(search: &impl Search, chat: ConversationId, query: &Query) -> Vec<Hits> {
+pub(crate) async fn pages(search: &dyn Search, chat: ConversationId, query: &Query) -> Vec<Hits> {
     let (mut query, mut pages) = (query.clone(), Vec::new());
     loop {
         let page = search.search(chat, &query).await.expect("a search answers");
@@ -275,6 +275,7 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
         let words = Words::new(&mut rng, letters);
         let chat = root(&*store, &format!("{seed} {script}")).await.id;
         let (mut chats, mut texts) = (vec![chat], vec![String::from("a")]);
+        let mut begun: Option<(ConversationId, [Query; 2])> = None;
         let mut time = 0;
         for step in 0..16_u32 {
             let chat = one(&mut rng, &chats);
@@ -351,8 +352,22 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
             for _ in 0..8 {
                 let chat = one(&mut rng, &chats);
                 let query = words.query(&mut rng, &texts);
-                by_index += usize::from(compare(&search, &scan, chat, &query).await);
+                let asked_of = [(&search as &dyn Search, query.clone()), (&scan, query)];
+                by_index += usize::from(compare(asked_of, chat).await);
                 asked += 1;
+            }
+            // The first page before the conversation grows, the others after.
+            if let Some((chat, [by_index, by_scan])) = begun.take() {
+                compare([(&search, by_index), (&scan, by_scan)], chat).await;
+            }
+            let (chat, query) = (one(&mut rng, &chats), words.query(&mut rng, &texts));
+            let query = query.with_limit(1);
+            let next = [
+                behind_first(&search, chat, &query).await,
+                behind_first(&scan, chat, &query).await,
+            ];
+            if let [Some(by_index), Some(by_scan)] = next {
+                begun = Some((chat, [by_index, by_scan]));
             }
         }
         for chat in chats {
@@ -387,16 +402,18 @@ async fn same_snapshot<S: FullStore>(store: &S, chat: ConversationId) {
     assert_eq!(found.last_summary, last.map(|last| last.id));
 }
 
-/// Compares the answers to a query. Returns whether the index was used.
-async fn compare(
-    search: &impl Search,
-    scan: &impl Search,
-    chat: ConversationId,
-    query: &Query,
-) -> bool {
+/// The query for what comes behind the first page of an answer; `None` where nothing does.
+async fn behind_first(search: &dyn Search, chat: ConversationId, query: &Query) -> Option<Query> {
+    let page = search.search(chat, query).await.expect("a search answers");
+    Some(query.clone().with_cursor(page.cursor?))
+}
+
+/// Compares the answers that two searches give to a query. Returns whether the first one used an index.
+async fn compare(asked: [(&dyn Search, Query); 2], chat: ConversationId) -> bool {
+    let [(search, query), (other, others)] = &asked;
     let (found, expected) = (
-        pages(search, chat, query).await,
-        pages(scan, chat, query).await,
+        pages(*search, chat, query).await,
+        pages(*other, chat, others).await,
     );
     assert_eq!(found.len(), expected.len(), "{query:?}");
     for (found, expected) in found.iter().zip(&expected) {

@@ -383,13 +383,15 @@ impl Corpus {
 
     /// Forgets the documents from `length` on. What was [loaded](Self::load) and told of documents without their words is
     /// kept for the next question, unless it has grown large: 32 MB of places, 131,072 different words, or 524,288 words of
-    /// documents. Then it is forgotten too.
-    pub fn reset(&mut self, length: usize) {
+    /// documents. Then it is forgotten too, and so are all documents that were [added](Self::add) with their words. Where
+    /// there are no others, these are always forgotten.
+    pub fn reset(&mut self, mut length: usize) {
         let is_large = self.loaded_bytes > MOST_LOADED_BYTES
             || self.told_words > MOST_TOLD_WORDS
             || self.texts.len() > MOST_TERMS;
         if is_large || self.records == 0 || length < self.records {
-            self.records = self.records.min(length);
+            length = length.min(self.records);
+            self.records = length;
             self.forget_words();
         } else {
             self.forget_words_behind(length);
@@ -446,6 +448,10 @@ impl Corpus {
                         unread,
                         ..Postings::default()
                     };
+                }
+                let last = postings.documents.last();
+                if last.is_some_and(|last| last.place as usize >= self.records) {
+                    self.behind.push(id);
                 }
             }
         }
@@ -630,28 +636,33 @@ mod tests {
             let rng = &mut Rng::with_seed(seed);
             let mut words = Corpus::new(RankingPolicy::default());
             let mut kept = Corpus::new(RankingPolicy::default());
-            let (mut time, mut indexed) = (0, Vec::new());
+            let (mut time, mut indexed, mut behind) = (0, Vec::new(), Vec::new());
             for _ in 0..rng.usize(1..90) {
                 let document = document(rng, &mut time);
                 kept.add_record(&record(&document, &kept));
                 words.add(&document);
                 indexed.push(document);
             }
+            let mut later = time - 30_000_000;
             for _ in 0..8 {
                 let mut all = Corpus::new(RankingPolicy::default());
                 indexed.iter().for_each(|document| all.add(document));
-                let mut later = time - 30_000_000;
                 for _ in 0..rng.usize(..20) {
                     let document = document(rng, &mut later);
                     kept.add(&document);
-                    all.add(&document);
+                    behind.push((document, later));
                 }
+                behind.iter().for_each(|(document, _)| all.add(document));
                 let word = |rng: &mut Rng| format!("worded{}", rng.usize(..40));
                 let question = [word(rng), word(rng), "Ann".into()].join(" ");
                 let found = scores(&mut kept, &question, &words);
                 assert_eq!(found, all.scores(&question), "{seed}, {question}");
-                kept.reset(words.len());
-                let is_behind = |one: &Posting| one.place as usize >= words.len();
+                behind.truncate(rng.usize(..30));
+                let length = words.len() + behind.len();
+                kept.reset(length);
+                assert_eq!(kept.len(), length);
+                later = behind.last().map_or(time - 30_000_000, |(_, at)| *at);
+                let is_behind = |one: &Posting| one.place as usize >= length;
                 let mut postings = kept.postings.iter();
                 assert!(!postings.any(|one| one.documents.iter().any(is_behind)));
             }

@@ -2,12 +2,15 @@
 
 use memory_model::{ConversationId, LogEntry, Role, Seq, SeqRange, Summary, SummaryId, Timestamp};
 use memory_search::implementors::Matcher;
-use memory_search::ranking::{Corpus, Record};
+use memory_search::ranking::{Corpus, Document, Record};
 
 use crate::segments::{IndexSegment, IndexedKind};
 
+/// Bytes of texts that are not indexed whose words are kept from one question to the next.
+const MOST_BEHIND_BYTES: usize = 1 << 20;
+
 /// A document of a ranking.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doc {
     Message {
         seq: Seq,
@@ -93,7 +96,32 @@ impl Part {
     }
 }
 
-/// The records of what is indexed, ready to be ranked.
+/// What a corpus has the words of, though no index has them.
+#[derive(Debug)]
+pub(super) struct Behind {
+    name: Option<String>,
+    texts: Vec<String>,
+}
+
+impl Behind {
+    fn of(document: &Document<'_>) -> Self {
+        let texts = document.texts.iter();
+        Self {
+            name: document.name.map(str::to_owned),
+            texts: texts.map(|text| text.clone().into_owned()).collect(),
+        }
+    }
+
+    fn is(&self, document: &Document<'_>) -> bool {
+        self.name.as_deref() == document.name && self.texts == document.texts
+    }
+
+    fn bytes(&self) -> usize {
+        self.texts.iter().map(String::len).sum()
+    }
+}
+
+/// The records of what is indexed, ready to be ranked, and the words of what comes behind them.
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) conversation: ConversationId,
@@ -103,6 +131,35 @@ pub(super) struct Base {
     pub(super) parts: Vec<Part>,
     pub(super) corpus: Corpus,
     pub(super) docs: Vec<Doc>,
+    /// The last of the documents: those that are not indexed.
+    pub(super) behind: Vec<Behind>,
+}
+
+impl Base {
+    /// Number of documents that are indexed.
+    pub(super) fn indexed(&self) -> usize {
+        self.docs.len() - self.behind.len()
+    }
+
+    /// Forgets all but the first `count` of the documents that are not indexed; all of them where the corpus has grown
+    /// large.
+    fn reset(&mut self, count: usize) {
+        let indexed = self.indexed();
+        self.corpus.reset(indexed + count);
+        self.docs.truncate(self.corpus.len());
+        self.behind.truncate(self.docs.len() - indexed);
+    }
+
+    /// Forgets what is too large to be kept for the next question.
+    pub(super) fn shrink(&mut self) {
+        let mut bytes = 0;
+        let small = self.behind.iter().take_while(|one| {
+            bytes += one.bytes();
+            bytes <= MOST_BEHIND_BYTES
+        });
+        let count = small.count();
+        self.reset(count);
+    }
 }
 
 /// A ranking of messages or of summaries.
@@ -112,6 +169,39 @@ pub(super) struct Ranking {
     pub(super) indexed: usize,
     /// What is not indexed.
     pub(super) tail: Vec<Pending>,
+}
+
+impl Ranking {
+    pub(super) fn new(base: Base) -> Self {
+        Self {
+            indexed: base.indexed(),
+            base,
+            tail: Vec::new(),
+        }
+    }
+
+    /// Adds a document that is not indexed. Its words are read, unless the last question left them here.
+    pub(super) fn add(&mut self, doc: Doc, document: &Document<'_>, pending: Pending) {
+        let (base, at) = (&mut self.base, self.tail.len());
+        let kept = base.behind.get(at).zip(base.docs.get(self.indexed + at));
+        if kept.is_none_or(|(behind, kept)| *kept != doc || !behind.is(document)) {
+            if base.behind.len() > at {
+                base.reset(at);
+            }
+            base.corpus.add(document);
+            base.docs.push(doc);
+            base.behind.push(Behind::of(document));
+        }
+        self.tail.push(pending);
+    }
+
+    /// Forgets documents that were left here and were not added: others see more of the log.
+    pub(super) fn finish(mut self) -> Self {
+        if self.base.behind.len() > self.tail.len() {
+            self.base.reset(self.tail.len());
+        }
+        self
+    }
 }
 
 /// A document that is not indexed.

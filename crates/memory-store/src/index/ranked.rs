@@ -222,11 +222,7 @@ where
             .map(|one| (one.segment.clone(), one.last.0))
             .collect();
         let base = self.base(handle, IndexedKind::Messages, parts).await?;
-        let mut ranking = Ranking {
-            indexed: base.docs.len(),
-            base,
-            tail: Vec::new(),
-        };
+        let mut ranking = Ranking::new(base);
         let mut calls = LogCalls::new(&*self.store, info.id);
         let mut rest = SeqRange::new(visible.indexed.next(), head.min(info.head));
         while let Some(range) = rest {
@@ -238,17 +234,17 @@ where
                 }
                 calls.resolve(&entry).await?;
                 if let Some(document) = Document::without_echoes(&entry, calls.names()) {
-                    ranking.base.corpus.add(&document);
-                    ranking.base.docs.push(Doc::of_entry(&entry));
-                    ranking.tail.push(Pending {
+                    let pending = Pending {
                         admitted: matcher.admits_message(&entry, calls.names()),
-                        matches: matcher.message(&entry, calls.names()).is_some(),
-                    });
+                        matches: matcher.mode() != SearchMode::Prose
+                            && matcher.message(&entry, calls.names()).is_some(),
+                    };
+                    ranking.add(Doc::of_entry(&entry), &document, pending);
                 }
             }
             rest = page.next;
         }
-        Ok(ranking)
+        Ok(ranking.finish())
     }
 
     async fn summary_ranking(
@@ -265,12 +261,9 @@ where
             .map(|one| (one.clone(), one.last.min(most)))
             .collect();
         let base = self.base(handle, IndexedKind::Summaries, parts).await?;
-        let mut ranking = Ranking {
-            indexed: base.docs.len(),
-            base,
-            tail: Vec::new(),
-        };
-        let mut after = match ranking.base.docs.last() {
+        let mut ranking = Ranking::new(base);
+        let last = ranking.indexed.checked_sub(1);
+        let mut after = match last.and_then(|last| ranking.base.docs.get(last)) {
             Some(Doc::Summary { id, .. }) => Some(id.clone()),
             _ => None,
         };
@@ -290,14 +283,17 @@ where
             }
         }
         for summary in &tail {
-            ranking.base.corpus.add(&Document::of_summary(summary));
-            ranking.base.docs.push(Doc::of_summary(summary));
-            ranking.tail.push(Pending {
+            let pending = Pending {
                 admitted: matcher.admits_summary(summary),
-                matches: matcher.summary(summary).is_some(),
-            });
+                matches: matcher.mode() != SearchMode::Prose && matcher.summary(summary).is_some(),
+            };
+            ranking.add(
+                Doc::of_summary(summary),
+                &Document::of_summary(summary),
+                pending,
+            );
         }
-        Ok(ranking)
+        Ok(ranking.finish())
     }
 
     /// The records of some segments: kept from before, or read.
@@ -328,6 +324,7 @@ where
             parts: Vec::new(),
             corpus: Corpus::new(self.ranking.clone()),
             docs: Vec::new(),
+            behind: Vec::new(),
         };
         for (segment, last) in parts {
             let begin = base.docs.len();
@@ -358,13 +355,10 @@ where
         Ok(base)
     }
 
-    /// Keeps the records for the next query.
+    /// Keeps the records and the words for the next query.
     fn give_back(&self, ranking: Ranking) {
-        let Ranking {
-            mut base, indexed, ..
-        } = ranking;
-        base.corpus.reset(indexed);
-        base.docs.truncate(indexed);
+        let Ranking { mut base, .. } = ranking;
+        base.shrink();
         let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
         // One that is older, or that another search gave back meanwhile.
         bases.retain(|one| one.conversation != base.conversation || one.kind != base.kind);
