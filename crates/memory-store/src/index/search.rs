@@ -302,8 +302,10 @@ where
         if newest_first {
             parts.reverse();
         }
-        // As many as are likely to fill the answer, then more. Few of one part are read with those of the next.
-        let mut batch = hits.room().saturating_add(1).clamp(1, BATCH);
+        // As many as are likely to fill the answer, then more where few of them matched. Few of one part are read with
+        // those of the next.
+        let wanted = |hits: &HitCollector, least| hits.room().saturating_add(1).clamp(least, BATCH);
+        let (mut least, mut batch) = (1, wanted(hits, 1));
         let mut candidates = Vec::new();
         for (at, part) in parts.iter().enumerate() {
             let seen = part.range(&range);
@@ -320,10 +322,11 @@ where
             while rest.len() >= batch || is_last && !rest.is_empty() {
                 let (now, later) = rest.split_at(batch.min(rest.len()));
                 rest = later;
-                batch = BATCH;
                 if self.read(now, hits).await?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
+                least = BATCH.min(least * 8);
+                batch = wanted(hits, least);
             }
             candidates = rest.to_vec();
             if found.is_none() && self.scan(seen, hits).await?.is_break() {
