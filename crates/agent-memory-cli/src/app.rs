@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_memory::search::embedding::StaticTable;
 use agent_memory::store::{Conversation, read_conversations};
 use agent_memory::{
     Builder, ConversationFilter, ConversationId, Durability, LockObserver, LockWait, Memory,
@@ -128,6 +129,14 @@ impl App {
 
     /// Opens the existing database to read: a command that reads never creates one.
     pub(crate) async fn open(&self) -> anyhow::Result<Memory> {
+        self.open_to_search(None).await
+    }
+
+    /// As [`open`](Self::open), for searches that count these vectors too.
+    pub(crate) async fn open_to_search(
+        &self,
+        table: Option<Arc<StaticTable>>,
+    ) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
             let text = format!("there is no database at {}", place.path.display());
@@ -141,11 +150,11 @@ impl App {
         self.warn(&place);
         let options = self.options(None).read_only();
         let opened = self
-            .opened(&place, Memory::builder(), options.clone())
+            .opened(&place, with_table(&table), options.clone())
             .await;
         match opened {
             Err(error) if is_older(&error) && self.update(&place).await.is_ok() => {
-                self.opened(&place, Memory::builder(), options).await
+                self.opened(&place, with_table(&table), options).await
             }
             opened => opened,
         }
@@ -169,13 +178,21 @@ impl App {
 
     /// Opens the existing database to write, and prints its path on stderr.
     pub(crate) async fn open_to_change(&self) -> anyhow::Result<Memory> {
+        self.open_to_index(None).await
+    }
+
+    /// As [`open_to_change`](Self::open_to_change), to keep these vectors too.
+    pub(crate) async fn open_to_index(
+        &self,
+        table: Option<Arc<StaticTable>>,
+    ) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
             return self.open().await;
         }
         self.warn(&place);
         let memory = self
-            .opened(&place, Memory::builder(), self.options(None))
+            .opened(&place, with_table(&table), self.options(None))
             .await?;
         note(&format!("database: {}", place.path.display()));
         Ok(memory)
@@ -272,6 +289,14 @@ impl App {
         }
         words.extend(about.iter().map(|word| quoted(word).into_owned()));
         words.join(" ")
+    }
+}
+
+/// A memory whose questions count these vectors.
+fn with_table(table: &Option<Arc<StaticTable>>) -> Builder {
+    match table {
+        Some(table) => Memory::builder().embedder(Arc::<StaticTable>::clone(table)),
+        None => Memory::builder(),
     }
 }
 

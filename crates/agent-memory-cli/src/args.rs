@@ -468,6 +468,22 @@ pub(crate) struct Grep {
     /// Output format; --json alone is the same as json
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = GrepForm::Text)]
     pub(crate) form: GrepForm,
+    /// Which vectors of words it counts.
+    #[command(flatten)]
+    pub(crate) vectors: Vectors,
+}
+
+/// Vectors of words that a search counts beside the words themselves.
+#[derive(Debug, Args)]
+pub(crate) struct Vectors {
+    /// A table of vectors of words: a question then also finds what means nearly the same
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "AGENT_MEMORY_TABLE",
+        hide_env_values = true
+    )]
+    pub(crate) table: Option<PathBuf>,
 }
 
 /// Output formats of a search.
@@ -541,6 +557,9 @@ pub(crate) struct Recall {
     /// Cursor of an earlier answer to the same query, to continue it
     #[arg(long)]
     pub(crate) cursor: Option<String>,
+    /// Which vectors of words it counts.
+    #[command(flatten)]
+    pub(crate) vectors: Vectors,
 }
 
 /// Arguments of `files`.
@@ -595,6 +614,9 @@ pub(crate) struct Index {
     /// Remove the session's index first, such as after `verify` found damage in it
     #[arg(long)]
     pub(crate) rebuild: bool,
+    /// Which vectors of words it counts.
+    #[command(flatten)]
+    pub(crate) vectors: Vectors,
 }
 
 #[derive(Debug, Args)]
@@ -766,6 +788,9 @@ pub(crate) struct Mcp {
     /// Size that no reply reaches, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..))]
     pub(crate) reply_tokens: u64,
+    /// Which vectors of words it counts.
+    #[command(flatten)]
+    pub(crate) vectors: Vectors,
 }
 
 /// Arguments of `completions`.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args::Index;
+use crate::commands::retrieval::table;
 use crate::output::count;
 
 #[derive(Debug, Serialize)]
@@ -13,14 +14,21 @@ struct Answer {
     summaries: u64,
     segments: u64,
     indexed: u64,
+    /// Messages that got a vector, where a table was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vectors: Option<u64>,
 }
 
 pub(crate) async fn run(app: &mut App, args: &Index) -> anyhow::Result<()> {
-    let memory = app.open_to_change().await?;
+    let memory = app.open_to_index(table(&args.vectors)?).await?;
     let session = app.session(&memory, &args.session).await?;
     let progress = match args.rebuild {
         true => session.rebuild_index().await?,
         false => session.index().await?,
+    };
+    let vectors = match args.vectors.table {
+        Some(_) => Some(session.embed().await?.messages),
+        None => None,
     };
     let (segments, indexed) = session.index_size().await?;
     let answer = Answer {
@@ -29,6 +37,7 @@ pub(crate) async fn run(app: &mut App, args: &Index) -> anyhow::Result<()> {
         summaries: progress.summaries,
         segments,
         indexed,
+        vectors,
     };
     if app.json {
         return Ok(app.out.json(&answer)?);
@@ -40,5 +49,10 @@ pub(crate) async fn run(app: &mut App, args: &Index) -> anyhow::Result<()> {
         count(answer.indexed, "text", "texts"),
         count(answer.segments, "segment", "segments"),
     );
-    Ok(app.out.line(&line)?)
+    app.out.line(&line)?;
+    if let Some(vectors) = answer.vectors {
+        let messages = count(vectors, "message", "messages");
+        app.out.line(&format!("made vectors of {messages}"))?;
+    }
+    Ok(())
 }

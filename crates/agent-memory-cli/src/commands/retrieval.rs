@@ -1,8 +1,12 @@
 //! `grep`, `recall`, `files`, `describe` and `expand`: from a summary back to the words.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use agent_memory::retrieval::{
     ExpandArgs, FilesArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, UseKind,
 };
+use agent_memory::search::embedding::StaticTable;
 use agent_memory::{HitOrder, Role, SearchMode, SearchScope, Seq, SeqRange, Session, SummaryId};
 use clap::ValueEnum;
 use serde_json::json;
@@ -10,7 +14,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::args::{
     ActionArg, Describe, Expand, Files, Grep, GrepForm, OrderArg, Recall, RoleArg, ScopeArg,
-    SearchModeArg,
+    SearchModeArg, Vectors,
 };
 use crate::error::{Failure, Kind};
 
@@ -23,6 +27,23 @@ fn tools(session: &Session) -> Retrieval {
 fn name(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Reads the table of vectors that a command names.
+pub(crate) fn table(args: &Vectors) -> Result<Option<Arc<StaticTable>>, Failure> {
+    let Some(path) = &args.table else {
+        return Ok(None);
+    };
+    let table = StaticTable::open(path).map_err(|error| {
+        Failure::new(Kind::Unreadable, error.to_string())
+            .hint("name a file that `cargo xtask static-table` wrote, or leave out --table")
+    })?;
+    Ok(Some(Arc::new(table)))
+}
+
+/// The path of that table.
+fn path(args: &Vectors) -> Option<std::path::Display<'_>> {
+    args.table.as_deref().map(Path::display)
 }
 
 /// The options of a command that continues an answer.
@@ -48,7 +69,7 @@ impl Options {
 }
 
 pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
-    let memory = app.open().await?;
+    let memory = app.open_to_search(table(&args.vectors)?).await?;
     let session = app.session(&memory, &args.session).await?;
     let mut asked = GrepArgs::new(&args.pattern)
         .with_scope(match args.scope {
@@ -125,6 +146,7 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
             .with("--until", args.until)
             .with("--order", Some(name(&args.order)))
             .with("--limit", Some(args.limit))
+            .with("--table", path(&args.vectors))
             .with("--cursor", Some(cursor));
         if args.smart_case {
             options.0.push("--smart-case".to_owned());
@@ -137,7 +159,7 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
 }
 
 pub(crate) async fn recall(app: &mut App, args: &Recall) -> anyhow::Result<()> {
-    let memory = app.open().await?;
+    let memory = app.open_to_search(table(&args.vectors)?).await?;
     let session = app.session(&memory, &args.session).await?;
     let mut asked = match (&args.query, args.turn) {
         (Some(query), _) => RecallArgs::query(query),
@@ -165,6 +187,7 @@ pub(crate) async fn recall(app: &mut App, args: &Recall) -> anyhow::Result<()> {
     if let (Some(cursor), Some(query)) = (&answer.cursor, &args.query) {
         let options = Options::new("recall")
             .with("--budget", Some(args.budget))
+            .with("--table", path(&args.vectors))
             .with("--cursor", Some(cursor));
         let next = options.next(app, &[session.key().as_str(), query]);
         app.out.line(&next)?;

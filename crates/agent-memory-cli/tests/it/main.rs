@@ -26,3 +26,4 @@ mod signals;
 mod stored;
 mod support;
 mod terminal;
+mod vectors;

@@ -50,6 +50,7 @@ impl Home {
             .env("HOME", self.path())
             .env("APPDATA", self.path())
             .env_remove("AGENT_MEMORY_STORE")
+            .env_remove("AGENT_MEMORY_TABLE")
             .args(arguments);
         command
     }

@@ -1,0 +1,97 @@
+//! Searches that count a table of vectors.
+
+use agent_memory::search::embedding::StaticTable;
+
+use crate::support::Home;
+
+/// Five messages about different things; one says `port`.
+const CHAT: [&str; 5] = [
+    "the port opens at six",
+    "bread is baked on monday",
+    "the train leaves at noon",
+    "a letter came for you",
+    "rain is expected tonight",
+];
+
+/// A home with the chat, and a table in which a harbour is nearly a port.
+fn home() -> Home {
+    let home = Home::new();
+    let lines =
+        CHAT.map(|text| format!("{}\n", serde_json::json!({"role": "user", "content": text})));
+    home.file("chat.jsonl", lines.concat());
+    let rows: [(&str, [f32; 4]); 5] = [
+        ("port", [1.0, 0.1, 0.0, 0.0]),
+        ("harbour", [1.0, 0.0, 0.1, 0.0]),
+        ("bread", [0.0, 1.0, 0.0, 0.0]),
+        ("train", [0.0, 0.0, 1.0, 0.0]),
+        ("rain", [0.0, 0.0, 0.0, 1.0]),
+    ];
+    let rows = rows.iter().map(|(word, vector)| (*word, vector.as_slice()));
+    home.file("words.table", StaticTable::write("t@1", 4, rows).unwrap());
+    home.ok(&["import", "--session", "chat", "chat.jsonl"]);
+    home
+}
+
+const ASKED: [&str; 5] = ["grep", "--mode", "prose", "chat", "harbour"];
+
+#[test]
+fn a_question_finds_what_means_nearly_the_same() {
+    let home = home();
+    let without = home.json(&ASKED);
+    assert_eq!(without["hits"].as_array().unwrap().len(), 0, "{without}");
+    let asked = [&ASKED[..], &["--table", "words.table"]].concat();
+    let found = home.json(&asked);
+    assert_eq!(found["hits"][0]["seq"], 1, "{found}");
+    assert!(found["strategy"].as_str().unwrap().contains("vectors"));
+    // The same with vectors that are kept, and from the environment.
+    let indexed = home.json(&["index", "--table", "words.table", "chat"]);
+    // The table has no word of the letter.
+    assert_eq!(indexed["vectors"], 4, "{indexed}");
+    let again = home.ok(&["index", "--table", "words.table", "chat"]);
+    assert!(
+        again.out.ends_with("made vectors of 0 messages\n"),
+        "{}",
+        again.out
+    );
+    assert_eq!(home.json(&asked)["hits"], found["hits"]);
+    let mut command = home.command(&["--json", "grep", "--mode", "prose", "chat", "harbour"]);
+    let output = command
+        .env("AGENT_MEMORY_TABLE", "words.table")
+        .output()
+        .unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["hits"], found["hits"]);
+    let recalled = home.ok(&["recall", "--table", "words.table", "chat", "harbour"]);
+    assert!(recalled.out.contains(CHAT[0]), "{}", recalled.out);
+}
+
+#[test]
+fn the_next_page_counts_them_too() {
+    let home = home();
+    let asked = [
+        "grep",
+        "--mode",
+        "prose",
+        "--limit",
+        "1",
+        "--table",
+        "words.table",
+    ];
+    let found = home.ok(&[&asked[..], &["chat", "harbour train"]].concat());
+    let next = found.out.lines().last().unwrap();
+    assert!(next.contains("--table words.table"), "{next}");
+}
+
+#[test]
+fn a_wrong_table_is_refused() {
+    let home = home();
+    for (file, says) in [
+        ("chat.jsonl", "does not begin as a table of vectors does"),
+        ("no.table", "the table no.table: "),
+    ] {
+        let refused = home.run(&[&ASKED[..], &["--table", file]].concat());
+        assert_eq!(refused.code, 4, "{}", refused.err);
+        assert!(refused.err.contains(says), "{}", refused.err);
+        assert!(refused.err.contains("leave out --table"), "{}", refused.err);
+    }
+}
