@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_memory::search::embedding::StaticTable;
 use agent_memory::store::{Conversation, read_conversations};
 use agent_memory::{
     Builder, ConversationFilter, ConversationId, Durability, LockObserver, LockWait, Memory,
@@ -18,6 +17,7 @@ use crate::output::{Output, note, quoted};
 use crate::place::Place;
 use crate::progress::Progress;
 use crate::stop::Stop;
+use crate::table::Table;
 
 /// Maximum number of sessions that an error about an ambiguous name lists.
 const CANDIDATES: usize = 10;
@@ -129,14 +129,11 @@ impl App {
 
     /// Opens the existing database to read: a command that reads never creates one.
     pub(crate) async fn open(&self) -> anyhow::Result<Memory> {
-        self.open_to_search(None).await
+        self.open_to_search(&Table::default()).await
     }
 
     /// As [`open`](Self::open), for searches that count these vectors too.
-    pub(crate) async fn open_to_search(
-        &self,
-        table: Option<Arc<StaticTable>>,
-    ) -> anyhow::Result<Memory> {
+    pub(crate) async fn open_to_search(&self, table: &Table) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
             let text = format!("there is no database at {}", place.path.display());
@@ -149,12 +146,10 @@ impl App {
         }
         self.warn(&place);
         let options = self.options(None).read_only();
-        let opened = self
-            .opened(&place, with_table(&table), options.clone())
-            .await;
+        let opened = self.opened(&place, table.builder(), options.clone()).await;
         match opened {
             Err(error) if is_older(&error) && self.update(&place).await.is_ok() => {
-                self.opened(&place, with_table(&table), options).await
+                self.opened(&place, table.builder(), options).await
             }
             opened => opened,
         }
@@ -178,21 +173,18 @@ impl App {
 
     /// Opens the existing database to write, and prints its path on stderr.
     pub(crate) async fn open_to_change(&self) -> anyhow::Result<Memory> {
-        self.open_to_index(None).await
+        self.open_to_index(&Table::default()).await
     }
 
     /// As [`open_to_change`](Self::open_to_change), to keep these vectors too.
-    pub(crate) async fn open_to_index(
-        &self,
-        table: Option<Arc<StaticTable>>,
-    ) -> anyhow::Result<Memory> {
+    pub(crate) async fn open_to_index(&self, table: &Table) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
             return self.open().await;
         }
         self.warn(&place);
         let memory = self
-            .opened(&place, with_table(&table), self.options(None))
+            .opened(&place, table.builder(), self.options(None))
             .await?;
         note(&format!("database: {}", place.path.display()));
         Ok(memory)
@@ -289,14 +281,6 @@ impl App {
         }
         words.extend(about.iter().map(|word| quoted(word).into_owned()));
         words.join(" ")
-    }
-}
-
-/// A memory whose questions count these vectors.
-fn with_table(table: &Option<Arc<StaticTable>>) -> Builder {
-    match table {
-        Some(table) => Memory::builder().embedder(Arc::<StaticTable>::clone(table)),
-        None => Memory::builder(),
     }
 }
 

@@ -9,6 +9,7 @@ mod place;
 mod policy;
 mod progress;
 mod stop;
+mod table;
 mod writer;
 
 use std::io;

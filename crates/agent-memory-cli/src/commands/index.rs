@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args::Index;
-use crate::commands::retrieval::table;
 use crate::output::count;
 
 #[derive(Debug, Serialize)]
@@ -20,7 +19,7 @@ struct Answer {
 }
 
 pub(crate) async fn run(app: &mut App, args: &Index) -> anyhow::Result<()> {
-    let memory = app.open_to_index(table(&args.vectors)?).await?;
+    let memory = app.open_to_index(&args.vectors.read()?).await?;
     let session = app.session(&memory, &args.session).await?;
     let progress = match args.rebuild {
         true => session.rebuild_index().await?,

@@ -6,12 +6,11 @@ use agent_memory::{ConversationFilter, Memory, Session};
 
 use crate::app::App;
 use crate::args::Mcp;
-use crate::commands::retrieval::table;
 use crate::error::{Failure, Kind};
 use crate::output::note;
 
 pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
-    let memory = app.open_to_search(table(&args.vectors)?).await?;
+    let memory = app.open_to_search(&args.vectors.read()?).await?;
     let mut sessions = Vec::new();
     for name in &args.sessions {
         sessions.push(app.session(&memory, name).await?);

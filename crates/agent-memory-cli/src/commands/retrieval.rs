@@ -1,12 +1,8 @@
 //! `grep`, `recall`, `files`, `describe` and `expand`: from a summary back to the words.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use agent_memory::retrieval::{
     ExpandArgs, FilesArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, UseKind,
 };
-use agent_memory::search::embedding::StaticTable;
 use agent_memory::{HitOrder, Role, SearchMode, SearchScope, Seq, SeqRange, Session, SummaryId};
 use clap::ValueEnum;
 use serde_json::json;
@@ -14,9 +10,10 @@ use serde_json::json;
 use crate::app::App;
 use crate::args::{
     ActionArg, Describe, Expand, Files, Grep, GrepForm, OrderArg, Recall, RoleArg, ScopeArg,
-    SearchModeArg, Vectors,
+    SearchModeArg,
 };
 use crate::error::{Failure, Kind};
+use crate::table::Table;
 
 /// The tools without ceilings: who calls them here is the host.
 fn tools(session: &Session) -> Retrieval {
@@ -27,23 +24,6 @@ fn tools(session: &Session) -> Retrieval {
 fn name(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
-/// Reads the table of vectors that a command names.
-pub(crate) fn table(args: &Vectors) -> Result<Option<Arc<StaticTable>>, Failure> {
-    let Some(path) = &args.table else {
-        return Ok(None);
-    };
-    let table = StaticTable::open(path).map_err(|error| {
-        Failure::new(Kind::Unreadable, error.to_string())
-            .hint("name a file that `cargo xtask static-table` wrote, or leave out --table")
-    })?;
-    Ok(Some(Arc::new(table)))
-}
-
-/// The path of that table.
-fn path(args: &Vectors) -> Option<std::path::Display<'_>> {
-    args.table.as_deref().map(Path::display)
 }
 
 /// The options of a command that continues an answer.
@@ -69,7 +49,11 @@ impl Options {
 }
 
 pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
-    let memory = app.open_to_search(table(&args.vectors)?).await?;
+    let table = match args.mode {
+        None | Some(SearchModeArg::Prose) => args.vectors.read()?,
+        Some(_) => Table::default(),
+    };
+    let memory = app.open_to_search(&table).await?;
     let session = app.session(&memory, &args.session).await?;
     let mut asked = GrepArgs::new(&args.pattern)
         .with_scope(match args.scope {
@@ -146,7 +130,7 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
             .with("--until", args.until)
             .with("--order", Some(name(&args.order)))
             .with("--limit", Some(args.limit))
-            .with("--table", path(&args.vectors))
+            .with("--table", args.vectors.path())
             .with("--cursor", Some(cursor));
         if args.smart_case {
             options.0.push("--smart-case".to_owned());
@@ -159,7 +143,11 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
 }
 
 pub(crate) async fn recall(app: &mut App, args: &Recall) -> anyhow::Result<()> {
-    let memory = app.open_to_search(table(&args.vectors)?).await?;
+    let table = match &args.query {
+        Some(_) => args.vectors.read()?,
+        None => Table::default(),
+    };
+    let memory = app.open_to_search(&table).await?;
     let session = app.session(&memory, &args.session).await?;
     let mut asked = match (&args.query, args.turn) {
         (Some(query), _) => RecallArgs::query(query),
@@ -187,7 +175,7 @@ pub(crate) async fn recall(app: &mut App, args: &Recall) -> anyhow::Result<()> {
     if let (Some(cursor), Some(query)) = (&answer.cursor, &args.query) {
         let options = Options::new("recall")
             .with("--budget", Some(args.budget))
-            .with("--table", path(&args.vectors))
+            .with("--table", args.vectors.path())
             .with("--cursor", Some(cursor));
         let next = options.next(app, &[session.key().as_str(), query]);
         app.out.line(&next)?;

@@ -65,6 +65,7 @@ fn a_question_finds_what_means_nearly_the_same() {
     assert!(recalled.out.contains(CHAT[0]), "{}", recalled.out);
 }
 
+/// The command that an answer names for its next page counts vectors, too.
 #[test]
 fn the_next_page_counts_them_too() {
     let home = home();
@@ -77,9 +78,22 @@ fn the_next_page_counts_them_too() {
         "--table",
         "words.table",
     ];
-    let found = home.ok(&[&asked[..], &["chat", "harbour train"]].concat());
+    let found = home.ok(&[&asked[..], &["chat", "train harbour"]].concat());
+    assert!(found.out.contains(CHAT[2]), "{}", found.out);
     let next = found.out.lines().last().unwrap();
-    assert!(next.contains("--table words.table"), "{next}");
+    let (_, next) = next.split_once("agent-memory ").unwrap();
+    let next = next.replace('\'', "");
+    let words: Vec<&str> = next.split(' ').collect();
+    let (question, words) = (
+        words[words.len() - 2..].join(" "),
+        &words[..words.len() - 2],
+    );
+    let second = home.ok(&[words, &[question.as_str()]].concat());
+    assert!(
+        second.out.contains("by prose-vectors-scan"),
+        "{next}: {}",
+        second.out
+    );
 }
 
 #[test]
@@ -94,4 +108,9 @@ fn a_wrong_table_is_refused() {
         assert!(refused.err.contains(says), "{}", refused.err);
         assert!(refused.err.contains("leave out --table"), "{}", refused.err);
     }
+    // Nothing but a question counts vectors.
+    home.ok(&[
+        "grep", "--mode", "words", "--table", "no.table", "chat", "port",
+    ]);
+    home.ok(&["recall", "--table", "no.table", "--turn", "1", "chat"]);
 }

@@ -104,17 +104,30 @@ impl Stretches {
     }
 }
 
+/// Unicode's white space, in ranges.
+const SPACES: [(char, char); 10] = [
+    ('\t', '\r'),
+    (' ', ' '),
+    ('\u{85}', '\u{85}'),
+    ('\u{a0}', '\u{a0}'),
+    ('\u{1680}', '\u{1680}'),
+    ('\u{2000}', '\u{200a}'),
+    ('\u{2028}', '\u{2029}'),
+    ('\u{202f}', '\u{202f}'),
+    ('\u{205f}', '\u{205f}'),
+    ('\u{3000}', '\u{3000}'),
+];
+
 fn may_be_space(class: &Class) -> bool {
+    let has_space = |start: char, end: char| {
+        let mut spaces = SPACES.iter();
+        spaces.any(|(first, last)| start <= *last && *first <= end)
+    };
     match class {
-        Class::Unicode(class) => class.iter().any(|range| {
-            // The last white space is U+3000.
-            let last = range.end().min('\u{3000}');
-            (range.start()..=last).any(char::is_whitespace)
-        }),
-        Class::Bytes(class) => class.iter().any(|range| {
+        Class::Unicode(class) => class.iter().any(|one| has_space(one.start(), one.end())),
+        Class::Bytes(class) => class.iter().any(|one| {
             // What is behind ASCII is a part of a character.
-            range.end() > 127
-                || (range.start()..=range.end()).any(|b| char::from(b).is_whitespace())
+            one.end() > 127 || has_space(one.start().into(), one.end().into())
         }),
     }
 }
@@ -157,7 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn no_white_space_is_behind_the_last() {
-        assert!(('\u{3001}'..=char::MAX).all(|c| !c.is_whitespace()));
+    fn white_space_is_what_unicode_says() {
+        let is_space = |c: char| {
+            SPACES
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&c))
+        };
+        assert!(('\0'..=char::MAX).all(|c| is_space(c) == c.is_whitespace()));
     }
 }

@@ -5,13 +5,13 @@
 //! store needs to know no more than keys and bytes. It holds
 //!
 //! - a [record](crate::ranking::Record) of each message: its position, role, time, and what a ranking reads off it;
+//! - each run of three characters in lower case, with the pairs of messages that have it;
 //! - each length of the longest stretch without white space, from 16 characters on, with the messages that have one;
 //! - each tool, with the messages that call it or have its result;
-//! - each word, with the messages that have it, how often, and where;
-//! - each run of three characters in lower case, with the pairs of messages that have it.
+//! - each word, with the messages that have it, how often, and where.
 //!
 //! Echoes ([`CallNames`](crate::CallNames)) are known by their tools alone: their words and runs are left out.
-//! What a segment says about the last two is a superset for a [`Matcher`](crate::implementors::Matcher):
+//! What a segment says about runs, stretches and words is a superset for a [`Matcher`](crate::implementors::Matcher):
 //! every message that matches is among those that [`Need`] leaves.
 
 mod build;
@@ -88,8 +88,8 @@ pub fn unbroken_prefix() -> Vec<u8> {
     vec![UNBROKEN]
 }
 
-/// The length of an entry's stretches without white space, in characters; `None` for another entry's. 255 stands for more,
-/// too.
+/// The length of an entry's stretches without white space, in characters; 255 means 255 or more. `None` for another
+/// entry's.
 pub fn unbroken_of(key: &[u8]) -> Option<u8> {
     match key {
         [UNBROKEN, chars] => Some(*chars),

@@ -22,7 +22,7 @@ pub enum Need {
     GramPrefix(Vec<u8>),
     /// Characters side by side, three or more: of each of these sets one.
     SideBySide(Vec<CharSet>),
-    /// At least so many characters side by side without white space, 16 or more; 255 stands for more, too.
+    /// At least so many characters side by side without white space, from 16 on; 255 means 255 or more.
     Unbroken(u8),
     /// One word of each of these, by their keys.
     Words(Vec<TermKeys>),

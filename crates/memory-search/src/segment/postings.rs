@@ -131,7 +131,7 @@ impl PostingList {
     }
 }
 
-/// The groups of a run of characters, or the documents that use a tool; rising.
+/// The groups of a run of characters, or the documents of a tool or of a stretch without white space; rising.
 ///
 /// # Errors
 /// `Corrupt` for bytes that no segment has.

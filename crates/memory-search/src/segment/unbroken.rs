@@ -1,6 +1,6 @@
 //! The longest stretch of a text without white space.
 
-/// Shortest stretch that is listed: words are shorter, and nearly every message has one.
+/// Length of the shortest stretch that is listed, in characters. Shorter ones are words, which nearly every message has.
 pub(crate) const SHORTEST: u8 = 16;
 
 /// Number of characters of the longest stretch without white space; 255 for longer ones.

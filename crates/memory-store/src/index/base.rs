@@ -7,7 +7,7 @@ use memory_search::ranking::{Corpus, Document, Record};
 use crate::segments::{IndexSegment, IndexedKind};
 
 /// Bytes of texts that are not indexed whose words are kept from one question to the next.
-const MOST_BEHIND_BYTES: usize = 1 << 20;
+const MOST_KEPT_BYTES: usize = 1 << 20;
 
 /// A document of a ranking.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,32 +96,33 @@ impl Part {
     }
 }
 
-/// What a corpus has the words of, though no index has them.
+/// The texts of a document that is not indexed, whose words a corpus has. They stay in memory until the next question is
+/// asked, which tells by them whether the words are still right.
 #[derive(Debug)]
-pub(super) struct Behind {
+pub(super) struct Texts {
     name: Option<String>,
+    created_at: Timestamp,
     texts: Vec<String>,
 }
 
-impl Behind {
+impl Texts {
     fn of(document: &Document<'_>) -> Self {
         let texts = document.texts.iter();
         Self {
             name: document.name.map(str::to_owned),
+            created_at: document.created_at,
             texts: texts.map(|text| text.clone().into_owned()).collect(),
         }
     }
 
-    fn is(&self, document: &Document<'_>) -> bool {
-        self.name.as_deref() == document.name && self.texts == document.texts
-    }
-
-    fn bytes(&self) -> usize {
-        self.texts.iter().map(String::len).sum()
+    fn are_of(&self, document: &Document<'_>) -> bool {
+        self.name.as_deref() == document.name
+            && self.created_at == document.created_at
+            && self.texts == document.texts
     }
 }
 
-/// The records of what is indexed, ready to be ranked, and the words of what comes behind them.
+/// The records of what is indexed, ready to be ranked, and the words of what is not.
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) conversation: ConversationId,
@@ -131,14 +132,15 @@ pub(super) struct Base {
     pub(super) parts: Vec<Part>,
     pub(super) corpus: Corpus,
     pub(super) docs: Vec<Doc>,
-    /// The last of the documents: those that are not indexed.
-    pub(super) behind: Vec<Behind>,
+    /// The last of the documents: those that are not indexed. `None` for one whose words are not kept for the next
+    /// question.
+    pub(super) unindexed: Vec<Option<Texts>>,
 }
 
 impl Base {
     /// Number of documents that are indexed.
     pub(super) fn indexed(&self) -> usize {
-        self.docs.len() - self.behind.len()
+        self.docs.len() - self.unindexed.len()
     }
 
     /// Forgets all but the first `count` of the documents that are not indexed; all of them where the corpus has grown
@@ -147,59 +149,71 @@ impl Base {
         let indexed = self.indexed();
         self.corpus.reset(indexed + count);
         self.docs.truncate(self.corpus.len());
-        self.behind.truncate(self.docs.len() - indexed);
+        self.unindexed.truncate(self.docs.len() - indexed);
     }
 
-    /// Forgets what is too large to be kept for the next question.
+    /// Forgets what is not kept for the next question. Until then the corpus is not large, and [`reset`](Self::reset)
+    /// forgets no more than it is told.
     pub(super) fn shrink(&mut self) {
-        let mut bytes = 0;
-        let small = self.behind.iter().take_while(|one| {
-            bytes += one.bytes();
-            bytes <= MOST_BEHIND_BYTES
-        });
-        let count = small.count();
-        self.reset(count);
+        let kept = self.unindexed.iter().take_while(|texts| texts.is_some());
+        self.reset(kept.count());
+        self.docs.shrink_to_fit();
+        self.unindexed.shrink_to_fit();
     }
 }
 
 /// A ranking of messages or of summaries.
 pub(super) struct Ranking {
     pub(super) base: Base,
-    /// Number of documents that are indexed.
-    pub(super) indexed: usize,
     /// What is not indexed.
     pub(super) tail: Vec<Pending>,
+    /// Bytes of the texts in it.
+    bytes: usize,
 }
 
 impl Ranking {
     pub(super) fn new(base: Base) -> Self {
         Self {
-            indexed: base.indexed(),
             base,
             tail: Vec::new(),
+            bytes: 0,
         }
+    }
+
+    /// Number of documents that are indexed.
+    pub(super) fn indexed(&self) -> usize {
+        self.base.indexed()
     }
 
     /// Adds a document that is not indexed. Its words are read, unless the last question left them here.
     pub(super) fn add(&mut self, doc: Doc, document: &Document<'_>, pending: Pending) {
         let (base, at) = (&mut self.base, self.tail.len());
-        let kept = base.behind.get(at).zip(base.docs.get(self.indexed + at));
-        if kept.is_none_or(|(behind, kept)| *kept != doc || !behind.is(document)) {
-            if base.behind.len() > at {
+        let indexed = base.indexed();
+        let known = base.unindexed.get(at).zip(base.docs.get(indexed + at));
+        let is_known = known.is_some_and(|(texts, known)| {
+            *known == doc && texts.as_ref().is_some_and(|texts| texts.are_of(document))
+        });
+        let bytes = document.texts.iter().map(|text| text.len());
+        self.bytes += bytes.sum::<usize>();
+        if !is_known {
+            if base.unindexed.len() > at {
                 base.reset(at);
             }
+            debug_assert_eq!(base.unindexed.len(), at);
             base.corpus.add(document);
             base.docs.push(doc);
-            base.behind.push(Behind::of(document));
+            let is_kept = indexed > 0 && self.bytes <= MOST_KEPT_BYTES;
+            base.unindexed.push(is_kept.then(|| Texts::of(document)));
         }
         self.tail.push(pending);
     }
 
     /// Forgets documents that were left here and were not added: others see more of the log.
     pub(super) fn finish(mut self) -> Self {
-        if self.base.behind.len() > self.tail.len() {
+        if self.base.unindexed.len() > self.tail.len() {
             self.base.reset(self.tail.len());
         }
+        debug_assert_eq!(self.base.unindexed.len(), self.tail.len());
         self
     }
 }

@@ -19,7 +19,7 @@ const LEAST_MESSAGES: usize = 8 * GROUP as usize;
 /// Summaries of the smallest segment, likewise. There are fewer of them, and each takes longer to read.
 const LEAST_SUMMARIES: usize = GROUP as usize;
 
-/// Segments of one size that are merged into one of the next.
+/// Segments that are merged into one of the next size.
 const MERGED: usize = 4;
 
 /// Documents of the largest segment that is built at once.
@@ -307,21 +307,18 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         })
     }
 
-    /// Merges the last segments of a kind where enough of one size are there, and returns the state.
+    /// Merges the last segments of a kind where enough of them are no larger than the last one, or one before it is
+    /// smaller; and returns the state.
     async fn merged(&self, kind: IndexedKind) -> Result<IndexState> {
         loop {
             let state = self.state().await?;
-            let last: Vec<&IndexSegment> = state.of(kind).rev().take(MERGED).collect();
-            let (Some(newest), Some(oldest)) = (last.first(), last.last()) else {
+            let segments: Vec<&IndexSegment> = state.of(kind).collect();
+            let last = to_merge(&segments);
+            let (Some(oldest), Some(newest)) = (last.first(), last.last()) else {
                 return Ok(state);
             };
-            let documents: u32 = last.iter().map(|one| one.documents).sum();
-            let one_size = last.iter().all(|one| size(one) == size(newest));
-            if last.len() < MERGED || !one_size || documents > MOST_MERGED {
-                return Ok(state);
-            }
             let mut parts = Vec::new();
-            for segment in last.iter().rev() {
+            for segment in last {
                 parts.push(self.read(segment).await?);
             }
             let data = merge(&parts).map_err(damaged)?;
@@ -405,6 +402,31 @@ fn damaged(error: memory_search::Error) -> Error {
     Error::new(ErrorKind::Corrupt, error.to_string()).with_source(error)
 }
 
+/// Which of the segments of one kind are to be merged into one: the last ones, two or more; or none.
+///
+/// Afterwards sizes do not rise, and fewer than [`MERGED`] segments have each: their number grows with the logarithm of the
+/// number of documents.
+fn to_merge<'s, 'i>(segments: &'s [&'i IndexSegment]) -> &'s [&'i IndexSegment] {
+    let Some(newest) = segments.last() else {
+        return &[];
+    };
+    let largest = size(newest);
+    let mut documents = 0;
+    let fits = |one: &&&IndexSegment| {
+        documents += one.documents;
+        size(one) <= largest && documents <= MOST_MERGED
+    };
+    let count = segments.iter().rev().take_while(fits).count();
+    let last = segments.get(segments.len() - count..).unwrap_or_default();
+    if last.len() >= MERGED {
+        return last;
+    }
+    let smaller = last.iter().position(|one| size(one) < largest);
+    smaller
+        .and_then(|first| last.get(first..))
+        .unwrap_or_default()
+}
+
 /// The size of a segment in powers of [`MERGED`].
 fn size(segment: &IndexSegment) -> u32 {
     let least = match segment.kind {
@@ -414,4 +436,52 @@ fn size(segment: &IndexSegment) -> u32 {
     (segment.documents / least as u32)
         .max(1)
         .ilog(MERGED as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(kind: IndexedKind, documents: u32) -> IndexSegment {
+        IndexSegment {
+            id: 0,
+            kind,
+            first: 1,
+            last: documents,
+            documents,
+            format: String::new(),
+        }
+    }
+
+    /// However many documents come at once, segments are few and each document is merged few times.
+    #[test]
+    fn segments_of_all_sizes_are_merged() {
+        for (kind, least) in [(IndexedKind::Messages, 16), (IndexedKind::Summaries, 2)] {
+            for seed in 0..30 {
+                let rng = &mut fastrand::Rng::with_seed(seed);
+                let most = [1, 2, 6, 64][rng.usize(..4)];
+                let (mut sizes, mut written) = (Vec::new(), 0_u32);
+                for _ in 0..2_000 {
+                    sizes.push(least * rng.u32(1..=most));
+                    loop {
+                        let segments: Vec<_> =
+                            sizes.iter().map(|size| segment(kind, *size)).collect();
+                        let segments: Vec<&IndexSegment> = segments.iter().collect();
+                        let merged = to_merge(&segments).len();
+                        if merged == 0 {
+                            break;
+                        }
+                        let all: u32 = sizes.split_off(sizes.len() - merged).iter().sum();
+                        assert!(merged > 1 && all <= MOST_MERGED);
+                        written += all;
+                        sizes.push(all);
+                    }
+                }
+                let documents: u32 = sizes.iter().sum();
+                let full = documents / (MOST_MERGED / 2);
+                assert!(sizes.len() as u32 <= full + 24, "{most}: {sizes:?}");
+                assert!(written / documents < 7, "{most}: {written} of {documents}");
+            }
+        }
+    }
 }

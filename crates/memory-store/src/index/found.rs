@@ -146,7 +146,7 @@ impl<'r> Found<'r> {
             }
             let tail = ranking.tail.iter().enumerate();
             let tail = tail.filter(|(_, one)| one.matches);
-            found.extend(tail.map(|(at, _)| number(ranking.indexed + at)));
+            found.extend(tail.map(|(at, _)| number(ranking.indexed() + at)));
             matching = Some(Matching::new(found, ranking.base.docs.len()));
         }
         Ok(Self {
@@ -160,7 +160,7 @@ impl<'r> Found<'r> {
 
     /// Whether a document passes the filters.
     fn admits(&self, at: usize) -> bool {
-        match at.checked_sub(self.ranking.indexed) {
+        match at.checked_sub(self.ranking.indexed()) {
             Some(behind) => self
                 .ranking
                 .tail

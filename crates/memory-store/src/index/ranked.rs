@@ -262,16 +262,16 @@ where
             .collect();
         let base = self.base(handle, IndexedKind::Summaries, parts).await?;
         let mut ranking = Ranking::new(base);
-        let last = ranking.indexed.checked_sub(1);
+        let last = ranking.indexed().checked_sub(1);
         let mut after = match last.and_then(|last| ranking.base.docs.get(last)) {
             Some(Doc::Summary { id, .. }) => Some(id.clone()),
             _ => None,
         };
         let mut tail = Vec::new();
-        while ranking.indexed + tail.len() < most as usize
+        while ranking.indexed() + tail.len() < most as usize
             && visible.last_summary.may_follow(after.as_ref())
         {
-            let left = most as usize - ranking.indexed - tail.len();
+            let left = most as usize - ranking.indexed() - tail.len();
             let page = self
                 .store
                 .summary_log(handle.conversation, after.as_ref(), left.min(256));
@@ -324,7 +324,7 @@ where
             parts: Vec::new(),
             corpus: Corpus::new(self.ranking.clone()),
             docs: Vec::new(),
-            behind: Vec::new(),
+            unindexed: Vec::new(),
         };
         for (segment, last) in parts {
             let begin = base.docs.len();
@@ -418,9 +418,10 @@ where
         ranking: &mut Ranking,
         documents: &[usize],
     ) -> Result<()> {
-        let Ranking { base, indexed, .. } = ranking;
+        let indexed = ranking.indexed();
+        let base = &mut ranking.base;
         let (mut messages, mut summaries) = (BTreeMap::new(), Vec::new());
-        let unknown = |at: &&usize| *at < indexed && !base.corpus.has_content(**at);
+        let unknown = |at: &&usize| **at < indexed && !base.corpus.has_content(**at);
         for at in documents.iter().filter(unknown) {
             match base.docs.get(*at) {
                 Some(Doc::Message { seq, .. }) => {

@@ -74,6 +74,8 @@ where
     pub fn with_ranking(mut self, ranking: RankingPolicy) -> Self {
         self.scan = self.scan.with_ranking(ranking.clone());
         self.ranking = ranking;
+        // What is kept for clones is ranked their way.
+        self.bases = Arc::default();
         self
     }
 
@@ -248,7 +250,7 @@ enum LogPart<'v> {
     /// What an index knows.
     Indexed(&'v Stretch),
     /// What comes behind all of that, from this position on.
-    Behind(Seq),
+    Unindexed(Seq),
 }
 
 impl LogPart<'_> {
@@ -256,7 +258,7 @@ impl LogPart<'_> {
     fn range(&self, range: &SeqRange) -> Option<SeqRange> {
         let part = match self {
             LogPart::Indexed(stretch) => SeqRange::new(Seq(stretch.segment.first), stretch.last),
-            LogPart::Behind(first) => SeqRange::new(*first, range.last),
+            LogPart::Unindexed(first) => SeqRange::new(*first, range.last),
         };
         part.and_then(|part| part.intersect(range))
     }
@@ -298,7 +300,7 @@ where
             return Ok(ControlFlow::Continue(()));
         };
         let mut parts: Vec<LogPart<'_>> = visible.messages.iter().map(LogPart::Indexed).collect();
-        parts.push(LogPart::Behind(visible.indexed.next()));
+        parts.push(LogPart::Unindexed(visible.indexed.next()));
         if newest_first {
             parts.reverse();
         }
@@ -314,7 +316,7 @@ where
                 (LogPart::Indexed(stretch), Some(seen)) => {
                     self.candidates(&stretch.segment, seen).await?
                 }
-                (LogPart::Behind(_), Some(seen)) => self.each_of_few(seen),
+                (LogPart::Unindexed(_), Some(seen)) => self.each_of_few(seen),
             };
             let is_last = found.is_none() || at + 1 == parts.len();
             candidates.extend(found.iter().flatten());

@@ -10,6 +10,7 @@ use super::SqlStore;
 use super::known_summaries::known_summaries;
 use super::pages::{batched, one_more, page};
 use crate::batch::Batch;
+use crate::error::corrupt;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
 use crate::summary::{self as sql, After, LinkRole, SummaryRow};
@@ -46,28 +47,29 @@ impl Links {
     }
 }
 
-/// At most `limit` of a conversation's summaries in the order of their making, in one request. `None` where they are to
+/// At most `limit` of a conversation's own summaries in the order of their making, in one request. `None` where they are to
 /// begin behind a summary that the conversation does not have.
-async fn page_of(
+async fn own_page(
     on: &mut impl Executor,
     scope: SummaryScope,
-    nearer: &[SummaryScope],
     after: After<'_>,
     limit: u64,
 ) -> Result<Option<Vec<Summary>>> {
-    let log = sql::log(scope, nearer, after, limit);
+    let log = sql::log(scope, &[], after, limit);
     let links = sql::links_of_log(&log);
     let mut batch = Batch::default();
     batch.push(log);
-    // Behind the summaries: one that comes between the two statements has its links.
+    // Behind the summaries, which are only added to: each that was listed has its links.
     batch.push(links);
     if let After::Summary(id) = after {
         batch.push(sql::key(scope.conversation.0, id));
     }
     let mut answers = on.all_of_batch(batch).await?.into_iter();
-    let mut answer = || answers.next().unwrap_or_default();
-    let (summaries, rows, place) = (answer(), answer(), answer());
-    if matches!(after, After::Summary(_)) && place.is_empty() {
+    let (Some(summaries), Some(rows)) = (answers.next(), answers.next()) else {
+        return Err(corrupt("a page of summaries", "an answer is missing"));
+    };
+    let is_there = answers.next().is_some_and(|place| !place.is_empty());
+    if matches!(after, After::Summary(_)) && !is_there {
         return Ok(None);
     }
     let mut links = Links::default();
@@ -132,7 +134,7 @@ impl<D: Database> SqlStore<D> {
         let on = &mut reader;
         self.lineage(on, id).await?;
         let place = after.map_or(After::Nothing, After::Summary);
-        let found = page_of(on, SummaryScope::own(id), &[], place, one_more(limit)).await?;
+        let found = own_page(on, SummaryScope::own(id), place, one_more(limit)).await?;
         let Some(found) = found else {
             let after = after.map_or("", SummaryId::as_str);
             return Err(Error::new(
@@ -180,8 +182,14 @@ impl<D: Database> SqlStore<D> {
             if free == 0 {
                 break;
             }
-            let page = page_of(on, *scope, nearer, place, free).await?;
-            found.extend(page.ok_or_else(missing)?);
+            if nearer.is_empty() {
+                let page = own_page(on, *scope, place, free).await?;
+                found.extend(page.ok_or_else(missing)?);
+            } else {
+                // Which of an ancestor's are left out may change between two statements.
+                let rows = on.all(&sql::log(*scope, nearer, place, free)).await?;
+                found.extend(self.with_links(on, &rows).await?);
+            }
             (index, place) = (nearer.len(), After::Nothing);
         }
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))

@@ -128,8 +128,13 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "links of a summary log",
-            store_sql::summary::links_of_log(&store_sql::summary::log(own, &[], After::Nothing, 9))
-                .to_string(SqliteQueryBuilder),
+            store_sql::summary::links_of_log(&store_sql::summary::log(
+                own,
+                &[],
+                After::Summary(&sum),
+                9,
+            ))
+            .to_string(SqliteQueryBuilder),
         ),
         (
             "summary log of an ancestor",

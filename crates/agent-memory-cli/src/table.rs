@@ -1,0 +1,48 @@
+//! The table of vectors that a search counts.
+
+use std::path::{Display, Path};
+use std::sync::Arc;
+
+use agent_memory::search::embedding::StaticTable;
+use agent_memory::{Builder, Memory};
+
+use crate::args::Vectors;
+use crate::error::{Failure, Kind};
+
+/// A table of vectors, or none.
+#[derive(Debug, Default)]
+pub(crate) struct Table(Option<Arc<StaticTable>>);
+
+impl Table {
+    /// A memory whose questions count its vectors.
+    pub(crate) fn builder(&self) -> Builder {
+        match &self.0 {
+            Some(table) => Memory::builder().embedder(Arc::<StaticTable>::clone(table)),
+            None => Memory::builder(),
+        }
+    }
+}
+
+impl Vectors {
+    /// Reads the table.
+    pub(crate) fn read(&self) -> Result<Table, Failure> {
+        let Some(path) = &self.table else {
+            return Ok(Table::default());
+        };
+        let table = StaticTable::open(path).map_err(|error| {
+            let kind = match path.is_file() {
+                true => Kind::UnknownFormat,
+                false => Kind::Unreadable,
+            };
+            Failure::new(kind, error.to_string()).hint(
+                "name a file that `cargo xtask static-table` wrote, or leave out --table and AGENT_MEMORY_TABLE",
+            )
+        })?;
+        Ok(Table(Some(Arc::new(table))))
+    }
+
+    /// The table's path, for a command that goes on.
+    pub(crate) fn path(&self) -> Option<Display<'_>> {
+        self.table.as_deref().map(Path::display)
+    }
+}
