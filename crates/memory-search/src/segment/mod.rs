@@ -88,8 +88,8 @@ pub fn unbroken_prefix() -> Vec<u8> {
     vec![UNBROKEN]
 }
 
-/// The length of an entry's stretches without white space, in characters; 255 means 255 or more. `None` for another
-/// entry's.
+/// The length, in characters, of the stretches without white space that an entry lists; 255 for any length from 255 on.
+/// `None` for an entry of another section.
 pub fn unbroken_of(key: &[u8]) -> Option<u8> {
     match key {
         [UNBROKEN, chars] => Some(*chars),

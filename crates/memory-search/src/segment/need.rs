@@ -22,7 +22,8 @@ pub enum Need {
     GramPrefix(Vec<u8>),
     /// Characters side by side, three or more: of each of these sets one.
     SideBySide(Vec<CharSet>),
-    /// At least so many characters side by side without white space, from 16 on; 255 means 255 or more.
+    /// A stretch without white space. The number is its least length in characters: 16 to 254, or 255 for any length from
+    /// 255 on.
     Unbroken(u8),
     /// One word of each of these, by their keys.
     Words(Vec<TermKeys>),
@@ -42,7 +43,7 @@ impl Need {
         }
     }
 
-    /// What a text needs to have so many characters side by side without white space.
+    /// What a text needs to have a stretch of at least `chars` characters without white space.
     pub(crate) fn of_unbroken(chars: u64) -> Self {
         match u8::try_from(chars).unwrap_or(u8::MAX) {
             ..SHORTEST => Need::Nothing,

@@ -404,16 +404,16 @@ fn damaged(error: memory_search::Error) -> Error {
 
 /// Which of the segments of one kind are to be merged into one: the last ones, two or more; or none.
 ///
-/// Afterwards sizes do not rise, and fewer than [`MERGED`] segments have each: their number grows with the logarithm of the
-/// number of documents.
+/// Once there is nothing to merge, no segment is larger than the one before it, and fewer than [`MERGED`] have the same size,
+/// so that few are left. Only segments that would exceed [`MOST_MERGED`] together stay as they are.
 fn to_merge<'s, 'i>(segments: &'s [&'i IndexSegment]) -> &'s [&'i IndexSegment] {
     let Some(newest) = segments.last() else {
         return &[];
     };
     let largest = size(newest);
-    let mut documents = 0;
+    let mut documents = 0_u32;
     let fits = |one: &&&IndexSegment| {
-        documents += one.documents;
+        documents = one.documents.saturating_add(documents);
         size(one) <= largest && documents <= MOST_MERGED
     };
     let count = segments.iter().rev().take_while(fits).count();

@@ -39,10 +39,10 @@ const BATCH: usize = 64;
 /// index holds, and it never writes. [`extend_index`](crate::extend_index) keeps what is scanned short. A
 /// store that keeps no index is scanned, and so is a ranking that counts echoes.
 ///
-/// Clones share what they read of the index: some 32 MB at most. They also keep the records and the words of the four
-/// rankings that were asked last; a conversation's messages are one ranking, its summaries another. Each takes up to
-/// [some 60 MB](memory_search::ranking::Corpus::reset) besides its records, and more while a question is answered that
-/// has many common words.
+/// Clones share what they read of the index: some 32 MB at most. They also keep what they know of the four rankings that
+/// were asked last; a conversation's messages are one ranking, its summaries another. Each takes its records, up to
+/// [some 60 MB](memory_search::ranking::Corpus::reset) of words, and up to 1 MB of texts that are not indexed. While a
+/// question is answered that has many common words, it takes more.
 #[derive(Debug, Clone)]
 pub struct SegmentSearch<S> {
     pub(super) store: S,
