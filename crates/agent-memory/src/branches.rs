@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use async_trait::async_trait;
 use compaction_plan::JobSource;
 use handoff_compactor::FileLedger;
 use memory_model::conventions::AgentConventions;
@@ -11,7 +12,9 @@ use memory_model::{
 };
 use memory_store::{Conversation, EntryOutcome};
 use serde::Serialize;
-use summarize_escalation::{Source, SummaryRequest, escalate_with};
+use summarize_escalation::{
+    BeforeCall, Failure, FailureKind, Source, SummaryRequest, escalate_with,
+};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
@@ -143,14 +146,25 @@ impl Session {
         if let Some(known) = self.told(&external_id, range).await? {
             return Ok(Some(known));
         }
-        let (pieces, files) = left.branch(range).await?;
-        let all = pieces.len();
-        let pieces = newest_within(pieces, request.max_source_tokens.unwrap_or(u64::MAX));
-        if pieces.is_empty() {
-            return Ok(None);
-        }
-        let left_out = all - pieces.len();
-        let (text, provisional) = self.write_branch(&pieces, request).await?;
+        let mut erasures = there.conversation.erasures;
+        let (text, provisional, files, left_out) = loop {
+            let (pieces, files) = left.branch(range).await?;
+            let all = pieces.len();
+            let pieces = newest_within(pieces, request.max_source_tokens.unwrap_or(u64::MAX));
+            if pieces.is_empty() {
+                return Ok(None);
+            }
+            let left_out = all - pieces.len();
+            let words = WordsAreThere { left, erasures };
+            let written = self.write_branch(&pieces, request, &words).await;
+            let now = left.info().await?.conversation.erasures;
+            if now == erasures {
+                let (text, provisional) = written?;
+                break (text, provisional, files, left_out);
+            }
+            // Words were erased meanwhile: what is left is read again.
+            erasures = now;
+        };
         let text = format!(
             "The conversation went on in another branch and came back. What that branch did ({}, messages \
              {range}):\n\n{text}",
@@ -253,6 +267,7 @@ impl Session {
         &self,
         pieces: &VecDeque<Piece>,
         request: &BranchRequest,
+        words: &WordsAreThere<'_>,
     ) -> Result<(String, bool)> {
         let tokens = pieces.iter().map(Piece::tokens);
         if tokens.fold(0, u64::saturating_add) <= SHORT_BRANCH_TOKENS {
@@ -262,6 +277,7 @@ impl Session {
         let sources: Vec<Source<'_>> = pieces.iter().map(Piece::source).collect();
         let mut asked = SummaryRequest::new(&sources, self.accounting().estimator());
         asked.instructions = request.instructions.as_deref();
+        asked.before_call = Some(words);
         let written = escalate_with(
             &*self.writer().summarizer,
             &inner.extractive,
@@ -275,6 +291,26 @@ impl Session {
                 Ok((as_said(pieces), true))
             }
             Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Holds back calls of a model once words of a branch were erased that its prompts may have.
+#[derive(Debug)]
+struct WordsAreThere<'a> {
+    left: &'a Session,
+    erasures: u64,
+}
+
+#[async_trait]
+impl BeforeCall for WordsAreThere<'_> {
+    async fn before_call(&self) -> std::result::Result<(), Failure> {
+        let withdrawn = |why: String| Failure::with_text(FailureKind::Withdrawn, why);
+        let now = self.left.info().await;
+        let now = now.map_err(|error| withdrawn(error.to_string()))?;
+        match now.conversation.erasures == self.erasures {
+            true => Ok(()),
+            false => Err(withdrawn("words of the branch were erased".to_owned())),
         }
     }
 }

@@ -378,6 +378,7 @@ impl Session {
             spans: new.clip(at),
             summaries: Vec::new(),
             fence: None,
+            erasures: current.snapshot.erasures,
             now: self.memory().inner.clock.now(),
         };
         let store = &self.memory().inner.store;

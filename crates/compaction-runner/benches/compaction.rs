@@ -107,6 +107,7 @@ async fn undo(store: &dyn Store, id: ConversationId) {
         spans: vec![Span::closed(at, SpanBody::Raw, 0)],
         summaries: Vec::new(),
         fence: None,
+        erasures: 0,
         now: Timestamp(0),
     };
     let done = store.publish(id, &publish).await.unwrap();

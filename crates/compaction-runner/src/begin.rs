@@ -163,12 +163,17 @@ async fn lease<'j>(
         }
     }
     let keys: Vec<JobKey> = free.iter().map(|(key, ..)| key.clone()).collect();
-    let claims = claim_all(env, &keys).await?;
+    let claims = claim_all(env, &keys, watch.erasures()).await?;
     for ((_, index, mut job), claim) in free.into_iter().zip(claims) {
         match claim {
             Claim::Held { owner, until } => {
                 watch.record_holder(&owner, until);
                 held.push((index, job.done(Prepared::Skipped(SkipReason::Held))));
+                continue;
+            }
+            Claim::Outdated => {
+                watch.outdate();
+                held.push((index, job.done(Prepared::Skipped(SkipReason::Lost))));
                 continue;
             }
             Claim::Granted(fence) => job.fence = Some(fence),

@@ -108,7 +108,7 @@ async fn publish(env: &Environment<'_>, ready: Vec<Publishable>, tally: &mut Tal
     if ready.is_empty() {
         return Ok(());
     }
-    let outcomes = match publish_all(env, &ready).await {
+    let outcomes = match publish_all(env, &ready, tally.watch.erasures()).await {
         Ok(outcomes) => outcomes,
         Err(error) => {
             // The store has just failed: giving back is all that can be tried.
@@ -121,6 +121,11 @@ async fn publish(env: &Environment<'_>, ready: Vec<Publishable>, tally: &mut Tal
     for (one, outcome) in ready.into_iter().zip(outcomes) {
         match outcome {
             Ok(Published::Done(_)) => published(env, one, tally).await,
+            Ok(Published::Outdated) => {
+                tally.watch.outdate();
+                released.extend(one.fence);
+                skip(env, &one.job, SkipReason::Lost, tally).await;
+            }
             Ok(Published::Already(_) | Published::Lost { .. }) => {
                 released.extend(one.fence);
                 skip(env, &one.job, SkipReason::Lost, tally).await;

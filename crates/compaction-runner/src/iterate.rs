@@ -60,6 +60,12 @@ async fn iterate(
         if let Some(stop) = tally.must_stop() {
             return Ok(stop);
         }
+        if tally.watch.take_outdated() {
+            // Words were erased meanwhile: what is left is read again.
+            reader.refresh().await?;
+            tally.now = Some(reader.snapshot.clone());
+            continue;
+        }
         if tally.planned == planned {
             return Ok(tally.in_vain().unwrap_or(StopReason::NothingEligible));
         }
@@ -95,7 +101,7 @@ async fn run_passes(
         let planned = tally.planned;
         for pass in env.planner.passes() {
             run_pass(env, pass, reader, tally).await?;
-            if tally.must_stop().is_some() {
+            if tally.must_stop().is_some() || tally.watch.is_outdated() {
                 return Ok(done + 1);
             }
         }

@@ -17,8 +17,12 @@ pub(crate) const HAND_BACK: LeaseUpdate = LeaseUpdate::Renew {
 };
 
 /// Claims jobs in one call, also from owners that are gone.
-pub(crate) async fn claim_all(env: &Environment<'_>, keys: &[JobKey]) -> Result<Vec<Claim>> {
-    let mut claims = claim_as(env, &env.owner, keys).await?;
+pub(crate) async fn claim_all(
+    env: &Environment<'_>,
+    keys: &[JobKey],
+    erasures: u64,
+) -> Result<Vec<Claim>> {
+    let mut claims = claim_as(env, &env.owner, keys, erasures).await?;
     for _ in 0..TAKE_OVERS {
         let gone = held_by_gone(env, keys, &claims);
         if gone.is_empty() {
@@ -26,10 +30,12 @@ pub(crate) async fn claim_all(env: &Environment<'_>, keys: &[JobKey]) -> Result<
         }
         for (holder, keys) in &gone {
             tracing::info!(holder = %holder, "leases are taken over from a process that is gone");
-            give_back(env, &Owner(holder.clone()), keys).await?;
+            give_back(env, &Owner(holder.clone()), keys, erasures).await?;
         }
         let freed: Vec<JobKey> = gone.into_values().flatten().collect();
-        let mut again = claim_as(env, &env.owner, &freed).await?.into_iter();
+        let mut again = claim_as(env, &env.owner, &freed, erasures)
+            .await?
+            .into_iter();
         for key in freed {
             let place = keys.iter().position(|known| *known == key);
             let place = place.and_then(|index| claims.get_mut(index));
@@ -60,21 +66,33 @@ fn held_by_gone(
 
 /// Gives back the jobs of an owner that is gone. An owner that asks again is granted its job;
 /// what it has prepared is kept.
-async fn give_back(env: &Environment<'_>, holder: &Owner, keys: &[JobKey]) -> Result<()> {
-    let claims = claim_as(env, holder, keys).await?;
+async fn give_back(
+    env: &Environment<'_>,
+    holder: &Owner,
+    keys: &[JobKey],
+    erasures: u64,
+) -> Result<()> {
+    let claims = claim_as(env, holder, keys, erasures).await?;
     let fences = claims.into_iter().filter_map(|claim| match claim {
         Claim::Granted(fence) | Claim::Ready(fence, _) => Some(fence),
-        Claim::Held { .. } => None,
+        Claim::Held { .. } | Claim::Outdated => None,
     });
     hand_back(env, fences).await
 }
 
-async fn claim_as(env: &Environment<'_>, owner: &Owner, keys: &[JobKey]) -> Result<Vec<Claim>> {
+async fn claim_as(
+    env: &Environment<'_>,
+    owner: &Owner,
+    keys: &[JobKey],
+    erasures: u64,
+) -> Result<Vec<Claim>> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
     let ttl = env.policy.lease();
-    let claims = env.store.claim_all(env.conversation, keys, owner, ttl);
+    let claims = env
+        .store
+        .claim_all(env.conversation, keys, owner, ttl, erasures);
     Ok(claims.await?)
 }
 

@@ -26,6 +26,7 @@ pub(crate) async fn run_pass(
     if reader.is_outdated {
         reader.refresh().await?;
     }
+    tally.watch.reads(&reader.snapshot);
     tally.seen.get_or_insert_with(|| reader.snapshot.clone());
     let laid = tally.put_off.len();
     let done = feed(env, label, reader, tally).await;

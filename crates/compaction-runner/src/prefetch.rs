@@ -53,6 +53,7 @@ pub(crate) async fn prefetch_summaries(env: &Environment<'_>) -> Result<Prefetch
     let (list, revision) = read_wanted(env, &snapshot).await?;
     let env = &env.at_stage(Stage::Prepare);
     let mut tally = Tally::default();
+    tally.watch.reads(&snapshot);
     let mut reader = ViewReader::new(env, snapshot);
     let executed = prepare_on_top(env, &list, &mut reader, &mut tally).await;
     let prepared = tally.ready.len();
@@ -128,7 +129,8 @@ async fn read_waiting(env: &Environment<'_>, list: &WaitingList, tally: &mut Tal
         hooks: &NoHooks,
         ..env.clone()
     };
-    let done = with_drafts(env, list, &mut tally.made, &Watch::default()).await?;
+    let watch = Arc::clone(&tally.watch);
+    let done = with_drafts(env, list, &mut tally.made, &watch).await?;
     give_up(env, done).await
 }
 
@@ -157,11 +159,12 @@ async fn with_drafts<'l>(
 pub(crate) async fn publish_ready(env: &Environment<'_>) -> Result<Outcome> {
     let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();
+    tally.watch.reads(&start);
     if let Some((list, revision)) = read_list(env).await? {
         let (list, unwanted) = split_wanted(env, list, &start).await?;
         for waiting in unwanted {
             skip(env, &waiting.job, SkipReason::Lost, &mut tally).await;
-            delete_draft(env, waiting).await?;
+            delete_draft(env, waiting, &start).await?;
         }
         let ready = &env.at_stage(Stage::PublishReady);
         tally.planned += list.jobs.len() as u64;

@@ -37,6 +37,7 @@ impl Publishable {
 pub(crate) async fn publish_all(
     env: &Environment<'_>,
     ready: &[Publishable],
+    erasures: u64,
 ) -> Result<Vec<memory_store::Result<Published>>> {
     let view = env.view();
     let now = env.clock.now();
@@ -47,6 +48,7 @@ pub(crate) async fn publish_all(
         spans: one.spans(),
         summaries: one.summary.iter().cloned().collect(),
         fence: one.fence.clone(),
+        erasures,
         now,
     };
     let mut publishes: Vec<Publish> = ready.iter().map(publish).collect();

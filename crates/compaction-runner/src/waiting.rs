@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use compaction_plan::Job;
 use memory_model::{Child, Seq, SeqRange, Span, SpanBody, SpanStart, SummaryId, splice_starts};
-use memory_store::{Claim, JobKey, Snapshot, read_spans};
+use memory_store::{Claim, JobKey, PREPARED, Snapshot, read_spans};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
@@ -29,8 +29,13 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     pub(crate) fn new(one: &Publishable) -> Self {
+        let mut job = one.job.clone();
+        // No words are kept with the list: an erasure would have to find them.
+        if let Some(request) = &mut job.request {
+            request.previous = None;
+        }
         Self {
-            job: one.job.clone(),
+            job,
             draft: one.fence.as_ref().map(|fence| fence.key.0.clone()),
             spans: one.spans(),
         }
@@ -104,7 +109,7 @@ pub(crate) async fn read_wanted(
         return Ok((list, revision));
     }
     for waiting in unwanted {
-        delete_draft(env, waiting).await?;
+        delete_draft(env, waiting, snapshot).await?;
     }
     let written = write_list(env, revision, &list).await?;
     Ok((list, written.unwrap_or(revision)))
@@ -150,7 +155,7 @@ async fn write_list(
 }
 
 fn key(env: &Environment<'_>) -> String {
-    format!("prepared/{}", env.view())
+    format!("{PREPARED}{}", env.view())
 }
 
 /// Divides a list into the jobs whose replaced spans the view still holds, or an extract in their
@@ -207,7 +212,11 @@ async fn extract_of(env: &Environment<'_>, job: &Job, spans: &[Span]) -> Result<
 }
 
 /// Deletes a job's draft unless somebody is at work on it.
-pub(crate) async fn delete_draft(env: &Environment<'_>, waiting: Waiting) -> Result<()> {
+pub(crate) async fn delete_draft(
+    env: &Environment<'_>,
+    waiting: Waiting,
+    snapshot: &Snapshot,
+) -> Result<()> {
     let Some(key) = waiting.draft.map(JobKey) else {
         return Ok(());
     };
@@ -217,10 +226,14 @@ pub(crate) async fn delete_draft(env: &Environment<'_>, waiting: Waiting) -> Res
     let Ok(_taken) = env.in_flight.take(env.conversation, &key, now, until) else {
         return Ok(());
     };
-    let claim = env.store.claim(env.conversation, &key, &env.owner, lease);
+    let (owner, erasures) = (&env.owner, snapshot.erasures);
+    let claim = env
+        .store
+        .claim(env.conversation, &key, owner, lease, erasures);
     match claim.await? {
         Claim::Granted(fence) | Claim::Ready(fence, _) => release(env, [fence]).await,
-        Claim::Held { .. } => Ok(()),
+        // An erasure deletes all drafts.
+        Claim::Held { .. } | Claim::Outdated => Ok(()),
     }
 }
 

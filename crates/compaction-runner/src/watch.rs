@@ -1,12 +1,12 @@
 //! What the jobs of a run share while they are prepared: counted calls, and what went wrong.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use futures::future::Aborted;
 use memory_model::Timestamp;
-use memory_store::Owner;
+use memory_store::{Owner, Snapshot};
 use summarize_escalation::{
     Error as SummaryError, Failure, FailureKind, Stop, Summarizer, SummarizerResponse,
     SummaryRequest,
@@ -33,6 +33,10 @@ pub(crate) struct Watch {
     pub(crate) model: Mutex<ModelReport>,
     /// Who was at work on a job that was passed over, last.
     pub(crate) held: Mutex<Option<LeaseHolder>>,
+    /// The conversation's erasures before the words were read that jobs are prepared from.
+    erasures: AtomicU64,
+    /// Whether there was a further one since.
+    outdated: AtomicBool,
 }
 
 impl Default for Watch {
@@ -45,6 +49,8 @@ impl Default for Watch {
             said: Mutex::default(),
             model: Mutex::default(),
             held: Mutex::default(),
+            erasures: AtomicU64::default(),
+            outdated: AtomicBool::default(),
         }
     }
 }
@@ -54,6 +60,31 @@ impl Watch {
     pub(crate) fn held_by(&self) -> Option<LeaseHolder> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.clone()
+    }
+
+    /// Records that the words of the jobs to come are read in this state, or after it.
+    pub(crate) fn reads(&self, snapshot: &Snapshot) {
+        self.erasures.store(snapshot.erasures, Ordering::Relaxed);
+    }
+
+    /// The conversation's erasures before the words were read that jobs are prepared from.
+    pub(crate) fn erasures(&self) -> u64 {
+        self.erasures.load(Ordering::Relaxed)
+    }
+
+    /// Records that words were erased since.
+    pub(crate) fn outdate(&self) {
+        self.outdated.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether words were erased since.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.outdated.load(Ordering::Relaxed)
+    }
+
+    /// Whether words were erased since, which is not true any more once all is read again.
+    pub(crate) fn take_outdated(&self) -> bool {
+        self.outdated.swap(false, Ordering::Relaxed)
     }
 
     /// Runs a future unless the run is cancelled or the store has failed.
@@ -141,7 +172,11 @@ impl Summarizer for Counted<'_> {
             let failure = Failure::new(FailureKind::SpendLimit, what);
             return Err(SummaryError::provider(self.id(), failure));
         }
-        let answer = self.summarizer.summarize(request).await;
+        let allowed = request.before_call().await;
+        let answer = match allowed {
+            Ok(()) => self.summarizer.summarize(request).await,
+            Err(failure) => Err(SummaryError::provider(self.id(), failure)),
+        };
         match &answer {
             Ok(written) => {
                 // A long source takes several.

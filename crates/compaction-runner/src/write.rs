@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use async_trait::async_trait;
 use compaction_plan::Job;
 use futures::future::Aborted;
-use summarize_escalation::{ErrorKind, escalate_with};
+use summarize_escalation::{BeforeCall, ErrorKind, Failure, FailureKind, escalate_with};
 
 use crate::begin::Begun;
 use crate::environment::Environment;
@@ -44,7 +45,11 @@ pub(crate) async fn write<'j>(
 /// Calls the summarizer, by way of the ladder.
 async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) -> Done<'j> {
     let pieces = open.sources.pieces(open.job);
-    let request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
+    let mut request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
+    let words = WordsAreThere { env, watch };
+    if !env.summarizer.provisional() {
+        request.before_call = Some(&words);
+    }
     let counted = Counted {
         summarizer: env.summarizer,
         watch,
@@ -52,6 +57,9 @@ async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) ->
     let climbed = escalate_with(&counted, env.extractive, env.ladder, &request);
     let outcome = watch.unless_stopped(&env.cancel, climbed).await;
     drop(pieces);
+    if watch.is_outdated() {
+        return open.done(Prepared::Skipped(SkipReason::Lost));
+    }
     let outcome = match outcome {
         Err(Aborted) => return open.done(Prepared::Cancelled),
         Ok(Err(error)) => {
@@ -78,6 +86,27 @@ async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) ->
         recipe: with_details(open.job, outcome.recipe),
     };
     open.finish(env, written, true)
+}
+
+/// Holds back calls of a model whose prompts may have words that were erased since they were read.
+#[derive(Debug)]
+struct WordsAreThere<'a> {
+    env: &'a Environment<'a>,
+    watch: &'a Watch,
+}
+
+#[async_trait]
+impl BeforeCall for WordsAreThere<'_> {
+    async fn before_call(&self) -> std::result::Result<(), Failure> {
+        let withdrawn = |why: String| Failure::with_text(FailureKind::Withdrawn, why);
+        let now = self.env.snapshot().await;
+        let now = now.map_err(|error| withdrawn(with_causes(&error)))?;
+        if now.erasures == self.watch.erasures() {
+            return Ok(());
+        }
+        self.watch.outdate();
+        Err(withdrawn("words of the source were erased".to_owned()))
+    }
 }
 
 /// What a ladder without a result means for a job.

@@ -68,6 +68,7 @@ async fn open_in_view<S: Store + ?Sized>(
                 spans: vec![raw],
                 summaries: Vec::new(),
                 fence: None,
+                erasures: snapshot.erasures,
                 now,
             });
         }
@@ -78,7 +79,7 @@ async fn open_in_view<S: Store + ?Sized>(
     let (mut opened, mut lost) = (0, false);
     for outcome in store.publish_all(conversation, &publishes).await? {
         match outcome? {
-            Published::Lost { .. } => lost = true,
+            Published::Lost { .. } | Published::Outdated => lost = true,
             _ => opened += 1,
         }
     }

@@ -14,6 +14,9 @@ use crate::types::Conversation;
 /// than the message did.
 pub const ERASED: &str = "[erased]";
 
+/// What the keys of small values begin with that hold prepared work. An erasure removes them, as it removes drafts.
+pub const PREPARED: &str = "prepared/";
+
 /// Cost from which [`ERASED`] costs no more than the message that it replaces, in tokens.
 const ERASED_FROM: u64 = 8;
 
@@ -73,6 +76,17 @@ pub struct ErasedRange {
     pub range: SeqRange,
 }
 
+impl ErasedRange {
+    /// Names a range of a conversation.
+    pub fn new(conversation: ConversationId, key: SessionKey, range: SeqRange) -> Self {
+        Self {
+            conversation,
+            key,
+            range,
+        }
+    }
+}
+
 /// What was erased, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -87,6 +101,9 @@ pub struct Erased {
     pub summaries: u64,
     /// Number of jobs of these conversations whose prepared work is dropped.
     pub drafts: u64,
+    /// Logs with entries of the same hash, which are not erased: the same message, stored under another session's key.
+    /// Each has the range from the first such entry to the last.
+    pub copies: Vec<ErasedRange>,
 }
 
 /// A recorded erasure of entries.

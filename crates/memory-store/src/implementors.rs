@@ -8,4 +8,4 @@ pub use crate::publish::{KnownSummary, check_one_view, check_references, check_s
 pub use crate::record::{
     KnownEntry, conversation_hash, family_hash, summary_record_hash, views_hash,
 };
-pub use crate::types::{fork_segments, publication_hash, rest_of};
+pub use crate::types::{fork_segments, publication_hash, publication_record_hash, rest_of};

@@ -24,7 +24,7 @@ mod verify;
 mod violation;
 
 pub use erase::{erase, open_erased_spans};
-pub use erasure::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures};
+pub use erasure::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures, PREPARED};
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
 pub use index::{

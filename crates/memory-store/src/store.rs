@@ -215,9 +215,10 @@ pub trait Store: Send + Sync + fmt::Debug {
         key: &JobKey,
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Claim> {
         let keys = std::slice::from_ref(key);
-        let claims = self.claim_all(conversation, keys, owner, ttl);
+        let claims = self.claim_all(conversation, keys, owner, ttl, erasures);
         only(claims.await?)
     }
 
@@ -230,6 +231,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// it. With a time-to-live of zero it ends at once: anybody may claim the job, and until somebody
     /// does the fence is good.
     ///
+    /// `erasures` is the conversation's [`erasures`](Conversation::erasures) before the words were read that the jobs
+    /// are about. After a further one no job is granted, and an erasure ends all leases: under a good fence, words are
+    /// as they were read.
+    ///
     /// # Errors
     /// `NotFound` for the conversation.
     async fn claim_all(
@@ -238,6 +243,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         keys: &[JobKey],
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Vec<Claim>>;
 
     /// Renews, releases or completes a granted job.
@@ -328,6 +334,15 @@ pub trait Maintain: Store {
     /// Checks what only the database itself can check: its pages, indices, foreign keys, triggers
     /// and that its rows agree with each other. [`crate::verify`] checks everything else.
     async fn check(&self) -> Result<Vec<Violation>>;
+
+    /// When words were erased that may still be in the database's files, because the erasure was cut short; `None`
+    /// where there are none. Opening the store to write, and erasing, removes them.
+    ///
+    /// # Errors
+    /// Those of the store.
+    async fn pending_wipe(&self) -> Result<Option<Timestamp>> {
+        Ok(None)
+    }
 
     /// Where the data is, for people: a path, a URL without secrets, or `memory`.
     fn location(&self) -> String;

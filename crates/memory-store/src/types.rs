@@ -98,6 +98,7 @@ impl NewConversation {
             meta: self.meta.clone(),
             created_at: self.now,
             updated_at: self.now,
+            erasures: 0,
         }
     }
 }
@@ -151,6 +152,9 @@ pub struct Conversation {
     pub created_at: Timestamp,
     /// Time of the last append, publish or change.
     pub updated_at: Timestamp,
+    /// How many erasures took words out of what it sees since it was created. Whoever keeps words of the log in memory
+    /// compares it before using them.
+    pub erasures: u64,
 }
 
 impl Conversation {
@@ -387,7 +391,7 @@ pub struct Appended {
 }
 
 /// An immutable state of a conversation as a view shows it: appends and publishes after it do not
-/// change what it reads.
+/// change what it reads. Only an erasure does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The conversation.
@@ -405,6 +409,8 @@ pub struct Snapshot {
     pub saved: i64,
     /// Number of the view's spans.
     pub spans: u64,
+    /// As in [`Conversation::erasures`].
+    pub erasures: u64,
 }
 
 impl Snapshot {
@@ -445,6 +451,9 @@ pub struct Publish {
     pub summaries: Vec<Summary>,
     /// A lease that must still be held; its job is done once the publish is.
     pub fence: Option<Fence>,
+    /// The conversation's [`erasures`](Conversation::erasures) before the words were read that the summaries were made
+    /// from. After a further one nothing is published.
+    pub erasures: u64,
     /// Time of the call.
     pub now: Timestamp,
 }
@@ -461,6 +470,9 @@ pub enum Published {
         /// Spans that the view holds over the range.
         found: Vec<Span>,
     },
+    /// Words of the conversation were erased since those of the summaries were read; nothing changed, no summary was
+    /// stored.
+    Outdated,
 }
 
 /// One publish in a view's history.
@@ -514,6 +526,14 @@ pub fn publication_hash(
     hasher.finish()
 }
 
+/// Returns the hash over a publication's row: H(its hash ‖ its time). [`publication_hash`] leaves the time out.
+pub fn publication_record_hash(hash: Hash, at: Timestamp) -> Hash {
+    let mut hasher = memory_model::FieldHasher::new("agent-memory publication record 1");
+    hasher.hash(hash);
+    hasher.number(at.0);
+    hasher.finish()
+}
+
 /// Name of a job in a conversation, such as one summary to write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobKey(pub String);
@@ -551,6 +571,8 @@ pub enum Claim {
     },
     /// The work is prepared; publish it under this fence.
     Ready(Fence, Draft),
+    /// Words of the conversation were erased since they were read for the job: read them again.
+    Outdated,
 }
 
 /// Update to a held lease.

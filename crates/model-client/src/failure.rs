@@ -52,6 +52,8 @@ pub enum FailureKind {
     BreakerOpen,
     /// The model was not asked: the spending limit is reached.
     SpendLimit,
+    /// The model was not asked: what it was to be asked about was erased meanwhile.
+    Withdrawn,
     /// The client cannot be made: its address or its provider's name is wrong.
     InvalidClient,
     /// Any other failure.
@@ -77,6 +79,7 @@ impl FailureKind {
             FailureKind::Empty => "empty",
             FailureKind::BreakerOpen => "breaker_open",
             FailureKind::SpendLimit => "spend_limit",
+            FailureKind::Withdrawn => "withdrawn",
             FailureKind::InvalidClient => "invalid_client",
             FailureKind::Other => "other",
         }
@@ -98,7 +101,10 @@ impl FailureKind {
     pub fn asked(self) -> bool {
         !matches!(
             self,
-            FailureKind::BreakerOpen | FailureKind::SpendLimit | FailureKind::InvalidClient
+            FailureKind::BreakerOpen
+                | FailureKind::SpendLimit
+                | FailureKind::Withdrawn
+                | FailureKind::InvalidClient
         )
     }
 
@@ -135,6 +141,7 @@ impl FailureKind {
             FailureKind::Empty => "try again, or take another model",
             FailureKind::BreakerOpen => "wait until it is asked again, or reset the breaker",
             FailureKind::SpendLimit => "raise the limit, or go on without a model",
+            FailureKind::Withdrawn => "compact what is left",
             FailureKind::InvalidClient => {
                 "name a known provider, or a base URL that begins with http"
             }

@@ -97,6 +97,7 @@ async fn leaf(store: &InMemoryStore, id: ConversationId) -> Summary {
         spans: vec![Span::closed(range, body, summary.tokens)],
         summaries: vec![summary.clone()],
         fence: None,
+        erasures: 0,
         now: Timestamp(2),
     };
     let published = store.publish(id, &publish).await.unwrap();

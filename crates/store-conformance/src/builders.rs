@@ -257,6 +257,7 @@ pub fn replace(
         spans,
         summaries,
         fence: None,
+        erasures: 0,
         now: Timestamp(4),
     }
 }

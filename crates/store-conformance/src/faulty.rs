@@ -293,8 +293,11 @@ impl<S: FullStore> Store for FaultyStore<S> {
         keys: &[JobKey],
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Vec<Claim>> {
-        let claims = self.inner.claim_all(conversation, keys, owner, ttl);
+        let claims = self
+            .inner
+            .claim_all(conversation, keys, owner, ttl, erasures);
         self.write(claims).await
     }
 

@@ -19,6 +19,11 @@ pub trait Fixture {
     async fn reopen(&self, store: Self::Store) -> Self::Store {
         store
     }
+
+    /// Opens a second store on what this one keeps, as another process would; `None` where that cannot be done.
+    async fn beside(&self, _store: &Self::Store) -> Option<Self::Store> {
+        None
+    }
 }
 
 /// Makes searches for the suite. Every [`Fixture`] is one: its store is scanned.

@@ -123,6 +123,7 @@ macro_rules! conformance_tests {
             publishes_to_several_views_are_refused
             state_is_changed_by_revision
             an_erasure_takes_words_and_what_was_made_from_them
+            an_erasure_outdates_what_was_read_before_it
             an_erasure_reaches_every_fork_that_shows_it
             a_deleted_conversation_keeps_its_place
             bad_erasures_are_refused

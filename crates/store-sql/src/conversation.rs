@@ -14,7 +14,7 @@ use crate::error::{Result, add_row, corrupt};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Family as F};
 
-const READ: [C; 17] = [
+const READ: [C; 18] = [
     C::No,
     C::Tree,
     C::Key,
@@ -32,6 +32,7 @@ const READ: [C; 17] = [
     C::CreatedAt,
     C::UpdatedAt,
     C::Meta,
+    C::Erasures,
 ];
 
 /// Looks a conversation up by number or key: one row for [`conversation`].
@@ -238,6 +239,7 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
         created_at: Timestamp(row.int(14)?),
         updated_at: Timestamp(row.int(15)?),
         meta,
+        erasures: to_count("erasures", row.int(17)?)?,
     })
 }
 

@@ -1,9 +1,9 @@
 //! Erasures: statements.
 
-use memory_model::{ConversationId, SeqRange, Timestamp};
-use memory_store::{ERASED, Erase, Erasure};
+use memory_model::{ConversationId, SeqRange, SessionKey, Timestamp};
+use memory_store::{ERASED, Erase, ErasedRange, Erasure, PREPARED};
 use sea_query::{
-    DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Query,
+    Cond, DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Order, Query,
     SelectStatement, UpdateStatement, Value, WithClause, WithQuery,
 };
 
@@ -14,12 +14,12 @@ use crate::pack::{Facts, Packed};
 use crate::row::Columns;
 use crate::tables::{
     Conversation as C, ErasedSummary as G, Erasure as E, Facts as F, Job as J, Message as M,
-    Payload as P, State as V, Summary as S,
+    Payload as P, State as V, Summary as S, Wipe,
 };
 
 /// The rows of a range of an own log.
 fn of_log(source: ConversationId, range: SeqRange) -> Expr {
-    Expr::col(M::Id).between(
+    Expr::col((M::Table, M::Id)).between(
         packed(source.0, range.first.0),
         packed(source.0, range.last.0),
     )
@@ -33,6 +33,51 @@ pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
         .and_where(of_log(source, range))
         .and_where(Expr::col(M::Body).is_not_null())
         .take()
+}
+
+/// Entries outside of some logs that have words and the hash of an entry of these logs: rows for [`copy`].
+pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
+    let in_logs = || {
+        let logs = logs.iter();
+        let named = logs.map(|log| of_log(log.conversation, log.range));
+        named.fold(Cond::any(), Cond::add)
+    };
+    let hashes = Query::select()
+        .column(M::Hash)
+        .from(M::Table)
+        .cond_where(in_logs())
+        .take();
+    Query::select()
+        .columns([(C::Table, C::No), (C::Table, C::Key)])
+        .expr(Func::min(Expr::col((M::Table, M::Seq))))
+        .expr(Func::max(Expr::col((M::Table, M::Seq))))
+        .from(M::Table)
+        .inner_join(
+            C::Table,
+            Expr::col((C::Table, C::No)).equals((M::Table, M::Conversation)),
+        )
+        .and_where(Expr::col((M::Table, M::Body)).is_not_null())
+        .and_where(Expr::col((M::Table, M::Hash)).in_subquery(hashes))
+        .cond_where(in_logs().not())
+        .group_by_columns([(C::Table, C::No), (C::Table, C::Key)])
+        .order_by((C::Table, C::No), Order::Asc)
+        .take()
+}
+
+/// A row of [`copies`]: a conversation, and where its first and its last such entry are.
+///
+/// # Errors
+/// When the row does not mean a range of a conversation.
+pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
+    let (first, last) = (row.int(2)?, row.int(3)?);
+    let range = SeqRange::new(to_seq(first)?, to_seq(last)?)
+        .ok_or_else(|| corrupt("copies", format!("{first}-{last} is no range")))?;
+    let conversation = ConversationId(to_u32("conversation", row.int(0)?)?);
+    Ok(ErasedRange::new(
+        conversation,
+        SessionKey::new(row.text(1)?),
+        range,
+    ))
 }
 
 /// The payloads that entries of a range refer to: their ids.
@@ -154,6 +199,52 @@ pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
+/// Counts an erasure of what a conversation sees.
+pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
+    Query::update()
+        .table(C::Table)
+        .value(C::Erasures, Expr::col(C::Erasures).add(1_i64))
+        .and_where(Expr::col(C::No).eq(i64::from(conversation.0)))
+        .take()
+}
+
+/// Deletes the small values of a conversation that hold prepared work.
+pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
+    Query::delete()
+        .from_table(V::Table)
+        .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
+        .and_where(Expr::col(V::Key).like(format!("{PREPARED}%")))
+        .take()
+}
+
+/// Records that erased words are still to be removed from the files.
+///
+/// # Errors
+/// When the statement can not be built.
+pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement.into_table(Wipe::Table).columns([Wipe::At]);
+    add_row(&mut statement, [at.0.into()])?;
+    Ok(statement)
+}
+
+/// The erasures whose words are still to be removed from the files: number and time.
+pub fn pending_wipes() -> SelectStatement {
+    Query::select()
+        .columns([Wipe::No, Wipe::At])
+        .from(Wipe::Table)
+        .take()
+}
+
+/// Records that the words of an erasure are removed from the files. A number may have been given again meanwhile.
+pub fn wiped(no: i64, at: i64) -> DeleteStatement {
+    Query::delete()
+        .from_table(Wipe::Table)
+        .and_where(Expr::col(Wipe::No).eq(no))
+        .and_where(Expr::col(Wipe::At).eq(at))
+        .take()
+}
+
 /// Deletes all small values of a conversation.
 pub fn delete_states(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
@@ -230,6 +321,7 @@ pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement
     Query::update()
         .table(F::Table)
         .value(F::Text, facts.text())
+        .value(F::Revision, facts.revision())
         .and_where(Expr::col(F::Conversation).eq(i64::from(conversation.0)))
         .take()
 }

@@ -272,12 +272,17 @@ pub fn size(row: &impl Columns) -> Result<i64> {
     row.int(17)
 }
 
-/// Whether a row of [`range`] can only be read with its conversation's facts.
+/// The revision of its conversation's facts without which a row of [`range`] cannot be read; `None` where it needs none,
+/// as when its words were erased.
 ///
 /// # Errors
 /// When there is no such column.
-pub fn needs_facts(row: &impl Columns) -> Result<bool> {
-    Ok(row.int(12)? == pack::PACKED_WITH_FACTS)
+pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
+    let revision = pack::facts_revision(row.int(12)?);
+    Ok(match revision {
+        Some(_) if size(row)? == 0 => None,
+        revision => revision,
+    })
 }
 
 /// The body and the meta of a row of [`range`]; `None` when they were erased.
@@ -293,10 +298,12 @@ pub fn unpacked(
     let Some(body) = row.opt_bytes(14)? else {
         return Ok(None);
     };
-    let facts = match row.int(12)? {
-        pack::PLAIN => return Ok(Some((body, row.opt_text(13)?))),
-        pack::PACKED => None,
-        pack::PACKED_WITH_FACTS => {
+    let codec = row.int(12)?;
+    let facts = match (codec, pack::facts_revision(codec)) {
+        (pack::PLAIN, _) => return Ok(Some((body, row.opt_text(13)?))),
+        (pack::PACKED, _) => None,
+        (_, Some(revision)) => {
+            let facts = facts.filter(|facts| facts.revision() == revision);
             Some(facts.ok_or_else(|| wrong("the facts of its conversation are gone"))?)
         }
         _ => return Err(pack::unknown_codec()),
@@ -473,10 +480,10 @@ pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
         .take()
 }
 
-/// The facts of a conversation: one text.
+/// The facts of a conversation: one text, and its revision.
 pub fn facts(conversation: u32) -> SelectStatement {
     Query::select()
-        .column(F::Text)
+        .columns([F::Text, F::Revision])
         .from(F::Table)
         .and_where(Expr::col(F::Conversation).eq(i64::from(conversation)))
         .take()
@@ -490,11 +497,13 @@ pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement>
     let mut statement = Query::insert();
     statement
         .into_table(F::Table)
-        .columns([F::Conversation, F::Text]);
-    add_row(
-        &mut statement,
-        [i64::from(conversation).into(), facts.text().into()],
-    )?;
+        .columns([F::Conversation, F::Text, F::Revision]);
+    let values = [
+        i64::from(conversation).into(),
+        facts.text().into(),
+        facts.revision().into(),
+    ];
+    add_row(&mut statement, values)?;
     Ok(statement)
 }
 

@@ -20,8 +20,20 @@ use zstd_safe::{CCtx, CDict, DCtx, DDict};
 pub const PLAIN: i64 = 0;
 /// One frame against the fixed text.
 pub const PACKED: i64 = 1;
-/// One frame against the fixed text and the conversation's facts.
+/// One frame against the fixed text and the conversation's facts. What is packed against their revision N has this and
+/// 256 N.
 pub const PACKED_WITH_FACTS: i64 = 2;
+/// The bits of a codec that say how bytes are packed; the others are a revision of facts.
+const KIND: i64 = 0xff;
+
+/// The revision of the facts that bytes with this codec are packed against; `None` where that is none.
+pub const fn facts_revision(codec: i64) -> Option<i64> {
+    if codec & KIND == PACKED_WITH_FACTS {
+        Some(codec >> KIND.count_ones())
+    } else {
+        None
+    }
+}
 
 /// Messages with meta that have fewer bytes are kept as they came.
 pub const SMALLEST: usize = 128;
@@ -72,13 +84,23 @@ impl Dictionary {
     }
 }
 
-/// What the entries of a conversation have in common, ready to be compressed against.
+/// What the entries of a conversation have in common, ready to be compressed against. A text and its revision never
+/// change: an erasure that takes something out of the text makes the next revision.
 #[derive(Clone)]
-pub struct Facts(Arc<(String, Dictionary)>);
+pub struct Facts(Arc<FactsText>);
+
+struct FactsText {
+    text: String,
+    revision: i64,
+    dictionary: Dictionary,
+}
 
 impl std::fmt::Debug for Facts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Facts").field(&self.text()).finish()
+        f.debug_struct("Facts")
+            .field("text", &self.text())
+            .field("revision", &self.revision())
+            .finish()
     }
 }
 
@@ -87,14 +109,28 @@ impl Facts {
     ///
     /// # Errors
     /// `Limit` when there is no memory for it.
-    pub fn new(text: String) -> Result<Self> {
+    pub fn new(text: String, revision: i64) -> Result<Self> {
         let dictionary = Dictionary::new(Some(&text)).ok_or_else(no_memory)?;
-        Ok(Self(Arc::new((text, dictionary))))
+        Ok(Self(Arc::new(FactsText {
+            text,
+            revision,
+            dictionary,
+        })))
     }
 
     /// The text.
     pub fn text(&self) -> &str {
-        &self.0.0
+        &self.0.text
+    }
+
+    /// How often an erasure took something out of the text before.
+    pub fn revision(&self) -> i64 {
+        self.0.revision
+    }
+
+    /// The codec of what is packed against them.
+    fn codec(&self) -> i64 {
+        PACKED_WITH_FACTS | self.revision() << KIND.count_ones()
     }
 
     /// The pieces of the text, each of which stood in at least two entries.
@@ -202,11 +238,7 @@ pub fn pack(body: Vec<u8>, meta: Option<&str>, facts: Option<&Facts>) -> Packed 
         return plain(body);
     }
     Packed {
-        codec: if facts.is_some() {
-            PACKED_WITH_FACTS
-        } else {
-            PACKED
-        },
+        codec: facts.map_or(PACKED, Facts::codec),
         body: packed,
         meta: None,
         cut: cut.map(|cut| body[cut].to_vec()),
@@ -276,7 +308,7 @@ pub fn unknown_codec() -> Error {
 /// Appends a frame; `None` when zstd gives up, which it does for lack of memory only.
 fn frame(out: &mut Vec<u8>, bytes: &[u8], facts: Option<&Facts>) -> Option<()> {
     let dictionary = match facts {
-        Some(facts) => &facts.0.1,
+        Some(facts) => &facts.0.dictionary,
         None => COMMON.as_ref()?,
     };
     COMPRESS.with_borrow_mut(|context| {
@@ -295,7 +327,7 @@ fn frame(out: &mut Vec<u8>, bytes: &[u8], facts: Option<&Facts>) -> Option<()> {
 
 fn unframe(bytes: &[u8], facts: Option<&Facts>) -> Result<Vec<u8>> {
     let dictionary = match facts {
-        Some(facts) => &facts.0.1,
+        Some(facts) => &facts.0.dictionary,
         None => COMMON.as_ref().ok_or_else(no_memory)?,
     };
     let framed = [&MAGIC, bytes].concat();
@@ -458,7 +490,7 @@ mod tests {
             facts in proptest::option::of("[ -~]{0,300}"),
         ) {
             let body = words.join("\"").repeat(repeat).into_bytes();
-            let facts = facts.map(|text| Facts::new(text).unwrap());
+            let facts = facts.map(|text| Facts::new(text, 3).unwrap());
             let packed = pack(body.clone(), meta.as_deref(), facts.as_ref());
             prop_assert_eq!(back(&packed, facts.as_ref()), (body, meta));
         }

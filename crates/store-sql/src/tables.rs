@@ -47,8 +47,10 @@ pub enum Conversation {
     Meta,
     /// Column `views`: hash over the names of its views, zeros when there are none.
     Views,
-    /// Column `record`: hash over this row, without fences and views.
+    /// Column `record`: hash over this row, without fences, views and erasures.
     Record,
+    /// Column `erasures`: how many erasures took words out of what it sees.
+    Erasures,
 }
 
 impl Conversation {
@@ -75,6 +77,7 @@ impl Conversation {
             Self::Meta => "meta",
             Self::Views => "views",
             Self::Record => "record",
+            Self::Erasures => "erasures",
         }
     }
 }
@@ -169,6 +172,8 @@ pub enum Facts {
     Conversation,
     /// Column `text`.
     Text,
+    /// Column `revision`: raised by each erasure that takes something out of the text.
+    Revision,
 }
 
 impl Facts {
@@ -177,6 +182,7 @@ impl Facts {
             Self::Table => "facts",
             Self::Conversation => "conversation",
             Self::Text => "text",
+            Self::Revision => "revision",
         }
     }
 }
@@ -226,7 +232,7 @@ pub enum Message {
     Running,
     /// Column `hash`: SHA-256 over body and the fields beside it.
     Hash,
-    /// Column `codec`: how body is packed: 0 = JSON text; 1 = compressed, with meta; 2 = compressed with the facts, with meta.
+    /// Column `codec`: how body is packed: 0 = JSON text; 1 = compressed, with meta; 2 = compressed with the facts, with meta; 2 + 256 * N: with their revision N.
     Codec,
     /// Column `payload`: the longest string of the body, where that is stored once.
     Payload,
@@ -304,6 +310,37 @@ impl Erasure {
 }
 
 impl Iden for Erasure {
+    fn quoted(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.as_str())
+    }
+
+    fn unquoted(&self) -> &str {
+        self.as_str()
+    }
+}
+
+/// Erasures whose words may still be in the files: they were cut short before the database was written anew. The next writer does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wipe {
+    /// The table itself.
+    Table,
+    /// Column `no`.
+    No,
+    /// Column `at`: microseconds: when the erasure was.
+    At,
+}
+
+impl Wipe {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Table => "wipe",
+            Self::No => "no",
+            Self::At => "at",
+        }
+    }
+}
+
+impl Iden for Wipe {
     fn quoted(&self) -> Cow<'static, str> {
         Cow::Borrowed(self.as_str())
     }
@@ -479,6 +516,8 @@ pub enum Publication {
     At,
     /// Column `hash`: over the hash before it, the range, the removed and the added spans.
     Hash,
+    /// Column `record`: hash over hash and at; zeros in rows of older versions.
+    Record,
 }
 
 impl Publication {
@@ -492,6 +531,7 @@ impl Publication {
             Self::Last => "last",
             Self::At => "at",
             Self::Hash => "hash",
+            Self::Record => "record",
         }
     }
 }

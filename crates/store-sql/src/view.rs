@@ -4,6 +4,7 @@ use memory_model::{
     Hash, Seq, SeqRange, SpanBody, SpanStart, SummaryId, Timestamp, TrimPolicyId, ViewName,
     ViewVersion,
 };
+use memory_store::implementors::publication_record_hash;
 use sea_query::{
     DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Order, Query,
     SelectStatement, SimpleExpr, UnionType,
@@ -29,6 +30,7 @@ pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
         .column((V::Table, V::Version))
         .column((V::Table, V::Saved))
         .expr(Expr::from(spans))
+        .column((C::Table, C::Erasures))
         .from(C::Table)
         .left_join(
             V::Table,
@@ -336,9 +338,11 @@ pub fn insert_publications(
         P::Last,
         P::At,
         P::Hash,
+        P::Record,
     ]);
     for publication in publications {
-        let values: [SimpleExpr; 7] = [
+        let record = publication_record_hash(publication.hash, publication.created_at);
+        let values: [SimpleExpr; 8] = [
             i64::from(no).into(),
             view.as_str().into(),
             to_int("version", publication.version.0)?.into(),
@@ -346,6 +350,7 @@ pub fn insert_publications(
             i64::from(publication.at.last.0).into(),
             publication.created_at.0.into(),
             publication.hash.0.to_vec().into(),
+            record.0.to_vec().into(),
         ];
         add_row(&mut statement, values)?;
     }
@@ -363,6 +368,25 @@ pub struct PublicationRow {
     pub created_at: Timestamp,
     /// Chain over this and all earlier ones.
     pub hash: Hash,
+}
+
+/// The rows of all publications, in the order of their versions: conversation, view, version, time, hash, and the hash
+/// over the row.
+pub fn publication_records() -> SelectStatement {
+    Query::select()
+        .columns([
+            P::Conversation,
+            P::View,
+            P::Version,
+            P::At,
+            P::Hash,
+            P::Record,
+        ])
+        .from(P::Table)
+        .order_by(P::Conversation, Order::Asc)
+        .order_by(P::View, Order::Asc)
+        .order_by(P::Version, Order::Asc)
+        .take()
 }
 
 /// Publications after a version, oldest first: rows for [`publication`].

@@ -256,7 +256,7 @@ pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateS
         .table(C::Table)
         .value(C::Fences, Expr::col(C::Fences).add(count))
         .and_where(Expr::col(C::No).eq(i64::from(conversation.0)))
-        .returning_col(C::Fences)
+        .returning(Query::returning().columns([C::Fences, C::Erasures]))
         .take())
 }
 

@@ -284,6 +284,7 @@ async fn leaf(store: &SqliteStore, id: ConversationId, first: u32) -> Publish {
         spans: vec![Span::closed(at, body, 5)],
         summaries: vec![summary],
         fence: None,
+        erasures: 0,
         now: Timestamp(4),
     }
 }

@@ -19,7 +19,8 @@ create table conversation (
   updated_at   integer not null, -- microseconds; kept by the store
   meta         text, -- JSON as it came
   views        blob    not null default (zeroblob(32)) check (length(views) = 32), -- hash over the names of its views, zeros when there are none
-  record       blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over this row, without fences and views
+  record       blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over this row, without fences, views and erasures
+  erasures     integer not null default 0, -- how many erasures took words out of what it sees
   check ((kind = 'root') = (parent is null)),
   check ((kind = 'fork') = (shared is not null)),
   check ((kind = 'spawn') = (spawned_at is not null)),
@@ -43,7 +44,7 @@ end;
 
 -- Where a conversation comes from is fixed; its head only grows.
 create trigger conversation_update before update on conversation
-when new.head < old.head or new.fences < old.fences
+when new.head < old.head or new.fences < old.fences or new.erasures < old.erasures
   or new.no <> old.no or new.tree <> old.tree or new.key <> old.key or new.kind <> old.kind
   or new.parent is not old.parent or new.shared is not old.shared
   or new.spawned_at is not old.spawned_at or new.spawned_call is not old.spawned_call

@@ -27,7 +27,8 @@ end;
 -- Nothing is in it that stood in one entry alone.
 create table facts (
   conversation integer primary key references conversation (no),
-  text         text    not null
+  text         text    not null,
+  revision     integer not null default 0 -- raised by each erasure that takes something out of the text
 ) strict;
 
 create trigger facts_insert before insert on facts
@@ -38,7 +39,7 @@ end;
 
 -- The one change allowed: an erasure takes out what only erased entries said.
 create trigger facts_update before update on facts
-when new.conversation <> old.conversation
+when new.conversation <> old.conversation or new.revision <> old.revision + 1
   or not exists (select 1 from erasure where conversation = old.conversation)
 begin
   select raise(abort, 'facts: append-only, they can not be updated');
@@ -66,7 +67,7 @@ create table message (
   tokens       integer not null check (tokens >= 0), -- by the conversation's estimator
   running      integer not null check (running >= tokens), -- sum of tokens over the visible log up to here
   hash         blob    not null check (length(hash) = 32), -- SHA-256 over body and the fields beside it
-  codec        integer not null default 0, -- how body is packed: 0 = JSON text; 1 = compressed, with meta; 2 = compressed with the facts, with meta
+  codec        integer not null default 0, -- how body is packed: 0 = JSON text; 1 = compressed, with meta; 2 = compressed with the facts, with meta; 2 + 256 * N: with their revision N
   payload      integer references payload (id), -- the longest string of the body, where that is stored once
   meta         text, -- JSON as it came: model, usage, stop reason; null when it is packed with the body
   body         blob, -- the parts as a JSON list; null once erased
@@ -119,7 +120,7 @@ when not (
     and (new.meta is null or new.meta is old.meta)
     and (new.name is null or new.name is old.name)
     and exists (select 1 from erasure where conversation = old.conversation and old.seq between first and last)
-    or old.codec = 2 and old.body is not null and new.body is not null
+    or (old.codec & 255) = 2 and old.body is not null and new.body is not null
     and new.payload is old.payload and new.name is old.name
     and exists (select 1 from erasure where conversation = old.conversation)
   )
@@ -148,3 +149,10 @@ create trigger erasure_delete before delete on erasure
 begin
   select raise(abort, 'erasure: append-only, it can not be deleted');
 end;
+
+-- Erasures whose words may still be in the files: they were cut short before the database was written anew. The next
+-- writer does it.
+create table wipe (
+  no integer primary key,
+  at integer not null -- microseconds: when the erasure was
+) strict;

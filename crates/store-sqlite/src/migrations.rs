@@ -32,4 +32,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/0004_vectors.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 4",
     },
+    Migration {
+        version: 5,
+        name: "concurrent_erasure",
+        checksum: "88c361d205042f0ae123c9b22777700caa3e831a849a2da50fddbb300ab7f91a",
+        sql: include_str!("../migrations/0005_concurrent_erasure.sql"),
+        mark: "pragma application_id = 1634559341; pragma user_version = 5",
+    },
 ];

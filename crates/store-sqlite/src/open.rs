@@ -41,7 +41,9 @@ impl SqliteStore {
             let deadline = tokio::time::Instant::now() + settings.lock_timeout;
             loop {
                 let opened = match settings.read_only {
-                    true => open_to_read(path, &place, &settings).await,
+                    true => open_to_read(path, &place, &settings)
+                        .await
+                        .map(|db| (db, false)),
                     false => open_to_write(path, &place, &settings).await,
                 };
                 // SQLite waits for most locks by itself, but not for all: two that create a file at once collide.
@@ -56,8 +58,12 @@ impl SqliteStore {
                 tokio::time::sleep(OPEN_PAUSE).await;
             }
         };
-        let db = settings.observed(&place, opening).await?;
-        Ok(Self::on(db))
+        let (db, wipes) = settings.observed(&place, opening).await?;
+        let store = Self::on(db);
+        if wipes {
+            store.sql.finish_wipe().await?;
+        }
+        Ok(store)
     }
 
     fn on(db: Db) -> Self {
@@ -109,8 +115,9 @@ impl SqliteOptions {
     }
 }
 
-/// Opens a database to read and write it, and creates it if there is none.
-async fn open_to_write(path: &Path, place: &str, settings: &SqliteOptions) -> Result<Db> {
+/// Opens a database to read and write it, and creates it if there is none. Returns whether an erasure was cut short
+/// before its words were gone from the files.
+async fn open_to_write(path: &Path, place: &str, settings: &SqliteOptions) -> Result<(Db, bool)> {
     files::create(path, settings.durability).map_err(|e| error::opening(place, e.into()))?;
     if !files::place_writable(path) {
         return Err(error::not_writable(place));
@@ -118,8 +125,12 @@ async fn open_to_write(path: &Path, place: &str, settings: &SqliteOptions) -> Re
     // Absolute, for SQLite takes a path that begins with `file:` for a URI.
     let path = std::path::absolute(path).map_err(|e| error::opening(place, e.into()))?;
     let options = settings.connection().filename(path);
-    let writer = connect(options.clone(), place).await?;
-    Ok(Db::new(writer, Some(options), place, settings.clone()))
+    let mut writer = connect(options.clone(), place).await?;
+    let wipes = sqlx::query_scalar("select exists (select 1 from wipe)");
+    let wipes = wipes.fetch_one(&mut writer).await;
+    let wipes = wipes.map_err(|e| error::opening(place, e))?;
+    let db = Db::new(writer, Some(options), place, settings.clone());
+    Ok((db, wipes))
 }
 
 /// Opens a database that exists to read it.
@@ -138,7 +149,8 @@ async fn open_to_read(path: &Path, place: &str, settings: &SqliteOptions) -> Res
         if empty || !files::place_writable(path) {
             return Err(error::not_begun(place));
         }
-        open_to_write(path, place, settings).await?.close().await?;
+        let (db, _) = open_to_write(path, place, settings).await?;
+        db.close().await?;
     }
     Ok(Db::reading(reading, place, settings.clone()))
 }

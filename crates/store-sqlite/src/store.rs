@@ -150,8 +150,11 @@ impl Store for SqliteStore {
         keys: &[JobKey],
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Vec<Claim>> {
-        self.sql.claim_all(conversation, keys, owner, ttl).await
+        self.sql
+            .claim_all(conversation, keys, owner, ttl, erasures)
+            .await
     }
 
     async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
@@ -193,6 +196,10 @@ impl Store for SqliteStore {
 impl Maintain for SqliteStore {
     async fn check(&self) -> Result<Vec<Violation>> {
         self.sql.check().await
+    }
+
+    async fn pending_wipe(&self) -> Result<Option<Timestamp>> {
+        self.sql.pending_wipe().await
     }
 
     fn location(&self) -> String {

@@ -34,7 +34,7 @@ pub use memory_model::Purpose;
 pub use outcome::LadderOutcome;
 pub use recipe::recipe;
 pub use refusal::{Reason, Refusal};
-pub use request::{Style, SummaryKind, SummaryRequest};
+pub use request::{BeforeCall, Style, SummaryKind, SummaryRequest};
 pub use rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
 pub use summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 pub use target::{TargetRule, Tolerance};

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use async_trait::async_trait;
 use extractive_summarizer::{Source, source};
 use memory_model::{FieldHasher, Hash, Purpose, SeqRange, SourceHasher, Timestamp};
-use model_client::CacheKey;
+use model_client::{CacheKey, Failure};
 use serde::{Deserialize, Serialize};
 use token_estimate::TokenEstimator;
 
@@ -62,6 +63,18 @@ pub struct SummaryRequest<'a> {
     /// answer is a JSON list of their numbers, such as `[2, 5]`; the first line that is not blank has number 1, and blank
     /// lines have none. An answer of another form leaves out nothing.
     pub drop_lines: bool,
+    /// Asked before each call of a model, also before one that is repeated.
+    pub before_call: Option<&'a dyn BeforeCall>,
+}
+
+/// Says whether a call of a model may still be made, such as whether the words of its prompt were erased meanwhile.
+#[async_trait]
+pub trait BeforeCall: Send + Sync + fmt::Debug {
+    /// Returns when the call may be made.
+    ///
+    /// # Errors
+    /// The failure with which the call ends instead.
+    async fn before_call(&self) -> Result<(), Failure>;
 }
 
 impl fmt::Debug for SummaryRequest<'_> {
@@ -92,6 +105,18 @@ impl<'a> SummaryRequest<'a> {
             instructions: None,
             prompts: None,
             drop_lines: false,
+            before_call: None,
+        }
+    }
+
+    /// Asks [`before_call`](Self::before_call), where it is set.
+    ///
+    /// # Errors
+    /// The failure with which a call ends instead of being made.
+    pub async fn before_call(&self) -> Result<(), Failure> {
+        match self.before_call {
+            Some(check) => check.before_call().await,
+            None => Ok(()),
         }
     }
 

@@ -19,6 +19,7 @@ struct Answer {
     drafts: u64,
     logs: Vec<Stretch>,
     seen_by: Vec<Stretch>,
+    copies: Vec<Stretch>,
     /// What was archived, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     archived: Option<Archived>,
@@ -122,6 +123,7 @@ fn print(
         drafts: erased.drafts,
         logs: erased.logs.iter().map(Stretch::from).collect(),
         seen_by: erased.seen_by.iter().map(Stretch::from).collect(),
+        copies: erased.copies.iter().map(Stretch::from).collect(),
         archived,
     };
     if app.json {
@@ -155,6 +157,22 @@ fn print(
     {
         app.out
             .line(&format!("{session} shows them: entries {first}-{last}"))?;
+    }
+    for Stretch {
+        session,
+        first,
+        last,
+    } in &answer.copies
+    {
+        app.out.line(&format!(
+            "{session} has copies of them between entries {first} and {last}, which stay: erase them there too"
+        ))?;
+    }
+    if any {
+        app.out.line(
+            "positions, sizes, ids and hashes stay: whoever has the database can check a guess, so a short text may be found \
+             out",
+        )?;
     }
     if !dry_run && answer.summaries > 0 {
         app.out

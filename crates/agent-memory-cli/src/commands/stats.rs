@@ -6,6 +6,7 @@ use agent_memory::ConversationFilter;
 use serde::Serialize;
 
 use super::sessions::shown;
+use super::verify::unwiped;
 use crate::app::App;
 use crate::output::{bytes, count, number, percent, table};
 
@@ -18,6 +19,8 @@ struct Answer {
     tokens: u64,
     summaries: u64,
     views: Vec<View>,
+    /// Since when erased words may still be in the database's files.
+    pending_wipe: Option<String>,
 }
 
 /// Totals of all views with one name.
@@ -34,6 +37,7 @@ struct View {
 pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let place = app.place()?;
+    let pending_wipe = memory.store().pending_wipe().await?;
     let mut answer = Answer {
         database: place.path.display().to_string(),
         bytes: place.bytes(),
@@ -42,6 +46,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         tokens: 0,
         summaries: 0,
         views: Vec::new(),
+        pending_wipe: pending_wipe.map(|at| at.to_string()),
     };
     let mut views: BTreeMap<String, View> = BTreeMap::new();
     let mut summaries = BTreeSet::new();
@@ -107,6 +112,9 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
             percent(view.tokens, view.log_tokens),
             count(view.spans, "span", "spans"),
         ))?;
+    }
+    if let Some(since) = &answer.pending_wipe {
+        app.out.line(&unwiped(since))?;
     }
     Ok(())
 }

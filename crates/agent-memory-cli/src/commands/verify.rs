@@ -16,10 +16,14 @@ struct Answer {
     summaries: u64,
     views: u64,
     violations: Vec<Violation>,
+    /// Since when erased words may still be in the database's files.
+    pending_wipe: Option<String>,
 }
 
 pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     let memory = app.open().await?;
+    let pending_wipe = memory.store().pending_wipe().await?;
+    let pending_wipe = pending_wipe.map(|at| at.to_string());
     let answer = match &args.session {
         None => {
             let verified = memory.verify().await?;
@@ -30,6 +34,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
                 summaries: verified.summaries,
                 views: verified.views,
                 violations: verified.violations,
+                pending_wipe,
             }
         }
         Some(name) => {
@@ -42,6 +47,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
                 summaries: report.summaries,
                 views: report.views,
                 violations: report.violations,
+                pending_wipe,
             }
         }
     };
@@ -64,10 +70,23 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
             app.out.line(&format!("checked: {checked}"))?;
         }
     }
+    if let Some(since) = &answer.pending_wipe
+        && !app.json
+    {
+        app.out.line(&unwiped(since))?;
+    }
     match answer.violations.len() as u64 {
         0 => Ok(()),
         wrong => Err(failed(wrong).into()),
     }
+}
+
+/// Says that an erasure was cut short.
+pub(crate) fn unwiped(since: &str) -> String {
+    format!(
+        "not wiped: words that were erased at {since} may still be in the database's files; the next command that writes \
+         removes them"
+    )
 }
 
 /// Returns the error for a verification that found violations.

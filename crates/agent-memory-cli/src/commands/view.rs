@@ -141,7 +141,7 @@ async fn revert_to(session: &Session, version: u64) -> anyhow::Result<&'static s
     match session.revert_to(ViewVersion(version)).await? {
         Published::Done(_) => Ok("done"),
         Published::Already(_) => Ok("already"),
-        Published::Lost { .. } => {
+        Published::Lost { .. } | Published::Outdated => {
             let text = format!("another process changed the view of {}", session.key());
             let failure = Failure::new(Kind::DatabaseBusy, text);
             Err(failure.hint("nothing was changed: try again").into())

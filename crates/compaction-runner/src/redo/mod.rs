@@ -105,7 +105,13 @@ async fn redo_all(
     // Those that were refused before wait until all others are made, then each has its turn.
     let mut waiting = progress.refused.sources().to_vec();
     loop {
-        let Reached { spans, nodes, .. } = reach(env).await?;
+        let Reached {
+            snapshot,
+            spans,
+            nodes,
+        } = reach(env).await?;
+        progress.watch.take_outdated();
+        progress.watch.reads(&snapshot);
         let waits = |node: &&Summary| waiting.contains(&node.source_hash);
         let mut skipped = progress.given_up.clone();
         skipped.extend(nodes.values().filter(waits).map(|node| node.id.clone()));

@@ -278,11 +278,14 @@ async fn publish_tree(
         spans: vec![Span::closed(at, body, new.tokens)],
         summaries: below.iter().copied().cloned().collect(),
         fence: None,
+        erasures: progress.watch.erasures(),
         now: env.clock.now(),
     };
     match env.store.publish(env.conversation, &publish).await? {
         Published::Done(_) => {}
-        Published::Already(_) | Published::Lost { .. } => return Ok(Ended::Lost),
+        Published::Already(_) | Published::Lost { .. } | Published::Outdated => {
+            return Ok(Ended::Lost);
+        }
     }
     progress.replaced.extend(made.replaced(&new.id));
     for summary in below {

@@ -478,6 +478,7 @@ async fn undo(store: &dyn Store, id: memory_model::ConversationId) {
         spans: vec![Span::closed(at, SpanBody::Raw, 0)],
         summaries: Vec::new(),
         fence: None,
+        erasures: 0,
         now: Timestamp(5),
     };
     let done = store.publish(id, &publish).await.unwrap();

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{ConversationId, Message, SeqRange, SummaryBody};
+use memory_model::{ConversationId, LogEntry, Message, Seq, SeqRange, SummaryBody};
 
 use super::Inner;
 use crate::erasure::{
-    ERASED, Erase, Erased, Erasure, Erasures, erased_parts, plan_erasure, summaries_to_erase,
+    ERASED, Erase, Erased, ErasedRange, Erasure, Erasures, PREPARED, erased_parts, plan_erasure,
+    summaries_to_erase,
 };
 use crate::error::Result;
 use crate::segments::IndexedKind;
@@ -32,6 +33,7 @@ impl Inner {
         for log in &erased.logs {
             erased.entries += self.with_words(log.conversation, log.range)?;
         }
+        erased.copies = self.copies(&erased.logs)?;
         let mut summaries = summaries_to_erase(&erased.seen_by, &made);
         summaries.retain(|(owner, id)| {
             let record = self.get(*owner);
@@ -72,6 +74,8 @@ impl Inner {
         for seen in &erased.seen_by {
             let record = self.get_mut(seen.conversation)?;
             record.jobs.clear();
+            record.states.retain(|key, _| !key.starts_with(PREPARED));
+            record.info.erasures += 1;
             // A call that is gone may stand before the messages of a fork.
             record.forget_index(IndexedKind::Messages, seen.range.first.0);
         }
@@ -84,6 +88,39 @@ impl Inner {
             record.info.updated_at = erase.now;
         }
         Ok(erased)
+    }
+
+    /// Entries elsewhere that have words and the hash of an entry of these logs.
+    fn copies(&self, logs: &[ErasedRange]) -> Result<Vec<ErasedRange>> {
+        let is_named = |id: ConversationId, seq: Seq| {
+            let mut logs = logs.iter();
+            logs.any(|log| log.conversation == id && log.range.contains(seq))
+        };
+        let mut hashes = BTreeSet::new();
+        for log in logs {
+            let own = self.get(log.conversation)?.log.iter();
+            let named = own.filter(|entry| log.range.contains(entry.seq));
+            hashes.extend(named.map(|entry| entry.hash));
+        }
+        let mut copies = Vec::new();
+        for record in &self.conversations {
+            let gone = Erasures::new(record.erasures.clone(), BTreeSet::new());
+            let is_copy = |entry: &&LogEntry| {
+                let (id, seq) = (record.info.id, entry.seq);
+                hashes.contains(&entry.hash) && !is_named(id, seq) && !gone.covers(seq)
+            };
+            let found: Vec<Seq> = record.log.iter().filter(is_copy).map(|e| e.seq).collect();
+            if let (Some(first), Some(last)) = (found.first(), found.last())
+                && let Some(range) = SeqRange::new(*first, *last)
+            {
+                copies.push(ErasedRange {
+                    conversation: record.info.id,
+                    key: record.info.key.clone(),
+                    range,
+                });
+            }
+        }
+        Ok(copies)
     }
 
     /// Number of entries of a range of an own log that were not erased yet.

@@ -18,6 +18,9 @@ impl Inner {
     ) -> Result<Published> {
         let record = self.get(conversation)?;
         let referred = check_shape(publish, record.info.head)?;
+        if publish.erasures != record.info.erasures {
+            return Ok(Published::Outdated);
+        }
         if let Some(fence) = &publish.fence {
             check_fence(record, fence)?;
         }

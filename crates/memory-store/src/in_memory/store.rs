@@ -287,6 +287,7 @@ impl Store for InMemoryStore {
             version: found.map_or(ViewVersion(0), ViewRecord::version),
             saved: found.map_or(0, |view| view.saved),
             spans: found.map_or(1, |view| view.rows.len() as u64),
+            erasures: record.info.erasures,
         })
     }
 
@@ -488,9 +489,13 @@ impl Store for InMemoryStore {
         keys: &[JobKey],
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Vec<Claim>> {
         let mut inner = self.lock();
         let record = inner.get_mut(conversation)?;
+        if record.info.erasures != erasures {
+            return Ok(vec![Claim::Outdated; keys.len()]);
+        }
         let now = self.clock.now();
         let until = now.saturating_add(ttl);
         let claim = |key| record.claim(key, owner, now, until);

@@ -20,6 +20,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
     let name = format!("{}: view {}", conversation.key, view.name);
     let replayed = replay(store, conversation, view, &name, report).await?;
     let snapshot = Snapshot {
+        erasures: conversation.erasures,
         conversation: conversation.id,
         head: conversation.head,
         log_tokens: conversation.tokens,

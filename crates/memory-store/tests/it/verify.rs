@@ -203,8 +203,11 @@ impl Store for Corrupt {
         keys: &[JobKey],
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Vec<Claim>> {
-        let claims = self.inner.claim_all(conversation, keys, owner, ttl);
+        let claims = self
+            .inner
+            .claim_all(conversation, keys, owner, ttl, erasures);
         claims.await
     }
 

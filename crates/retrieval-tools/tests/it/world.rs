@@ -180,6 +180,7 @@ impl World {
             spans: vec![Span::closed(over, body, summary.tokens)],
             summaries: vec![summary.clone()],
             fence: None,
+            erasures: 0,
             now: at(3600),
         };
         let done = self.store.publish(self.chat, &publish).await.unwrap();

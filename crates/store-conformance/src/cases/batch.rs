@@ -19,7 +19,7 @@ async fn claim_all<S: Store>(
 ) -> Vec<Claim> {
     let keys: Vec<JobKey> = keys.iter().map(|key| JobKey((*key).to_owned())).collect();
     let owner = Owner(owner.to_owned());
-    store.claim_all(chat, &keys, &owner, HOUR).await.unwrap()
+    store.claim_all(chat, &keys, &owner, HOUR, 0).await.unwrap()
 }
 
 fn granted(claim: &Claim) -> Fence {
@@ -60,7 +60,7 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<F: Fixture>(fixtur
     assert_eq!(kinds, [None, Some(ErrorKind::Stale), None]);
     let owner = Owner("b".to_owned());
     let keys = ["1", "2", "3"].map(|key| JobKey(key.to_owned()));
-    let second = store.claim_all(chat, &keys, &owner, HOUR).await.unwrap();
+    let second = store.claim_all(chat, &keys, &owner, HOUR, 0).await.unwrap();
     let (one, three) = (granted(&second[0]), granted(&second[2]));
     assert!(matches!(&second[1], Claim::Held { owner, .. } if owner.0 == "a"));
     assert!(one.token > fences[2].token && three.token > one.token);
@@ -95,7 +95,7 @@ pub async fn updates_of_one_job_are_applied_in_order<F: Fixture>(fixture: &F) {
     let ready = async |chat, key| {
         let keys = [JobKey(String::from(key))];
         let owner = Owner("a".to_owned());
-        let claims = store.claim_all(chat, &keys, &owner, HOUR);
+        let claims = store.claim_all(chat, &keys, &owner, HOUR, 0);
         match claims.await.unwrap().remove(0) {
             Claim::Ready(_, draft) => Some(draft.0.as_str().to_owned()),
             _ => None,

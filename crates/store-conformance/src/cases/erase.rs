@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use memory_model::{Message, RawJson, Seq, SessionKey, SummaryId, Timestamp};
+use memory_model::{Message, RawJson, Seq, SessionKey, SummaryId, Timestamp, ViewName};
 use memory_store::{
-    ConversationRef, Draft, ERASED, Erase, ErrorKind, JobKey, LeaseUpdate, LogRead,
-    NewConversation, Origin, Owner, Store, erase, read_entries,
+    Claim, ConversationRef, Draft, ERASED, Erase, ErrorKind, JobKey, LeaseUpdate, LogRead,
+    NewConversation, Origin, Owner, PREPARED, Publish, Published, Store, erase, read_entries,
 };
 
 use crate::Fixture;
 use crate::builders::{
-    Source, append, publish_summary, range, raw, root, sound, spans_of_view, summary_of, texts,
+    Source, append, clipped, publish_summary, range, raw, replace, root, shown, sound,
+    spans_of_view, summary_of, texts,
 };
 
 const SECRET: &str = "the horse is called Bucephalus";
@@ -46,7 +47,7 @@ pub async fn an_erasure_takes_words_and_what_was_made_from_them<F: Fixture>(fixt
     publish_summary(&store, chat.id, "dag", &above).await;
     let key = JobKey("leaf 7-8".to_owned());
     let owner = Owner("somebody".to_owned());
-    let claim = store.claim(chat.id, &key, &owner, Duration::from_secs(60));
+    let claim = store.claim(chat.id, &key, &owner, Duration::from_secs(60), 0);
     let memory_store::Claim::Granted(fence) = claim.await.unwrap() else {
         panic!("nobody else holds it");
     };
@@ -127,6 +128,62 @@ pub async fn an_erasure_takes_words_and_what_was_made_from_them<F: Fixture>(fixt
     // An entry that is told again is known again.
     let told = append(&store, chat.id, vec![said(3)]).await;
     assert_eq!(told.head, Seq(21));
+}
+
+/// What was made from words that were erased meanwhile is not published, and no job about them is granted.
+pub async fn an_erasure_outdates_what_was_read_before_it<F: Fixture>(fixture: &F) {
+    let store = fixture.fresh().await;
+    let chat = root(&store, "chat").await;
+    append(&store, chat.id, (1..=20).map(said).collect()).await;
+    let fork = NewConversation {
+        origin: Origin::Fork {
+            parent: chat.id,
+            at: Seq(10),
+        },
+        ..NewConversation::root("fork", chat.estimator.clone(), Timestamp(5))
+    };
+    let fork = store.open(&fork).await.unwrap();
+    let sources = [Source::Messages(range(3, 6))];
+    let leaf = summary_of(&store, chat.id, &sources, "A horse, Bucephalus.").await;
+    let expect = clipped(&store, chat.id, "dag", range(3, 6)).await;
+    let spans = vec![shown(&leaf)];
+    let publish = replace("dag", range(3, 6), expect, spans, vec![leaf.clone()]);
+    store
+        .put_state(
+            chat.id,
+            &format!("{PREPARED}dag"),
+            0,
+            Some(&RawJson::parse("[1]").unwrap()),
+        )
+        .await
+        .unwrap();
+
+    let which = ConversationRef::Id(chat.id);
+    let request = Erase::range(range(3, 3), "they asked for it", Timestamp(7));
+    erase(&store, &which, &request).await.unwrap();
+
+    let outcome = store.publish(chat.id, &publish).await.unwrap();
+    assert_eq!(outcome, Published::Outdated);
+    let ids = [leaf.id.clone()];
+    assert_eq!(store.summaries(chat.id, &ids).await.unwrap(), [None]);
+    let (job, owner) = (JobKey("leaf 3-6".to_owned()), Owner("me".to_owned()));
+    let hour = Duration::from_secs(3_600);
+    for (chat, seen, outdated) in [(chat.id, 0, true), (chat.id, 1, false), (fork.id, 0, true)] {
+        let claim = store.claim(chat, &job, &owner, hour, seen).await.unwrap();
+        assert_eq!(claim == Claim::Outdated, outdated, "{chat} {seen}");
+    }
+    let prepared = store.state(chat.id, &format!("{PREPARED}dag")).await;
+    assert_eq!(prepared.unwrap(), None);
+    let dag = ViewName::from("dag");
+    let now = store.snapshot(chat.id, &dag).await.unwrap();
+    assert_eq!(now.erasures, 1);
+    let publish = Publish {
+        erasures: 1,
+        ..publish
+    };
+    let outcome = store.publish(chat.id, &publish).await.unwrap();
+    assert!(matches!(outcome, Published::Done(_)), "{outcome:?}");
+    sound(&store).await;
 }
 
 /// A range that forks share is gone in all of them, in their summaries too.

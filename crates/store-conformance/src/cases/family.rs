@@ -397,6 +397,7 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
         version: ViewVersion(0),
         saved: 0,
         spans: 1,
+        erasures: 0,
     };
     let empty = Append {
         at: AppendAt::Any,
@@ -453,8 +454,8 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
         store.parents(none, &id),
         store.summaries_by_source(none, &[(Hash::ZERO, Recipe::new("r"))]),
         store.publish_all(none, std::slice::from_ref(&publish)),
-        store.claim_all(none, std::slice::from_ref(&job), &owner, ttl),
-        store.claim(none, &job, &owner, ttl),
+        store.claim_all(none, std::slice::from_ref(&job), &owner, ttl, 0),
+        store.claim(none, &job, &owner, ttl, 0),
         store.settle(&fence, &LeaseUpdate::Release),
         store.state(none, "k"),
         store.put_state(none, "k", 0, None),

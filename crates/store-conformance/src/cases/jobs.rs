@@ -30,7 +30,7 @@ async fn claim_for<S: Store>(
     ttl: Duration,
 ) -> Claim {
     let (job, owner) = (JobKey(job.to_owned()), Owner(owner.to_owned()));
-    store.claim(chat, &job, &owner, ttl).await.unwrap()
+    store.claim(chat, &job, &owner, ttl, 0).await.unwrap()
 }
 
 fn granted(claim: Claim) -> Fence {

@@ -689,7 +689,7 @@ pub async fn writers_side_by_side<F: Fixture>(fixture: &F) {
     assert_eq!(refused, [ErrorKind::HeadMoved; 2]);
     let job = JobKey("job".to_owned());
     let owners = ["a", "b", "c"].map(|name| Owner(name.to_owned()));
-    let claim = |owner| store.claim(chat.id, &job, owner, Duration::from_secs(3_600));
+    let claim = |owner| store.claim(chat.id, &job, owner, Duration::from_secs(3_600), 0);
     let (a, b, c) = join3(claim(&owners[0]), claim(&owners[1]), claim(&owners[2])).await;
     let granted = [a, b, c].into_iter().map(|claim| claim.unwrap());
     let granted = granted.filter(|claim| matches!(claim, Claim::Granted(_)));

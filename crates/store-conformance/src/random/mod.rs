@@ -12,9 +12,9 @@ use memory_model::{
 };
 use memory_search::{Query, Search};
 use memory_store::{
-    Append, AppendAt, Claim, ConversationFilter, Draft, ErrorKind, Fence, FullStore, InMemoryStore,
-    JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Publish, Published,
-    Result, ScanSearch, Store,
+    Append, AppendAt, Claim, ConversationFilter, Draft, ERASED, Erase, Erased, ErrorKind, Fence,
+    FullStore, InMemoryStore, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner,
+    Publish, Published, Result, ScanSearch, Store,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -34,6 +34,9 @@ fn ttl(lasting: bool) -> Duration {
         false => Duration::ZERO,
     }
 }
+
+/// The words of an erased message, in [`Simple`].
+const GONE: &str = "(gone)";
 
 /// What the log and the views must hold by the simplest rules there are.
 #[derive(Debug, Default)]
@@ -55,6 +58,16 @@ impl Simple {
         }
     }
 
+    fn erased(&mut self, erased: &Erased) {
+        for seen in &erased.seen_by {
+            let log = self.logs.entry(seen.conversation).or_default();
+            let (first, last) = (seen.range.first.0 as usize, seen.range.last.0 as usize);
+            for (_, text) in &mut log[first - 1..last] {
+                GONE.clone_into(text);
+            }
+        }
+    }
+
     fn published(&mut self, chat: ConversationId, view: &str, spans: &[Span]) {
         let bodies = self.views.entry((chat, view.to_owned())).or_default();
         for span in spans {
@@ -70,6 +83,8 @@ impl Simple {
 struct World<'a, F: Fixture> {
     fixture: &'a F,
     store: Option<F::Store>,
+    /// A second store on the same data, where there can be one.
+    other: Option<F::Store>,
     reference: InMemoryStore,
     simple: Simple,
     chats: Vec<ConversationId>,
@@ -242,6 +257,9 @@ impl<F: Fixture> World<'_, F> {
                 let spans = vec![shown(&summary)];
                 let mut publish = replace(view, at, expect, spans, vec![summary]);
                 publish.now = self.now();
+                if *text < 200 {
+                    publish.erasures = info(&self.reference, chat).await.erasures;
+                }
                 let fences = self.fences.last().filter(|_| *fenced).cloned();
                 self.publish(chat, view, publish, fences).await?;
             }
@@ -273,6 +291,7 @@ impl<F: Fixture> World<'_, F> {
                 let expect = clipped(&self.reference, chat, view, at).await;
                 let spans = vec![Span::closed(at, body, tokens)];
                 let mut publish = replace(view, at, expect, spans, vec![]);
+                publish.erasures = info(&self.reference, chat).await.erasures;
                 publish.now = self.now();
                 self.publish(chat, view, publish, None).await?;
             }
@@ -304,12 +323,15 @@ impl<F: Fixture> World<'_, F> {
                 let job = JobKey(format!("job {}", job % 3));
                 let owner = Owner(format!("owner {}", owner % 3));
                 // The numbers of fences are the store's own affair; they only rise.
-                let store = self.store().claim(chat, &job, &owner, ttl).await;
-                let reference = self.reference.claim(chat, &job, &owner, ttl).await;
-                self.claimed(
-                    store.map_err(|e| e.to_string())?,
-                    reference.map_err(|e| e.to_string())?,
-                )?;
+                let erasures = match lasting {
+                    true => info(&self.reference, chat).await.erasures,
+                    false => 0,
+                };
+                let store = self.store().claim(chat, &job, &owner, ttl, erasures);
+                let store = store.await.map_err(|e| e.to_string())?;
+                let reference = self.reference.claim(chat, &job, &owner, ttl, erasures);
+                let reference = reference.await.map_err(|e| e.to_string())?;
+                self.claimed(store, reference)?;
             }
             Op::Settle { fence, outcome } => {
                 if self.fences.is_empty() {
@@ -342,6 +364,22 @@ impl<F: Fixture> World<'_, F> {
                 both!(self, put_state(chat, "key", revision, value))?.ok();
                 both!(self, state(chat, "key"))?.ok();
             }
+            Op::Erase { chat, first, len } => {
+                let chat = self.chat(*chat);
+                let head = info(&self.reference, chat).await.head.0;
+                let first = u32::from(*first) % (head + 1) + 1;
+                let range = crate::range(first, first + u32::from(len % 4));
+                let erase = Erase::range(range, "asked for", self.now());
+                if let Ok(erased) = both!(self, erase(chat, &erase))? {
+                    self.simple.erased(&erased);
+                }
+                both!(self, erasures(chat))?.ok();
+            }
+            Op::Switch => {
+                if self.other.is_some() {
+                    std::mem::swap(&mut self.store, &mut self.other);
+                }
+            }
             Op::Reopen => {
                 let store = self.store.take().expect("the store is open");
                 self.store = Some(self.fixture.reopen(store).await);
@@ -357,10 +395,16 @@ impl<F: Fixture> World<'_, F> {
                 // Few ids, so that duplicates and conflicts happen.
                 let id = n % 64;
                 let text = format!("message {id} {}", "word ".repeat(usize::from(n / 32)));
-                let message = match n % 16 {
+                let mut message = match n % 16 {
                     7 => Message::note(Role::System, vec![Part::text(text)]),
                     _ => Message::user(text),
                 };
+                // What most have in common may be kept once; what few say must go with them.
+                let branch = id % 5;
+                let meta = format!(
+                    r#"{{"folder":"/home/somebody/project","branch":"branch-number-{branch}","note":"only {id} says this"}}"#
+                );
+                message.meta = Some(RawJson::parse(meta).expect("this is JSON"));
                 match n % 4 {
                     0 => message,
                     _ => message.with_external_id(format!("id {id}")),
@@ -400,6 +444,7 @@ impl<F: Fixture> World<'_, F> {
             }
             // Each store has its own time, so the ends of leases differ.
             (Claim::Held { owner: a, .. }, Claim::Held { owner: b, .. }) if a == b => {}
+            (Claim::Outdated, Claim::Outdated) => {}
             (a, b) => return Err(format!("claim: the store says {a:?}, the reference {b:?}")),
         }
         Ok(())
@@ -508,7 +553,16 @@ impl<F: Fixture> World<'_, F> {
                 .iter()
                 .map(|e| (e.external_id.clone(), e.text()))
                 .collect();
-            if log != self.simple.logs[&chat] {
+            // A short message leaves nothing behind.
+            let said: Vec<_> = self.simple.logs[&chat]
+                .iter()
+                .zip(&log)
+                .map(|((id, said), (_, text))| {
+                    let is_gone = said == GONE && ["", ERASED].contains(&text.as_str());
+                    (id.clone(), if is_gone { text } else { said }.clone())
+                })
+                .collect();
+            if log != said || said.len() != self.simple.logs[&chat].len() {
                 return Err(format!("the log of {chat} is not what was appended"));
             }
             let positions: Vec<Seq> = (0..=now.head.0 + 1).map(Seq).collect();
@@ -589,9 +643,11 @@ impl<F: Fixture> World<'_, F> {
 }
 
 async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
+    let store = fixture.fresh().await;
     let mut world = World {
         fixture,
-        store: Some(fixture.fresh().await),
+        other: fixture.beside(&store).await,
+        store: Some(store),
         reference: InMemoryStore::new(),
         simple: Simple::default(),
         chats: Vec::new(),

@@ -61,7 +61,15 @@ pub(super) enum Op {
         revision: u8,
         remove: bool,
     },
+    /// Takes the words of a range away; one in a few is beyond the head.
+    Erase {
+        chat: u8,
+        first: u8,
+        len: u8,
+    },
     Reopen,
+    /// Goes on with the other store that is open on the same data.
+    Switch,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +107,8 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         2 => (n(), n()).prop_map(|(fence, outcome)| Op::Settle { fence, outcome }),
         1 => (n(), n(), any::<bool>())
             .prop_map(|(chat, revision, remove)| Op::PutState { chat, revision, remove }),
+        1 => (n(), n(), n()).prop_map(|(chat, first, len)| Op::Erase { chat, first, len }),
         1 => Just(Op::Reopen),
+        4 => Just(Op::Switch),
     ]
 }

@@ -9,6 +9,7 @@ use memory_store::{
 };
 
 use super::SqlStore;
+use super::known_facts::KnownFacts;
 use super::packing::{Ready, Waiting, stored};
 use super::pages::batched;
 use crate::executor::{Database, Executor};
@@ -28,7 +29,6 @@ impl<D: Database> SqlStore<D> {
     ) -> Result<Appended> {
         // Bytes and hashes first: they take the longest and need no lock.
         let bodies = hashed_bodies(&append.entries)?;
-        let (facts, new_facts) = self.facts_for(id, &append.entries).await?;
 
         let mut writer = self.database.write().await?;
         let mut tx = self.database.begin(&mut writer).await?;
@@ -47,15 +47,16 @@ impl<D: Database> SqlStore<D> {
         if growth.rows.is_empty() {
             return Ok(growth.appended());
         }
-        let facts = match new_facts {
-            // Another writer may have been faster.
-            true => self.keep_facts(on, id, facts).await?,
-            false => facts,
-        };
+        let (facts, is_new) = self.facts_for(on, &info, &append.entries).await?;
+        let new_facts = facts.clone().filter(|_| is_new);
+        if let Some(facts) = &new_facts {
+            on.run(&message::insert_facts(id.0, facts)?).await?;
+        }
         let rows = std::mem::take(&mut growth.rows);
         insert_rows(on, id, rows, facts.as_ref()).await?;
         let chain = growth.chain;
         let appended = growth.appended();
+        let erasures = Some(info.erasures);
         let after = Conversation {
             head: appended.head,
             tokens: appended.tokens,
@@ -67,8 +68,13 @@ impl<D: Database> SqlStore<D> {
         on.run(&sql::set_chain(id.0, chain, append.now, record))
             .await?;
         self.database.commit(tx).await?;
-        if new_facts && let Some(facts) = &facts {
-            self.remember_facts(id, Some(facts));
+        if new_facts.is_some() {
+            let known = KnownFacts {
+                facts: new_facts,
+                erasures,
+                appended: Vec::new(),
+            };
+            self.remember_facts(id, known);
         }
         Ok(appended)
     }

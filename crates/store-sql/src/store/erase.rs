@@ -1,15 +1,14 @@
 //! Erasing words.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
 
 use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
 use memory_store::implementors::{
     SummaryScope, conversation_hash, plan_erasure, summaries_to_erase,
 };
 use memory_store::{
-    Conversation, ConversationFilter, Erase, Erased, ErasedRange, Erasure, Erasures, IndexedKind,
-    Result,
+    Conversation, ConversationFilter, Erase, Erased, ErasedRange, Erasure, Erasures, ErrorKind,
+    IndexedKind, Result,
 };
 
 use super::pages::batched;
@@ -37,6 +36,10 @@ impl<D: Database> SqlStore<D> {
             let row = on.first(&count).await?;
             let count = row.map_or(Ok(0), |row| row.int(0))?;
             erased.entries += to_count("erased entries", count)?;
+        }
+        if !erased.logs.is_empty() {
+            let copies = on.all(&sql::copies(&erased.logs)).await?;
+            erased.copies = copies.iter().map(sql::copy).collect::<Result<_>>()?;
         }
         for seen in &erased.seen_by {
             let row = on.first(&sql::count_jobs(seen.conversation)).await?;
@@ -75,6 +78,8 @@ impl<D: Database> SqlStore<D> {
         }
         for seen in &erased.seen_by {
             on.run(&sql::delete_jobs(seen.conversation)).await?;
+            on.run(&sql::delete_prepared(seen.conversation)).await?;
+            on.run(&sql::count_erasure(seen.conversation)).await?;
             // A call that is gone may stand before the messages of a fork.
             let from = Which::From(seen.conversation, IndexedKind::Messages, seen.range.first.0);
             self.forget_segments(on, from).await?;
@@ -93,16 +98,51 @@ impl<D: Database> SqlStore<D> {
             on.run(&conversation::touch(id.0, erase.now, record))
                 .await?;
         }
+        on.run(&sql::record_wipe(erase.now)?).await?;
         self.database.commit(tx).await?;
+        let pending = self.pending_wipes(&mut writer).await?;
         drop(writer);
-        {
-            let mut cache = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-            for log in &erased.logs {
-                cache.remove(&log.conversation);
-            }
-        }
-        self.database.wipe().await?;
+        self.wipe(pending).await?;
         Ok(erased)
+    }
+
+    /// Removes erased words from the files, and records whose.
+    async fn wipe(&self, pending: Vec<(i64, i64)>) -> Result<()> {
+        self.database.wipe().await?;
+        let mut writer = self.database.write().await?;
+        for (no, at) in pending {
+            writer.run(&sql::wiped(no, at)).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what an erasure that was cut short left in the files. Where another program reads the database, that is
+    /// left to the next one that opens it.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn finish_wipe(&self) -> Result<()> {
+        let mut writer = self.database.write().await?;
+        let pending = self.pending_wipes(&mut writer).await?;
+        drop(writer);
+        if pending.is_empty() {
+            return Ok(());
+        }
+        match self.wipe(pending).await {
+            Err(error) if matches!(error.kind(), ErrorKind::NotGone | ErrorKind::Busy) => {
+                tracing::warn!(%error, "erased words are still in the files");
+                Ok(())
+            }
+            wiped => wiped,
+        }
+    }
+
+    /// Erasures whose words are still to be removed from the files: number and time of each.
+    pub(super) async fn pending_wipes(&self, on: &mut impl Executor) -> Result<Vec<(i64, i64)>> {
+        let rows = on.all(&sql::pending_wipes()).await?;
+        rows.iter()
+            .map(|row| Ok((row.int(0)?, row.int(1)?)))
+            .collect()
     }
 
     pub(super) async fn erased_of(&self, id: ConversationId) -> Result<Erasures> {
@@ -206,12 +246,13 @@ impl<D: Database> SqlStore<D> {
             return Ok(());
         }
         let left = old.pieces().filter(|piece| !missing.contains(piece));
-        let new = Facts::new(left.flat_map(|piece| [",\"", piece]).collect())?;
+        let left = left.flat_map(|piece| [",\"", piece]).collect();
+        let new = Facts::new(left, old.revision() + 1)?;
         let mut after = Seq::NONE;
         while let Some((last, rows)) = packed_rows(on, id, after).await? {
             after = last;
             for row in rows {
-                if message::needs_facts(&row)?
+                if message::needed_facts(&row)?.is_some()
                     && let Some((body, meta)) = message::unpacked(&row, Some(&old))?
                 {
                     let packed_anew = crate::pack::pack(body, meta.as_deref(), Some(&new));

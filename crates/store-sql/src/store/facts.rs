@@ -1,9 +1,10 @@
 //! What the entries of a conversation have in common, kept once.
 
-use std::sync::PoisonError;
+use std::collections::BTreeMap;
+use std::sync::{MutexGuard, PoisonError};
 
 use memory_model::ConversationId;
-use memory_store::{NewEntry, Result};
+use memory_store::{Conversation, NewEntry, Result};
 
 use super::SqlStore;
 use super::known_facts::KnownFacts;
@@ -20,24 +21,20 @@ const FACTS_UP_TO: usize = 64;
 const FACTS_CACHE: usize = 64;
 
 impl<D: Database> SqlStore<D> {
-    pub(super) fn remembered_facts(&self, id: ConversationId) -> Option<Facts> {
-        let cache = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.get(&id).cloned().and_then(KnownFacts::kept)
+    fn known_facts(&self) -> MutexGuard<'_, BTreeMap<ConversationId, KnownFacts>> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn remember_facts(&self, id: ConversationId, facts: Option<&Facts>) {
-        let mut cache = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        if cache.len() >= FACTS_CACHE {
+    pub(super) fn remembered_facts(&self, id: ConversationId) -> Option<Facts> {
+        self.known_facts().get(&id)?.facts.clone()
+    }
+
+    pub(super) fn remember_facts(&self, id: ConversationId, known: KnownFacts) {
+        let mut cache = self.known_facts();
+        if cache.len() >= FACTS_CACHE && !cache.contains_key(&id) {
             cache.clear();
         }
-        match facts {
-            Some(facts) => {
-                cache.insert(id, KnownFacts::Kept(facts.clone()));
-            }
-            None => {
-                cache.entry(id).or_insert(KnownFacts::Missing(Vec::new()));
-            }
-        }
+        cache.insert(id, known);
     }
 
     /// The facts of a conversation, from the database.
@@ -46,16 +43,23 @@ impl<D: Database> SqlStore<D> {
         on: &mut impl Executor,
         id: ConversationId,
     ) -> Result<Option<Facts>> {
-        let row = on.first(&message::facts(id.0)).await?;
-        let facts = row.map(|row| Facts::new(row.text(0)?)).transpose()?;
-        self.remember_facts(id, facts.as_ref());
-        Ok(facts)
+        let Some(row) = on.first(&message::facts(id.0)).await? else {
+            return Ok(None);
+        };
+        let (text, revision) = (row.text(0)?, row.int(1)?);
+        let known = self.remembered_facts(id);
+        match known.filter(|known| known.revision() == revision && known.text() == text) {
+            Some(known) => Ok(Some(known)),
+            None => Facts::new(text, revision).map(Some),
+        }
     }
 
-    /// The facts to pack entries with, and whether they are new and must be kept.
+    /// The facts to pack entries with that a transaction appends, and whether they are new and must be kept. The
+    /// transaction has read `info`: another process may have erased something since facts were looked up.
     pub(super) async fn facts_for(
         &self,
-        id: ConversationId,
+        on: &mut impl Executor,
+        info: &Conversation,
         entries: &[NewEntry],
     ) -> Result<(Option<Facts>, bool)> {
         let metas: Vec<&str> = entries
@@ -66,47 +70,37 @@ impl<D: Database> SqlStore<D> {
         if metas.is_empty() {
             return Ok((None, false));
         }
-        let unknown = {
-            let cache = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-            !cache.contains_key(&id)
-        };
-        if unknown {
-            let mut reader = self.database.read().await?;
-            self.facts_of(&mut reader, id).await?;
+        let erasures = Some(info.erasures);
+        let is_known = |known: &KnownFacts| known.erasures == erasures;
+        if !self.known_facts().get(&info.id).is_some_and(is_known) {
+            let known = KnownFacts {
+                facts: self.facts_of(on, info.id).await?,
+                erasures,
+                appended: Vec::new(),
+            };
+            self.remember_facts(info.id, known);
         }
-        let mut cache = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        match cache.get_mut(&id) {
-            Some(KnownFacts::Kept(facts)) => Ok((Some(facts.clone()), false)),
-            Some(KnownFacts::Missing(seen)) => {
-                seen.extend(metas.into_iter().map(str::to_owned));
-                if seen.len() < FACTS_FROM {
-                    return Ok((None, false));
-                }
-                // Not asked again until as many more have come.
-                let seen = std::mem::take(seen);
-                let facts = Facts::common(seen.iter().map(String::as_str))
-                    .map(Facts::new)
-                    .transpose()?;
-                let new = facts.is_some();
-                Ok((facts, new))
+        let appended = {
+            let mut cache = self.known_facts();
+            let known = cache.entry(info.id).or_default();
+            if let Some(facts) = &known.facts {
+                return Ok((Some(facts.clone()), false));
             }
-            None => Ok((None, false)),
+            known.appended.extend(metas.into_iter().map(str::to_owned));
+            if known.appended.len() < FACTS_FROM {
+                return Ok((None, false));
+            }
+            // Not asked again until as many more have come.
+            std::mem::take(&mut known.appended)
+        };
+        // Another writer may have been faster.
+        if let Some(found) = self.facts_of(on, info.id).await? {
+            return Ok((Some(found), false));
         }
-    }
-
-    /// Keeps the facts of a conversation, unless it has some: those that it has then.
-    pub(super) async fn keep_facts(
-        &self,
-        on: &mut impl Executor,
-        id: ConversationId,
-        facts: Option<Facts>,
-    ) -> Result<Option<Facts>> {
-        if let Some(found) = self.facts_of(on, id).await? {
-            return Ok(Some(found));
-        }
-        if let Some(facts) = &facts {
-            on.run(&message::insert_facts(id.0, facts)?).await?;
-        }
-        Ok(facts)
+        let facts = Facts::common(appended.iter().map(String::as_str))
+            .map(|text| Facts::new(text, 0))
+            .transpose()?;
+        let new = facts.is_some();
+        Ok((facts, new))
     }
 }

@@ -3,19 +3,13 @@
 use crate::pack::Facts;
 
 /// What a store knows of a conversation's facts.
-#[derive(Clone, Debug)]
-pub(super) enum KnownFacts {
-    /// They never change.
-    Kept(Facts),
-    /// It had none when this was looked up. The meta that were appended since.
-    Missing(Vec<String>),
-}
-
-impl KnownFacts {
-    pub(super) fn kept(self) -> Option<Facts> {
-        match self {
-            Self::Kept(facts) => Some(facts),
-            Self::Missing(_) => None,
-        }
-    }
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownFacts {
+    /// The facts; `None` when the conversation had none.
+    pub(super) facts: Option<Facts>,
+    /// How many erasures the conversation had when they were looked up in the same transaction. Only an erasure
+    /// changes facts.
+    pub(super) erasures: Option<u64>,
+    /// Without facts: the meta that were appended since.
+    pub(super) appended: Vec<String>,
 }

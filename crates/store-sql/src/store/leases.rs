@@ -30,6 +30,7 @@ impl<D: Database> SqlStore<D> {
         keys: &[JobKey],
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Vec<Claim>> {
         let mut writer = self.database.write().await?;
         let mut tx = self.database.begin(&mut writer).await?;
@@ -47,6 +48,9 @@ impl<D: Database> SqlStore<D> {
             return Err(no_conversation(id));
         };
         let last_fence = fences.first().ok_or_else(|| no_conversation(id))?;
+        if to_count("erasures", last_fence.int(1)?)? != erasures {
+            return Ok(vec![Claim::Outdated; keys.len()]);
+        }
         let last_fence = to_count("fence", last_fence.int(0)?)?;
         let mut known: BTreeMap<String, Job> = BTreeMap::new();
         for row in jobs.iter().flatten() {

@@ -215,8 +215,10 @@ impl<D: Database> Store for SqlStore<D> {
         keys: &[JobKey],
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Vec<Claim>> {
-        self.claim_jobs(conversation, keys, owner, ttl).await
+        self.claim_jobs(conversation, keys, owner, ttl, erasures)
+            .await
     }
 
     async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
@@ -258,6 +260,12 @@ impl<D: Database> Store for SqlStore<D> {
 impl<D: Database> Maintain for SqlStore<D> {
     async fn check(&self) -> Result<Vec<Violation>> {
         self.check_rows().await
+    }
+
+    async fn pending_wipe(&self) -> Result<Option<Timestamp>> {
+        let mut reader = self.database.read().await?;
+        let pending = self.pending_wipes(&mut reader).await?;
+        Ok(pending.into_iter().map(|(_, at)| Timestamp(at)).min())
     }
 
     fn location(&self) -> String {

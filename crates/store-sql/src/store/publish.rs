@@ -79,6 +79,9 @@ impl<D: Database> SqlStore<D> {
             let fenced = publish.fence.as_ref();
             let lost_fence = fenced.filter(|fence| !holds(fence) || done_fences.contains(fence));
             let outcome = match lost_fence {
+                _ if publish.erasures != info.erasures => {
+                    check_shape(publish, info.head).map(|_| Published::Outdated)
+                }
                 Some(fence) => check_shape(publish, info.head).and(Err(lost(&fence.key))),
                 None => apply(publish, &info, &mut change, &mut summaries),
             };

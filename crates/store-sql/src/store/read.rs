@@ -7,7 +7,9 @@ use memory_store::{LogRead, Order, Page, Result};
 use sea_query::SelectStatement;
 
 use super::SqlStore;
+use super::known_facts::KnownFacts;
 use super::log::Log;
+use crate::error::corrupt;
 use crate::executor::{Database, Executor};
 use crate::message::{self, POSITIONS};
 use crate::pack::Facts;
@@ -66,12 +68,11 @@ impl<D: Database> SqlStore<D> {
         let statement = part.statement(rows.free(), LARGEST);
         let before = rows.items.len();
         let mut facts = self.remembered_facts(part.source);
-        let mut looked = false;
         loop {
-            let mut lacking = false;
+            let mut lacking = None;
             on.each(&statement, |row| {
-                lacking = facts.is_none() && !looked && message::needs_facts(row)?;
-                if lacking {
+                lacking = lacking_facts(row, facts.as_ref())?;
+                if lacking.is_some() {
                     return Ok(ControlFlow::Break(()));
                 }
                 rows.add(row, facts.as_ref())?;
@@ -81,49 +82,81 @@ impl<D: Database> SqlStore<D> {
                 })
             })
             .await?;
-            if !lacking {
+            let Some(revision) = lacking else {
+                break;
+            };
+            rows.truncate(before);
+            facts = Some(self.facts_from(on, part.source, revision).await?);
+        }
+        self.read_large(on, part, rows, before, facts).await
+    }
+
+    /// Reads the rows that came without their bytes one by one, from the index `from` on, until the page is full.
+    async fn read_large(
+        &self,
+        on: &mut impl Executor,
+        part: &Part<'_>,
+        rows: &mut Rows,
+        from: usize,
+        mut facts: Option<Facts>,
+    ) -> Result<()> {
+        let large = std::mem::take(&mut rows.large);
+        if large.is_empty() {
+            return Ok(());
+        }
+        let sizes = rows.sizes.split_off(from);
+        rows.bytes = rows.sizes.iter().sum();
+        for (index, mut size) in (from..).zip(sizes) {
+            if large.binary_search(&index).is_ok()
+                && let Some(item) = rows.items.get_mut(index)
+            {
+                let whole = part.entry(item.seq);
+                while let Some(row) = on.first(&whole).await? {
+                    if let Some(revision) = lacking_facts(&row, facts.as_ref())? {
+                        facts = Some(self.facts_from(on, part.source, revision).await?);
+                        continue;
+                    }
+                    (*item, size) = message::entry(&row, facts.as_ref())?;
+                    break;
+                }
+            }
+            rows.sizes.push(size);
+            rows.bytes = rows.bytes.saturating_add(size);
+            if rows.bytes >= rows.max_bytes {
+                rows.items.truncate(index + 1);
                 break;
             }
-            // Once for a conversation: from then on they are remembered.
-            rows.truncate(before);
-            facts = self.facts_of(on, part.source).await?;
-            looked = true;
         }
-        read_large(on, part, rows, before, facts.as_ref()).await
+        Ok(())
+    }
+
+    /// The facts of a conversation, once a row was read that needs this revision of them. Where they are of a later one
+    /// already, something was erased meanwhile, and the row is to be read again.
+    async fn facts_from(
+        &self,
+        on: &mut impl Executor,
+        source: ConversationId,
+        revision: i64,
+    ) -> Result<Facts> {
+        let found = self.facts_of(on, source).await?;
+        let found = found.filter(|facts| facts.revision() >= revision);
+        let facts = found.ok_or_else(|| {
+            let what = format!("the facts of conversation {source}");
+            corrupt(what, format!("revision {revision} is gone"))
+        })?;
+        let known = KnownFacts {
+            facts: Some(facts.clone()),
+            ..KnownFacts::default()
+        };
+        self.remember_facts(source, known);
+        Ok(facts)
     }
 }
 
-/// Reads the rows that came without their bytes one by one, from the index `from` on, until the page is full.
-async fn read_large(
-    on: &mut impl Executor,
-    part: &Part<'_>,
-    rows: &mut Rows,
-    from: usize,
-    facts: Option<&Facts>,
-) -> Result<()> {
-    let large = std::mem::take(&mut rows.large);
-    if large.is_empty() {
-        return Ok(());
-    }
-    let sizes = rows.sizes.split_off(from);
-    rows.bytes = rows.sizes.iter().sum();
-    for (index, mut size) in (from..).zip(sizes) {
-        if large.binary_search(&index).is_ok()
-            && let Some(item) = rows.items.get_mut(index)
-        {
-            let whole = part.entry(item.seq);
-            if let Some(row) = on.first(&whole).await? {
-                (*item, size) = message::entry(&row, facts)?;
-            }
-        }
-        rows.sizes.push(size);
-        rows.bytes = rows.bytes.saturating_add(size);
-        if rows.bytes >= rows.max_bytes {
-            rows.items.truncate(index + 1);
-            break;
-        }
-    }
-    Ok(())
+/// The revision of the facts that a row needs, where it is not that of `facts`.
+fn lacking_facts(row: &impl Columns, facts: Option<&Facts>) -> Result<Option<i64>> {
+    let needed = message::needed_facts(row)?;
+    Ok(needed.filter(|needed| facts.is_none_or(|facts| facts.revision() != *needed)))
 }
 
 /// What is read of a part of an own log, in one statement.

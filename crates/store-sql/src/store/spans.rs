@@ -216,5 +216,6 @@ pub(super) async fn snapshot(
         saved: row.opt_int(3)?.unwrap_or(0),
         // A view that was never published is one raw span.
         spans: to_count("spans", row.int(4)?)?.max(1),
+        erasures: to_count("erasures", row.int(5)?)?,
     })
 }

@@ -128,6 +128,7 @@ pub(crate) fn replace(expect: Vec<Span>, summary: Summary) -> Publish {
         spans: vec![Span::closed(summary.range, body, summary.tokens)],
         summaries: vec![summary],
         fence: None,
+        erasures: 0,
         now: Timestamp(4),
     }
 }

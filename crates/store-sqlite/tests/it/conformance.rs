@@ -34,6 +34,10 @@ impl Fixture for Files {
         store.close().await.unwrap();
         SqliteStore::open(store.location()).await.unwrap()
     }
+
+    async fn beside(&self, store: &SqliteStore) -> Option<SqliteStore> {
+        Some(SqliteStore::open(store.location()).await.unwrap())
+    }
 }
 
 struct InMemory;

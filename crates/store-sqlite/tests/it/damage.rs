@@ -86,7 +86,7 @@ async fn found(store: &SqliteStore) -> Vec<(ViolationKind, String)> {
 #[tokio::test]
 async fn every_damage_is_named() {
     use ViolationKind as K;
-    let cases: [(&str, &str, K); 23] = [
+    let cases: [(&str, &str, K); 24] = [
         (
             "last row gone",
             "delete from message where id = 4294967336",
@@ -200,6 +200,11 @@ async fn every_damage_is_named() {
             "update message set hash = randomblob(32) where seq = 15 and conversation = 1; \
              update summary set source_hash = randomblob(32) where depth = 1",
             K::SourceChanged,
+        ),
+        (
+            "time of a publication changed",
+            "update publication set at = at + 1 where version = 2",
+            K::HistoryChanged,
         ),
         (
             "index damaged",

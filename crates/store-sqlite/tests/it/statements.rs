@@ -118,7 +118,7 @@ async fn settle_cost(jobs: usize) -> u64 {
     let keys: Vec<JobKey> = (0..jobs).map(|n| JobKey(format!("job {n}"))).collect();
     let owner = Owner("me".to_owned());
     let ttl = Duration::from_secs(60);
-    let claims = store.claim_all(id, &keys, &owner, ttl).await;
+    let claims = store.claim_all(id, &keys, &owner, ttl, 0).await;
     let settled: Vec<_> = claims
         .unwrap()
         .into_iter()

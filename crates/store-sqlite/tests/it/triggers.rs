@@ -77,7 +77,7 @@ async fn nothing_said_can_be_changed_dropped_or_replaced() {
         "update publication set at = 0".to_owned(),
         "delete from publication".to_owned(),
         "insert or replace into publication select * from publication".to_owned(),
-        "insert into publication select conversation, view, version + 5, first, last, at, hash from publication"
+        "insert into publication select conversation, view, version + 5, first, last, at, hash, record from publication"
             .to_owned(),
         "update summary set text = ''".to_owned(),
         "delete from summary".to_owned(),

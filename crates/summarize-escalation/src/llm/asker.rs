@@ -55,8 +55,17 @@ impl<'a> Asker<'a> {
         request: &SummaryRequest<'_>,
     ) -> Result<SummarizerResponse, Error> {
         let tokens = (input(prompt, request), request.target_tokens);
-        let call = ModelCall::new(tokens, request.estimator, || self.model.complete(prompt))
-            .with_cache_key(Some(CacheKey::of_prompt(self.id, prompt)));
+        let withdrawn = |failure| Error::provider(self.id, failure);
+        request.before_call().await.map_err(withdrawn)?;
+        // A guard may repeat the call.
+        let model = self.model;
+        let call = ModelCall::new(tokens, request.estimator, || {
+            Box::pin(async move {
+                request.before_call().await?;
+                model.complete(prompt).await
+            })
+        })
+        .with_cache_key(Some(CacheKey::of_prompt(self.id, prompt)));
         match self.guard.call(call).await {
             Ok(answer) => {
                 self.calls = self.calls.saturating_add(answer.calls);

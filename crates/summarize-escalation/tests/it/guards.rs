@@ -10,8 +10,8 @@ use model_client::guard::{
 use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, Timer};
 use summarize_escalation::testing::{self, Answer, FakeTimer, Scripted};
 use summarize_escalation::{
-    Error, ExtractiveSummarizer, FallbackSummarizer, GuardedSummarizer, Ladder, Source, Summarizer,
-    SummarizerResponse, SummaryRequest, Tier, escalate,
+    BeforeCall, Error, ExtractiveSummarizer, FallbackSummarizer, GuardedSummarizer, Ladder, Source,
+    Summarizer, SummarizerResponse, SummaryRequest, Tier, escalate,
 };
 use token_estimate::HeuristicEstimator;
 
@@ -596,4 +596,45 @@ fn a_breaker_opens_within_a_summary_in_parts() {
         FailureKind::Overloaded
     );
     assert_eq!((client.calls(), guarded.breaker()), (2, BreakerState::Open));
+}
+
+/// Lets calls be made until the model was asked so often.
+#[derive(Debug)]
+struct AtMost<'c>(&'c Client, u32);
+
+#[async_trait::async_trait]
+impl BeforeCall for AtMost<'_> {
+    async fn before_call(&self) -> Result<(), Failure> {
+        match self.0.calls() < self.1 {
+            true => Ok(()),
+            false => Err(Failure::new(
+                FailureKind::Withdrawn,
+                "its words were erased",
+            )),
+        }
+    }
+}
+
+#[test]
+fn a_withdrawn_source_is_not_sent_again_nor_are_the_parts_after_it() {
+    for (script, most) in [(vec![], 2), (vec![None, Some(FailureKind::Overloaded)], 2)] {
+        let timer = FakeTimer::new();
+        let client = Client::new(&timer, 1, &script);
+        let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));
+        let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
+        let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+        let check = AtMost(&client, most);
+        let mut request =
+            SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(150);
+        request.before_call = Some(&check);
+        let window = summarize_escalation::ModelWindow::tokens(3_000);
+        let model =
+            summarize_escalation::LlmSummarizer::new("m", client.clone()).with_window(window);
+        let policy = GuardPolicy::default();
+        let guarded = GuardedSummarizer::new(model, policy, Arc::new(timer.clone()));
+        let answer = timer.drive(guarded.summarize(&request)).expect("no end");
+        let error = answer.unwrap_err();
+        assert!(error.to_string().contains('m'), "{error}");
+        assert_eq!(client.calls(), most);
+    }
 }

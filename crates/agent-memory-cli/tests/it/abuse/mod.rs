@@ -11,6 +11,7 @@
 
 mod endpoint;
 mod endpoints;
+mod erasures;
 mod faults;
 mod growth;
 mod kill;

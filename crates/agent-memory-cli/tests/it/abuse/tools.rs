@@ -248,7 +248,8 @@ const SENTENCES: [&str; 12] = [
     "Her brother writes that the harvest was poor and that the price of corn went up.",
 ];
 
-fn text(rng: &mut Rng, sentences: usize) -> String {
+/// So many sentences.
+pub fn text(rng: &mut Rng, sentences: usize) -> String {
     let chosen = (0..sentences).map(|_| SENTENCES[rng.usize(..SENTENCES.len())]);
     chosen.collect::<Vec<_>>().join(" ")
 }

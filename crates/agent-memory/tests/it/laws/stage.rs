@@ -355,8 +355,11 @@ impl Store for Stage {
         keys: &[JobKey],
         owner: &Owner,
         ttl: Duration,
+        erasures: u64,
     ) -> Result<Vec<Claim>> {
-        let claims = self.inner.claim_all(conversation, keys, owner, ttl);
+        let claims = self
+            .inner
+            .claim_all(conversation, keys, owner, ttl, erasures);
         self.write(claims).await
     }
 

@@ -1,0 +1,155 @@
+//! Words that are erased while a compaction runs are not published, and not sent to a model afterwards.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use compaction_plan::{Mode, StopReason};
+use memory_model::{ConversationId, Seq, SeqRange, Timestamp};
+use memory_store::{ConversationRef, Erase, Store, erase};
+use summarize_escalation::{
+    Error, ExtractiveSummarizer, Source, Summarizer, SummarizerResponse, SummaryRequest,
+};
+
+use crate::world::{
+    Lab, append, chat, in_memory, lease_clock, on_sqlite, open, small, sound, summaries,
+};
+
+/// The messages that are erased: some of the first leaf, and some of later ones.
+const ERASED: std::ops::RangeInclusive<u32> = 3..=30;
+
+/// What only one message of [`chat`] says.
+fn mark(n: u32) -> String {
+    format!("port {} ", 8000 + n)
+}
+
+/// A summarizer that repeats marks of its source. Somebody erases words during its first call.
+#[derive(Debug)]
+struct Repeats<'s> {
+    store: &'s dyn Store,
+    id: ConversationId,
+    erased: AtomicBool,
+    sent_afterwards: Mutex<String>,
+    /// Whether it needs no model.
+    provisional: bool,
+}
+
+impl<'s> Repeats<'s> {
+    fn new(store: &'s dyn Store, id: ConversationId) -> Self {
+        Self {
+            store,
+            id,
+            erased: AtomicBool::new(false),
+            sent_afterwards: Mutex::default(),
+            provisional: false,
+        }
+    }
+}
+
+fn said(source: &[Source<'_>]) -> String {
+    format!("{source:?}")
+}
+
+#[async_trait]
+impl Summarizer for Repeats<'_> {
+    fn id(&self) -> &str {
+        "repeats@1"
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some("repeats")
+    }
+
+    fn provisional(&self) -> bool {
+        self.provisional
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
+        let said = said(request.source);
+        if self.erased.swap(true, Ordering::SeqCst) {
+            self.sent_afterwards.lock().unwrap().push_str(&said);
+        } else {
+            let range = SeqRange::new(Seq(*ERASED.start()), Seq(*ERASED.end())).unwrap();
+            let request = Erase::range(range, "asked for", Timestamp(5));
+            let which = ConversationRef::Id(self.id);
+            erase(self.store, &which, &request).await.unwrap();
+        }
+        let marks = (1..=64)
+            .map(mark)
+            .filter(|mark| said.contains(mark.as_str()));
+        let marks: Vec<String> = marks.take(3).collect();
+        Ok(SummarizerResponse::new(format!(
+            "It was about {}.",
+            marks.join("and ")
+        )))
+    }
+}
+
+async fn nothing_comes_back(store: &dyn memory_store::FullStore, provisional: bool) {
+    let id = open(store, "chat").await;
+    append(store, id, chat(1, 64)).await;
+    let mut model = Repeats::new(store, id);
+    model.provisional = provisional;
+    let lab =
+        Lab::new(small()).with_ladder(summarize_escalation::Ladder::default().with_gate(None));
+    let outcome = lab.full(store, id, &model).await;
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    assert!(outcome.after.tokens < outcome.before.tokens);
+    let sent = model.sent_afterwards.lock().unwrap().clone();
+    let made = summaries(store, id).await;
+    assert!(!made.is_empty());
+    for n in ERASED {
+        assert!(
+            provisional || !sent.contains(&mark(n)),
+            "message {n} was sent afterwards"
+        );
+        for summary in &made {
+            assert!(
+                !summary.text().contains(&mark(n)),
+                "message {n} is in {}",
+                summary.id
+            );
+        }
+    }
+    sound(store, id).await;
+}
+
+#[tokio::test]
+async fn what_is_erased_while_a_model_is_asked_does_not_come_back() {
+    for provisional in [false, true] {
+        nothing_comes_back(&in_memory(&lease_clock()), provisional).await;
+        nothing_comes_back(&on_sqlite(&lease_clock()).await, provisional).await;
+    }
+}
+
+/// A summary that was prefetched is a draft, which an erasure takes with it, and so is what is prefetched meanwhile.
+#[tokio::test]
+async fn what_is_erased_during_a_prefetch_is_not_kept_as_a_draft() {
+    let store = on_sqlite(&lease_clock()).await;
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 64)).await;
+    let model = Repeats::new(&store, id);
+    let lab =
+        Lab::new(small()).with_ladder(summarize_escalation::Ladder::default().with_gate(None));
+    lab.compaction(&store, id, &model)
+        .prefetch_summaries()
+        .await
+        .unwrap();
+    let extracts = ExtractiveSummarizer::default();
+    lab.compaction(&store, id, &model)
+        .publish_ready()
+        .await
+        .unwrap();
+    for summary in summaries(&store, id).await {
+        for n in ERASED {
+            assert!(
+                !summary.text().contains(&mark(n)),
+                "message {n} is in {}",
+                summary.id
+            );
+        }
+    }
+    let outcome = lab.compaction(&store, id, &extracts).run(Mode::Full).await;
+    assert_eq!(outcome.unwrap().stop_reason, StopReason::NothingEligible);
+    sound(&store, id).await;
+}
