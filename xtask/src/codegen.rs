@@ -49,7 +49,12 @@ pub(crate) fn run(mode: Mode) -> anyhow::Result<()> {
 /// The SHA-256 of each file of coefficients, as `sha256sum` writes them.
 fn coefficient_sums() -> anyhow::Result<String> {
     let mut out = String::new();
-    for name in ["cl100k.bin", "o200k.bin"] {
+    for name in [
+        "cl100k.bin",
+        "cl100k.joins.bin",
+        "o200k.bin",
+        "o200k.joins.bin",
+    ] {
         let path = root().join(COEFFICIENTS).join(name);
         let data = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
         for byte in Sha256::digest(&data) {

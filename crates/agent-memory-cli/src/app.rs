@@ -22,6 +22,9 @@ use crate::table::Table;
 /// Maximum number of sessions that an error about an ambiguous name lists.
 const CANDIDATES: usize = 10;
 
+/// Minimum number of characters of a name's beginning where its words are erased.
+const LEAST_BEGINNING: usize = 4;
+
 /// One run of the program.
 #[derive(Debug)]
 pub(crate) struct App {
@@ -67,14 +70,16 @@ impl App {
             out: Output::new(),
             json,
             stop: Stop::default(),
-            store,
+            // An empty variable counts as none; an empty argument is a mistake, which `place` reports.
+            store: store.filter(|store| !store.is_empty() || given()),
             lock_timeout,
             opened: RefCell::default(),
             warned: Cell::default(),
         }
     }
 
-    /// Opens a database, to be closed at the end of the command.
+    /// Opens a database, to be closed at the end of the command. Warns of other users' access only then: what could not
+    /// be opened may be anything.
     async fn opened(
         &self,
         place: &Place,
@@ -83,6 +88,7 @@ impl App {
     ) -> anyhow::Result<Memory> {
         let memory = builder.sqlite_with(&place.path, options).open().await?;
         self.opened.borrow_mut().push(memory.clone());
+        self.warn(place);
         Ok(memory)
     }
 
@@ -144,7 +150,6 @@ impl App {
                 ))
                 .into());
         }
-        self.warn(&place);
         let options = self.options(None).read_only();
         let opened = self.opened(&place, table.builder(), options.clone()).await;
         match opened {
@@ -182,7 +187,6 @@ impl App {
         if !place.exists() {
             return self.open().await;
         }
-        self.warn(&place);
         let memory = self
             .opened(&place, table.builder(), self.options(None))
             .await?;
@@ -207,7 +211,6 @@ impl App {
         progress.keep_current();
         let place = self.place()?;
         place.prepare()?;
-        self.warn(&place);
         let builder = Memory::builder().hooks(Arc::<Progress>::clone(progress));
         let options = self.options(Some(progress));
         let memory = self.opened(&place, configure(builder), options).await?;
@@ -243,6 +246,25 @@ impl App {
             Some(found) => Ok(memory.get_session(found.key).await?),
             None => Err(self.no_session(name).into()),
         }
+    }
+
+    /// As [`session`](Self::session), for what cannot be undone: the beginning of a name has a minimum length.
+    pub(crate) async fn session_to_erase(
+        &self,
+        memory: &Memory,
+        name: &str,
+    ) -> anyhow::Result<Session> {
+        let session = self.session(memory, name).await?;
+        if session.key().as_str() != name && name.chars().count() < LEAST_BEGINNING {
+            let text = format!("{name} is too short to say what is to be erased");
+            return Err(Failure::new(Kind::Usage, text)
+                .hint(format!(
+                    "give the session's name, or at least {LEAST_BEGINNING} characters of it: {}",
+                    quoted(session.key().as_str())
+                ))
+                .into());
+        }
+        Ok(session)
     }
 
     async fn beginning_with(

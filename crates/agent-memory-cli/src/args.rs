@@ -659,7 +659,7 @@ pub(crate) struct Fork {
 /// Arguments of `erase`.
 #[derive(Debug, Args)]
 pub(crate) struct Erase {
-    /// The session: its name or the beginning of it
+    /// The session: its name, or the beginning of it, of 4 characters at least
     pub(crate) session: String,
     /// Position of the first entry
     #[arg(long, value_name = "SEQ", required_unless_present = "archived")]
@@ -684,7 +684,7 @@ pub(crate) struct Erase {
 /// Arguments of `delete`.
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// The session: its name or the beginning of it
+    /// The session: its name, or the beginning of it, of 4 characters at least
     pub(crate) session: String,
     /// Why; kept for ever, so do not repeat what is erased
     #[arg(long, value_name = "TEXT", required_unless_present = "dry_run")]

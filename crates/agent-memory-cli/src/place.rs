@@ -16,7 +16,7 @@ pub(crate) struct Place {
 impl Place {
     /// Returns the path that `--store` names, or the default in the platform's data directory.
     pub(crate) fn find(store: Option<&str>) -> Result<Self, Failure> {
-        let Some(store) = store.filter(|store| !store.is_empty()) else {
+        let Some(store) = store else {
             let directory = data_directory(&|name| std::env::var_os(name).map(PathBuf::from));
             let directory = directory.ok_or_else(|| {
                 Failure::new(
@@ -65,14 +65,15 @@ impl Place {
         Err(Failure::new(Kind::Database, text).hint("make it, or name another place with --store"))
     }
 
-    /// Returns a warning if other users may read or write the database. The permissions of its
-    /// folder do not matter, because they can change.
+    /// Returns a warning if other users may read or write the database, which is a file and was opened. The permissions
+    /// of its folder do not matter, because they can change.
     #[cfg(unix)]
     pub(crate) fn warning(&self) -> Option<String> {
         use std::os::unix::fs::MetadataExt as _;
 
-        let mode = std::fs::metadata(&self.path).ok()?.mode() & 0o777;
-        (mode & 0o077 != 0).then(|| {
+        let meta = std::fs::metadata(&self.path).ok()?;
+        let mode = meta.mode() & 0o777;
+        (meta.is_file() && mode & 0o077 != 0).then(|| {
             let path = self.path.to_string_lossy();
             format!(
                 "warning: other users have access to {path} (mode {mode:03o}): chmod 600 {}",
@@ -127,7 +128,9 @@ fn create_private(directory: &Path) -> std::io::Result<()> {
 
 fn parse(store: &str) -> Result<PathBuf, Failure> {
     let usage = |text: String| {
-        Failure::new(Kind::Usage, text).hint("give --store sqlite:PATH, or just a path")
+        Failure::new(Kind::Usage, text).hint(
+            "give --store sqlite:PATH, or just a path; without --store it is the default database",
+        )
     };
     let path = match store.strip_prefix("sqlite:") {
         Some(path) => path.strip_prefix("//").unwrap_or(path),
@@ -140,6 +143,9 @@ fn parse(store: &str) -> Result<PathBuf, Failure> {
             None => store,
         },
     };
+    if store.is_empty() {
+        return Err(usage("--store is empty".to_owned()));
+    }
     if path.is_empty() || path == ":memory:" {
         return Err(usage(format!("--store {store} names no file")));
     }
@@ -174,7 +180,7 @@ mod tests {
         ] {
             assert_eq!(parse(store).unwrap(), Path::new(path));
         }
-        for store in ["postgres://h/d", "sqlite:", "sqlite::memory:"] {
+        for store in ["", "postgres://h/d", "sqlite:", "sqlite::memory:"] {
             assert_eq!(parse(store).unwrap_err().kind, Kind::Usage, "{store}");
         }
     }

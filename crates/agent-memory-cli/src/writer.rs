@@ -81,6 +81,11 @@ impl Writers {
 
     /// Reads the command line, and the environment for the key.
     pub(crate) fn find(args: &Writing) -> Result<Self, Failure> {
+        refuse_key("--summarizer", &args.summarizer)?;
+        refuse_key(
+            "--fallback-model",
+            args.fallback_model.as_deref().unwrap_or_default(),
+        )?;
         if args.summarizer == EXTRACTIVE {
             for (flag, given) in [
                 ("--fallback-model", args.fallback_model.is_some()),
@@ -98,7 +103,10 @@ impl Writers {
             return Ok(Self::default());
         }
         let Some((provider, model)) = split(&args.summarizer) else {
-            let text = format!("there is no summarizer {}", args.summarizer);
+            let text = match shown(&args.summarizer) {
+                Some(name) => format!("there is no summarizer {name}"),
+                None => "there is no summarizer of the name that --summarizer gives".to_owned(),
+            };
             return Err(usage(text).hint(format!(
                 "give extractive, or PROVIDER:MODEL with one of the providers {}",
                 names()
@@ -210,6 +218,53 @@ fn split(text: &str) -> Option<(&'static Provider, &str)> {
     let (name, model) = text.split_once(':')?;
     let provider = PROVIDERS.iter().find(|provider| provider.name == name)?;
     (!model.is_empty()).then_some((provider, model))
+}
+
+/// What keys of providers begin with, as no model's name does.
+const KEY_BEGINNINGS: [&str; 12] = [
+    "sk-",
+    "sk_",
+    "AIza",
+    "gsk_",
+    "xai-",
+    "hf_",
+    "pplx-",
+    "nvapi-",
+    "r8_",
+    "ghp_",
+    "github_pat_",
+    "eyJ",
+];
+/// Letters and digits without a mark between them, from which on they are no name: of a key, in hexadecimal or base64.
+const KEY_RUN: usize = 32;
+
+/// Whether a text that should be a name has a key in it.
+fn has_key(text: &str) -> bool {
+    let word = |c: char| c.is_whitespace() || matches!(c, ':' | '/' | '=' | '"' | '\'' | ',');
+    let begins = |word: &str| KEY_BEGINNINGS.iter().any(|begin| word.starts_with(begin));
+    let run = |run: &str| {
+        run.len() >= KEY_RUN
+            && run.contains(|c: char| c.is_ascii_digit())
+            && run.contains(|c: char| c.is_ascii_alphabetic())
+    };
+    text.split(word).any(begins) || text.split(|c: char| !c.is_ascii_alphanumeric()).any(run)
+}
+
+/// The name of a summarizer that there is not, where it can be no key: an error is seen by others, and kept.
+fn shown(name: &str) -> Option<&str> {
+    const LONGEST: usize = 16;
+    (name.len() <= LONGEST && !has_key(name)).then_some(name)
+}
+
+/// Refuses a model's name that is a key: it would be printed, stored and sent as the name.
+fn refuse_key(option: &str, model: &str) -> Result<(), Failure> {
+    if has_key(model) {
+        let text = format!("what {option} gives looks like a key, not like a model's name");
+        return Err(usage(text).hint(
+            "name the model, such as openai:gpt-5-mini, and give the key in the environment or by --api-key-file",
+        ));
+    }
+    Ok(())
 }
 
 /// Largest file that is read for a key, in bytes.

@@ -28,6 +28,8 @@ const WAL_LOOK: u64 = 16;
 const WAL_PATIENCE: Duration = Duration::from_millis(500);
 /// How many free pages are given back to the file system when the store is closed.
 const VACUUM: &str = "pragma incremental_vacuum(1024)";
+/// A connection with this setting gives a lock up at once that another holds.
+const NO_WAIT: &str = "pragma busy_timeout = 0";
 /// What undoes one statement of a transaction stays in memory: at most what a batch of rows touches. In files, each
 /// statement of many rows would make one and delete it. For the writer, and only once no migration may sort.
 pub(crate) const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
@@ -131,14 +133,16 @@ impl Db {
     }
 }
 
-/// Brings what was written into the database, synced: closing a connection does it too, but tells of no error.
+/// Brings what was written into the database, synced: closing a connection does it too, but tells of no error. Waits for
+/// no lock: whoever closes after a write that found the database locked has waited once already.
 async fn tidy(writer: &mut SqliteConnection) -> std::result::Result<(), sqlx::Error> {
+    sqlx::raw_sql(NO_WAIT).execute(&mut *writer).await?;
     match sqlx::raw_sql(VACUUM).execute(&mut *writer).await {
         // Not when another process writes, which will do it, or when there is no room.
         Err(error) if !is_busy(&error) && !is_full(&error) => return Err(error),
         _ => {}
     }
-    // Waits for nobody: what readers of other processes keep in the log stays there, synced.
+    // What readers of other processes keep in the log stays there, synced.
     let moved = sqlx::raw_sql("pragma wal_checkpoint(passive)");
     match moved.execute(&mut *writer).await {
         Err(error) if !is_busy(&error) => Err(error),

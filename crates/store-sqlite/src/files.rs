@@ -80,13 +80,15 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// The files of a database that users other than its owner can read or write.
+/// The files of a database that users other than its owner can read or write. A folder or a device is none.
 #[cfg(unix)]
 pub(crate) fn open_to_others(database: &Path) -> Vec<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
 
     let files = ["", "-wal", "-shm"].map(|suffix| beside(database, suffix));
-    let open = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o077 != 0);
+    let open = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.mode() & 0o077 != 0)
+    };
     files.into_iter().filter(open).collect()
 }
 

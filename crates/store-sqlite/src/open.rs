@@ -34,9 +34,6 @@ impl SqliteStore {
 
     async fn open_with(path: &Path, settings: SqliteOptions) -> Result<Self> {
         let place = path.display().to_string();
-        for exposed in files::open_to_others(path) {
-            tracing::warn!(path = %exposed.display(), "other users can read the database: chmod 600");
-        }
         let opening = async {
             let deadline = tokio::time::Instant::now() + settings.lock_timeout;
             loop {
@@ -59,6 +56,10 @@ impl SqliteStore {
             }
         };
         let (db, wipes) = settings.observed(&place, opening).await?;
+        // Only now: what could not be opened may be anybody's.
+        for exposed in files::open_to_others(path) {
+            tracing::warn!(path = %exposed.display(), "other users can read the database: chmod 600");
+        }
         let store = Self::on(db);
         if wipes {
             store.sql.finish_wipe().await?;

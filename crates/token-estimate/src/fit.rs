@@ -2,7 +2,7 @@
 #![allow(missing_docs, missing_debug_implementations)]
 
 pub use crate::calibrated::class::RANGES;
-use crate::calibrated::{class, machine, model};
+use crate::calibrated::{class, floor, machine, model};
 
 /// The fine classes by name.
 pub mod fine {
@@ -19,6 +19,11 @@ impl Classes {
     pub fn new(classes: &[u8]) -> Self {
         Self(Box::new(class::Classes::read(classes, 0)))
     }
+}
+
+/// The bits of a pair or triple of characters in the sets of joins.
+pub fn places(characters: [u32; 3], bits: u32) -> [u32; 2] {
+    floor::places(characters, bits)
 }
 
 pub fn raise(classes: &Classes, text: &str, counter: &mut dyn FnMut(usize)) {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::Error;
 
-/// Name and version of an estimator's formula, such as `calibrated@3`.
+/// Name and version of an estimator's formula, such as `calibrated@4`.
 ///
 /// Store it beside every figure: figures with different ids must not be added.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

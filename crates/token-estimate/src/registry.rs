@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::calibrated::Version3;
 use crate::{Calibrated, Error, HeuristicEstimator, TokenEstimator};
 
 /// Estimator of new conversations.
@@ -24,13 +25,16 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// Returns the estimator with this name (`calibrated`) or id (`calibrated@3`).
+/// Returns the estimator with this name (`calibrated`) or id (`calibrated@4`). By id there are former versions too, for what
+/// was counted with them.
 ///
 /// # Errors
 ///
 /// [`UnknownEstimator`](crate::ErrorKind::UnknownEstimator) for any other text; the message lists the known names.
 pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
+    let former = Calibrated::ALL.map(|family| shared(Version3(family)));
     all()
+        .chain(former)
         .find(|estimator| {
             let id = estimator.id();
             id.name() == name_or_id || id.as_str() == name_or_id

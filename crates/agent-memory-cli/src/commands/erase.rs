@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use agent_memory::{Erased, ErasedRange, PurgeReport, Seq, SeqRange, Session};
-use anyhow::bail;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::args::{Delete, Erase};
+use crate::error::{Failure, Kind};
 use crate::output::count;
 
 #[derive(Debug, Serialize)]
@@ -65,16 +65,16 @@ impl From<&ErasedRange> for Stretch {
 
 pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
     let memory = app.open_to_change().await?;
-    let session = app.session(&memory, &args.session).await?;
+    let session = app.session_to_erase(&memory, &args.session).await?;
     if args.archived {
         return purge(app, &session, args).await;
     }
     let from = args.from.unwrap_or_default();
     let Some(range) = SeqRange::new(Seq(from), Seq(args.to.unwrap_or(from))) else {
-        bail!(
-            "entries {from}-{} are no range: --from is at least 1 and --to is not before it",
-            args.to.unwrap_or(from)
-        );
+        let text = format!("entries {from}-{} are no range", args.to.unwrap_or(from));
+        return Err(Failure::new(Kind::Invalid, text)
+            .hint("--from is at least 1 and --to is not before it")
+            .into());
     };
     let erased = match (args.dry_run, &args.reason) {
         (true, _) => session.erase_dry_run(range).await?,
@@ -100,7 +100,7 @@ async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result
 
 pub(crate) async fn delete(app: &mut App, args: &Delete) -> anyhow::Result<()> {
     let memory = app.open_to_change().await?;
-    let session = app.session(&memory, &args.session).await?;
+    let session = app.session_to_erase(&memory, &args.session).await?;
     let erased = match (args.dry_run, &args.reason) {
         (true, _) => session.delete_dry_run().await?,
         (false, reason) => session.delete(reason.as_deref().unwrap_or("")).await?,

@@ -524,6 +524,34 @@ fn the_store_can_be_named_in_three_ways() {
     assert!(out.contains("expand") && !out.contains("--store"), "{out}");
 }
 
+#[test]
+fn an_empty_store_is_no_store() {
+    let home = Home::new();
+    let file = fixture("jsonl/tiny");
+    for arguments in [
+        &["--store", "", "import", &file][..],
+        &["import", &file, "--store="],
+        &["sessions", "--store", ""],
+    ] {
+        let mut command = home.command(arguments);
+        for variable in [None, Some("three.db")] {
+            if let Some(variable) = variable {
+                command.env("AGENT_MEMORY_STORE", variable);
+            }
+            let output = command.output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+            let err = String::from_utf8(output.stderr).unwrap();
+            assert!(err.contains("--store is empty"), "{err}");
+            assert!(err.contains("sqlite:PATH"), "{err}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+    // A variable without a value is as none.
+    let mut unset = home.command(&["import", &file]);
+    unset.env("AGENT_MEMORY_STORE", "").assert().success();
+    assert!(home.database().is_file());
+}
+
 /// The key of the only session.
 fn only_session(home: &Home) -> String {
     let sessions = home.json(&["sessions"]);

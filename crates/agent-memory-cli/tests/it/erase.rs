@@ -172,9 +172,10 @@ fn an_erasure_needs_a_reason_and_a_range_that_there_is() {
         ),
         (
             &["erase", "chat", "--from", "9", "--to", "8", "--reason", "x"],
-            1,
+            4,
         ),
-        (&["erase", "chat", "--from", "0", "--reason", "x"], 1),
+        (&["erase", "chat", "--from", "0", "--reason", "x"], 4),
+        (&["erase", "chat", "--from", "0", "--dry-run"], 4),
         (&["erase", "nobody", "--from", "1", "--reason", "x"], 3),
     ] {
         let ran = home.run(arguments);
@@ -182,6 +183,36 @@ fn an_erasure_needs_a_reason_and_a_range_that_there_is() {
         assert!(ran.err.contains("error: "), "{}", ran.err);
     }
     assert_eq!(home.ok(&["export", "chat"]).out, before);
+}
+
+#[test]
+fn what_is_erased_is_named_by_more_than_a_letter() {
+    let home = Home::new();
+    let line = json!({"role": "user", "content": "Nothing to hide."}).to_string() + "\n";
+    home.file("chat.jsonl", &line);
+    home.file("short.jsonl", line);
+    home.ok(&["import", "chat.jsonl", "--session", "morning-notes"]);
+    for name in ["m", "mo", "mor", "mör"] {
+        for arguments in [
+            &["delete", name, "--reason", "x"][..],
+            &["delete", name, "--dry-run"],
+            &["erase", name, "--from", "1", "--reason", "x"],
+        ] {
+            let ran = home.run(arguments);
+            assert!(ran.code == 2 || ran.code == 3, "{arguments:?}: {}", ran.err);
+            if name.is_ascii() {
+                assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.err);
+                assert!(ran.err.contains("at least 4 characters"), "{}", ran.err);
+                assert!(ran.err.contains("morning-notes"), "{}", ran.err);
+            }
+        }
+    }
+    assert!(home.ok(&["export", "m"]).out.contains("Nothing to hide."));
+    home.ok(&["delete", "morn", "--dry-run"]);
+    // A whole name may be as short as it is.
+    home.ok(&["import", "short.jsonl", "--session", "s"]);
+    home.ok(&["delete", "s", "--reason", "x"]);
+    assert!(!home.ok(&["export", "s"]).out.contains("Nothing to hide."));
 }
 
 #[test]

@@ -238,6 +238,32 @@ fn a_database_that_others_may_read_is_told_of_once_and_left_as_it_is() {
     }
 }
 
+/// To take rights from a folder, a device or another program's file would do harm.
+#[test]
+fn nothing_but_a_database_is_called_open_to_others() {
+    let home = Home::new();
+    let page = home.file(
+        "page.txt",
+        "Not a database, but something that others read.".repeat(99),
+    );
+    set_mode(&page, 0o644);
+    for place in ["/", ".", "/dev/null", "/tmp", "page.txt", "missing.db"] {
+        for command in [
+            &["sessions"][..],
+            &["set", "x", "--title", "y"],
+            &["import", &fixture("jsonl/tiny")],
+        ] {
+            // SQLite would leave a journal beside the device.
+            if ["missing.db", "/dev/null"].contains(&place) && command[0] != "sessions" {
+                continue;
+            }
+            let ran = home.run(&[&["--store", place][..], command].concat());
+            assert_ne!(ran.code, 0, "{place}: {}", ran.err);
+            assert!(!ran.err.contains("chmod"), "{place}: {}", ran.err);
+        }
+    }
+}
+
 #[test]
 fn reading_without_write_permission_changes_nothing() {
     let reading = Reading::new();

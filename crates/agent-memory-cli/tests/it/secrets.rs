@@ -95,6 +95,48 @@ fn assert_hidden(home: &Home, ran: &Ran, secrets: &[&str]) {
     }
 }
 
+/// As a name of a model it would be printed in errors and commands, kept in summaries, and sent.
+#[test]
+fn a_key_in_place_of_a_name_is_refused_and_not_repeated() {
+    let hexadecimal = "5f4dcc3b5aa765d61d8327deb882cf99";
+    let google = format!("AI{}", "zaSyD-3xampl3_K3y_of_39_characters_00000");
+    for key in [
+        KEY,
+        "sk-ant-api03-abc",
+        hexadecimal,
+        &google,
+        "gsk_0a1b2c3d",
+    ] {
+        for given in [
+            key.to_owned(),
+            format!("openai:{key}"),
+            format!("anthropic:{key}"),
+            format!("{key}:openai"),
+            format!("nobody:{key}"),
+            format!("Bearer {key}"),
+            format!("OPENAI_API_KEY={key}"),
+        ] {
+            let home = Home::new();
+            let variables = [("OPENAI_API_KEY", "k")];
+            for model in [
+                &[given.as_str()][..],
+                &["ollama:m", "--fallback-model", &given],
+            ] {
+                let ran = compact(&home, &variables, model, "");
+                assert_eq!(ran.code, 2, "{model:?}: {}", ran.err);
+                assert!(ran.err.contains("looks like a key"), "{}", ran.err);
+                assert_hidden(&home, &ran, &[key]);
+            }
+        }
+    }
+    // What is no key, but long enough to be one that nobody knows.
+    let home = Home::new();
+    let ran = compact(&home, &[], &["correct-horse-battery-staple"], "");
+    assert_eq!(ran.code, 2);
+    assert_hidden(&home, &ran, &["horse"]);
+    assert!(ran.err.contains("PROVIDER:MODEL"), "{}", ran.err);
+}
+
 #[tokio::test]
 async fn no_part_of_an_address_but_host_and_path_is_shown() {
     for status in [200, 401, 500] {

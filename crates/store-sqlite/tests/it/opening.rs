@@ -159,6 +159,29 @@ async fn a_lock_that_stays_ends_opening_and_writing_with_one_time_out() {
     }
 }
 
+/// A lock that is held is waited for by one statement. To close is to wait for nobody: with a time-out of a day it would
+/// not end.
+#[tokio::test]
+async fn closing_waits_for_no_lock() {
+    let (folder, store) = store().await;
+    let path = folder.path().join("memory.db");
+    let id = root(&store, "a").await;
+    store.close().await.unwrap();
+    let day = Duration::from_secs(86_400);
+    let options = SqliteOptions::new().with_lock_timeout(day);
+    let store = options.clone().open(&path).await.unwrap();
+    append(&store, id, texts(1, 3)).await;
+    let held = stranger(&path, "begin immediate").await;
+    let closed = tokio::time::timeout(Duration::from_secs(60), store.close()).await;
+    closed.expect("closed beside a lock").unwrap();
+    held.close().await.unwrap();
+    let store = options.open(&path).await.unwrap();
+    assert_eq!(store.check().await.unwrap(), []);
+    let read = store.read(id, &LogRead::new(range(1, 9))).await.unwrap();
+    assert_eq!(read.items.len(), 3);
+    store.close().await.unwrap();
+}
+
 #[derive(Debug, Default)]
 struct Waits(Mutex<Vec<LockWait>>);
 

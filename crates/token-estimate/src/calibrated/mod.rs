@@ -1,6 +1,7 @@
 //! The calibrated estimator: predicts what a tokenizer does from the shapes of words, numbers, punctuation and scripts.
 
 pub(crate) mod class;
+pub(crate) mod floor;
 pub(crate) mod machine;
 pub(crate) mod model;
 #[cfg(test)]
@@ -9,10 +10,13 @@ mod tests;
 use std::fmt;
 
 use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead, tool};
+use floor::Joins;
 use model::{Model, ONE};
 
 static O200K: Model = Model::new(include_bytes!("coefficients/o200k.bin"));
 static CL100K: Model = Model::new(include_bytes!("coefficients/cl100k.bin"));
+static O200K_JOINS: Joins = Joins::new(include_bytes!("coefficients/o200k.joins.bin"));
+static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.joins.bin"));
 
 /// Estimates a real tokenizer's count in a fraction of its time: one pass, no allocation, no vocabulary, and integer
 /// arithmetic, so every machine gives the same figures.
@@ -61,14 +65,29 @@ impl Calibrated {
 
     /// The weight of a text in parts of a token, exact up to a prefix that is above `stop`.
     fn weigh(self, text: &str, stop: u64) -> u64 {
+        self.by(|model, joins| model.weigh_with(joins, text, stop))
+    }
+
+    fn by(self, weigh: impl Fn(&Model, &Joins) -> u64) -> u64 {
         match self {
-            Self::O200k => O200K.weigh(text, stop),
-            Self::Cl100k => CL100K.weigh(text, stop),
+            Self::O200k => weigh(&O200K, &O200K_JOINS),
+            Self::Cl100k => weigh(&CL100K, &CL100K_JOINS),
             Self::Unknown => {
-                let weight = O200K.weigh(text, stop);
+                let weight = weigh(&O200K, &O200K_JOINS);
                 weight.saturating_add(weight / UNKNOWN_MORE)
             }
         }
+    }
+}
+
+/// Version 3, for what was counted with it: nothing keeps a run of letters in no order, a bar or a spinner from being
+/// estimated as ordinary text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Version3(pub(crate) Calibrated);
+
+impl Version3 {
+    fn weigh(self, text: &str, stop: u64) -> u64 {
+        self.0.by(|model, _| model.weigh(text, stop))
     }
 }
 
@@ -80,12 +99,26 @@ fn tokens(weight: u64, empty: bool) -> u64 {
     weight.div_ceil(ONE).max(u64::from(!empty))
 }
 
-impl TokenEstimator for Calibrated {
+fn fits(limit: u64, empty: bool, weigh: impl Fn(u64) -> u64) -> Option<u64> {
+    let tokens = tokens(weigh(limit.saturating_mul(ONE)), empty);
+    (tokens <= limit).then_some(tokens)
+}
+
+fn message_tokens(message: &dyn MessageView, weigh: impl Fn(&str) -> u64) -> u64 {
+    let (mut weight, mut empty) = (0_u64, true);
+    let fixed = overhead::count(message, &mut |text| {
+        weight = weight.saturating_add(weigh(text));
+        empty &= text.is_empty();
+    });
+    tokens(weight, empty).saturating_add(fixed)
+}
+
+impl TokenEstimator for Version3 {
     fn id(&self) -> EstimatorId {
-        EstimatorId::known(match self {
-            Self::O200k => "calibrated@3",
-            Self::Cl100k => "calibrated-cl100k@3",
-            Self::Unknown => "calibrated-unknown@3",
+        EstimatorId::known(match self.0 {
+            Calibrated::O200k => "calibrated@3",
+            Calibrated::Cl100k => "calibrated-cl100k@3",
+            Calibrated::Unknown => "calibrated-unknown@3",
         })
     }
 
@@ -94,18 +127,45 @@ impl TokenEstimator for Calibrated {
     }
 
     fn fits(&self, text: &str, limit: u64) -> Option<u64> {
-        let weight = self.weigh(text, limit.saturating_mul(ONE));
-        let tokens = tokens(weight, text.is_empty());
-        (tokens <= limit).then_some(tokens)
+        fits(limit, text.is_empty(), |stop| self.weigh(text, stop))
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        let (mut weight, mut empty) = (0_u64, true);
-        let fixed = overhead::count(message, &mut |text| {
-            weight = weight.saturating_add(self.weigh(text, u64::MAX));
-            empty &= text.is_empty();
-        });
-        tokens(weight, empty).saturating_add(fixed)
+        message_tokens(message, |text| self.weigh(text, u64::MAX))
+    }
+
+    fn request_overhead(&self) -> u64 {
+        self.0.request_overhead()
+    }
+
+    fn tools_overhead(&self) -> u64 {
+        self.0.tools_overhead()
+    }
+
+    fn safety_factor(&self) -> SafetyFactor {
+        self.0.safety_factor()
+    }
+}
+
+impl TokenEstimator for Calibrated {
+    fn id(&self) -> EstimatorId {
+        EstimatorId::known(match self {
+            Self::O200k => "calibrated@4",
+            Self::Cl100k => "calibrated-cl100k@4",
+            Self::Unknown => "calibrated-unknown@4",
+        })
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        tokens(self.weigh(text, u64::MAX), text.is_empty())
+    }
+
+    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
+        fits(limit, text.is_empty(), |stop| self.weigh(text, stop))
+    }
+
+    fn message(&self, message: &dyn MessageView) -> u64 {
+        message_tokens(message, |text| self.weigh(text, u64::MAX))
     }
 
     fn request_overhead(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! Adds up, in one pass, the weights of the counters that a text raises.
 
 use super::class::{self, Classes};
+use super::floor::{Joins, Run};
 use super::machine;
 
 /// Parts of a token in the fixed-point weights: 2^12.
@@ -136,6 +137,41 @@ impl Model {
         sum
     }
 
+    /// The same, where no run beyond ASCII weighs less than the least that it costs by a vocabulary's joins.
+    pub(crate) fn weigh_with(&self, joins: &Joins, text: &str, stop: u64) -> u64 {
+        let bytes = text.as_bytes();
+        let (mut place, mut run) = (BEGIN, Run::START);
+        let mut sum = self.beginning(text);
+        let mut at = 0;
+        while at < bytes.len() && sum <= stop {
+            let rest = &bytes[at..];
+            let ascii = ascii_prefix(&rest[..rest.len().min(STRETCH)]);
+            let ascii = &rest[..ascii];
+            match ascii {
+                [first, between @ .., last] if !run.is_redrawn() && !has_carriage_return(ascii) => {
+                    let weight = self.step(class::ASCII[usize::from(*first)], &mut place);
+                    sum += weight + joins.read_ascii(&mut run, *first, weight);
+                    run.within_a_line();
+                    let (weight, next) = self.stretch(between, place);
+                    sum += weight;
+                    place = next;
+                    let weight = self.step(class::ASCII[usize::from(*last)], &mut place);
+                    sum += weight + joins.read_ascii(&mut run, *last, weight);
+                    at += ascii.len();
+                }
+                _ => {
+                    // Not ASCII: characters one by one, for as long as most of them are not.
+                    for char in text[at..].chars().take(ascii.len().max(32)) {
+                        let weight = self.step(self.classes.of_char(char), &mut place);
+                        sum += weight + joins.read(&mut run, char, weight);
+                        at += char.len_utf8();
+                    }
+                }
+            }
+        }
+        sum
+    }
+
     /// Weight of the first character beside its step.
     fn beginning(&self, text: &str) -> u64 {
         let first = text.as_bytes().first().filter(|byte| byte.is_ascii());
@@ -217,6 +253,21 @@ impl Model {
         }
         (sum, s)
     }
+}
+
+/// Whether a line ends in a carriage return alone, as far as the bytes say.
+fn has_carriage_return(bytes: &[u8]) -> bool {
+    let mut rest = match bytes.contains(&b'\r') {
+        true => bytes,
+        false => return false,
+    };
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\r') {
+        match rest.get(at + 1) {
+            Some(b'\n') => rest = &rest[at + 2..],
+            _ => return true,
+        }
+    }
+    false
 }
 
 /// Number of ASCII bytes at the front.

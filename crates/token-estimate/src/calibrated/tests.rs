@@ -3,9 +3,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 
+use bpe_openai::{Tokenizer, cl100k_base, o200k_base};
+
 use super::machine::{self, NEWLINE1, START, STATES};
 use super::*;
-use crate::{MessageParts, PartView, Role};
+use crate::{MessageParts, PartView, Role, estimator};
 
 type Pair = (u16, u16);
 
@@ -97,9 +99,19 @@ fn coefficients_have_the_hashes_of_their_version() {
             &include_bytes!("coefficients/cl100k.bin")[..],
             "1c3a30562708377d24df9f281a24aa36557077359f7083b60088c14591992b71",
         ),
+        (
+            Calibrated::O200k,
+            &include_bytes!("coefficients/o200k.joins.bin")[..],
+            "2a4b0e64718cfebbfecd57cfa2bc941fc4b0d8d33efeb8b4312c2365901eb6b6",
+        ),
+        (
+            Calibrated::Cl100k,
+            &include_bytes!("coefficients/cl100k.joins.bin")[..],
+            "bb47ecd2b94afc3d18044e944b9cd1b0e24b1dc552846bedc2c93117708dcaa6",
+        ),
     ] {
         // Other coefficients give other figures: pin their hash together with the next version.
-        assert_eq!(family.id().version(), 3);
+        assert_eq!(family.id().version(), 4);
         let digest = Sha256::digest(data);
         let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(found, hash, "coefficients of {family}");
@@ -167,11 +179,10 @@ fn an_unknown_tokenizer_costs_a_quarter_more() {
     );
     for family in Calibrated::ALL {
         assert_eq!(family.to_string(), family.name());
-        assert_eq!(family.id(), EstimatorId::new(family.name(), 3).unwrap());
+        assert_eq!(family.id(), EstimatorId::new(family.name(), 4).unwrap());
     }
 }
 
-/// Texts of the shapes that matter, long enough to be read at four places at once.
 #[test]
 fn a_mark_after_a_word_costs_a_token_more_at_most() {
     let marks: Vec<char> = (' '..='~').filter(char::is_ascii_punctuation).collect();
@@ -196,6 +207,230 @@ fn a_mark_after_a_word_costs_a_token_more_at_most() {
     assert!(dearer > 0);
 }
 
+/// A calibrated family, what it was, and the tokenizer that it estimates.
+fn families() -> [(Calibrated, Version3, &'static Tokenizer); 2] {
+    [
+        (Calibrated::O200k, o200k_base()),
+        (Calibrated::Cl100k, cl100k_base()),
+    ]
+    .map(|(family, tokenizer)| (family, Version3(family), tokenizer))
+}
+
+#[test]
+fn what_a_former_version_counted_is_counted_alike() {
+    for family in Calibrated::ALL {
+        let id = format!("{}@3", family.name());
+        let former = estimator(&id).unwrap();
+        assert_eq!(former.id().as_str(), id);
+        assert_eq!(estimator(family.name()).unwrap().id(), family.id());
+        assert_eq!(former.safety_factor(), family.safety_factor());
+        assert_eq!(former.tools_overhead(), family.tools_overhead());
+        assert_eq!(former.request_overhead(), family.request_overhead());
+    }
+    // The figures of version 3, among them those that were too small.
+    let former = estimator("calibrated@3").unwrap();
+    for (text, expected) in [
+        ("Deploy only after the tests are green.", 8),
+        ("テストが通ってからデプロイします。", 12),
+        (
+            "\u{13a0}\u{13a1}\u{13a2}\u{13a3}\u{13a4}\u{13a5}\u{13a6}\u{13a7}",
+            4,
+        ),
+        ("[=====>     ] 50%\r[======>    ] 60%\r", 11),
+    ] {
+        assert_eq!(former.text(text), expected, "{text:?}");
+        let parts = [PartView::Text(text)];
+        let message = MessageParts::new(Role::User, &parts);
+        assert_eq!(former.message(&message), expected + 4);
+        assert_eq!(former.fits(text, expected), Some(expected));
+        assert_eq!(former.fits(text, expected - 1), None);
+    }
+}
+
+#[test]
+fn ordinary_text_is_estimated_as_before() {
+    for text in [
+        "The build is green — “finally”, said Zoë… It took 3½ hours.",
+        "Die Prüfung läuft; größere Änderungen folgen später.",
+        "Les tests passent déjà, à l’exception du dernier.",
+        "Сборка завершена, и все проверки прошли без ошибок.",
+        "Η κατασκευή ολοκληρώθηκε χωρίς σφάλματα.",
+        "اكتمل البناء ونجحت جميع الاختبارات.",
+        "הבנייה הסתיימה וכל הבדיקות עברו.",
+        "निर्माण पूरा हुआ और सभी परीक्षण सफल रहे।",
+        "การสร้างเสร็จสมบูรณ์และการทดสอบทั้งหมดผ่าน",
+        "我们只在测试全部通过之后才部署。",
+        "テストが通ってからデプロイします。",
+        "빌드가 완료되었고 모든 테스트를 통과했습니다.",
+        "✅ done 🎉 next: 🚀 deploy ❌ failed",
+        "src\n├── lib.rs\n└── main.rs\n",
+        "one\r\ntwo\r\n",
+    ] {
+        for (family, former, _) in families() {
+            assert_eq!(family.text(text), former.text(text), "{family}: {text}");
+        }
+    }
+}
+
+/// Whatever a vocabulary joins is in the sets, and what a character costs alone is what the tokenizer says.
+#[test]
+fn joins_are_those_of_the_vocabulary() {
+    for (joins, tokenizer) in [(&O200K_JOINS, o200k_base()), (&CL100K_JOINS, cl100k_base())] {
+        for id in 0..tokenizer.bpe.num_tokens() as u32 {
+            let Ok(text) = std::str::from_utf8(tokenizer.bpe.token_bytes(id)) else {
+                continue;
+            };
+            let points: Vec<u32> = text.chars().map(u32::from).collect();
+            for run in points.split(|point| *point < 0x80) {
+                if let [a, b] = *run {
+                    assert!(joins.pair(a, b), "{text}");
+                }
+                for three in run.windows(3) {
+                    assert!(joins.triple(three[0], three[1], three[2]), "{text}");
+                }
+                if run.len() > 1 {
+                    assert!(run.iter().all(|point| joins.fact(*point).joins), "{text}");
+                }
+            }
+            for two in points.windows(2) {
+                if (two[0] < 0x80) != (two[1] < 0x80) {
+                    assert!(joins.mixed(two[0], two[1]), "{text}");
+                }
+            }
+        }
+        for character in ('\u{80}'..'\u{ffff}').step_by(7) {
+            let alone = tokenizer.bpe.count(character.to_string().as_bytes()) as i64;
+            assert_eq!(joins.fact(u32::from(character)).alone, alone, "{character}");
+        }
+    }
+}
+
+/// Letters of scripts, first and last.
+const SCRIPTS: [(char, char); 40] = [
+    ('\u{e0}', '\u{ff}'),
+    ('\u{100}', '\u{24f}'),
+    ('\u{250}', '\u{2af}'),
+    ('\u{300}', '\u{36f}'),
+    ('\u{3b1}', '\u{3c9}'),
+    ('\u{400}', '\u{4ff}'),
+    ('\u{561}', '\u{586}'),
+    ('\u{5d0}', '\u{5ea}'),
+    ('\u{621}', '\u{64a}'),
+    ('\u{712}', '\u{72f}'),
+    ('\u{7ca}', '\u{7ea}'),
+    ('\u{905}', '\u{939}'),
+    ('\u{995}', '\u{9a8}'),
+    ('\u{a85}', '\u{ab9}'),
+    ('\u{b95}', '\u{bb9}'),
+    ('\u{c15}', '\u{c28}'),
+    ('\u{d05}', '\u{d39}'),
+    ('\u{d9a}', '\u{db1}'),
+    ('\u{e01}', '\u{e4e}'),
+    ('\u{e81}', '\u{eae}'),
+    ('\u{f40}', '\u{f6c}'),
+    ('\u{1000}', '\u{102a}'),
+    ('\u{10d0}', '\u{10fa}'),
+    ('\u{1200}', '\u{1248}'),
+    ('\u{13a0}', '\u{13f5}'),
+    ('\u{1401}', '\u{166c}'),
+    ('\u{16a0}', '\u{16ea}'),
+    ('\u{1780}', '\u{17b3}'),
+    ('\u{1820}', '\u{1877}'),
+    ('\u{2c80}', '\u{2ce4}'),
+    ('\u{3041}', '\u{3096}'),
+    ('\u{30a1}', '\u{30fa}'),
+    ('\u{3105}', '\u{312f}'),
+    ('\u{3400}', '\u{4dbf}'),
+    ('\u{4e00}', '\u{9fa5}'),
+    ('\u{a000}', '\u{a48c}'),
+    ('\u{ac00}', '\u{d7a3}'),
+    ('\u{e000}', '\u{f8ff}'),
+    ('\u{ff01}', '\u{ff5e}'),
+    ('\u{13000}', '\u{1342e}'),
+];
+
+/// What hides between letters, or is piled on them.
+const MARKED: [&str; 3] = [
+    "\u{200b}\u{200c}\u{200d}\u{feff}",
+    "\u{32e}\u{316}\u{339}\u{364}\u{302}\u{301}",
+    "\u{33a}\u{30d}\u{353}\u{35f}\u{31b}\u{327}",
+];
+
+/// Letters of one script in no order, with spaces between them or without.
+fn letters_in_no_order() -> impl Strategy<Value = String> {
+    prop::sample::select(SCRIPTS.to_vec()).prop_flat_map(|(first, last)| {
+        let letter = prop::char::range(first, last);
+        let word = |length| {
+            let letters = prop::collection::vec(letter.clone(), length);
+            letters.prop_map(|letters| letters.into_iter().collect::<String>())
+        };
+        prop_oneof![
+            word(150..300),
+            prop::collection::vec(word(3..10), 40..60).prop_map(|words| words.join(" ")),
+            Just(MARKED.map(|mark| format!("a{mark}")).join("").repeat(30)),
+        ]
+    })
+}
+
+/// What bars are drawn with: done, the end of it, and left.
+const BARS: [[&str; 3]; 12] = [
+    ["█", "", "░"],
+    ["█", "▌", " "],
+    ["▓", "", "▒"],
+    ["■", "", "□"],
+    ["●", "", "○"],
+    ["▪", "", "▫"],
+    ["▰", "", "▱"],
+    ["━", "╸", "━"],
+    ["─", "", "╌"],
+    ["★", "", "☆"],
+    ["⣿", "⣦", "⣀"],
+    ["#", "", "."],
+];
+
+const SPINNERS: [&str; 10] = [
+    "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
+    "⣾⣽⣻⢿⡿⣟⣯⣷",
+    "◐◓◑◒",
+    "◜◠◝◞◡◟",
+    "▖▘▝▗",
+    "▁▃▄▅▆▇",
+    "←↖↑↗→↘↓↙",
+    "✶✸✹✺✷",
+    "⊶⊷",
+    "|/-\\",
+];
+
+/// Lines of a bar or a spinner, drawn over each other.
+fn drawn() -> impl Strategy<Value = String> {
+    let step = (0..=40_usize, 1..100_u32);
+    let steps = prop::collection::vec(step, 40..60);
+    let bars = (
+        prop::sample::select(BARS.to_vec()),
+        steps.clone(),
+        any::<bool>(),
+    );
+    let bars = bars.prop_map(|([full, head, empty], steps, boxed)| {
+        let line = |(done, percent): (usize, u32)| {
+            let bar = full.repeat(done) + head + &empty.repeat(40 - done);
+            match boxed {
+                true => format!("[{bar}] {percent}%\r"),
+                false => format!("{bar} {percent}%\r"),
+            }
+        };
+        steps.into_iter().map(line).collect::<String>()
+    });
+    let spinners = (prop::sample::select(SPINNERS.to_vec()), steps);
+    let spinners = spinners.prop_map(|(spinner, steps)| {
+        let frames: Vec<char> = spinner.chars().collect();
+        let line = |(at, percent): (usize, u32)| {
+            format!("{} building {percent}%\r", frames[at % frames.len()])
+        };
+        steps.into_iter().map(line).collect::<String>()
+    });
+    prop_oneof![bars, spinners]
+}
+
 fn shapes() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => "[a-z]{1,14} ?",
@@ -218,6 +453,30 @@ proptest! {
     fn reading_at_four_places_gives_the_same_sum(text in shapes(), ascii in "[ -~\n]{600,1500}") {
         for text in [&text, &ascii] {
             prop_assert_eq!(O200K.weigh(text, u64::MAX), O200K.weigh_plainly(text));
+        }
+    }
+
+    #[test]
+    fn letters_in_no_order_cost_at_most_a_fifth_more_than_estimated(text in letters_in_no_order()) {
+        for (family, _, tokenizer) in families() {
+            let (estimate, exact) = (family.text(&text), tokenizer.count(text.as_str()) as u64);
+            prop_assert!(estimate * 12 >= exact * 10, "{family}: {estimate} of {exact}");
+        }
+    }
+
+    #[test]
+    fn bars_and_spinners_keep_a_budget(text in drawn()) {
+        for (family, _, tokenizer) in families() {
+            let (estimate, exact) = (family.text(&text), tokenizer.count(text.as_str()) as u64);
+            let most = family.safety_factor().multiply(estimate);
+            prop_assert!(most >= exact, "{family}: {estimate} of {exact}");
+        }
+    }
+
+    #[test]
+    fn no_version_costs_less_than_the_one_before(text in shapes()) {
+        for (family, former, _) in families() {
+            prop_assert!(former.text(&text) <= family.text(&text));
         }
     }
 

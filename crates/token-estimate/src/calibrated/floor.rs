@@ -1,0 +1,465 @@
+//! The least that characters beyond ASCII cost: the tokens that are left when every join of the vocabulary is used.
+//!
+//! The weights of the model are averages over what people write. Letters in no order, rows of blocks and spinners join as no
+//! ordinary text does, and cost several times that. Here are the joins that a vocabulary has at all: which two characters
+//! are a token or part of one between others, and which three stand beside each other within one. What cannot be joined
+//! costs what its characters cost alone, so the estimate of such a run is raised to it. An ordinary run costs more than
+//! its least, and keeps its estimate.
+
+use super::model::ONE;
+
+/// Facts of a vocabulary; `coefficients/README.md` describes the format.
+#[derive(Debug)]
+pub(crate) struct Joins {
+    data: &'static [u8],
+    /// Where the repeats begin and how many there are.
+    repeats: (usize, usize),
+    pairs: Set,
+    triples: Set,
+}
+
+/// A set of hashes: where its bits begin, and the number of bits as a power of two. A hash that was never put in is found in
+/// a few of a hundred cases, which makes a least smaller.
+#[derive(Debug, Clone, Copy)]
+struct Set {
+    at: usize,
+    bits: u32,
+}
+
+/// Bytes of the facts of the code points below 65,536, two in each, and of the blocks of 64 behind them.
+const PLANE: usize = 0x8000;
+const BLOCKS: usize = 0x200;
+
+/// What is known of a character.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fact {
+    /// Tokens of the character alone.
+    pub(super) alone: i64,
+    /// Whether a token has it beside another character.
+    pub(super) joins: bool,
+}
+
+/// A sum that cannot be had.
+const NEVER: i64 = i64::MAX / 4;
+
+/// The least tokens of what was read of a run of characters beyond ASCII, by what the last character is in its token.
+#[derive(Debug, Clone, Copy)]
+struct Least {
+    /// A token alone.
+    alone: i64,
+    /// The first of a token that goes on.
+    first: i64,
+    /// The second, where the pair is no token: it must go on.
+    second: i64,
+    /// The end of a token of several.
+    end: i64,
+}
+
+impl Least {
+    fn done(self) -> i64 {
+        self.alone.min(self.end)
+    }
+
+    /// Whatever follows.
+    fn at_least(self) -> i64 {
+        self.done().min(self.first).min(self.second)
+    }
+
+    fn add(&mut self, tokens: i64) {
+        for sum in [
+            &mut self.alone,
+            &mut self.first,
+            &mut self.second,
+            &mut self.end,
+        ] {
+            *sum += tokens;
+        }
+    }
+}
+
+/// What is being read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run {
+    least: Least,
+    /// The last character, that before it, and what is known of the last. 0 where the run begins.
+    last: u32,
+    before: u32,
+    joins: bool,
+    /// How often the last character stands in a row, and in the token that is being read.
+    same: u32,
+    same_in_token: u32,
+    /// Whether all is of what bars and spinners are drawn with, and whether all is without a shape.
+    drawn: bool,
+    unseen: bool,
+    /// Weight of the run in the model, and what was added to it.
+    weight: u64,
+    added: u64,
+    /// What the last character adds if no other end of a line follows; `None` where it is no carriage return.
+    carriage_return: Option<u64>,
+    /// The ASCII character before the run, or 0, and its weight.
+    after: u8,
+    after_weight: u64,
+    /// Weight of a space behind the run, which goes on if what follows is not ASCII.
+    space: Option<u64>,
+    row: Row,
+}
+
+impl Run {
+    /// At the beginning of a text.
+    pub(crate) const START: Self = Self {
+        least: Least {
+            alone: 0,
+            first: NEVER,
+            second: NEVER,
+            end: NEVER,
+        },
+        last: 0,
+        before: 0,
+        joins: false,
+        same: 0,
+        same_in_token: 0,
+        drawn: true,
+        unseen: true,
+        weight: 0,
+        added: 0,
+        carriage_return: None,
+        after: 0,
+        after_weight: 0,
+        space: None,
+        row: Row::START,
+    };
+
+    /// Whether a carriage return has begun this line.
+    pub(crate) fn is_redrawn(&self) -> bool {
+        self.row.redrawn || self.carriage_return.is_some()
+    }
+
+    /// Begins a line over another, if the last character is a carriage return. Returns what that costs.
+    fn redraw(&mut self) -> u64 {
+        self.row.redrawn |= self.carriage_return.is_some();
+        self.carriage_return.take().unwrap_or(0)
+    }
+
+    /// Forgets the end of a line: the next character that is read is no neighbour of the last.
+    pub(crate) fn within_a_line(&mut self) {
+        (self.carriage_return, self.after) = (None, 0);
+    }
+
+    /// Raises what was added so that the run costs `tokens`, where that is clearly more than the model says. Returns the
+    /// difference.
+    fn raise(&mut self, tokens: i64) -> u64 {
+        let least = u64::try_from(tokens).unwrap_or(0).saturating_mul(ONE);
+        let (enough, cost) = match (self.unseen, self.drawn) {
+            (true, _) => (self.weight, least),
+            (_, true) => (self.weight + ONE, least),
+            // Words have a least too, and are estimated with errors around their cost. Not every join that is there is used.
+            _ => {
+                let (short, long) = (self.weight / 2 + 3 * ONE, self.weight / 8 + 6 * ONE);
+                (self.weight + short.min(long), least + least / 16)
+            }
+        };
+        let added = match least > enough {
+            true => (cost - self.weight).max(self.added),
+            false => self.added,
+        };
+        let more = added - self.added;
+        self.added = added;
+        more
+    }
+}
+
+/// Arrows, heavy lines, blocks, shapes, Braille and other symbols, and marks above and below letters. Not the lines of trees
+/// and tables, which are ordinary.
+fn is_drawn(point: u32) -> bool {
+    matches!(
+        point,
+        0x2190..0x2300
+            | 0x2400..=0x24ff
+            | 0x2501
+            | 0x2578..0x25fb
+            | 0x2605..0x2607
+            | 0x2701..0x2705
+            | 0x2715..=0x2727
+            | 0x2729..=0x274b
+            | 0x27c0..0x2b05
+            | 0x300..0x370
+    )
+}
+
+/// Spaces without width, joiners and other characters of no shape. No word has several of them and nothing else.
+fn is_unseen(point: u32) -> bool {
+    matches!(point, 0x200b..0x2010 | 0x2060..0x2070 | 0xfeff)
+}
+
+/// A row of one ASCII mark, or of spaces, in a line that is drawn over another: behind a carriage return. A long one is a
+/// token at least, and so is a mark behind it.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    redrawn: bool,
+    last: u8,
+    same: u32,
+    weight: u64,
+}
+
+impl Row {
+    const START: Self = Self {
+        redrawn: false,
+        last: 0,
+        same: 0,
+        weight: 0,
+    };
+
+    /// Length from which on a row is a token, or 0 for what makes no row.
+    fn long(byte: u8) -> u32 {
+        match byte {
+            b' ' => 3,
+            _ if byte.is_ascii_punctuation() => 4,
+            _ => 0,
+        }
+    }
+
+    /// Reads a character that has this weight in the model. Returns what it costs beside that.
+    fn read(&mut self, byte: u8, weight: u64) -> u64 {
+        if !self.redrawn {
+            return 0;
+        }
+        let mut token = false;
+        if byte == self.last {
+            self.same = self.same.saturating_add(1);
+            self.weight += weight;
+            token = self.same == Self::long(byte);
+        } else {
+            let long = Self::long(self.last);
+            token |= long > 0 && self.same >= long && byte.is_ascii_punctuation();
+            (self.last, self.same, self.weight) = (byte, 1, weight);
+        }
+        let more = if token {
+            ONE.saturating_sub(self.weight)
+        } else {
+            0
+        };
+        self.weight += more;
+        more
+    }
+}
+
+impl Joins {
+    pub(crate) const fn new(data: &'static [u8]) -> Self {
+        let at = PLANE + BLOCKS;
+        let count = u16::from_le_bytes([data[at], data[at + 1]]) as usize;
+        let pairs = Set {
+            at: at + 2 + 3 * count + 1,
+            bits: data[at + 2 + 3 * count] as u32,
+        };
+        let end = pairs.at + (1 << pairs.bits) / 8;
+        let triples = Set {
+            at: end + 1,
+            bits: data[end] as u32,
+        };
+        assert!(
+            data.len() == triples.at + (1 << triples.bits) / 8,
+            "the joins do not end where the triples do"
+        );
+        Self {
+            data,
+            repeats: (at + 2, count),
+            pairs,
+            triples,
+        }
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.data.get(at).copied().unwrap_or(0)
+    }
+
+    pub(super) fn fact(&self, point: u32) -> Fact {
+        let place = match point {
+            0..0x1_0000 => point,
+            0x1_0000..0x2_0000 => 0x1_0000 + (point - 0x1_0000) / 64,
+            // Rare ideographs, and what nobody writes.
+            _ => {
+                return Fact {
+                    alone: 3,
+                    joins: false,
+                };
+            }
+        };
+        let bits = self.byte(place as usize / 2) >> (4 * (place % 2));
+        Fact {
+            alone: i64::from(bits & 3) + 1,
+            joins: bits & 4 != 0,
+        }
+    }
+
+    fn has(&self, set: Set, characters: [u32; 3]) -> bool {
+        places(characters, set.bits)
+            .into_iter()
+            .all(|place| self.byte(set.at + (place / 8) as usize) >> (place % 8) & 1 == 1)
+    }
+
+    pub(super) fn pair(&self, a: u32, b: u32) -> bool {
+        self.has(self.pairs, [0, a, b])
+    }
+
+    /// Whether a token has these two beside each other, of which one is ASCII.
+    pub(super) fn mixed(&self, a: u32, b: u32) -> bool {
+        self.has(self.pairs, [1, a, b])
+    }
+
+    pub(super) fn triple(&self, a: u32, b: u32, c: u32) -> bool {
+        self.has(self.triples, [a, b, c])
+    }
+
+    /// The most of this character in a row that is a token.
+    fn repeats(&self, point: u32) -> u32 {
+        let (mut low, mut high) = (0, self.repeats.1);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            let at = self.repeats.0 + 3 * middle;
+            let found = u32::from(u16::from_le_bytes([self.byte(at), self.byte(at + 1)]));
+            match found.cmp(&point) {
+                std::cmp::Ordering::Equal => return u32::from(self.byte(at + 2)),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        1
+    }
+
+    /// Reads a character that has this weight in the model. Returns what it costs beside that.
+    #[inline]
+    pub(crate) fn read(&self, run: &mut Run, character: char, weight: u64) -> u64 {
+        if character.is_ascii() {
+            self.read_ascii(run, character as u8, weight)
+        } else {
+            let returned = run.redraw();
+            run.row.last = 0;
+            returned + self.read_wide(run, u32::from(character), weight)
+        }
+    }
+
+    /// Reads an ASCII character, which ends a run unless it is one space between two words.
+    #[inline]
+    pub(crate) fn read_ascii(&self, run: &mut Run, byte: u8, weight: u64) -> u64 {
+        let mut more = run.row.read(byte, weight);
+        if run.last != 0 && byte == b' ' && run.space.is_none() {
+            run.space = Some(weight);
+            return more;
+        }
+        let line_end = byte == b'\n' || byte == b'\r';
+        if run.last != 0 {
+            more += self.end(run, byte, weight);
+        }
+        if !line_end {
+            more += run.redraw();
+        } else if byte == b'\n' {
+            run.row = Row::START;
+        }
+        // No token has a carriage return behind anything but line ends.
+        run.carriage_return = match byte == b'\r' && run.after != b'\n' {
+            // The weight behind a mark is of what both are together.
+            true if run.after.is_ascii_punctuation() => Some(ONE),
+            true => Some(ONE.saturating_sub(weight)),
+            false => None,
+        };
+        run.after = if line_end { b'\n' } else { byte };
+        run.after_weight = weight;
+        more
+    }
+
+    /// Ends a run before an ASCII character.
+    fn end(&self, run: &mut Run, byte: u8, weight: u64) -> u64 {
+        self.end_row(run);
+        let after = run.space.map_or(byte, |_| b' ');
+        if self.mixed(run.last, u32::from(after)) {
+            run.least.add(-1);
+        } else if run.drawn && after.is_ascii_punctuation() {
+            run.least.add(1);
+            run.weight += weight;
+        }
+        let more = run.raise(run.least.done());
+        *run = Run {
+            after,
+            row: run.row,
+            ..Run::START
+        };
+        more
+    }
+
+    /// Adds what a row of one character costs more than as few tokens as possible: of a row of drawn characters, tokens
+    /// have mostly 2, 4, 8 or 16.
+    fn end_row(&self, run: &mut Run) {
+        if run.same > 1 && is_drawn(run.last) {
+            let longest = self.repeats(run.last);
+            let rest = run.same % longest;
+            run.least
+                .add(i64::from(rest.count_ones()) - i64::from(rest.min(1)));
+        }
+    }
+
+    fn read_wide(&self, run: &mut Run, point: u32, weight: u64) -> u64 {
+        let fact = self.fact(point);
+        let space = run.space.take();
+        run.weight += weight + space.unwrap_or(0);
+        run.drawn &= is_drawn(point) || (run.row.redrawn && matches!(point, 0x2190..0x2c00));
+        run.unseen &= is_unseen(point);
+        let begins = run.last == 0 || space.is_some();
+        let same = run.last == point && !begins;
+        if !same {
+            self.end_row(run);
+            run.same = 0;
+        }
+        run.same += 1;
+        let mut done = run.least.done();
+        let (mut second, mut end) = (NEVER, NEVER);
+        if begins {
+            let after = space.map_or(run.after, |_| b' ');
+            let mixed = self.mixed(u32::from(after), point);
+            // The space is a token, or part of this one; another character before the run has been counted.
+            done += match space {
+                Some(_) => i64::from(!mixed),
+                None => -i64::from(mixed),
+            };
+            if run.drawn && !mixed && run.after.is_ascii_punctuation() && run.last == 0 {
+                done += 1;
+                run.weight += run.after_weight;
+            }
+            run.last = 0;
+        } else if fact.joins && run.joins {
+            let (before, last, least) = (run.before, run.last, run.least);
+            match self.pair(last, point) {
+                true => end = least.first,
+                false => second = least.first,
+            }
+            let mut in_token = 2;
+            if before != 0 && self.triple(before, last, point) {
+                let longest = if same { self.repeats(point) } else { u32::MAX };
+                if run.same_in_token < longest && least.end < end {
+                    end = least.end;
+                    in_token = run.same_in_token + 1;
+                }
+                end = end.min(least.second);
+            }
+            run.same_in_token = in_token;
+        }
+        run.least = Least {
+            alone: done + fact.alone,
+            first: if fact.joins { done + 1 } else { NEVER },
+            second,
+            end,
+        };
+        (run.before, run.last, run.joins) = (run.last, point, fact.joins);
+        run.raise(run.least.at_least())
+    }
+}
+
+/// The bits of a pair or triple of characters among `1 << bits`.
+pub(crate) const fn places([a, b, c]: [u32; 3], bits: u32) -> [u32; 2] {
+    let key = (a as u64) << 42 ^ (b as u64) << 21 ^ c as u64;
+    let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    [
+        (hash >> (64 - bits)) as u32,
+        (hash >> 8) as u32 & ((1 << bits) - 1),
+    ]
+}
