@@ -228,7 +228,8 @@ pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) 
         ErrorKind::Encoding => {
             let text = error.to_string();
             let text = text.split(": ").next().unwrap_or(&text).to_owned();
-            Failure::new(Kind::NotText, text).hint("convert it to UTF-8, as by iconv -f UTF-16 -t UTF-8")
+            Failure::new(Kind::NotText, text)
+                .hint("convert it to UTF-8, as by iconv -f UTF-16 -t UTF-8")
         }
         ErrorKind::UnknownFormat => Failure::new(
             Kind::UnknownFormat,

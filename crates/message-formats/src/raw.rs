@@ -179,38 +179,8 @@ pub(crate) fn readable(value: &RawValue, reading: Reading) -> Option<(String, bo
     if let Some(text) = string(value) {
         return Some((text, true));
     }
-    let json = value.get();
-    if reading == Reading::First || !json.starts_with('"') {
-        return None;
-    }
-    let mut mended = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        mended.push_str(before);
-        let length = match (surrogate(escape), escape.get(6..).and_then(surrogate)) {
-            (Some(0xd800..0xdc00), Some(0xdc00..)) => 12,
-            (Some(_), _) => {
-                mended.push('\u{fffd}');
-                rest = escape.get(6..).unwrap_or_default();
-                continue;
-            }
-            // The character behind a backslash may be another one.
-            (None, _) => 2,
-        };
-        let (whole, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
-        mended.push_str(whole);
-        rest = after;
-    }
-    mended.push_str(rest);
-    serde_json::from_str(&mended).ok().map(|text| (text, false))
-}
-
-/// The half of a surrogate pair that a text begins with, as an escape.
-fn surrogate(json: &str) -> Option<u16> {
-    let digits = json.strip_prefix("\\u")?.get(..4)?;
-    let unit = u16::from_str_radix(digits, 16).ok()?;
-    (0xd800..0xe000).contains(&unit).then_some(unit)
+    let readable = reading == Reading::Now && value.get().starts_with('"');
+    readable.then(|| (RawJson::from_raw(value).decoded_strings(), false))
 }
 
 /// A list's items as they came; `None` when the value is no list.

@@ -8,7 +8,7 @@ use memory_search::{Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode,
 use serde::{Serialize, Serializer};
 
 use crate::piece::Payload;
-use crate::text::{quoted, rfc3339, short};
+use crate::text::{Moment, quoted, rfc3339, short};
 
 /// Maximum number of hits in an answer when a call sets none.
 pub const DEFAULT_LIMIT: usize = 20;
@@ -282,6 +282,9 @@ pub struct GrepAnswer {
     /// Echoes that were left out, where this search finds nothing and some of them would match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echoes: Option<EchoCount>,
+    /// Messages without a time that match but for the limits of time, where there are such limits and such messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undated: Option<UndatedCount>,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
 }
@@ -294,6 +297,36 @@ pub struct EchoCount {
     pub messages: usize,
     /// Whether there are no more than these.
     pub complete: bool,
+}
+
+/// Messages without a time: `since` leaves them out, and `until` takes them for old ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UndatedCount {
+    /// Number of them that have the pattern.
+    pub messages: usize,
+    /// Whether there are no more than these.
+    pub complete: bool,
+    /// Whether they are left out.
+    pub left_out: bool,
+}
+
+impl UndatedCount {
+    /// The line that a model reads.
+    fn write(&self, out: &mut String) {
+        let (more, fate) = (
+            if self.complete { "" } else { " or more" },
+            match self.left_out {
+                true => "left out by since",
+                false => "taken for old ones by until",
+            },
+        );
+        let _ = writeln!(
+            out,
+            "Without a time: {}{more} messages, {fate}.",
+            self.messages
+        );
+    }
 }
 
 /// A message beside a hit, in short.
@@ -321,7 +354,8 @@ impl NearMessage {
             ..
         } = self;
         format!(
-            "   {label}{seq}: {role} {created_at} {}\n",
+            "   {label}{seq}: {role}{} {}\n",
+            Moment(*created_at),
             quoted(&self.snippet)
         )
     }
@@ -444,7 +478,7 @@ impl GrepHit {
         if let (Some(first), Some(last)) = (self.first, self.last) {
             let _ = write!(out, " of messages:{first}-{last}");
         }
-        let _ = writeln!(out, " {} {}", self.created_at, quoted(&self.snippet));
+        let _ = writeln!(out, "{} {}", Moment(self.created_at), quoted(&self.snippet));
         for (label, messages) in [(BEFORE, &self.before), (AFTER, &self.after)] {
             messages
                 .iter()
@@ -507,6 +541,7 @@ impl GrepAnswer {
             cursor,
             wider: None,
             echoes: None,
+            undated: None,
             hits: hits.hits.into_iter().map(GrepHit::from).collect(),
         }
     }
@@ -547,6 +582,9 @@ impl GrepAnswer {
                 );
                 out.push_str(" the memory tools themselves; echoes true searches them too.\n");
             }
+            if let Some(undated) = &self.undated {
+                undated.write(&mut out);
+            }
             return out;
         }
         if let Some(fallback) = &self.fallback {
@@ -572,6 +610,9 @@ impl GrepAnswer {
             words(self.scope),
             self.strategy
         );
+        if let Some(undated) = &self.undated {
+            undated.write(&mut out);
+        }
         out
     }
 }
