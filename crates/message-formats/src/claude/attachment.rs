@@ -52,6 +52,9 @@ pub(super) fn message(line: &RawObject<'_>) -> Option<Message> {
         QUEUED_COMMAND => {
             let prompt = attachment.get("prompt")?;
             let parts = Blocks::new(Dialect::Claude, Reading::Now).content(prompt, &mut blocks);
+            if parts.iter().all(is_blank) {
+                return None;
+            }
             (Role::User, parts, &["prompt"])
         }
         _ => given(&attachment, &kind)?,
@@ -69,6 +72,10 @@ pub(super) fn message(line: &RawObject<'_>) -> Option<Message> {
     Some(message)
 }
 
+fn is_blank(part: &Part) -> bool {
+    matches!(part, Part::Text { text } if text.trim().is_empty())
+}
+
 /// What a program gave to the model: the role, a heading and the content, and where that stands.
 fn given(
     attachment: &RawObject<'_>,
@@ -83,9 +90,10 @@ fn given(
         .iter()
         .find_map(|key| attachment.string(key))
         .unwrap_or_default();
-    let heading = match kind.starts_with("hook") {
-        true => format!("Context from the hook {name}:"),
-        false => format!("Attached {}: {name}", kind.replace('_', " ")),
+    let heading = match (kind.starts_with("hook"), name.is_empty()) {
+        (true, false) => format!("Context from the hook {name}:"),
+        (true, true) => "Context from a hook:".to_owned(),
+        (false, _) => format!("Attached {}: {name}", kind.replace('_', " ")),
     };
     let (content, path) = match bytes(attachment) {
         Some(media) if kind == "file" => (vec![media], BYTES),

@@ -164,12 +164,15 @@ pub fn check(source: &Source, exports: &[String]) -> Result<Checked, String> {
     for export in exports {
         let mut last = None;
         let mut here = BTreeSet::new();
+        let mut queued: Vec<String> = Vec::new();
         for text in export.lines() {
             let entry = exported(text).ok_or_else(|| format!("not an export line: {text:.200}"))?;
             if entry.id.starts_with("queued-") {
                 let words = entry.strings.first().map(|(_, text)| text);
-                if !words.is_some_and(|words| entry.note || source.queued.contains(words)) {
-                    return Err(format!("{}: no such words in the queue", entry.id));
+                let known = |words: &&String| entry.note || source.queued.contains(words);
+                match words.filter(known) {
+                    Some(words) => queued.push(words.clone()),
+                    None => return Err(format!("{}: no such words in the queue", entry.id)),
                 }
                 continue;
             }
@@ -194,7 +197,19 @@ pub fn check(source: &Source, exports: &[String]) -> Result<Checked, String> {
                 return Err(format!("line {}: out of order", line.number));
             }
             last = Some(at);
-            compare(line, &entry)?;
+            let said = |(_, text): &(Kind, String)| queued.contains(text);
+            // What was said from the queue is not said again.
+            if entry.note && line.strings.iter().any(said) {
+                let whole = SourceLine {
+                    note: true,
+                    strings: vec![(Kind::Raw, line.text.clone())],
+                    copy: None,
+                    ..line.clone()
+                };
+                compare(&whole, &entry)?;
+            } else {
+                compare(line, &entry)?;
+            }
             matched.insert(entry.id, at);
             match found.get_mut(at) {
                 Some(flag) if !*flag => *flag = true,
