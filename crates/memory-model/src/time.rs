@@ -27,6 +27,9 @@ impl Timestamp {
     /// [`Timestamp::from_number`] reads them. `None` for any other text.
     pub fn from_text(text: &str) -> Option<Self> {
         let text = text.trim();
+        if let Some(time) = Self::parse(text).or_else(|| Self::from_number(text)) {
+            return Some(time);
+        }
         let dashed = text.replace('/', "-");
         let (whole, utc) = match ["UTC", "GMT"]
             .iter()
@@ -45,9 +48,8 @@ impl Timestamp {
             let zoned = jiff::fmt::rfc2822::parse(text).ok()?;
             Some(Self(zoned.timestamp().as_microsecond()))
         };
-        Self::parse(text)
-            .or_else(|| Self::from_number(text))
-            .or_else(|| with_offset().filter(|_| !utc))
+        with_offset()
+            .filter(|_| !utc)
             .or_else(without)
             .or_else(letter)
     }

@@ -123,7 +123,8 @@ impl LineReader for Reader {
         };
         message.created_at = time(object, Reading::Now);
         let first_time = time(object, Reading::First);
-        revised |= first_time.is_known() && first_time != message.created_at;
+        revised |= object.time_is_revised("timestamp")
+            || first_time.is_known() && first_time != message.created_at;
         let earlier = revised.then(|| {
             let mut first = match tag.as_str() {
                 "message" => message_of(line, Reading::First).0,

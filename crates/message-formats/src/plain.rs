@@ -29,6 +29,9 @@ const CARRIED: [&str; 11] = [
     "session",
 ];
 
+/// The role of a result in the chat format before calls had ids.
+const FUNCTION: &str = "function";
+
 /// Keys of a line that hold its time, the program's own first.
 const TIMES: [&str; 2] = ["created_at", "timestamp"];
 
@@ -67,8 +70,8 @@ impl Format for PlainLines {
             sessions: Vec::new(),
         };
         let report = json_lines::read(input, options, &mut reader)?;
-        for (key, log) in reader.sessions {
-            sink.session(log.finish(SessionKey::new(key)))?;
+        for (key, session) in reader.sessions {
+            sink.session(session.log.finish(SessionKey::new(key)))?;
         }
         Ok(report)
     }
@@ -79,20 +82,55 @@ impl Format for PlainLines {
 struct Reader {
     /// The session of lines that name none; found at the first line when not given.
     session: Option<String>,
-    sessions: Vec<(String, SessionBuilder)>,
+    sessions: Vec<(String, Session)>,
+}
+
+/// A session, and the calls in it that have no id.
+#[derive(Debug)]
+struct Session {
+    log: SessionBuilder,
+    functions: Functions,
+}
+
+/// Calls of the chat format before calls had ids: a `function_call`, which a line of the role `function` answers by its name.
+#[derive(Debug, Default)]
+struct Functions {
+    calls: u64,
+    /// Names and ids of those that have no result, oldest first.
+    open: Vec<(String, String)>,
+}
+
+impl Functions {
+    fn call(&mut self, name: &str) -> String {
+        self.calls += 1;
+        let id = format!("function-{}", self.calls);
+        self.open.push((name.to_owned(), id.clone()));
+        id
+    }
+
+    /// The id of the call that a result answers; one of its own where there is none.
+    fn answer(&mut self, name: &str) -> String {
+        match self.open.iter().position(|(open, _)| open == name) {
+            Some(at) => self.open.remove(at).1,
+            None => format!("function-{name}"),
+        }
+    }
 }
 
 impl Reader {
-    fn session(&mut self, key: String) -> Option<&mut SessionBuilder> {
+    fn session(&mut self, key: String) -> Option<&mut Session> {
         let at = match self.sessions.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
-                let log = SessionBuilder::new(Origin::Root);
-                self.sessions.push((key, log));
+                let session = Session {
+                    log: SessionBuilder::new(Origin::Root),
+                    functions: Functions::default(),
+                };
+                self.sessions.push((key, session));
                 self.sessions.len() - 1
             }
         };
-        self.sessions.get_mut(at).map(|(_, log)| log)
+        self.sessions.get_mut(at).map(|(_, session)| session)
     }
 }
 
@@ -103,29 +141,39 @@ impl LineReader for Reader {
             .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)))
             .clone();
         let named = line.object.id("session");
-        let (message, revised) =
-            message(line, Reading::Now).unwrap_or_else(|| (whole(line, report), false));
-        let first = revised.then(|| message_first(line));
-        let earlier = first
-            .flatten()
-            .map(|first| EarlierReading::Entry(Box::new(first)));
         let id = line.object.id("external_id");
-        if let Some(log) = self.session(named.unwrap_or(fallback)) {
-            log.push_revised(message, id, line.text, earlier);
-        }
+        let Some(session) = self.session(named.unwrap_or(fallback)) else {
+            return;
+        };
+        let found = message(line, Reading::Now, &mut session.functions);
+        let (message, revised) = found.unwrap_or_else(|| {
+            if has_no_role(line) {
+                report.warn("unknown_role", line.number);
+            }
+            (whole(line), false)
+        });
+        let earlier = revised.then(|| {
+            let first = self::message(line, Reading::First, &mut Functions::default());
+            let first = first.map_or_else(|| whole(line), |(first, _)| first);
+            EarlierReading::Entry(Box::new(first))
+        });
+        session.log.push_revised(message, id, line.text, earlier);
     }
 }
 
+/// Whether a line neither has a known role nor calls itself a note.
+fn has_no_role(line: &Line<'_>) -> bool {
+    let role = line.object.string("role");
+    let kind = line.object.string("kind");
+    role.as_deref().and_then(role_of).is_none() && kind.as_deref() != Some(EntryKind::Note.as_str())
+}
+
 /// A line that no message can hold exactly: in its place and whole, as a message where it says
-/// whose, else as a note, which is reported unless the line calls itself one.
-fn whole(line: &Line<'_>, report: &mut Report) -> Message {
+/// whose, else as a note.
+fn whole(line: &Line<'_>) -> Message {
     let role = line.object.string("role");
     let role = role.as_deref().and_then(role_of);
     let kind = line.object.string("kind");
-    let note_kind = kind.as_deref() == Some(EntryKind::Note.as_str());
-    if role.is_none() && !note_kind {
-        report.warn("unknown_role", line.number);
-    }
     match (role, kind.as_deref()) {
         (Some(role), None | Some("message")) => Message::new(role, vec![unknown(line.text)]),
         (role, _) => note(role.unwrap_or(Role::System), line.text),
@@ -140,20 +188,23 @@ fn role_of(name: &str) -> Option<Role> {
     }
 }
 
-/// What the first reading made of a line that it could read.
-fn message_first(line: &Line<'_>) -> Option<Message> {
-    message(line, Reading::First).map(|(message, _)| message)
-}
-
 /// The message of a line, and whether the first reading may have read it otherwise; `None` when it has no role that is known, or a
 /// key twice.
-fn message(line: &Line<'_>, reading: Reading) -> Option<(Message, bool)> {
+fn message(
+    line: &Line<'_>,
+    reading: Reading,
+    functions: &mut Functions,
+) -> Option<(Message, bool)> {
     let object = &line.object;
     if object.repeats() {
         return None;
     }
     let name = object.string("role")?;
-    let role = role_of(&name)?;
+    let is_function = name == FUNCTION && reading == Reading::Now;
+    let role = match is_function {
+        true => Role::Tool,
+        false => role_of(&name)?,
+    };
     let mut extra = MetaBuilder::default();
     let mut blocks = MetaBuilder::default();
     let mut carried = CARRIED.to_vec();
@@ -161,7 +212,15 @@ fn message(line: &Line<'_>, reading: Reading) -> Option<(Message, bool)> {
         carried.push("parts");
         parts(object.get("parts")?, reading, &mut blocks)?
     } else {
-        chat_parts(object, role, reading, &mut carried, &mut blocks)?
+        let answers = match is_function && object.string("tool_call_id").is_none() {
+            true => Some(functions.answer(&object.string("name").unwrap_or_default())),
+            false => None,
+        };
+        let mut parts = chat_parts(object, role, reading, answers, &mut carried, &mut blocks)?;
+        if role == Role::Assistant && reading == Reading::Now {
+            parts.extend(function_call(object, functions, &mut carried, &mut blocks));
+        }
+        parts
     };
     let mut message = Message::new(role, parts);
     if let Some(kind) = object.present("kind") {
@@ -173,12 +232,18 @@ fn message(line: &Line<'_>, reading: Reading) -> Option<(Message, bool)> {
         message.turn = Some(serde_json::from_str::<TurnId>(turn.get()).ok()?);
     }
     message.created_at = time(object, reading);
-    extra.extend(object.inexact_time(TIMES[0], reading));
-    if name == "developer" {
-        extra.add("\"role\"", "\"developer\"");
+    // The export format says so of an entry without a time.
+    let is_null = object
+        .get(TIMES[0])
+        .is_some_and(|time| time.get() == "null");
+    if !is_null || reading == Reading::First {
+        extra.extend(object.inexact_time(TIMES[0], reading));
+    }
+    if name == "developer" || is_function {
+        extra.add("\"role\"", &format!("\"{name}\""));
     }
     extra.extend(object.others(&carried));
-    let revised = blocks.revised || object.time_is_revised(TIMES[0]);
+    let revised = is_function || is_null || blocks.revised || object.time_is_revised(TIMES[0]);
     extra.nest("\"blocks\"", blocks);
     message.meta = merge(object.present("meta"), extra.finish());
     Some((message, revised))
@@ -430,13 +495,17 @@ fn chat_parts(
     object: &RawObject<'_>,
     role: Role,
     reading: Reading,
+    answers: Option<String>,
     carried: &mut Vec<&str>,
     blocks: &mut MetaBuilder,
 ) -> Option<Vec<Part>> {
     carried.push("content");
     let value = object.get("content");
-    if let (Role::Tool, Some(call_id)) = (role, object.string("tool_call_id")) {
+    let stated = object.string("tool_call_id").filter(|_| role == Role::Tool);
+    if stated.is_some() {
         carried.push("tool_call_id");
+    }
+    if let Some(call_id) = stated.or(answers) {
         let mut extras = MetaBuilder::default();
         let content = match value {
             None => ResultContent::Text(String::new()),
@@ -469,6 +538,30 @@ fn chat_parts(
         out.extend(calls.iter().map(|call| chat_call(call.get())));
     }
     Some(out)
+}
+
+/// The call of a line in the chat format before calls had ids.
+fn function_call(
+    object: &RawObject<'_>,
+    functions: &mut Functions,
+    carried: &mut Vec<&str>,
+    blocks: &mut MetaBuilder,
+) -> Option<Part> {
+    let call = object
+        .object("function_call")
+        .filter(|call| !call.repeats())?;
+    let name = call.string("name")?;
+    let arguments = RawJson::from_raw(call.get("arguments")?);
+    if call.others(&["name", "arguments"]).next().is_some() {
+        return None;
+    }
+    carried.push("function_call");
+    blocks.revised = true;
+    Some(Part::ToolCall {
+        id: functions.call(&name),
+        name,
+        arguments,
+    })
 }
 
 /// A part of a result.

@@ -143,7 +143,7 @@ impl<'a> RawObject<'a> {
     /// Whether a time is read otherwise than by the first reading. Where that one found none, the store compares without it.
     pub(crate) fn time_is_revised(&self, name: &str) -> bool {
         let first = self.time(name, Reading::First);
-        first.is_some_and(Timestamp::is_known) && first != self.time(name, Reading::Now)
+        first.is_some() && first != self.time(name, Reading::Now)
     }
 
     /// The member of a time that a [`Timestamp`] cannot hold exactly: it is no time, has an offset

@@ -35,6 +35,8 @@ const PLAIN: &[&str] = &[
     r#"{"role":"user","content":"two","created_at":"2026-05-28 20:26:40"}"#,
     r#"{"role":"user","content":"three","timestamp":1780000000.5}"#,
     r#"{"role":"user","content":"four","created_at":12}"#,
+    r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#,
+    r#"{"role":"function","name":"f","content":"five"}"#,
     r#"{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}"#,
 ];
 

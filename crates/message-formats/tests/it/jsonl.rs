@@ -179,7 +179,7 @@ fn a_time_is_read_in_each_form_and_under_each_key() {
         (r#""timestamp":"2026/05/28 20:26:40 UTC""#, false),
         (
             r#""created_at":null,"timestamp":"2026-05-28T22:26:40+02:00""#,
-            false,
+            true,
         ),
         (r#""created_at":0,"timestamp":1780000000000"#, false),
     ] {
@@ -190,9 +190,9 @@ fn a_time_is_read_in_each_form_and_under_each_key() {
         let first = log.earlier.values().next();
         assert_eq!(first.is_some(), revised, "{time}");
         if let Some(EarlierReading::Entry(first)) = first {
-            // But for the time it is the same.
             assert_ne!(first.created_at, moment);
-            assert_eq!(first.meta, log.messages[0].meta);
+            // But for the time it is the same, and the meta had a `null`.
+            assert_eq!(first.meta == log.messages[0].meta, !time.contains("null"));
         }
         let again = read_str(&export(log));
         assert_eq!(again.sessions[0].messages, log.messages, "{time}");
@@ -303,4 +303,60 @@ fn texts_and_pictures_of_providers_are_read_as_such() {
         };
         assert_eq!(parts[..], [read]);
     }
+}
+
+#[test]
+fn calls_without_ids_are_answered_by_their_names() {
+    let transcript = read_str(
+        r#"{"role":"user","content":"Is it raining?"}
+{"role":"assistant","content":null,"function_call":{"name":"weather","arguments":"{\"at\":\"port\"}"}}
+{"role":"function","name":"weather","content":"rain"}
+{"role":"assistant","content":"","function_call":{"name":"weather","arguments":"{}"}}
+{"role":"function","name":"weather","content":"sun"}
+{"role":"function","name":"tide","content":"of no call"}
+{"role":"assistant","content":"It was."}"#,
+    );
+    assert!(transcript.report.skipped.is_empty());
+    let log = &transcript.sessions[0];
+    let calls = log.messages.iter().flat_map(|message| &message.parts);
+    let calls: Vec<(&str, &str)> = calls
+        .filter_map(|part| match part {
+            Part::ToolCall { id, name, .. } => Some((id.as_str(), name.as_str())),
+            Part::ToolResult {
+                call_id,
+                content: ResultContent::Text(text),
+                ..
+            } => Some((call_id.as_str(), text.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("function-1", "weather"),
+            ("function-1", "rain"),
+            ("function-2", "weather"),
+            ("function-2", "sun"),
+            ("function-tide", "of no call"),
+        ]
+    );
+    assert_eq!(
+        log.messages[2].meta.as_ref().unwrap().as_str(),
+        r#"{"role":"function"}"#
+    );
+    assert!(log.messages[1].meta.is_none());
+    assert_eq!(read_str(&export(log)).sessions[0].messages, log.messages);
+    let first: Vec<EntryKind> = log
+        .earlier
+        .values()
+        .map(|earlier| match earlier {
+            EarlierReading::Entry(entry) => entry.kind,
+            EarlierReading::PassedOver => panic!("{earlier:?}"),
+        })
+        .collect();
+    let notes = first
+        .iter()
+        .filter(|kind| **kind == EntryKind::Note)
+        .count();
+    assert_eq!((first.len(), notes), (5, 3));
 }
