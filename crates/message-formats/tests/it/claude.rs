@@ -354,7 +354,7 @@ fn grown(lines: &[String]) -> SessionLog {
     whole.sessions[0].clone()
 }
 
-fn said(log: &SessionLog) -> Vec<String> {
+fn users_words(log: &SessionLog) -> Vec<String> {
     let messages = log.messages.iter();
     messages
         .filter(|message| message.kind == EntryKind::Message && message.role == Role::User)
@@ -469,11 +469,11 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
         let log = grown(&lines);
         let mut expected = vec!["start the lamp"];
         expected.extend(words);
-        assert_eq!(said(&log), expected, "{name}");
+        assert_eq!(users_words(&log), expected, "{name}");
         // A file that repeats its history says nothing twice.
         let twice = [lines.clone(), lines].concat();
         assert_eq!(
-            said(&read_str(&twice.concat()).sessions[0]),
+            users_words(&read_str(&twice.concat()).sessions[0]),
             expected,
             "{name}"
         );
@@ -529,7 +529,7 @@ fn queued_words_may_come_with_pictures() {
         queue("remove", ""),
     ];
     let log = read_str(&lines.concat()).sessions[0].clone();
-    assert_eq!(said(&log), ["start", "like this", "or like this"]);
+    assert_eq!(users_words(&log), ["start", "like this", "or like this"]);
     for message in &log.messages[1..] {
         let [_, Part::Image(media)] = &message.parts[..] else {
             panic!("{message:?}")
@@ -635,10 +635,10 @@ fn a_summary_that_a_file_begins_with_is_what_is_left() {
         summary("u2"),
     ];
     let log = grown(&lines);
-    assert_eq!(said(&log), ["what happened", "go on"]);
+    assert_eq!(users_words(&log), ["what happened", "go on"]);
     assert_eq!(log.earlier.keys().collect::<Vec<_>>(), ["u0"]);
     let lines = [user("u1", "", "go", ""), boundary, summary("u2")];
-    assert_eq!(said(&grown(&lines)), ["go"]);
+    assert_eq!(users_words(&grown(&lines)), ["go"]);
 }
 
 #[test]
@@ -651,7 +651,7 @@ fn half_a_surrogate_pair_leaves_texts_readable() {
         line("r1", "a1", "user", &message, ""),
     ];
     let log = grown(&lines);
-    assert_eq!(said(&log), ["bill \u{fffd} says \"net 30\""]);
+    assert_eq!(users_words(&log), ["bill \u{fffd} says \"net 30\""]);
     let Part::ToolResult { content, .. } = &log.messages[2].parts[0] else {
         panic!("{:?}", log.messages[2])
     };
