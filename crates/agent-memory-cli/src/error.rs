@@ -225,6 +225,12 @@ pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) 
         ErrorKind::Empty => Failure::new(Kind::Empty, format!("{name} is empty")).hint(GIVE),
         ErrorKind::NotText => Failure::new(Kind::NotText, format!("{name} is not text"))
             .hint("give a transcript of one JSON object a line; unpack it first if it is packed"),
+        ErrorKind::Encoding => {
+            let text = error.to_string();
+            let text = text.split(": ").next().unwrap_or(&text).to_owned();
+            Failure::new(Kind::NotText, text)
+                .hint("convert it to UTF-8, as by iconv -f UTF-16 -t UTF-8")
+        }
         ErrorKind::UnknownFormat => Failure::new(
             Kind::UnknownFormat,
             format!("{name} holds no line of a known format"),

@@ -76,11 +76,11 @@ impl Memory {
         for log in &transcript.sessions {
             let session = self.open_log(log).await?;
             let ingested = match known_past(&session, log).await? {
-                None => session.ingest_import(&log.messages).await?,
+                None => session.ingest_log(&log.messages, &log.earlier).await?,
                 Some(summary) => {
                     let mut messages = log.messages.clone();
                     messages.remove(summary);
-                    session.ingest_import(&messages).await?
+                    session.ingest_log(&messages, &log.earlier).await?
                 }
             };
             imported.sessions.push(report(transcript, log, &ingested));
@@ -254,7 +254,7 @@ impl Session {
     }
 
     /// Returns the position of the entry with this external id.
-    async fn position(&self, external_id: &str) -> Result<Option<memory_model::Seq>> {
+    pub(crate) async fn position(&self, external_id: &str) -> Result<Option<memory_model::Seq>> {
         let ids = [external_id.to_owned()];
         let positions = self.memory().inner.store.find(self.id(), &ids).await?;
         Ok(positions.first().copied().flatten())

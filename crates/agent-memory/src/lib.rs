@@ -7,6 +7,8 @@ mod branches;
 mod builder;
 mod compact;
 mod deferred;
+#[cfg(feature = "import")]
+mod earlier;
 mod embedding;
 mod error;
 mod handing_over;

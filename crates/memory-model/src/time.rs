@@ -22,6 +22,78 @@ impl Timestamp {
             .map(|t| Self(t.as_microsecond()))
     }
 
+    /// Reads the text of a time as programs write it: RFC 3339, also with a space for the `T` or a slash for a dash, with
+    /// `UTC` at its end or without an offset (which is taken for UTC), RFC 2822, or the digits of a number as
+    /// [`Timestamp::from_number`] reads them. `None` for any other text.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Some(time) = Self::parse(text).or_else(|| Self::from_number(text)) {
+            return Some(time);
+        }
+        let dashed = text.replace('/', "-");
+        let (whole, utc) = match ["UTC", "GMT"]
+            .iter()
+            .find_map(|zone| dashed.strip_suffix(zone))
+        {
+            Some(whole) => (whole.trim_end(), true),
+            None => (dashed.as_str(), false),
+        };
+        let with_offset = || Self::parse(&whole.replace(" +", "+").replace(" -", "-"));
+        let without = || {
+            let civil = whole.parse::<jiff::civil::DateTime>().ok()?;
+            let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+            Some(Self(zoned.timestamp().as_microsecond()))
+        };
+        let letter = || {
+            let zoned = jiff::fmt::rfc2822::parse(text).ok()?;
+            Some(Self(zoned.timestamp().as_microsecond()))
+        };
+        with_offset()
+            .filter(|_| !utc)
+            .or_else(without)
+            .or_else(letter)
+    }
+
+    /// Reads a number since the Unix epoch, with or without a fraction: of seconds, milliseconds, microseconds or nanoseconds,
+    /// by its size. `None` for any other text, and for a number too small for a moment after the spring of 1973: programs write
+    /// such a one, mostly zero, for a time that they do not know.
+    pub fn from_number(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.contains(['e', 'E']) {
+            let number = text.parse::<f64>().ok()?;
+            return Self::from_number(&format!("{number:.6}")).filter(|_| number < 1e19);
+        }
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let number = whole.parse::<i64>().ok()?;
+        // How many decimal places a unit has in microseconds.
+        let places = match number {
+            ..100_000_000 => return None,
+            ..100_000_000_000 => 6,
+            ..100_000_000_000_000 => 3,
+            ..100_000_000_000_000_000 => 0,
+            _ => return Some(Self(number / 1000)),
+        };
+        let digits: String = fraction
+            .chars()
+            .chain("000000".chars())
+            .take(places)
+            .collect();
+        let rest = match digits.is_empty() {
+            true => 0,
+            false => digits.parse::<i64>().ok()?,
+        };
+        let unit = 10_i64.pow(u32::try_from(places).ok()?);
+        number.checked_mul(unit)?.checked_add(rest).map(Self)
+    }
+
+    /// Whether it is a time that somebody stated: a message without one has the time 0.
+    pub fn is_known(self) -> bool {
+        self != Self::default()
+    }
+
     /// Converts milliseconds since the Unix epoch.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1000))
@@ -104,5 +176,68 @@ impl StepClock {
 impl Clock for StepClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.next.fetch_add(self.step, Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_the_same_in_every_form() {
+        let moment = Timestamp::parse("2026-05-28T20:26:40.25Z");
+        for text in [
+            "2026-05-28T20:26:40.25Z",
+            "2026-05-28t20:26:40.25z",
+            "2026-05-28 20:26:40.25",
+            "2026-05-28T20:26:40,25",
+            "2026/05/28 20:26:40.250",
+            "2026-05-28 20:26:40.25 UTC",
+            "2026-05-28 22:26:40.25+02:00",
+            "2026-05-28 18:26:40.250 -0200",
+            " 2026-05-28T22:26:40.250000+02 ",
+            "1780000000.25",
+            "1780000000250",
+            "1780000000250.0",
+            "1780000000250000",
+            "1780000000250000000",
+            "1.78000000025e9",
+        ] {
+            assert_eq!(Timestamp::from_text(text), moment, "{text}");
+        }
+        for number in ["1780000000.25", "1780000000250", "1.78000000025E+9"] {
+            assert_eq!(Timestamp::from_number(number), moment, "{number}");
+        }
+        let second = Timestamp::parse("2026-05-28T20:26:40Z");
+        for text in [
+            "1780000000",
+            "Thu, 28 May 2026 20:26:40 +0000",
+            "2026-05-28T20:26:40",
+        ] {
+            assert_eq!(Timestamp::from_text(text), second, "{text}");
+        }
+        let day = Timestamp::parse("2026-05-28T00:00:00Z");
+        assert_eq!(Timestamp::from_text("2026-05-28"), day);
+    }
+
+    #[test]
+    fn what_is_no_moment_is_none() {
+        for text in [
+            "",
+            "0",
+            "-1",
+            "1500",
+            "12.5",
+            "soon",
+            "1.x",
+            "9e99",
+            "NaN",
+            "inf",
+            "28.05.2026",
+            "1780000000s",
+        ] {
+            assert_eq!(Timestamp::from_text(text), None, "{text}");
+        }
+        assert!(!Timestamp::default().is_known() && Timestamp(1).is_known());
     }
 }

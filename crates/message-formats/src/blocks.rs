@@ -3,7 +3,7 @@
 use memory_model::{MAX_PART_DEPTH, Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::value::RawValue;
 
-use crate::raw::{MetaBuilder, RawObject, list, string};
+use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, string};
 use crate::session::unknown;
 
 /// Key names in which the two dialects differ.
@@ -13,109 +13,184 @@ pub(crate) enum Dialect {
     Pi,
 }
 
-/// Reads a message's content. What blocks hold beside the modelled keys goes to `extras`, under
-/// the block's index.
-pub(crate) fn content(value: &RawValue, dialect: Dialect, extras: &mut MetaBuilder) -> Vec<Part> {
-    match value.get().as_bytes().first() {
-        Some(b'"') => vec![string(value).map_or_else(|| unknown(value.get()), Part::text)],
-        Some(b'[') => list(value)
-            .unwrap_or_default()
-            .into_iter()
-            .enumerate()
-            .map(|(at, block)| {
+/// Whose blocks are read, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blocks {
+    pub(crate) dialect: Dialect,
+    pub(crate) reading: Reading,
+}
+
+impl Blocks {
+    pub(crate) fn new(dialect: Dialect, reading: Reading) -> Self {
+        Self { dialect, reading }
+    }
+
+    /// Reads a message's content. What blocks hold beside the modelled keys goes to `extras`, under
+    /// the block's index.
+    pub(crate) fn content(self, value: &RawValue, extras: &mut MetaBuilder) -> Vec<Part> {
+        match value.get().as_bytes().first() {
+            Some(b'"') => {
                 let mut extra = MetaBuilder::default();
-                let part = block_part(block.get(), dialect, 1, Some(&mut extra));
-                extras.nest(&format!("\"{at}\""), extra);
-                part
-            })
-            .collect(),
-        _ => vec![unknown(value.get())],
-    }
-}
-
-/// Reads one block on a level of at most [`MAX_PART_DEPTH`]; anything that no part can hold exactly
-/// becomes [`Part::Unknown`]. Without `extra` a block may hold no further keys.
-fn block_part(json: &str, dialect: Dialect, level: usize, extra: Option<&mut MetaBuilder>) -> Part {
-    RawObject::parse(json)
-        .filter(|object| !object.repeats())
-        .and_then(|object| known(&object, dialect, level, extra))
-        .unwrap_or_else(|| unknown(json))
-}
-
-fn known(
-    object: &RawObject<'_>,
-    dialect: Dialect,
-    level: usize,
-    extra: Option<&mut MetaBuilder>,
-) -> Option<Part> {
-    let tag = object.string("type")?;
-    let (part, keys): (Part, &[&str]) = match (tag.as_str(), dialect) {
-        ("text", _) => {
-            let text = object.string("text")?;
-            (Part::Text { text }, &["type", "text"])
-        }
-        ("thinking", _) => {
-            let key = match dialect {
-                Dialect::Claude => "signature",
-                Dialect::Pi => "thinkingSignature",
-            };
-            let signature = match object.get(key) {
-                Some(value) => Some(string(value)?),
-                None => None,
-            };
-            let text = object.string("thinking")?;
-            let keys: &[&str] = match dialect {
-                Dialect::Claude => &["type", "thinking", "signature"],
-                Dialect::Pi => &["type", "thinking", "thinkingSignature"],
-            };
-            (Part::Reasoning { text, signature }, keys)
-        }
-        ("tool_use", Dialect::Claude) => {
-            let call = tool_call(object, "input")?;
-            (call, &["type", "id", "name", "input"])
-        }
-        ("toolCall", Dialect::Pi) => {
-            let call = tool_call(object, "arguments")?;
-            (call, &["type", "id", "name", "arguments"])
-        }
-        ("tool_result", Dialect::Claude) => {
-            let content = object.get("content");
-            let list = content.is_some_and(|content| content.get().starts_with('['));
-            if list && level >= MAX_PART_DEPTH {
-                return None;
+                let text = self.text(value, "\"text\"", &mut extra);
+                extras.nest("\"0\"", extra);
+                vec![text.map_or_else(|| unknown(value.get()), Part::text)]
             }
-            let (is_error, stated) = is_error(object.get("is_error"))?;
-            let part = Part::ToolResult {
-                call_id: object.string("tool_use_id")?,
-                content: result_content(content, dialect, level),
-                is_error,
-            };
-            let keys: &[&str] = match stated {
-                true => &["type", "tool_use_id", "content", "is_error"],
-                false => &["type", "tool_use_id", "content"],
-            };
-            (part, keys)
+            Some(b'[') => list(value)
+                .unwrap_or_default()
+                .into_iter()
+                .enumerate()
+                .map(|(at, block)| {
+                    let mut extra = MetaBuilder::default();
+                    let part = self.block(block.get(), 1, &mut extra);
+                    extras.nest(&format!("\"{at}\""), extra);
+                    part
+                })
+                .collect(),
+            _ => vec![unknown(value.get())],
         }
-        ("image", Dialect::Pi) => {
-            let media = Media {
-                media_type: object.string("mimeType")?,
-                source: MediaSource::Data(object.string("data")?),
-            };
-            (Part::Image(media), &["type", "mimeType", "data"])
-        }
-        ("image", Dialect::Claude) => (Part::Image(media(object, "image/*")?), &["type", "source"]),
-        ("document", Dialect::Claude) => {
-            let media = media(object, "application/octet-stream")?;
-            (Part::File(media), &["type", "source"])
-        }
-        _ => return None,
-    };
-    match extra {
-        Some(extra) => extra.extend(object.others(keys)),
-        None if object.others(keys).next().is_some() => return None,
-        None => {}
     }
-    Some(part)
+
+    /// The text of a string. One that is not all of it is kept in `extra` under `key`, which is JSON text.
+    pub(crate) fn text(
+        self,
+        value: &RawValue,
+        key: &str,
+        extra: &mut MetaBuilder,
+    ) -> Option<String> {
+        let (text, whole) = readable(value, self.reading)?;
+        if !whole {
+            extra.add(key, value.get());
+            extra.revised = true;
+        }
+        Some(text)
+    }
+
+    /// Reads one block on a level of at most [`MAX_PART_DEPTH`]; anything that no part can hold exactly
+    /// becomes [`Part::Unknown`].
+    fn block(self, json: &str, level: usize, extra: &mut MetaBuilder) -> Part {
+        let object = RawObject::parse(json).filter(|object| !object.repeats());
+        let known = object.and_then(|object| {
+            let mut found = MetaBuilder::default();
+            let part = self.known(&object, level, &mut found)?;
+            Some((part, found))
+        });
+        match known {
+            // The first reading had no place for what a part of a result holds beside the modelled keys.
+            Some((part, found)) if level == 1 || found.is_empty() => {
+                extra.take(found);
+                part
+            }
+            Some((part, found)) if self.reading == Reading::Now => {
+                extra.take(found);
+                extra.revised = true;
+                part
+            }
+            _ => unknown(json),
+        }
+    }
+
+    fn known(self, object: &RawObject<'_>, level: usize, extra: &mut MetaBuilder) -> Option<Part> {
+        let dialect = self.dialect;
+        let tag = object.string("type")?;
+        let (part, keys): (Part, &[&str]) = match (tag.as_str(), dialect) {
+            ("text", _) => {
+                let text = self.text(object.get("text")?, "\"text\"", extra)?;
+                (Part::Text { text }, &["type", "text"])
+            }
+            ("thinking", _) => {
+                let key = match dialect {
+                    Dialect::Claude => "signature",
+                    Dialect::Pi => "thinkingSignature",
+                };
+                let signature = match object.get(key) {
+                    Some(value) => Some(string(value)?),
+                    None => None,
+                };
+                let text = object.string("thinking")?;
+                let keys: &[&str] = match dialect {
+                    Dialect::Claude => &["type", "thinking", "signature"],
+                    Dialect::Pi => &["type", "thinking", "thinkingSignature"],
+                };
+                (Part::Reasoning { text, signature }, keys)
+            }
+            ("tool_use", Dialect::Claude) => {
+                let call = tool_call(object, "input")?;
+                (call, &["type", "id", "name", "input"])
+            }
+            ("toolCall", Dialect::Pi) => {
+                let call = tool_call(object, "arguments")?;
+                (call, &["type", "id", "name", "arguments"])
+            }
+            ("tool_result", Dialect::Claude) => {
+                let content = object.get("content");
+                let list = content.is_some_and(|content| content.get().starts_with('['));
+                if list && level >= MAX_PART_DEPTH {
+                    return None;
+                }
+                let (is_error, stated) = is_error(object.get("is_error"))?;
+                let part = Part::ToolResult {
+                    call_id: object.string("tool_use_id")?,
+                    content: self.result_content(content, level, extra),
+                    is_error,
+                };
+                let keys: &[&str] = match stated {
+                    true => &["type", "tool_use_id", "content", "is_error"],
+                    false => &["type", "tool_use_id", "content"],
+                };
+                (part, keys)
+            }
+            ("image", Dialect::Pi) => {
+                let media = Media {
+                    media_type: object.string("mimeType")?,
+                    source: MediaSource::Data(object.string("data")?),
+                };
+                (Part::Image(media), &["type", "mimeType", "data"])
+            }
+            ("image", Dialect::Claude) => {
+                (Part::Image(media(object, "image/*")?), &["type", "source"])
+            }
+            ("document", Dialect::Claude) => {
+                let media = media(object, "application/octet-stream")?;
+                (Part::File(media), &["type", "source"])
+            }
+            _ => return None,
+        };
+        extra.extend(object.others(keys));
+        Some(part)
+    }
+
+    /// What a tool returned, in a result on a level below [`MAX_PART_DEPTH`]. A result must stay paired
+    /// with its call, so content that is not text is kept inside the result as an unknown part. What it holds beside the
+    /// modelled keys goes to `extra`, as `content`.
+    pub(crate) fn result_content(
+        self,
+        value: Option<&RawValue>,
+        level: usize,
+        extra: &mut MetaBuilder,
+    ) -> ResultContent {
+        let Some(value) = value else {
+            return ResultContent::Text(String::new());
+        };
+        match value.get().as_bytes().first() {
+            Some(b'"') => self
+                .text(value, "\"content\"", extra)
+                .map(ResultContent::Text),
+            Some(b'[') => list(value).map(|items| {
+                let mut inner = MetaBuilder::default();
+                let parts = items.iter().enumerate().map(|(at, item)| {
+                    let mut found = MetaBuilder::default();
+                    let part = self.block(item.get(), level + 1, &mut found);
+                    inner.nest(&format!("\"{at}\""), found);
+                    part
+                });
+                let parts = parts.collect();
+                extra.nest("\"content\"", inner);
+                ResultContent::Parts(parts)
+            }),
+            _ => None,
+        }
+        .unwrap_or_else(|| ResultContent::Parts(vec![unknown(value.get())]))
+    }
 }
 
 fn tool_call(object: &RawObject<'_>, arguments: &str) -> Option<Part> {
@@ -136,29 +211,6 @@ pub(crate) fn is_error(value: Option<&RawValue>) -> Option<(Option<bool>, bool)>
         Some("false") => Some((Some(false), true)),
         Some(_) => None,
     }
-}
-
-/// What a tool returned, in a result on a level below [`MAX_PART_DEPTH`]. A result must stay paired
-/// with its call, so content that is not text is kept inside the result as an unknown part.
-pub(crate) fn result_content(
-    value: Option<&RawValue>,
-    dialect: Dialect,
-    level: usize,
-) -> ResultContent {
-    let Some(value) = value else {
-        return ResultContent::Text(String::new());
-    };
-    match value.get().as_bytes().first() {
-        Some(b'"') => string(value).map(ResultContent::Text),
-        Some(b'[') => list(value).map(|items| {
-            let parts = items
-                .iter()
-                .map(|item| block_part(item.get(), dialect, level + 1, None));
-            ResultContent::Parts(parts.collect())
-        }),
-        _ => None,
-    }
-    .unwrap_or_else(|| ResultContent::Parts(vec![unknown(value.get())]))
 }
 
 /// The source of an image or a document: base64 data or a URL. `fallback` is the media type of a
@@ -210,11 +262,20 @@ pub(crate) fn set_meta(
 mod tests {
     use super::*;
 
-    fn read(json: &str, dialect: Dialect) -> (Vec<Part>, Option<String>) {
+    fn read_by(json: &str, blocks: Blocks) -> (Vec<Part>, Option<String>) {
         let mut extras = MetaBuilder::default();
         let value: &RawValue = serde_json::from_str(json).unwrap();
-        let parts = content(value, dialect, &mut extras);
+        let parts = blocks.content(value, &mut extras);
+        assert!(!extras.revised || blocks.reading == Reading::Now);
         (parts, extras.finish().map(|raw| raw.as_str().to_owned()))
+    }
+
+    fn read(json: &str, dialect: Dialect) -> (Vec<Part>, Option<String>) {
+        read_by(json, Blocks::new(dialect, Reading::Now))
+    }
+
+    fn first(json: &str) -> (Vec<Part>, Option<String>) {
+        read_by(json, Blocks::new(Dialect::Claude, Reading::First))
     }
 
     fn one(json: &str) -> Part {
@@ -243,7 +304,7 @@ mod tests {
     #[test]
     fn what_no_part_can_hold_is_kept_as_it_came() {
         for json in [
-            r#"{"type":"text","text":"\ud800"}"#,
+            r#"{"type":"thinking","thinking":"\ud800","signature":"s"}"#,
             r#"{"type":"text","text":"a","text":"b"}"#,
             r#"{"type":"redacted_thinking","data":"x"}"#,
             r#"{"type":"image","source":{"type":"file","file_id":"f"}}"#,
@@ -258,10 +319,7 @@ mod tests {
     fn a_result_stays_paired_whatever_it_holds() {
         for (content, expected) in [
             (r#""a\u0000b""#, ResultContent::Text("a\0b".into())),
-            (
-                r#""\udc00""#,
-                ResultContent::Parts(vec![unknown(r#""\udc00""#)]),
-            ),
+            (r#""a\udc00""#, ResultContent::Text("a\u{fffd}".into())),
             (
                 r#"[{"type":"text","text":"x"},{"type":"tool_reference","tool_name":"y"}]"#,
                 ResultContent::Parts(vec![
@@ -290,5 +348,59 @@ mod tests {
         assert_eq!(one(claude), expected);
         let pi = r#"[{"type":"image","mimeType":"image/png","data":"AA=="}]"#;
         assert_eq!(read(pi, Dialect::Pi).0, [expected]);
+    }
+
+    #[test]
+    fn what_a_text_cannot_hold_is_kept_beside_it() {
+        for (json, text, extras) in [
+            (
+                r#""x \ud83d y""#,
+                "x \u{fffd} y",
+                r#"{"0":{"text":"x \ud83d y"}}"#,
+            ),
+            (
+                r#"[{"type":"text","text":"\udc00","cache_control":{"type":"ephemeral"}}]"#,
+                "\u{fffd}",
+                r#"{"0":{"text":"\udc00","cache_control":{"type":"ephemeral"}}}"#,
+            ),
+        ] {
+            let (parts, kept) = read(json, Dialect::Claude);
+            assert_eq!(parts, [Part::text(text)]);
+            assert_eq!(kept.as_deref(), Some(extras));
+            let (parts, kept) = first(json);
+            assert!(matches!(parts[..], [Part::Unknown { .. }]) && kept.is_none());
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_result_may_have_further_keys() {
+        let result = |content: &str| {
+            format!(r#"[{{"type":"tool_result","tool_use_id":"t","content":{content}}}]"#)
+        };
+        let json = result(
+            r#"[{"type":"text","text":"a"},{"type":"text","text":"b\ud800","cache_control":{}},{"type":"text","text":"c"}]"#,
+        );
+        let (parts, extras) = read(&json, Dialect::Claude);
+        let [Part::ToolResult { content, .. }] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        assert_eq!(content.text(), "a\nb\u{fffd}\nc");
+        assert_eq!(
+            extras.as_deref(),
+            Some(r#"{"0":{"content":{"1":{"text":"b\ud800","cache_control":{}}}}}"#)
+        );
+        let (parts, extras) = first(&json);
+        let [Part::ToolResult { content, .. }] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        assert!(
+            content
+                .text()
+                .contains(r#"{"type":"text","text":"b\ud800""#)
+        );
+        assert_eq!(extras, None);
+        let json = result(r#""a\ud800""#);
+        let kept = Some(r#"{"0":{"content":"a\ud800"}}"#.to_owned());
+        assert_eq!(read(&json, Dialect::Claude).1, kept);
     }
 }

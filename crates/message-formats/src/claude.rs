@@ -1,20 +1,28 @@
 //! Claude Code's session files.
 
+mod attachment;
+mod queue;
+
 use std::collections::HashMap;
 
-use memory_model::{Message, Part, Role, SessionKey};
+use memory_model::{EntryKind, Message, Part, Role, SessionKey};
 
-use crate::blocks::{Dialect, content, only_results, set_meta};
+use crate::blocks::{Blocks, Dialect, only_results, set_meta};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::raw::{MetaBuilder, RawObject, list, string};
+use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{SessionBuilder, note, short_hash, unknown};
 use crate::{
-    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog, Sink,
+    Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
+    SessionLog, Sink,
 };
+use queue::{Queue, Queued};
+
+/// The type of the lines that say what became of words which a user typed while the program was busy.
+const QUEUE: &str = "queue-operation";
 
 /// Line types that are no part of a conversation.
-const NOISE: [&str; 3] = ["progress", "file-history-snapshot", "queue-operation"];
+const NOISE: [&str; 3] = ["progress", "file-history-snapshot", QUEUE];
 
 /// Tools that start a sub-agent.
 const SPAWNERS: [&str; 2] = ["Task", "Agent"];
@@ -87,6 +95,8 @@ struct Reader {
     /// The side chain of each agent.
     agents: HashMap<String, usize>,
     calls: Vec<SpawnCall>,
+    /// Words that were typed while the program was busy.
+    queue: Queue,
 }
 
 #[derive(Debug)]
@@ -130,21 +140,42 @@ impl LineReader for Reader {
             0
         };
         if NOISE.contains(&tag.as_str()) {
-            report.skip(&tag);
+            if tag == QUEUE {
+                if self.queue.operation(line) {
+                    self.push_passed_over(whole(line, &tag), line.text);
+                }
+                self.push_queued(false);
+            } else {
+                report.skip(&tag);
+            }
             return;
         }
-        let mut message = match tag.as_str() {
-            "user" | "assistant" if !object.is_true("isCompactSummary") => message(line, &tag),
-            "user" => note(Role::User, line.text),
-            _ => note(Role::System, line.text),
-        };
-        message.created_at = object.time("timestamp").unwrap_or_default();
-        self.push(session, message, uuid, line.text);
+        let only_trace = object.is_true("isCompactSummary") && self.is_only_trace(session);
+        let (mut message, mut revised) = read(line, &tag, only_trace, Reading::Now);
+        if session == 0 {
+            if self.repeats_queued(&tag, object, &message) {
+                message = whole(line, &tag);
+                revised = true;
+            }
+            self.push_queued(true);
+            if tag == "assistant" {
+                self.queue.replied();
+            }
+        }
+        let at = |reading| object.time("timestamp", reading).unwrap_or_default();
+        message.created_at = at(Reading::Now);
+        let earlier = (revised || object.time_is_revised("timestamp")).then(|| {
+            let (mut first, _) = read(line, &tag, false, Reading::First);
+            first.created_at = at(Reading::First);
+            EarlierReading::Entry(Box::new(first))
+        });
+        self.push(session, message, uuid, line.text, earlier);
     }
 }
 
 impl Reader {
     fn finish(self, report: &mut Report) -> Vec<SessionLog> {
+        self.queue.finish(report);
         let Some(key) = self.key else {
             for chain in &self.sessions {
                 for _ in &chain.log.messages {
@@ -178,11 +209,60 @@ impl Reader {
         logs
     }
 
-    fn push(&mut self, session: usize, message: Message, uuid: Option<String>, text: &str) {
+    /// Whether nothing was said in a conversation yet, so that a summary is the only trace of what came before.
+    fn is_only_trace(&self, session: usize) -> bool {
+        let is_note = |message: &Message| message.kind == EntryKind::Note;
+        self.sessions
+            .get(session)
+            .is_some_and(|chain| chain.log.messages.iter().all(is_note))
+    }
+
+    /// Whether a line says once more what the user said from the queue.
+    fn repeats_queued(&mut self, tag: &str, object: &RawObject<'_>, message: &Message) -> bool {
+        match tag {
+            "attachment" if attachment::is_queued_command(object) => {
+                message.kind == EntryKind::Message && self.queue.attached(&message.text())
+            }
+            "user" if message.role == Role::User && message.kind == EntryKind::Message => {
+                self.queue.typed(&message.text())
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds what the user said from the queue; `next` says whether another record follows.
+    fn push_queued(&mut self, next: bool) {
+        for Queued { message, line, .. } in self.queue.due(next) {
+            self.push_passed_over(message, &line);
+        }
+    }
+
+    /// Adds what a record of the queue holds, which the first reading passed over.
+    fn push_passed_over(&mut self, mut message: Message, line: &str) {
+        // The same record once more, as where a file repeats its history, is no second message.
+        let id = format!("queued-{}", short_hash(line));
+        if !message.created_at.is_known()
+            && let Some(line) = RawObject::parse(line)
+        {
+            let time = line.time("timestamp", Reading::Now);
+            message.created_at = time.unwrap_or_default();
+        }
+        let passed_over = Some(EarlierReading::PassedOver);
+        self.push(0, message, Some(id), line, passed_over);
+    }
+
+    fn push(
+        &mut self,
+        session: usize,
+        message: Message,
+        uuid: Option<String>,
+        text: &str,
+        earlier: Option<EarlierReading>,
+    ) {
         let Some(chain) = self.sessions.get_mut(session) else {
             return;
         };
-        let Some(line) = chain.log.push(message, uuid, text) else {
+        let Some(line) = chain.log.push_revised(message, uuid, text, earlier) else {
             return;
         };
         for part in chain.log.messages.last().map_or(&[][..], |m| &m.parts) {
@@ -275,7 +355,8 @@ impl Reader {
 fn prompt(line: &RawObject<'_>) -> Option<String> {
     let value = line.object("message")?.get("content")?;
     string(value).or_else(|| {
-        let parts = content(value, Dialect::Claude, &mut MetaBuilder::default());
+        let blocks = Blocks::new(Dialect::Claude, Reading::Now);
+        let parts = blocks.content(value, &mut MetaBuilder::default());
         match parts.as_slice() {
             [Part::Text { text }] => Some(text.clone()),
             _ => None,
@@ -283,8 +364,37 @@ fn prompt(line: &RawObject<'_>) -> Option<String> {
     })
 }
 
+/// What a line is, without its time, and whether the first reading may have read it otherwise. `only_trace`: nothing was said
+/// before it.
+fn read(line: &Line<'_>, tag: &str, only_trace: bool, reading: Reading) -> (Message, bool) {
+    let object = &line.object;
+    let is_summary = object.is_true("isCompactSummary");
+    let now = reading == Reading::Now;
+    match tag {
+        // The client's own errors are not the assistant's words.
+        "assistant" if now && object.is_true("isApiErrorMessage") => (whole(line, tag), true),
+        "user" if now && is_summary && only_trace => (message(line, tag, reading).0, true),
+        "user" | "assistant" if !is_summary => message(line, tag, reading),
+        "attachment" if now => match attachment::message(object) {
+            Some(message) => (message, true),
+            None => (whole(line, tag), false),
+        },
+        _ => (whole(line, tag), false),
+    }
+}
+
+/// A line kept whole as a note.
+fn whole(line: &Line<'_>, tag: &str) -> Message {
+    let role = match tag {
+        "user" => Role::User,
+        "assistant" if !line.object.is_true("isCompactSummary") => Role::Assistant,
+        _ => Role::System,
+    };
+    note(role, line.text)
+}
+
 /// A `user` or `assistant` line.
-fn message(line: &Line<'_>, tag: &str) -> Message {
+fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
     let role = if tag == "assistant" {
         Role::Assistant
     } else {
@@ -294,12 +404,12 @@ fn message(line: &Line<'_>, tag: &str) -> Message {
     let ambiguous = object.repeats_any(&["type", "message", "uuid", "isSidechain"]);
     let Some(inner) = object.object("message").filter(|_| !ambiguous) else {
         // No message to be read in it, or two: it stays in its place, whole.
-        return Message::new(role, vec![unknown(line.text)]);
+        return (Message::new(role, vec![unknown(line.text)]), false);
     };
     let mut blocks = MetaBuilder::default();
     let parts = match inner.get("content") {
         Some(value) if !inner.repeats_any(&["role", "content", "id"]) => {
-            content(value, Dialect::Claude, &mut blocks)
+            Blocks::new(Dialect::Claude, reading).content(value, &mut blocks)
         }
         _ => vec![unknown(line.text)],
     };
@@ -314,15 +424,16 @@ fn message(line: &Line<'_>, tag: &str) -> Message {
     let copied = repeats_content(object, &inner);
     let others = object.others(&CARRIED);
     outer.extend(others.filter(|member| !(copied && member.name == RESULT_COPY)));
-    outer.extend(object.inexact_time("timestamp"));
+    outer.extend(object.inexact_time("timestamp", reading));
     let mut rest = MetaBuilder::default();
     let carried: &[&str] = match message.response {
         Some(_) => &["role", "content", "id", "type"],
         None => &["role", "content"],
     };
     rest.extend(inner.others(carried));
+    let revised = blocks.revised;
     set_meta(&mut message, outer, rest, blocks);
-    message
+    (message, revised)
 }
 
 /// Whether the line's copy of the result is, byte for byte, the content of its only block, a result.

@@ -88,7 +88,8 @@ fn is_pi(line: &RawObject<'_>) -> bool {
             .object("message")
             .and_then(|message| message.string("role"))
             .is_some_and(|role| {
-                ["user", "assistant", "toolResult", "bashExecution"].contains(&role.as_str())
+                ["user", "assistant", "toolResult", "bashExecution", "custom"]
+                    .contains(&role.as_str())
             }),
         _ => false,
     }

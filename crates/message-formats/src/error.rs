@@ -12,6 +12,8 @@ pub enum ErrorKind {
     Empty,
     /// The source is not text: it has bytes that text does not have, and no JSON object on a line.
     NotText,
+    /// The source is text in another encoding than UTF-8, which the error names.
+    Encoding,
     /// No format claims the source.
     UnknownFormat,
     /// The source is damaged in a way that its format cannot pass over.
@@ -34,6 +36,13 @@ impl Error {
             name: name.to_owned(),
             message: String::new(),
             source: None,
+        }
+    }
+
+    pub(crate) fn encoding(name: &str, encoding: &str) -> Self {
+        Self {
+            message: encoding.to_owned(),
+            ..Self::new(ErrorKind::Encoding, name)
         }
     }
 
@@ -76,6 +85,9 @@ impl fmt::Display for Error {
                 f,
                 "{name} is not text: give a transcript of one JSON object a line, unpacked"
             ),
+            ErrorKind::Encoding => {
+                write!(f, "{name} is {} text: convert it to UTF-8", self.message)
+            }
             ErrorKind::Invalid => write!(f, "{name} cannot be read: {}", self.message),
             ErrorKind::UnknownFormat => write!(
                 f,

@@ -33,4 +33,4 @@ pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
 pub use session::SessionBuilder;
 pub use session_file::SessionFile;
-pub use transcript::{Origin, SessionLog, SourceScope, SourceSummary, Transcript};
+pub use transcript::{EarlierReading, Origin, SessionLog, SourceScope, SourceSummary, Transcript};

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey};
 
-use crate::blocks::{Dialect, content, is_error, result_content, set_meta};
+use crate::blocks::{Blocks, Dialect, is_error, set_meta};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::raw::{MetaBuilder, RawObject};
+use crate::raw::{MetaBuilder, RawObject, Reading, readable};
 use crate::session::{SessionBuilder, note, short_hash, unknown};
 use crate::{
-    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog, Sink,
-    SourceScope, SourceSummary,
+    Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
+    SessionLog, Sink, SourceScope, SourceSummary,
 };
 
 /// Keys of an entry that its message carries otherwise.
@@ -106,19 +106,37 @@ impl LineReader for Reader {
         let Some(at) = self.branches.get_mut(branch) else {
             return;
         };
-        let mut message = match (tag.as_str(), &summary) {
-            ("message", _) => message(line),
+        let (mut message, mut revised) = match (tag.as_str(), &summary) {
+            ("message", _) => message_of(line, Reading::Now),
+            ("custom_message", _) => match custom_message(line) {
+                Some(message) => (message, true),
+                None => (note(Role::System, line.text), false),
+            },
             ("compaction", Some(summary)) if at.is_all_that_is_left(&summary.scope) => {
                 let mut rest = MetaBuilder::default();
                 rest.extend(object.others(&["id", "timestamp", "summary"]));
                 let mut message = Message::user(summary.text.as_str());
                 message.meta = rest.finish();
-                message
+                (message, object.get("firstKeptEntryId").is_some())
             }
-            _ => note(Role::System, line.text),
+            _ => (note(Role::System, line.text), false),
         };
-        message.created_at = time(object);
-        let external = at.log.push(message, entry.clone(), line.text);
+        message.created_at = time(object, Reading::Now);
+        let first_time = time(object, Reading::First);
+        revised |= object.time_is_revised("timestamp")
+            || first_time.is_known() && first_time != message.created_at;
+        let earlier = revised.then(|| {
+            let mut first = match tag.as_str() {
+                "message" => message_of(line, Reading::First).0,
+                "compaction" if object.get("firstKeptEntryId").is_none() => message.clone(),
+                _ => note(Role::System, line.text),
+            };
+            first.created_at = first_time;
+            EarlierReading::Entry(Box::new(first))
+        });
+        let external = at
+            .log
+            .push_revised(message, entry.clone(), line.text, earlier);
         self.order.push(external.clone().filter(|_| !header));
         let Some(external) = external else {
             return;
@@ -152,7 +170,10 @@ impl Reader {
         let external = |id: String| self.entries.get(&id).map(|(_, external)| external.clone());
         let scope = match tag {
             "compaction" => {
+                let own = object.id("id");
                 let kept_from = match object.string("firstKeptEntryId") {
+                    // Nothing was kept.
+                    Some(id) if id.is_empty() || Some(&id) == own.as_ref() => None,
                     // Without the entry nothing says what the summary stands for.
                     Some(id) => Some(external(id)?),
                     None => {
@@ -231,36 +252,62 @@ impl Reader {
     }
 }
 
-fn time(line: &RawObject<'_>) -> memory_model::Timestamp {
-    line.time("timestamp")
-        .or_else(|| line.object("message")?.time("timestamp"))
+fn time(line: &RawObject<'_>, reading: Reading) -> memory_model::Timestamp {
+    line.time("timestamp", reading)
+        .or_else(|| line.object("message")?.time("timestamp", reading))
         .unwrap_or_default()
 }
 
-/// A `message` entry.
-fn message(line: &Line<'_>) -> Message {
+/// A message that an extension put before the model. `None` when it cannot be read.
+fn custom_message(line: &Line<'_>) -> Option<Message> {
+    let object = &line.object;
+    if object.repeats_any(&["type", "content", "id"]) {
+        return None;
+    }
+    let mut blocks = MetaBuilder::default();
+    let content = object.get("content")?;
+    let parts = Blocks::new(Dialect::Pi, Reading::Now).content(content, &mut blocks);
+    let mut message = Message::new(Role::User, parts);
+    let mut outer = MetaBuilder::default();
+    outer.extend(object.others(&["content", "id", "timestamp"]));
+    outer.extend(object.inexact_time("timestamp", Reading::Now));
+    set_meta(&mut message, outer, MetaBuilder::default(), blocks);
+    Some(message)
+}
+
+/// A `message` entry, and whether the first reading read it otherwise.
+fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
     let object = &line.object;
     let inner = object
         .object("message")
         .filter(|_| !object.repeats_any(&["type", "message", "id"]))
         .filter(|inner| !inner.repeats_any(&["role", "content", "toolCallId", "isError"]))
         .filter(|inner| !inner.repeats_any(&["command", "output"]));
-    let role = object
-        .object("message")
-        .and_then(|inner| inner.string("role"))
-        .unwrap_or_default();
-    let mut blocks = MetaBuilder::default();
-    let read = inner
-        .as_ref()
-        .and_then(|inner| Some((inner, known(inner, &role, &mut blocks)?)));
-    let Some((inner, (parts, carried))) = read else {
-        return match role.as_str() {
+    let named = object.object("message");
+    let role = named.as_ref().and_then(|inner| inner.string("role"));
+    let role = role.unwrap_or_default();
+    // A user's command whose output the model is not to see.
+    let hidden = role == "bashExecution"
+        && reading == Reading::Now
+        && named.is_some_and(|inner| inner.is_true("excludeFromContext"));
+    if hidden {
+        return (note(Role::User, line.text), true);
+    }
+    let mut found = Found::default();
+    let read = inner.as_ref().and_then(|inner| {
+        let (parts, carried) = known(inner, &role, reading, &mut found)?;
+        Some((inner, parts, carried))
+    });
+    let Some((inner, parts, carried)) = read else {
+        let message = match role.as_str() {
             "user" | "bashExecution" => Message::new(Role::User, vec![unknown(line.text)]),
             "assistant" => Message::new(Role::Assistant, vec![unknown(line.text)]),
             "toolResult" => Message::new(Role::Tool, vec![unknown(line.text)]),
             _ => note(Role::System, line.text),
         };
+        return (message, false);
     };
+    let is_custom = role == "custom";
     let role = match role.as_str() {
         "assistant" => Role::Assistant,
         "toolResult" => Role::Tool,
@@ -269,29 +316,45 @@ fn message(line: &Line<'_>) -> Message {
     let mut message = Message::new(role, parts);
     let mut outer = MetaBuilder::default();
     outer.extend(object.others(&CARRIED));
-    outer.extend(object.inexact_time("timestamp"));
+    outer.extend(object.inexact_time("timestamp", reading));
     let mut rest = MetaBuilder::default();
     rest.extend(inner.others(carried));
-    set_meta(&mut message, outer, rest, blocks);
-    message
+    let revised = is_custom || found.blocks.revised || found.message.revised;
+    rest.take(found.message);
+    set_meta(&mut message, outer, rest, found.blocks);
+    (message, revised)
+}
+
+/// What a message holds beside its parts.
+#[derive(Debug, Default)]
+struct Found {
+    blocks: MetaBuilder,
+    message: MetaBuilder,
 }
 
 /// The parts of a message of a known role, and the keys that they carry.
 fn known(
     inner: &RawObject<'_>,
     role: &str,
-    blocks: &mut MetaBuilder,
+    reading: Reading,
+    found: &mut Found,
 ) -> Option<(Vec<Part>, &'static [&'static str])> {
+    let blocks = Blocks::new(Dialect::Pi, reading);
     match role {
         "user" | "assistant" => {
-            let parts = content(inner.get("content")?, Dialect::Pi, blocks);
+            let parts = blocks.content(inner.get("content")?, &mut found.blocks);
             Some((parts, &["role", "content"]))
+        }
+        // What an extension put before the model.
+        "custom" if reading == Reading::Now => {
+            let parts = blocks.content(inner.get("content")?, &mut found.blocks);
+            Some((parts, &["content"]))
         }
         "toolResult" => {
             let (is_error, stated) = is_error(inner.get("isError"))?;
             let part = Part::ToolResult {
                 call_id: inner.string("toolCallId")?,
-                content: result_content(inner.get("content"), Dialect::Pi, 1),
+                content: blocks.result_content(inner.get("content"), 1, &mut found.message),
                 is_error,
             };
             let keys: &[&str] = match stated {
@@ -301,8 +364,10 @@ fn known(
             Some((vec![part], keys))
         }
         "bashExecution" => {
-            let (command, output) = (inner.string("command")?, inner.string("output")?);
             // Where the command ends shows only in `command`, which the meta keeps.
+            let (command, whole) = readable(inner.get("command")?, reading)?;
+            found.message.revised |= !whole;
+            let output = blocks.text(inner.get("output")?, "\"output\"", &mut found.message)?;
             let text = format!("{command}\n{output}");
             Some((vec![Part::text(text)], &["role", "output"]))
         }

@@ -129,19 +129,32 @@ impl<'a> RawObject<'a> {
             .filter(move |member| !known.contains(&member.name.as_ref()))
     }
 
-    /// A time: RFC 3339 text, or milliseconds since the Unix epoch.
-    pub(crate) fn time(&self, name: &str) -> Option<Timestamp> {
+    /// A time in any of the forms that [`Timestamp::from_text`] and [`Timestamp::from_number`] know.
+    pub(crate) fn time(&self, name: &str, reading: Reading) -> Option<Timestamp> {
         let value = self.get(name)?;
-        if let Some(text) = string(value) {
-            return Timestamp::parse(&text).or_else(|| micros(&text));
+        match (string(value), reading) {
+            (Some(text), Reading::Now) => Timestamp::from_text(&text).or_else(|| micros(&text)),
+            (Some(text), Reading::First) => Timestamp::parse(&text).or_else(|| micros(&text)),
+            (None, Reading::Now) => Timestamp::from_number(value.get()),
+            (None, Reading::First) => value.get().parse().ok().map(Timestamp::from_millis),
         }
-        value.get().parse::<i64>().ok().map(Timestamp::from_millis)
+    }
+
+    /// Whether a time is read otherwise than by the first reading. Where that one found none, the store compares without it.
+    pub(crate) fn time_is_revised(&self, name: &str) -> bool {
+        let first = self.time(name, Reading::First);
+        first.is_some() && first != self.time(name, Reading::Now)
     }
 
     /// The member of a time that a [`Timestamp`] cannot hold exactly: it is no time, has an offset
     /// or is finer than a microsecond.
-    pub(crate) fn inexact_time(&self, name: &'static str) -> impl Iterator<Item = &Member<'a>> {
-        let exact = self.time(name).is_some()
+    pub(crate) fn inexact_time(
+        &self,
+        name: &'static str,
+        reading: Reading,
+    ) -> impl Iterator<Item = &Member<'a>> {
+        let exact = self.time(name, Reading::First).is_some()
+            && self.time(name, reading).is_some()
             && self.string(name).is_none_or(|text| {
                 text.len() <= "2026-03-02T09:00:00.123456Z".len() && text.ends_with(['Z', 's'])
             });
@@ -160,15 +173,37 @@ pub(crate) fn string(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
+/// A JSON string's text, and whether that is all of it: each half of a surrogate pair, which no text can hold, is a
+/// replacement character. `None` when the value is no string, or not read so by the first reading.
+pub(crate) fn readable(value: &RawValue, reading: Reading) -> Option<(String, bool)> {
+    if let Some(text) = string(value) {
+        return Some((text, true));
+    }
+    let readable = reading == Reading::Now && value.get().starts_with('"');
+    readable.then(|| (RawJson::from_raw(value).decoded_strings(), false))
+}
+
 /// A list's items as they came; `None` when the value is no list.
 pub(crate) fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
+}
+
+/// Which version of this crate's reading: what a store holds may have been read by the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// The one before texts with half a surrogate pair, further keys of inner parts, pictures of plain lines and other forms of
+    /// times were read.
+    First,
+    /// The one that is used.
+    Now,
 }
 
 /// Builds a compact JSON object from raw members.
 #[derive(Debug, Default)]
 pub(crate) struct MetaBuilder {
     text: String,
+    /// Whether something was read otherwise than by the first reading.
+    pub(crate) revised: bool,
 }
 
 impl MetaBuilder {
@@ -189,12 +224,28 @@ impl MetaBuilder {
 
     /// Adds another object under a key, unless it is empty.
     pub(crate) fn nest(&mut self, key: &str, inner: MetaBuilder) {
+        self.revised |= inner.revised;
         if let Some(inner) = inner.into_text() {
             self.add(key, &inner);
         }
     }
 
-    fn into_text(mut self) -> Option<String> {
+    /// Adds the members of another object.
+    pub(crate) fn take(&mut self, other: MetaBuilder) {
+        self.revised |= other.revised;
+        let Some(members) = other.text.strip_prefix('{') else {
+            return;
+        };
+        self.text.push(if self.text.is_empty() { '{' } else { ',' });
+        self.text.push_str(members);
+    }
+
+    /// Whether nothing was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    pub(crate) fn into_text(mut self) -> Option<String> {
         (!self.text.is_empty()).then(|| {
             self.text.push('}');
             self.text
@@ -230,20 +281,58 @@ mod tests {
     }
 
     #[test]
-    fn times_are_text_or_milliseconds() {
-        let object =
-            RawObject::parse(r#"{"a":"1970-01-01T00:00:01Z","b":1500,"c":"x","d":"-7us"}"#)
-                .unwrap();
-        assert_eq!(object.time("a"), Some(Timestamp(1_000_000)));
-        assert_eq!(object.time("b"), Some(Timestamp(1_500_000)));
-        assert_eq!(object.time("c"), None);
-        assert_eq!(object.time("d"), Some(Timestamp(-7)));
+    fn times_are_read_as_they_were_and_in_more_forms() {
         let object = RawObject::parse(
-            r#"{"a":"2026-03-02T09:00:00.123456Z","b":"2026-03-02T09:00:00+02:00","c":"2026-03-02T09:00:00.1234567Z","d":"x","e":1}"#,
+            r#"{"a":"1970-01-01T00:00:01Z","b":1500,"c":"x","d":"-7us","e":1780000000,"f":"2026-05-28 20:26:40"}"#,
         )
         .unwrap();
-        for (name, inexact) in [("a", 0), ("b", 1), ("c", 1), ("d", 1), ("e", 0)] {
-            assert_eq!(object.inexact_time(name).count(), inexact, "{name}");
+        let second = Timestamp(1_780_000_000_000_000);
+        for (name, now, first) in [
+            ("a", Some(Timestamp(1_000_000)), Some(Timestamp(1_000_000))),
+            ("b", None, Some(Timestamp(1_500_000))),
+            ("c", None, None),
+            ("d", Some(Timestamp(-7)), Some(Timestamp(-7))),
+            (
+                "e",
+                Some(second),
+                Some(Timestamp::from_millis(1_780_000_000)),
+            ),
+            ("f", Some(second), None),
+        ] {
+            assert_eq!(object.time(name, Reading::Now), now, "{name}");
+            assert_eq!(object.time(name, Reading::First), first, "{name}");
+            assert_eq!(object.time_is_revised(name), ["b", "e"].contains(&name));
         }
+        let object = RawObject::parse(
+            r#"{"a":"2026-03-02T09:00:00.123456Z","b":"2026-03-02T09:00:00+02:00","c":"2026-03-02T09:00:00.1234567Z","d":"x","e":1780000000,"f":1}"#,
+        )
+        .unwrap();
+        for (name, inexact) in [("a", 0), ("b", 1), ("c", 1), ("d", 1), ("e", 0), ("f", 1)] {
+            let found = object.inexact_time(name, Reading::Now).count();
+            assert_eq!(found, inexact, "{name}");
+        }
+        assert_eq!(object.inexact_time("f", Reading::First).count(), 0);
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_leaves_the_text_readable() {
+        for (json, text) in [
+            (
+                r#""a \ud83d \"b\" \\ud83d \ud83d\ude00""#,
+                "a \u{fffd} \"b\" \\ud83d \u{1f600}",
+            ),
+            (r#""\ude00\ud83d""#, "\u{fffd}\u{fffd}"),
+            (r#""\ud83d\ud83d\ude00é\n""#, "\u{fffd}\u{1f600}é\n"),
+        ] {
+            let value: &RawValue = serde_json::from_str(json).unwrap();
+            let found = readable(value, Reading::Now);
+            assert_eq!(found, Some((text.to_owned(), false)), "{json}");
+            assert_eq!(readable(value, Reading::First), None);
+        }
+        let value: &RawValue = serde_json::from_str(r#""\u00e9\ud83d\ude00""#).unwrap();
+        let whole = ("é\u{1f600}".to_owned(), true);
+        assert_eq!(readable(value, Reading::First), Some(whole));
+        let value: &RawValue = serde_json::from_str("1").unwrap();
+        assert_eq!(readable(value, Reading::Now), None);
     }
 }

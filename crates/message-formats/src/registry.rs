@@ -64,7 +64,7 @@ impl Formats {
     /// The source may grow meanwhile, and need not have a size: a pipe will do.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] when the reader fails; [`ErrorKind::Empty`], [`ErrorKind::NotText`] and
+    /// [`ErrorKind::Io`] when the reader fails; [`ErrorKind::Empty`], [`ErrorKind::NotText`], [`ErrorKind::Encoding`] and
     /// [`ErrorKind::UnknownFormat`] when no format claims the source, or none does by its first
     /// [`ReadOptions::max_line_bytes`] bytes; what the format itself fails with. A record that
     /// cannot be read is no error: see [`Report::skipped`](crate::Report::skipped).
@@ -125,7 +125,10 @@ impl Formats {
                     wanted = wanted.saturating_mul(2).min(longest);
                 }
                 Choice::ReadOn | Choice::Unknown => {
-                    return Err(Error::new(kind_of_unknown(&bytes), &options.name));
+                    return Err(match encoding(&bytes) {
+                        Some(encoding) => Error::encoding(&options.name, encoding),
+                        None => Error::new(kind_of_unknown(&bytes), &options.name),
+                    });
                 }
             }
         };
@@ -202,6 +205,20 @@ fn read_some(
     let more = !chunk.is_empty();
     reader.consume(taken);
     Ok(more)
+}
+
+/// The encoding of a source that no format claims, where its byte order mark or its first character says that it is not UTF-8.
+fn encoding(head: &[u8]) -> Option<&'static str> {
+    const MARKS: [(&[u8], &str); 6] = [
+        (b"\xff\xfe\0\0", "UTF-32"),
+        (b"\0\0\xfe\xff", "UTF-32"),
+        (b"\xff\xfe", "UTF-16"),
+        (b"\xfe\xff", "UTF-16"),
+        (b"{\0\"\0", "UTF-16"),
+        (b"\0{\0\"", "UTF-16"),
+    ];
+    let mark = MARKS.iter().find(|(mark, _)| head.starts_with(mark));
+    mark.map(|(_, encoding)| *encoding)
 }
 
 /// The error of a source that no format claims.

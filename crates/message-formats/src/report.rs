@@ -42,10 +42,21 @@ impl Report {
         self.lost += 1;
     }
 
+    /// Counts a record of which only later ones say whether it is part of the conversation, and names its line, counted from 1,
+    /// under `reason`.
+    pub fn await_more(&mut self, kind: &str, reason: &str, line: u64) {
+        self.skip(kind);
+        self.name(reason, line);
+    }
+
     /// Counts a record that may have been part of a conversation, and warns of its line, counted
     /// from 1.
     pub fn warn(&mut self, kind: &str, line: u64) {
         self.lose(kind);
+        self.name(kind, line);
+    }
+
+    fn name(&mut self, kind: &str, line: u64) {
         if self.warnings.len() < MAX_WARNINGS {
             self.warnings.push(Warning {
                 line,
@@ -67,6 +78,7 @@ impl Report {
 pub struct Warning {
     /// Its line in the source, counted from 1.
     pub line: u64,
-    /// The kind under which [`Report::skipped`] counts it.
+    /// The kind under which [`Report::skipped`] counts it, or `queued`: words that a user typed while the program was busy, and of
+    /// which no line says yet whether they were sent.
     pub kind: String,
 }

@@ -1,11 +1,11 @@
 //! Collecting one conversation: ids that are stable while the source grows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use memory_model::{Message, Part, RawJson, Role, SessionKey};
 use sha2::{Digest, Sha256};
 
-use crate::{Origin, SessionLog, SourceSummary};
+use crate::{EarlierReading, Origin, SessionLog, SourceSummary};
 
 /// The first 16 hex digits of the SHA-256 of a line.
 pub(crate) fn short_hash(text: &str) -> String {
@@ -53,6 +53,7 @@ pub struct SessionBuilder {
     ordinals: HashMap<[u8; 16], u64>,
     duplicates: u64,
     summaries: Vec<SourceSummary>,
+    earlier: BTreeMap<String, EarlierReading>,
 }
 
 impl SessionBuilder {
@@ -65,6 +66,7 @@ impl SessionBuilder {
             ordinals: HashMap::new(),
             duplicates: 0,
             summaries: Vec::new(),
+            earlier: BTreeMap::new(),
         }
     }
 
@@ -107,6 +109,24 @@ impl SessionBuilder {
         Some(id)
     }
 
+    /// As [`push`](Self::push), with what earlier versions of the format made of the record.
+    pub fn push_revised(
+        &mut self,
+        message: Message,
+        own: Option<String>,
+        line: &str,
+        earlier: Option<EarlierReading>,
+    ) -> Option<String> {
+        let id = self.push(message, own, line)?;
+        if let Some(mut earlier) = earlier {
+            if let EarlierReading::Entry(entry) = &mut earlier {
+                entry.external_id = Some(id.clone());
+            }
+            self.earlier.insert(id.clone(), earlier);
+        }
+        Some(id)
+    }
+
     /// Adds a summary that the source holds. A blank one is passed over.
     pub fn push_summary(&mut self, summary: SourceSummary) {
         if !summary.text.trim().is_empty() {
@@ -122,6 +142,7 @@ impl SessionBuilder {
             messages: self.messages,
             duplicates: self.duplicates,
             summaries: self.summaries,
+            earlier: self.earlier,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The conversations of a source.
 
+use std::collections::BTreeMap;
+
 use memory_model::{EntryKind, Message, RawJson, SessionKey};
 
 use crate::Report;
@@ -34,6 +36,18 @@ pub struct SessionLog {
     pub duplicates: u64,
     /// Summaries that the source holds, in order. Their entries are among `messages` too, mostly as notes.
     pub summaries: Vec<SourceSummary>,
+    /// What earlier versions of the format made of entries that are read otherwise now, by external id: a store that holds
+    /// such an entry has it already.
+    pub earlier: BTreeMap<String, EarlierReading>,
+}
+
+/// What earlier versions of a format made of a record that is read otherwise now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EarlierReading {
+    /// Another message or note, under the same external id.
+    Entry(Box<Message>),
+    /// Nothing: the record was passed over.
+    PassedOver,
 }
 
 /// A summary that the program which wrote a transcript shows in the place of older entries.

@@ -143,16 +143,14 @@ impl Description {
     /// Renders the answer as text for a model.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
+        let times = match self.latest_at.is_known() {
+            true => format!(", {} to {}", self.earliest_at, self.latest_at),
+            false => String::new(),
+        };
         let _ = writeln!(
             out,
-            "{}: {} summary of depth {} over messages:{}-{}, {} to {}",
-            self.summary_id,
-            self.kind,
-            self.depth,
-            self.first,
-            self.last,
-            self.earliest_at,
-            self.latest_at,
+            "{}: {} summary of depth {} over messages:{}-{}{}",
+            self.summary_id, self.kind, self.depth, self.first, self.last, times,
         );
         let _ = write!(
             out,

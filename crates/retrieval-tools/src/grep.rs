@@ -8,7 +8,7 @@ use memory_search::{Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode,
 use serde::{Serialize, Serializer};
 
 use crate::piece::Payload;
-use crate::text::{quoted, rfc3339, short};
+use crate::text::{Moment, moment, quoted, short};
 
 /// Maximum number of hits in an answer when a call sets none.
 pub const DEFAULT_LIMIT: usize = 20;
@@ -282,6 +282,9 @@ pub struct GrepAnswer {
     /// Echoes that were left out, where this search finds nothing and some of them would match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echoes: Option<EchoCount>,
+    /// Messages without a time that match but for the limits of time, where there are such limits and such messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undated: Option<UndatedCount>,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
 }
@@ -296,6 +299,36 @@ pub struct EchoCount {
     pub complete: bool,
 }
 
+/// Messages without a time: `since` leaves them out, and `until` takes them for old ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UndatedCount {
+    /// Number of them that have the pattern.
+    pub messages: usize,
+    /// Whether there are no more than these.
+    pub complete: bool,
+    /// Whether they are left out.
+    pub left_out: bool,
+}
+
+impl UndatedCount {
+    /// The line that a model reads.
+    fn write(&self, out: &mut String) {
+        let (more, fate) = (
+            if self.complete { "" } else { " or more" },
+            match self.left_out {
+                true => "left out by since",
+                false => "taken for old ones by until",
+            },
+        );
+        let _ = writeln!(
+            out,
+            "Without a time: {}{more} messages, {fate}.",
+            self.messages
+        );
+    }
+}
+
 /// A message beside a hit, in short.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -307,7 +340,7 @@ pub struct NearMessage {
     /// The beginning of its text, or the text around what it is shown for, with `…` where it was cut.
     pub snippet: String,
     /// When the message was said.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
 }
 
@@ -321,7 +354,8 @@ impl NearMessage {
             ..
         } = self;
         format!(
-            "   {label}{seq}: {role} {created_at} {}\n",
+            "   {label}{seq}: {role}{} {}\n",
+            Moment(*created_at),
             quoted(&self.snippet)
         )
     }
@@ -390,7 +424,7 @@ pub struct GrepHit {
     /// The text around the first match, with `…` where it was cut.
     pub snippet: String,
     /// When the message was said or the summary was made.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
     /// The messages right before it, where they were asked for; without those that the answer shows already.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -417,7 +451,7 @@ pub struct SearchResult {
     /// How well it matches; higher is better. 0 where the strategy does not rank.
     pub relevance: f64,
     /// When the message was said or the summary was made.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub timestamp: Timestamp,
 }
 
@@ -444,7 +478,7 @@ impl GrepHit {
         if let (Some(first), Some(last)) = (self.first, self.last) {
             let _ = write!(out, " of messages:{first}-{last}");
         }
-        let _ = writeln!(out, " {} {}", self.created_at, quoted(&self.snippet));
+        let _ = writeln!(out, "{} {}", Moment(self.created_at), quoted(&self.snippet));
         for (label, messages) in [(BEFORE, &self.before), (AFTER, &self.after)] {
             messages
                 .iter()
@@ -507,6 +541,7 @@ impl GrepAnswer {
             cursor,
             wider: None,
             echoes: None,
+            undated: None,
             hits: hits.hits.into_iter().map(GrepHit::from).collect(),
         }
     }
@@ -547,6 +582,9 @@ impl GrepAnswer {
                 );
                 out.push_str(" the memory tools themselves; echoes true searches them too.\n");
             }
+            if let Some(undated) = &self.undated {
+                undated.write(&mut out);
+            }
             return out;
         }
         if let Some(fallback) = &self.fallback {
@@ -572,6 +610,9 @@ impl GrepAnswer {
             words(self.scope),
             self.strategy
         );
+        if let Some(undated) = &self.undated {
+            undated.write(&mut out);
+        }
         out
     }
 }

@@ -38,7 +38,7 @@ pub use expand::{
 pub use files::{FileUse, FilesAnswer, FilesArgs, MAX_COMMAND_CHARS, UseKind, UseOutcome};
 pub use grep::{
     DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, GrepHit, HitKind, MAX_AROUND, NearMessage,
-    SearchResult, WiderSearch,
+    SearchResult, UndatedCount, WiderSearch,
 };
 pub use limits::RetrievalLimits;
 pub use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};

@@ -1,7 +1,7 @@
 //! How `grep` asks a search.
 
 use async_trait::async_trait;
-use memory_model::ConversationId;
+use memory_model::{ConversationId, Timestamp};
 use memory_search::implementors::search_auto;
 use memory_search::{
     ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search, SearchMode,
@@ -9,7 +9,7 @@ use memory_search::{
 };
 
 use crate::error::{Error, Result};
-use crate::grep::{DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, WiderSearch};
+use crate::grep::{DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, UndatedCount, WiderSearch};
 use crate::retrieval::{GREP, Retrieval};
 
 /// Maximum number of hits that are counted in a wider scope.
@@ -78,6 +78,7 @@ impl Retrieval {
         let question = args.question();
         let question: Vec<&str> = question.iter().map(String::as_str).collect();
         let mut hits = self.find(&query).await?;
+        let undated = self.undated(args).await?;
         // What an answer may hold is known once its hits are. The rest is for what stands beside them.
         let whole = spending.most();
         let share = match (args.around, args.shows_corrections()) {
@@ -85,7 +86,7 @@ impl Retrieval {
             (_, true) => whole - whole / 8,
             _ => whole,
         };
-        let (fit, most) = self.fit(&hits, share);
+        let (fit, most) = self.fit(&hits, undated, share);
         if fit < hits.hits.len() {
             hits = self.find(&query.clone().with_limit(fit)).await?;
         }
@@ -94,6 +95,7 @@ impl Retrieval {
             None => None,
         };
         let mut answer = GrepAnswer::new(args, hits, cursor);
+        answer.undated = undated;
         if let [only] = answer.hits.as_mut_slice() {
             only.within(most, &*self.accounting);
         }
@@ -109,7 +111,7 @@ impl Retrieval {
 
     /// How many of the first hits an answer of `most` tokens holds, at least one, and what one of them may
     /// cost.
-    fn fit(&self, hits: &Hits, most: u64) -> (usize, u64) {
+    fn fit(&self, hits: &Hits, undated: Option<UndatedCount>, most: u64) -> (usize, u64) {
         // What stands around the hits.
         let around = GrepAnswer::new(
             &GrepArgs::new("x"),
@@ -119,6 +121,7 @@ impl Retrieval {
                 .map(|cursor| format!("{cursor}@01234567")),
         );
         let mut around = around;
+        around.undated = undated;
         let lines = std::mem::take(&mut around.hits);
         around.hits.extend(lines.first().cloned().map(|mut line| {
             line.snippet.clear();
@@ -155,6 +158,32 @@ impl Retrieval {
         Ok((!hits.hits.is_empty()).then_some(EchoCount {
             messages: hits.hits.len(),
             complete: hits.complete,
+        }))
+    }
+
+    /// How many messages without a time have the pattern, where the question is about a time.
+    async fn undated(&self, args: &GrepArgs) -> Result<Option<UndatedCount>> {
+        let has_limits = args.since.is_some() || args.until.is_some();
+        if !has_limits || !args.scope.has_messages() || args.cursor.is_some() {
+            return Ok(None);
+        }
+        let mut query = args.query(COUNTED).with_snippet_chars(1);
+        query = query
+            .with_scope(SearchScope::Messages)
+            .with_order(HitOrder::Oldest);
+        // The time of a message without one, and nothing else.
+        let none = Timestamp::default();
+        query.since = Some(none);
+        query.until = Some(Timestamp(none.0 + 1));
+        query.range = match (self.grant.range(), query.range) {
+            (Some(own), Some(asked)) => own.intersect(&asked),
+            (own, asked) => own.or(asked),
+        };
+        let hits = self.find(&query).await?;
+        Ok((!hits.hits.is_empty()).then_some(UndatedCount {
+            messages: hits.hits.len(),
+            complete: hits.complete,
+            left_out: args.since.is_some_and(|since| since > none),
         }))
     }
 

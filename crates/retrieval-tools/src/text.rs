@@ -1,7 +1,7 @@
 //! How answers are written for a model or a person: content is always marked as content.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use memory_model::{Media, MediaSource, Part, RawJson, ResultContent, Timestamp};
 use serde::Serializer;
@@ -9,6 +9,26 @@ use serde::Serializer;
 /// Writes a time as RFC 3339.
 pub(crate) fn rfc3339<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(at)
+}
+
+/// Writes the time of a message as RFC 3339; `null` for one without a time.
+pub(crate) fn moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    match at.is_known() {
+        true => serializer.collect_str(at),
+        false => serializer.serialize_none(),
+    }
+}
+
+/// A time behind a space; nothing for what has none.
+pub(crate) struct Moment(pub(crate) Timestamp);
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.is_known() {
+            true => write!(f, " {}", self.0),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Text on one line in quotes, with escapes; nothing in it can end the line or the quotes.

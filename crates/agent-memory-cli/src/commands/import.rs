@@ -186,6 +186,11 @@ fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
                 "unknown_role" => "has none of the roles system, developer, user, assistant and \
                                    tool: it is kept as a note, which no model sees"
                     .to_owned(),
+                "queued" => {
+                    "holds words that were typed while the agent was busy, and no line says yet \
+                             that they were sent: they were left out until one does"
+                        .to_owned()
+                }
                 kind => format!("was left out: {kind}"),
             };
             format!("warning: line {} of {file} {fate}", number(warning.line))

@@ -19,6 +19,7 @@ mod corpus;
 mod corruption;
 mod demonstration;
 mod dropping;
+mod earlier_readings;
 mod embedding;
 mod engine;
 mod erasure;

@@ -79,6 +79,8 @@ const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     lines: Vec<SourceLine>,
+    /// Words in Claude Code's queue, which are messages only where no other line has them.
+    queued: Vec<String>,
 }
 
 /// What a check found.
@@ -97,6 +99,7 @@ impl Source {
     pub fn parse(bytes: &[u8]) -> Source {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let mut lines: Vec<SourceLine> = Vec::new();
+        let mut queued = Vec::new();
         for (at, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
             let Some(text) = std::str::from_utf8(line).ok().map(str::trim_ascii) else {
                 continue;
@@ -104,7 +107,11 @@ impl Source {
             let Some(value @ Json::Object(..)) = parse(text) else {
                 continue;
             };
-            let Some(mut found) = source_line(&value, text) else {
+            if value.get("type").and_then(Json::text).as_deref() == Some("queue-operation") {
+                queued.extend(value.get("content").and_then(Json::text));
+            }
+            let said = lines.iter().any(|line| !line.note);
+            let Some(mut found) = source_line(&value, text, said) else {
                 continue;
             };
             found.number = at + 1;
@@ -116,7 +123,7 @@ impl Source {
                 lines.push(found);
             }
         }
-        Source { lines }
+        Source { lines, queued }
     }
 
     /// Every string that must be found, in file order.
@@ -157,8 +164,18 @@ pub fn check(source: &Source, exports: &[String]) -> Result<Checked, String> {
     for export in exports {
         let mut last = None;
         let mut here = BTreeSet::new();
+        let mut queued: Vec<String> = Vec::new();
         for text in export.lines() {
             let entry = exported(text).ok_or_else(|| format!("not an export line: {text:.200}"))?;
+            if entry.id.starts_with("queued-") {
+                let words = entry.strings.first().map(|(_, text)| text);
+                let known = |words: &&String| entry.note || source.queued.contains(words);
+                match words.filter(known) {
+                    Some(words) => queued.push(words.clone()),
+                    None => return Err(format!("{}: no such words in the queue", entry.id)),
+                }
+                continue;
+            }
             let named = by_id.get(entry.id.as_str()).or_else(|| {
                 let (id, _) = entry.id.rsplit_once('#')?;
                 by_id.get(id)
@@ -180,7 +197,19 @@ pub fn check(source: &Source, exports: &[String]) -> Result<Checked, String> {
                 return Err(format!("line {}: out of order", line.number));
             }
             last = Some(at);
-            compare(line, &entry)?;
+            let said = |(_, text): &(Kind, String)| queued.contains(text);
+            // What was said from the queue is not said again.
+            if entry.note && line.strings.iter().any(said) {
+                let whole = SourceLine {
+                    note: true,
+                    strings: vec![(Kind::Raw, line.text.clone())],
+                    copy: None,
+                    ..line.clone()
+                };
+                compare(&whole, &entry)?;
+            } else {
+                compare(line, &entry)?;
+            }
             matched.insert(entry.id, at);
             match found.get_mut(at) {
                 Some(flag) if !*flag => *flag = true,
@@ -243,11 +272,16 @@ fn exported(text: &str) -> Option<Exported> {
     let mut strings = Vec::new();
     let meta = value.get("meta");
     for (at, part) in value.get("parts")?.items().iter().enumerate() {
+        let block = meta.and_then(|meta| meta.get("blocks")?.get(&at.to_string()));
+        let inner = meta.and_then(|meta| meta.get("message"));
         // What the part has no place for.
-        let blocks =
-            meta.and_then(|meta| meta.get("blocks")?.get(&at.to_string())?.get("is_error"));
-        let inner = || meta.and_then(|meta| meta.get("message")?.get("isError"));
-        export_part(part, 1, blocks.or_else(inner), &mut strings);
+        export_part(part, 1, [block, inner], &mut strings);
+    }
+    let tag = meta.and_then(|meta| meta.get("type")?.text());
+    let role = value.get("role").and_then(Json::text);
+    if tag.as_deref() == Some("attachment") && role.as_deref() == Some("tool") {
+        // The heading is the program's.
+        strings.drain(..1.min(strings.len()));
     }
     Some(Exported {
         id: value.get("external_id")?.text()?,
@@ -267,19 +301,34 @@ fn text_kind(level: usize) -> Kind {
     }
 }
 
+/// Adds the strings of a part; `beside` is where a message may keep what the part has no place for.
 fn export_part(
     part: &Json<'_>,
     level: usize,
-    is_error: Option<&Json<'_>>,
+    beside: [Option<&Json<'_>>; 2],
     out: &mut Vec<(Kind, String)>,
 ) {
+    let kept = |keys: &[&str]| {
+        let found = |beside: &Option<&Json<'_>>| {
+            let mut found = *beside;
+            for key in keys {
+                found = found?.get(key);
+            }
+            found.map(|value| value.raw().to_owned())
+        };
+        beside.iter().find_map(found)
+    };
     let mut put = |kind, key: &str| {
         if let Some(text) = part.get(key).and_then(Json::text) {
             out.push((kind, text));
         }
     };
     match part.get("type").and_then(Json::text).as_deref() {
-        Some("text") => put(text_kind(level), "text"),
+        Some("text") => {
+            put(text_kind(level), "text");
+            let whole = kept(&["text"]).or_else(|| kept(&["output"]));
+            out.extend(whole.map(|raw| (Kind::Raw, raw)));
+        }
         Some("reasoning") => {
             put(Kind::Reasoning, "text");
             put(Kind::Signature, "signature");
@@ -293,24 +342,30 @@ fn export_part(
         }
         Some("tool_result") => {
             put(Kind::ResultId, "call_id");
-            if let Some(is_error) = part.get("is_error").or(is_error) {
-                out.push((Kind::IsError, is_error.raw().to_owned()));
-            }
+            let stated = part.get("is_error").map(|stated| stated.raw().to_owned());
+            let stated = stated
+                .or_else(|| kept(&["is_error"]))
+                .or_else(|| kept(&["isError"]));
+            out.extend(stated.map(|stated| (Kind::IsError, stated)));
             match part.get("content") {
                 Some(Json::Array(_, items)) => {
-                    for item in items {
+                    for (at, item) in items.iter().enumerate() {
                         if well_formed(item, level + 1) {
-                            export_part(item, level + 1, None, out);
+                            let at = at.to_string();
+                            let inner = beside.map(|beside| {
+                                beside.and_then(|kept| kept.get("content")?.get(&at))
+                            });
+                            export_part(item, level + 1, inner, out);
                         } else {
                             out.push((Kind::Raw, item.raw().to_owned()));
                         }
                     }
                 }
-                content => out.extend(
-                    content
-                        .and_then(Json::text)
-                        .map(|text| (Kind::ResultText, text)),
-                ),
+                content => {
+                    let text = content.and_then(Json::text);
+                    out.extend(text.map(|text| (Kind::ResultText, text)));
+                    out.extend(kept(&["content"]).map(|raw| (Kind::Raw, raw)));
+                }
             }
         }
         Some("image" | "file") => {
@@ -325,14 +380,16 @@ fn export_part(
 }
 
 /// What a line of the source must come to; `None` for a product's noise.
-fn source_line(line: &Json<'_>, text: &str) -> Option<SourceLine> {
+/// `said`: whether anything was said before it.
+fn source_line(line: &Json<'_>, text: &str, said: bool) -> Option<SourceLine> {
     let tag = line.get("type").and_then(Json::text).unwrap_or_default();
     if ["progress", "file-history-snapshot", "queue-operation"].contains(&tag.as_str()) {
         return None;
     }
-    let summary = line
-        .get("isCompactSummary")
-        .is_some_and(|value| value.raw() == "true");
+    let is_true = |key: &str| line.get(key).is_some_and(|value| value.raw() == "true");
+    // A summary of what the same file holds, and a client's own error, are notes.
+    let summary = is_true("isCompactSummary") && (said || tag != "user")
+        || is_true("isApiErrorMessage") && tag == "assistant";
     let role = |value: &Json<'_>| value.get("role").and_then(Json::text).unwrap_or_default();
     let mut found = SourceLine {
         number: 0,
@@ -355,6 +412,10 @@ fn source_line(line: &Json<'_>, text: &str) -> Option<SourceLine> {
             _ => out.push((Kind::Raw, text.to_owned())),
         },
         ("message", Some(message)) if pi_message(message, &role(message), out).is_some() => {}
+        ("custom_message", None) if line.get("content").is_some() => {
+            claude_content(line.get("content")?, out);
+        }
+        ("attachment", None) if attached(line, out).is_some() => {}
         _ if ROLES.contains(&role(line).as_str()) && line.repeats() => {
             out.push((Kind::Raw, text.to_owned()));
         }
@@ -383,6 +444,24 @@ fn own_copy(line: &Json<'_>, content: &Json<'_>) -> Option<String> {
     (!same).then(|| copy.to_owned())
 }
 
+/// What Claude Code attached for the model.
+fn attached(line: &Json<'_>, out: &mut Vec<(Kind, String)>) -> Option<()> {
+    let attachment = line.get("attachment")?;
+    let tag = attachment.get("type")?.text()?;
+    let content = || attachment.get("content");
+    match tag.as_str() {
+        "queued_command" => claude_content(attachment.get("prompt")?, out),
+        "file" => push(content()?.get("file")?.get("content")?, Kind::Text, out),
+        "hook_additional_context" => {
+            for text in content()?.items() {
+                push(text, Kind::Text, out);
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
 fn jsonl(line: &Json<'_>, out: &mut Vec<(Kind, String)>) {
     let mut level = 1;
     if let Some(id) = line.get("tool_call_id").and_then(Json::text) {
@@ -394,8 +473,9 @@ fn jsonl(line: &Json<'_>, out: &mut Vec<(Kind, String)>) {
             for part in parts {
                 match part {
                     Json::Object(..) if well_formed(part, level) => {
-                        export_part(part, level, None, out);
+                        export_part(part, level, [None, None], out);
                     }
+                    Json::Object(..) if of_others(part, level, out).is_some() => {}
                     Json::Object(raw, _) => out.push((Kind::Raw, (*raw).to_owned())),
                     _ => push(part, text_kind(level), out),
                 }
@@ -414,6 +494,26 @@ fn jsonl(line: &Json<'_>, out: &mut Vec<(Kind, String)>) {
             (Kind::Arguments, arguments.to_owned()),
         ]);
     }
+}
+
+/// A text or a picture as providers' interfaces write it.
+fn of_others(part: &Json<'_>, level: usize, out: &mut Vec<(Kind, String)>) -> Option<()> {
+    match part.get("type")?.text()?.as_str() {
+        _ if part.repeats() => return None,
+        "text" | "input_text" | "output_text" => {
+            let text = part.get("text")?;
+            text.decoded()?;
+            push(text, text_kind(level), out);
+        }
+        "image_url" => {
+            let image = part.get("image_url")?;
+            let url = image.get("url").unwrap_or(image).text()?;
+            let data = url.split_once(";base64,").map(|(_, data)| data.to_owned());
+            out.push((Kind::Media, data.unwrap_or(url)));
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 /// Whether a part has the shape that the export format documents, and nothing beside it. On the
@@ -448,12 +548,14 @@ fn well_formed(part: &Json<'_>, level: usize) -> bool {
         && (level == 1 || !["signature", "is_error", "data", "url"].iter().any(null))
 }
 
-/// A string's text, or, where it is not Unicode or no string, its bytes.
+/// A string's text, and where that is not all of it or it is no string, its bytes.
 fn push(value: &Json<'_>, kind: Kind, out: &mut Vec<(Kind, String)>) {
-    out.push(match value.text() {
-        Some(text) => (kind, text),
-        None => (Kind::Raw, value.raw().to_owned()),
-    });
+    let decoded = value.decoded();
+    let whole = decoded.as_ref().is_some_and(|(_, whole)| *whole);
+    out.extend(decoded.map(|(text, _)| (kind, text)));
+    if !whole {
+        out.push((Kind::Raw, value.raw().to_owned()));
+    }
 }
 
 fn claude_content(content: &Json<'_>, out: &mut Vec<(Kind, String)>) {
@@ -472,23 +574,15 @@ fn claude_content(content: &Json<'_>, out: &mut Vec<(Kind, String)>) {
 fn claude_block(block: &Json<'_>, level: usize, out: &mut Vec<(Kind, String)>) -> Option<()> {
     let string = |key: &str| block.get(key).and_then(Json::text);
     let tag = string("type")?;
-    // A part of a tool's result has nowhere to keep further keys.
-    let modelled: &[&str] = match tag.as_str() {
-        "text" => &["text"],
-        "thinking" => &["thinking", "signature", "thinkingSignature"],
-        "tool_use" | "toolCall" => &["id", "name", "input", "arguments"],
-        "tool_result" => &["tool_use_id", "content", "is_error"],
-        _ => &["source", "mimeType", "data"],
-    };
-    let known = |key: &&str| {
-        let key = key.trim_matches('"');
-        key == "type" || modelled.contains(&key)
-    };
-    if block.repeats() || (level > 1 && !block.keys().iter().all(known)) {
+    if block.repeats() {
         return None;
     }
     match tag.as_str() {
-        "text" => out.push((text_kind(level), string("text")?)),
+        "text" => {
+            let text = block.get("text")?;
+            text.decoded()?;
+            push(text, text_kind(level), out);
+        }
         "thinking" => {
             out.push((Kind::Reasoning, string("thinking")?));
             let signature = string("signature").or_else(|| string("thinkingSignature"));
@@ -517,7 +611,6 @@ fn claude_block(block: &Json<'_>, level: usize, out: &mut Vec<(Kind, String)>) -
             let content = block.get("content");
             match (is_error, content) {
                 (_, Some(Json::Array(..))) if level >= MAX_LEVEL => return None,
-                (Some("null"), _) if level > 1 => return None,
                 (None | Some("true" | "false" | "null"), _) => {}
                 _ => return None,
             }
@@ -558,16 +651,23 @@ fn result(content: &Json<'_>, level: usize, out: &mut Vec<(Kind, String)>) {
 fn pi_message(message: &Json<'_>, role: &str, out: &mut Vec<(Kind, String)>) -> Option<()> {
     let string = |key: &str| message.get(key).and_then(Json::text);
     match role {
-        "user" | "assistant" => claude_content(message.get("content")?, out),
+        "user" | "assistant" | "custom" => claude_content(message.get("content")?, out),
         "toolResult" => {
             out.push((Kind::ResultId, string("toolCallId")?));
             let is_error = message.get("isError");
             out.extend(is_error.map(|stated| (Kind::IsError, stated.raw().to_owned())));
             result(message.get("content")?, 1, out);
         }
+        "bashExecution" if message.get("excludeFromContext").map(Json::raw) == Some("true") => {
+            return None;
+        }
         "bashExecution" => {
-            let text = [string("command")?, string("output")?].join("\n");
-            out.push((Kind::Text, text));
+            let (command, _) = message.get("command")?.decoded()?;
+            let (output, whole) = message.get("output")?.decoded()?;
+            out.push((Kind::Text, [command, output].join("\n")));
+            if !whole {
+                out.push((Kind::Raw, message.get("output")?.raw().to_owned()));
+            }
         }
         _ => return None,
     }

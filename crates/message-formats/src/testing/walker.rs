@@ -55,11 +55,19 @@ impl<'a> Json<'a> {
 
     /// A string, decoded; `None` for anything else and for lone surrogates.
     pub(super) fn text(&self) -> Option<String> {
+        self.decoded()
+            .filter(|(_, whole)| *whole)
+            .map(|(text, _)| text)
+    }
+
+    /// A string, decoded, and whether that is all of it: of a lone surrogate a replacement character is left.
+    pub(super) fn decoded(&self) -> Option<(String, bool)> {
         let Json::String(raw) = self else {
             return None;
         };
         let inside = raw.get(1..raw.len().checked_sub(1)?)?;
         let mut out = String::with_capacity(inside.len());
+        let mut whole = true;
         let mut rest = inside;
         while let Some(at) = rest.find('\\') {
             out.push_str(rest.get(..at)?);
@@ -77,18 +85,20 @@ impl<'a> Json<'a> {
                     used = 6;
                     if rest.get(at + 6..at + 8) == Some("\\u")
                         && (0xd800..0xdc00).contains(units.first()?)
+                        && (0xdc00..0xe000).contains(&unit(at + 8)?)
                     {
                         units.push(unit(at + 8)?);
                         used = 12;
                     }
-                    out.push_str(&String::from_utf16(&units).ok()?);
+                    whole &= String::from_utf16(&units).is_ok();
+                    out.push_str(&String::from_utf16_lossy(&units));
                 }
                 other => out.push(char::from(*other)),
             }
             rest = rest.get(at + used..)?;
         }
         out.push_str(rest);
-        Some(out)
+        Some((out, whole))
     }
 }
 

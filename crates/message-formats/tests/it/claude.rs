@@ -1,8 +1,8 @@
 //! Claude Code's session files.
 
-use memory_model::{EntryKind, Part, Role, Timestamp};
-use message_formats::Origin;
+use memory_model::{EntryKind, MediaSource, Message, Part, Role, Timestamp};
 use message_formats::testing::raw_check::{Source, check};
+use message_formats::{EarlierReading, Origin, SessionLog};
 
 use crate::support::{export, read_str};
 
@@ -309,4 +309,354 @@ fn lines_before_the_first_message_wait_for_their_session() {
     let grown = read_str(&(head.to_owned() + &user("u", "", "hi", "")));
     assert_eq!(grown.sessions[0].messages.len(), 2);
     assert!(!grown.report.lost_any());
+}
+
+/// A line of the queue.
+fn queue(operation: &str, more: &str) -> String {
+    format!(
+        r#"{{"type":"queue-operation","operation":"{operation}","timestamp":"2026-03-02T09:00:01Z","sessionId":"s1"{more}}}"#
+    ) + "\n"
+}
+
+fn enqueue(words: &str) -> String {
+    queue("enqueue", &format!(r#","content":"{words}""#))
+}
+
+fn attachment(uuid: &str, attachment: &str) -> String {
+    format!(
+        r#"{{"parentUuid":"a1","isSidechain":false,"attachment":{attachment},"type":"attachment","uuid":"{uuid}","timestamp":"2026-03-02T09:00:02Z","sessionId":"s1"}}"#
+    ) + "\n"
+}
+
+fn queued(uuid: &str, words: &str) -> String {
+    attachment(
+        uuid,
+        &format!(r#"{{"type":"queued_command","prompt":"{words}","commandMode":"prompt"}}"#),
+    )
+}
+
+fn reply(uuid: &str) -> String {
+    assistant(uuid, "", uuid, r#"{"type":"text","text":"Noted."}"#, "")
+}
+
+/// Reads a file line by line: what is read from fewer lines is the beginning, and nothing is lost.
+fn grown(lines: &[String]) -> SessionLog {
+    let whole = read_str(&lines.concat());
+    for count in 1..lines.len() {
+        let part = read_str(&lines[..count].concat());
+        if let Some(part) = part.sessions.first() {
+            let messages = &whole.sessions[0].messages;
+            assert!(messages.starts_with(&part.messages), "{count} lines");
+        }
+    }
+    let exports: Vec<String> = whole.sessions.iter().map(export).collect();
+    check(&Source::parse(lines.concat().as_bytes()), &exports).unwrap();
+    whole.sessions[0].clone()
+}
+
+fn users_words(log: &SessionLog) -> Vec<String> {
+    let messages = log.messages.iter();
+    messages
+        .filter(|message| message.kind == EntryKind::Message && message.role == Role::User)
+        .map(Message::text)
+        .collect()
+}
+
+#[test]
+fn what_was_typed_while_a_tool_ran_is_said_once() {
+    let start = [
+        user("u1", "", "start the lamp", ""),
+        assistant("a1", "u1", "r1", &task("t1", "lamp"), ""),
+    ];
+    let absorbed = r#","reason":"absorbed_mid_turn""#;
+    let announced = r#","content":"use gas","commandUuid":"c1","deliveryId":"d1""#;
+    let end = [result("r1", "t1"), reply("a2")];
+    for (name, middle, words) in [
+        (
+            "an attachment alone",
+            vec![queued("q1", "use gas")],
+            vec!["use gas"],
+        ),
+        (
+            "a record of the queue alone",
+            vec![enqueue("use gas"), queue("remove", absorbed)],
+            vec!["use gas"],
+        ),
+        (
+            "both, as announced",
+            vec![
+                enqueue("use gas"),
+                queue("remove", announced),
+                queued("q1", "use gas"),
+            ],
+            vec!["use gas"],
+        ),
+        (
+            "an announced copy that does not come",
+            vec![enqueue("use gas"), queue("remove", announced)],
+            vec!["use gas"],
+        ),
+        (
+            "a copy that nothing announced",
+            vec![
+                enqueue("use gas"),
+                queue("remove", ""),
+                queued("q1", "use gas"),
+            ],
+            vec!["use gas"],
+        ),
+        (
+            "the copy first",
+            vec![
+                enqueue("use gas"),
+                queued("q1", "use gas"),
+                queue("remove", ""),
+            ],
+            vec!["use gas"],
+        ),
+        (
+            "run as a prompt",
+            vec![
+                enqueue("use gas"),
+                queue("dequeue", ""),
+                user("u2", "", "use gas", ""),
+            ],
+            vec!["use gas"],
+        ),
+        (
+            "said once more by hand before the answer",
+            vec![
+                enqueue("use gas"),
+                queue("remove", absorbed),
+                user("u2", "", "use gas", ""),
+            ],
+            vec!["use gas"],
+        ),
+        (
+            "said again after an answer",
+            vec![
+                enqueue("use gas"),
+                queue("remove", absorbed),
+                reply("a9"),
+                user("u2", "", "use gas", ""),
+            ],
+            vec!["use gas", "use gas"],
+        ),
+        (
+            "several, the oldest first",
+            vec![
+                enqueue("one"),
+                enqueue("two"),
+                queue("remove", absorbed),
+                enqueue("three"),
+                queue("remove", r#","content":"three""#),
+                queue("dequeue", ""),
+                user("u2", "", "two", ""),
+            ],
+            vec!["one", "three", "two"],
+        ),
+        (
+            "taken back",
+            vec![
+                enqueue("use gas"),
+                queue("popAll", r#","content":"use gas""#),
+            ],
+            vec![],
+        ),
+        ("not sent yet", vec![enqueue("use gas")], vec![]),
+    ] {
+        let lines = [start.to_vec(), middle, end.to_vec()].concat();
+        let log = grown(&lines);
+        let mut expected = vec!["start the lamp"];
+        expected.extend(words);
+        assert_eq!(users_words(&log), expected, "{name}");
+        // A file that repeats its history says nothing twice.
+        let twice = [lines.clone(), lines].concat();
+        assert_eq!(
+            users_words(&read_str(&twice.concat()).sessions[0]),
+            expected,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn words_in_the_queue_are_named_until_a_line_says_that_they_were_sent() {
+    let start = user("u1", "", "start", "") + &enqueue("use gas");
+    let report = read_str(&start).report;
+    assert!(!report.lost_any());
+    assert_eq!(report.skipped["queue-operation"], 1);
+    let named: Vec<(u64, &str)> = report
+        .warnings
+        .iter()
+        .map(|w| (w.line, w.kind.as_str()))
+        .collect();
+    assert_eq!(named, [(2, "queued")]);
+    let sent = start + &queue("remove", "");
+    let transcript = read_str(&sent);
+    assert!(transcript.report.warnings.is_empty());
+    let message = &transcript.sessions[0].messages[1];
+    assert_eq!(
+        message.created_at,
+        Timestamp::parse("2026-03-02T09:00:01Z").unwrap()
+    );
+    assert_eq!(
+        message.meta.as_ref().unwrap().as_str(),
+        r#"{"type":"queue-operation","operation":"enqueue","sessionId":"s1"}"#
+    );
+    let id = message.external_id.as_ref().unwrap();
+    assert_eq!(
+        transcript.sessions[0].earlier[id],
+        EarlierReading::PassedOver
+    );
+}
+
+#[test]
+fn queued_words_may_come_with_pictures() {
+    let picture =
+        r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#;
+    let prompt = format!(r#"[{{"type":"text","text":"like this"}},{picture}]"#);
+    let lines = [
+        user("u1", "", "start", ""),
+        attachment(
+            "q1",
+            &format!(r#"{{"type":"queued_command","prompt":{prompt}}}"#),
+        ),
+        queue(
+            "enqueue",
+            &format!(r#","content":{}"#, prompt.replace("like", "or like")),
+        ),
+        queue("remove", ""),
+    ];
+    let log = read_str(&lines.concat()).sessions[0].clone();
+    assert_eq!(users_words(&log), ["start", "like this", "or like this"]);
+    for message in &log.messages[1..] {
+        let [_, Part::Image(media)] = &message.parts[..] else {
+            panic!("{message:?}")
+        };
+        assert_eq!(media.source, MediaSource::Data("AAAA".to_owned()));
+    }
+}
+
+#[test]
+fn what_the_client_attaches_is_given_by_a_tool() {
+    let file = r#"{"type":"file","filename":"/w/tax.rs","content":{"type":"text","file":{"filePath":"/w/tax.rs","content":"fn rate() {}","numLines":1}}}"#;
+    let hook = r#"{"type":"hook_additional_context","content":["Amounts are in mills.","Be brief."],"hookName":"UserPromptSubmit","hookEvent":"UserPromptSubmit"}"#;
+    let other = r#"{"type":"skill_listing","content":"- review"}"#;
+    let lines = [
+        user("u1", "", "fix @tax.rs", ""),
+        attachment("t1", file),
+        attachment("t2", hook),
+        attachment("t3", other),
+        reply("a1"),
+    ];
+    let log = grown(&lines);
+    let shape: Vec<(EntryKind, Role, String)> = log
+        .messages
+        .iter()
+        .map(|message| (message.kind, message.role, message.text()))
+        .collect();
+    use EntryKind::{Message, Note};
+    let is = |kind, role, text: &str| (kind, role, text.to_owned());
+    assert_eq!(
+        shape,
+        [
+            is(Message, Role::User, "fix @tax.rs"),
+            is(
+                Message,
+                Role::Tool,
+                "Attached file: /w/tax.rs\nfn rate() {}"
+            ),
+            is(
+                Message,
+                Role::Tool,
+                "Context from the hook UserPromptSubmit:\nAmounts are in mills.\nBe brief."
+            ),
+            is(Note, Role::System, ""),
+            is(Message, Role::Assistant, "Noted."),
+        ]
+    );
+    // The text is kept once, and everything else beside it.
+    let meta = log.messages[1].meta.as_ref().unwrap().as_str();
+    assert_eq!(
+        meta,
+        r#"{"parentUuid":"a1","isSidechain":false,"attachment":{"type":"file","filename":"/w/tax.rs","content":{"type":"text","file":{"filePath":"/w/tax.rs","numLines":1}}},"type":"attachment","sessionId":"s1"}"#
+    );
+    let picture = r#"{"type":"file","filename":"/w/a.png","content":{"type":"image","file":{"base64":"AAAA","type":"image/png"}}}"#;
+    let lines = [user("u1", "", "look", ""), attachment("t1", picture)];
+    let log = &read_str(&lines.concat()).sessions[0];
+    assert!(matches!(log.messages[1].parts[..], [_, Part::Image(_)]));
+    assert!(
+        !log.messages[1]
+            .meta
+            .as_ref()
+            .unwrap()
+            .as_str()
+            .contains("AAAA")
+    );
+}
+
+#[test]
+fn a_clients_own_errors_are_notes() {
+    let error = r#","isApiErrorMessage":true,"error":"server_error""#;
+    let lines = [
+        user("u1", "", "go", ""),
+        assistant(
+            "e1",
+            "u1",
+            "x1",
+            r#"{"type":"text","text":"API Error: 529"}"#,
+            error,
+        ),
+        reply("a1"),
+    ];
+    let log = grown(&lines);
+    assert_eq!(log.messages[1].kind, EntryKind::Note);
+    assert!(export(&log).contains("API Error: 529"));
+    let Some(EarlierReading::Entry(first)) = log.earlier.get("e1") else {
+        panic!("{:?}", log.earlier)
+    };
+    assert_eq!(
+        (first.kind, first.text()),
+        (EntryKind::Message, "API Error: 529".to_owned())
+    );
+}
+
+#[test]
+fn a_summary_that_a_file_begins_with_is_what_is_left() {
+    let summary = |uuid: &str| user(uuid, "", "what happened", r#","isCompactSummary":true"#);
+    let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"y1","sessionId":"s1"}"#
+        .to_owned()
+        + "\n";
+    let lines = [
+        boundary.clone(),
+        summary("u0"),
+        user("u1", "", "go on", ""),
+        summary("u2"),
+    ];
+    let log = grown(&lines);
+    assert_eq!(users_words(&log), ["what happened", "go on"]);
+    assert_eq!(log.earlier.keys().collect::<Vec<_>>(), ["u0"]);
+    let lines = [user("u1", "", "go", ""), boundary, summary("u2")];
+    assert_eq!(users_words(&grown(&lines)), ["go"]);
+}
+
+#[test]
+fn half_a_surrogate_pair_leaves_texts_readable() {
+    let block = r#"{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"due \ud83d"}]}"#;
+    let message = format!(r#"{{"role":"user","content":[{block}]}}"#);
+    let lines = [
+        user("u1", "", r#"bill \ud83d says \"net 30\""#, ""),
+        assistant("a1", "u1", "r1", &task("t1", "x"), ""),
+        line("r1", "a1", "user", &message, ""),
+    ];
+    let log = grown(&lines);
+    assert_eq!(users_words(&log), ["bill \u{fffd} says \"net 30\""]);
+    let Part::ToolResult { content, .. } = &log.messages[2].parts[0] else {
+        panic!("{:?}", log.messages[2])
+    };
+    assert_eq!(content.text(), "due \u{fffd}");
+    let exported = export(&log);
+    assert_eq!(exported.matches(r"\ud83d").count(), 2);
+    assert_eq!(log.earlier.keys().collect::<Vec<_>>(), ["r1", "u1"]);
 }

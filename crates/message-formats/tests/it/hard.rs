@@ -34,9 +34,9 @@ fn escapes_numbers_and_keys_survive() {
     let messages = &transcript.sessions[0].messages;
     assert_eq!(messages.len(), 10);
     assert_eq!(messages[0].text(), "nul \0 inside");
-    assert!(
-        matches!(&messages[1].parts[..], [Part::Unknown { raw }] if raw.as_str() == r#""lone \ud83d surrogate""#)
-    );
+    assert_eq!(messages[1].text(), "lone \u{fffd} surrogate");
+    let meta = messages[1].meta.as_ref().unwrap().as_str();
+    assert_eq!(meta, r#"{"blocks":{"0":{"text":"lone \ud83d surrogate"}}}"#);
     assert_eq!(messages[4].parts, [Part::text("")]);
     assert!(messages[5].parts.is_empty());
     assert_ne!(messages[6].external_id, messages[7].external_id);
@@ -272,6 +272,9 @@ fn what_is_no_transcript_is_refused_by_kind() {
         (&b""[..], ErrorKind::Empty),
         (b"\n \r\n", ErrorKind::Empty),
         (b"\x7fELF\x02\x01\x00\x00\xff\xfe", ErrorKind::NotText),
+        (b"\xff\xfe{\0\"\0", ErrorKind::Encoding),
+        (b"\xfe\xff\0{\0\"", ErrorKind::Encoding),
+        (b"{\0\"\0r\0o\0l\0e\0", ErrorKind::Encoding),
         (b"plain words\n", ErrorKind::UnknownFormat),
         (b"{\"some\":\"json\"}\n", ErrorKind::UnknownFormat),
     ] {

@@ -1,7 +1,10 @@
 //! Plain JSON lines.
 
-use memory_model::{EntryKind, Message, Part, RawJson, ResultContent, Role, Timestamp};
-use message_formats::{ReadOptions, read};
+use memory_model::{
+    EntryKind, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Timestamp,
+};
+use message_formats::testing::raw_check::{Source, check};
+use message_formats::{EarlierReading, ReadOptions, read};
 
 use crate::support::{export, read_str};
 
@@ -159,4 +162,201 @@ fn chat_lines_and_odd_lines_lose_nothing() {
         [raw(r#"{"role":"user","content":"a","content":"b"}"#)]
     );
     assert_eq!(messages[6].parts, [raw("7")]);
+}
+
+#[test]
+fn a_time_is_read_in_each_form_and_under_each_key() {
+    let moment = Timestamp::parse("2026-05-28T20:26:40Z").unwrap();
+    for (time, revised) in [
+        (r#""created_at":"2026-05-28T20:26:40Z""#, false),
+        (r#""created_at":1780000000000"#, false),
+        (r#""created_at":1780000000"#, true),
+        (r#""created_at":1780000000.0"#, false),
+        (r#""created_at":1780000000000000"#, true),
+        (r#""created_at":"1780000000""#, false),
+        (r#""created_at":"2026-05-28 20:26:40""#, false),
+        (r#""timestamp":1780000000"#, false),
+        (r#""timestamp":"2026/05/28 20:26:40 UTC""#, false),
+        (
+            r#""created_at":null,"timestamp":"2026-05-28T22:26:40+02:00""#,
+            false,
+        ),
+        (r#""created_at":0,"timestamp":1780000000000"#, false),
+    ] {
+        let line = format!(r#"{{"role":"user","content":"hi",{time}}}"#);
+        let transcript = read_str(&line);
+        let log = &transcript.sessions[0];
+        assert_eq!(log.messages[0].created_at, moment, "{time}");
+        let first = log.earlier.values().next();
+        assert_eq!(first.is_some(), revised, "{time}");
+        if let Some(EarlierReading::Entry(first)) = first {
+            // But for the time it is the same.
+            assert_ne!(first.created_at, moment);
+            assert_eq!(first.meta, log.messages[0].meta);
+        }
+        let again = read_str(&export(log));
+        assert_eq!(again.sessions[0].messages, log.messages, "{time}");
+    }
+    for time in [
+        "0",
+        "-5",
+        "12",
+        r#""0""#,
+        r#""soon""#,
+        "null",
+        r#""1970-01-01T00:00:00Z""#,
+    ] {
+        let line = format!(r#"{{"role":"user","content":"hi","created_at":{time}}}"#);
+        let log = &read_str(&line).sessions[0];
+        assert!(!log.messages[0].created_at.is_known(), "{time}");
+    }
+}
+
+#[test]
+fn texts_and_pictures_of_providers_are_read_as_such() {
+    let picture = |source| {
+        Part::Image(Media {
+            media_type: "image/png".to_owned(),
+            source,
+        })
+    };
+    let data = || picture(MediaSource::Data("AAAA".to_owned()));
+    for (part, read, kept) in [
+        (
+            r#"{"type":"text","text":"go","cache_control":{"type":"ephemeral"}}"#,
+            Part::text("go"),
+            r#"{"cache_control":{"type":"ephemeral"}}"#,
+        ),
+        (
+            r#"{"type":"text","text":"go","annotations":[],"state":"done"}"#,
+            Part::text("go"),
+            r#"{"annotations":[],"state":"done"}"#,
+        ),
+        (
+            r#"{"type":"output_text","text":"go"}"#,
+            Part::text("go"),
+            r#"{"type":"output_text"}"#,
+        ),
+        (
+            r#"{"type":"text","text":"go \ud83d"}"#,
+            Part::text("go \u{fffd}"),
+            r#"{"text":"go \ud83d"}"#,
+        ),
+        (
+            r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA","detail":"low"}}"#,
+            data(),
+            r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,","detail":"low"}}"#,
+        ),
+        (
+            r#"{"type":"input_image","image_url":"data:image/png;charset=x;base64,AAAA"}"#,
+            data(),
+            r#"{"type":"input_image","image_url":"data:image/png;charset=x;base64,"}"#,
+        ),
+        (
+            r#"{"type":"image_url","image_url":{"url":"https://example.org/a.png"}}"#,
+            Part::Image(Media {
+                media_type: "image/*".to_owned(),
+                source: MediaSource::Url("https://example.org/a.png".to_owned()),
+            }),
+            r#"{"type":"image_url"}"#,
+        ),
+        (
+            r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#,
+            data(),
+            r#"{"type":"image","source":{"type":"base64","media_type":"image/png"}}"#,
+        ),
+    ] {
+        let line = format!(r#"{{"role":"user","content":["look",{part}]}}"#);
+        let transcript = read_str(&line);
+        let log = &transcript.sessions[0];
+        assert_eq!(
+            log.messages[0].parts,
+            [Part::text("look"), read.clone()],
+            "{part}"
+        );
+        let meta = log.messages[0].meta.as_ref().unwrap().as_str();
+        assert_eq!(meta, format!(r#"{{"blocks":{{"1":{kept}}}}}"#));
+        let Some(EarlierReading::Entry(first)) = log.earlier.values().next() else {
+            panic!("{part}")
+        };
+        assert!(matches!(first.parts[1], Part::Unknown { .. }) && first.meta.is_none());
+        let exported = export(log);
+        if !part.contains("source") && !part.contains("input_image") {
+            check(
+                &Source::parse(line.as_bytes()),
+                std::slice::from_ref(&exported),
+            )
+            .unwrap();
+        }
+        assert_eq!(read_str(&exported).sessions[0].messages, log.messages);
+
+        let line = format!(r#"{{"role":"tool","tool_call_id":"c","content":[{part}]}}"#);
+        let message = &read_str(&line).sessions[0].messages[0];
+        let [
+            Part::ToolResult {
+                content: ResultContent::Parts(parts),
+                ..
+            },
+        ] = &message.parts[..]
+        else {
+            panic!("{message:?}")
+        };
+        assert_eq!(parts[..], [read]);
+    }
+}
+
+#[test]
+fn calls_without_ids_are_answered_by_their_names() {
+    let transcript = read_str(
+        r#"{"role":"user","content":"Is it raining?"}
+{"role":"assistant","content":null,"function_call":{"name":"weather","arguments":"{\"at\":\"port\"}"}}
+{"role":"function","name":"weather","content":"rain"}
+{"role":"assistant","content":"","function_call":{"name":"weather","arguments":"{}"}}
+{"role":"function","name":"weather","content":"sun"}
+{"role":"function","name":"tide","content":"of no call"}
+{"role":"assistant","content":"It was."}"#,
+    );
+    assert!(transcript.report.skipped.is_empty());
+    let log = &transcript.sessions[0];
+    let calls = log.messages.iter().flat_map(|message| &message.parts);
+    let calls: Vec<(&str, &str)> = calls
+        .filter_map(|part| match part {
+            Part::ToolCall { id, name, .. } => Some((id.as_str(), name.as_str())),
+            Part::ToolResult {
+                call_id,
+                content: ResultContent::Text(text),
+                ..
+            } => Some((call_id.as_str(), text.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("function-1", "weather"),
+            ("function-1", "rain"),
+            ("function-2", "weather"),
+            ("function-2", "sun"),
+            ("function-tide", "of no call"),
+        ]
+    );
+    assert_eq!(
+        log.messages[2].meta.as_ref().unwrap().as_str(),
+        r#"{"role":"function"}"#
+    );
+    assert!(log.messages[1].meta.is_none());
+    assert_eq!(read_str(&export(log)).sessions[0].messages, log.messages);
+    let first: Vec<EntryKind> = log
+        .earlier
+        .values()
+        .map(|earlier| match earlier {
+            EarlierReading::Entry(entry) => entry.kind,
+            EarlierReading::PassedOver => panic!("{earlier:?}"),
+        })
+        .collect();
+    let notes = first
+        .iter()
+        .filter(|kind| **kind == EntryKind::Note)
+        .count();
+    assert_eq!((first.len(), notes), (5, 3));
 }

@@ -585,3 +585,52 @@ async fn results_have_the_names_of_other_engines_too() {
             .is_ok()
     );
 }
+
+#[tokio::test]
+async fn a_message_without_a_time_has_none_and_a_question_about_a_time_says_so() {
+    let world = World::new().await;
+    world
+        .say(vec![
+            Message::user("The valve is at 3 bar."),
+            Message::user("The valve is at 4 bar.").with_created_at(at(10)),
+        ])
+        .await;
+    let tools = world.tools();
+    let args = literal("valve");
+    let all = tools.grep(&args).await.unwrap();
+    assert_eq!((seqs(&all), all.undated), (vec![1, 2], None));
+    assert!(!all.to_text().contains("1970"));
+    assert!(all.to_text().contains("message:1 user \"The valve"));
+    let json = serde_json::to_value(&all).unwrap();
+    assert!(json["hits"][0]["created_at"].is_null() && json["hits"][1]["created_at"].is_string());
+
+    let since = tools.grep(&args.clone().with_since(at(0))).await.unwrap();
+    assert_eq!(seqs(&since), [2]);
+    let undated = since.undated.unwrap();
+    assert_eq!(
+        (undated.messages, undated.complete, undated.left_out),
+        (1, true, true)
+    );
+    assert!(
+        since
+            .to_text()
+            .ends_with("Without a time: 1 messages, left out by since.\n")
+    );
+    let none = tools.grep(&args.clone().with_since(at(20))).await.unwrap();
+    assert!(none.hits.is_empty() && none.undated.is_some());
+    assert!(none.to_text().contains("Without a time: 1 messages"));
+    let until = tools.grep(&args.clone().with_until(at(5))).await.unwrap();
+    assert_eq!(
+        (seqs(&until), until.undated.unwrap().left_out),
+        (vec![1], false)
+    );
+    let other = tools
+        .grep(&literal("4 bar").with_since(at(0)))
+        .await
+        .unwrap();
+    assert_eq!(other.undated, None);
+    for pointer in ["message:1", "messages:1-2"] {
+        let read = tools.expand(pointer).await.unwrap();
+        assert!(!read.to_text().contains("1970"), "{}", read.to_text());
+    }
+}

@@ -1,0 +1,90 @@
+//! Import of entries that earlier versions read otherwise: what a store has of them stays, and is not told as a conflict.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::Message;
+use memory_store::EntryOutcome;
+use message_formats::EarlierReading;
+
+use crate::error::Result;
+use crate::ingest::IngestReport;
+use crate::session::Session;
+
+impl Session {
+    /// Appends a transcript's messages. `earlier` says what earlier versions made of some of them.
+    pub(crate) async fn ingest_log(
+        &self,
+        messages: &[Message],
+        earlier: &BTreeMap<String, EarlierReading>,
+    ) -> Result<IngestReport> {
+        let messages = self.without_passed_over(messages, earlier).await?;
+        let mut report = self.ingest_import(&messages).await?;
+        let (mut places, mut again) = (Vec::new(), Vec::new());
+        for (place, (message, outcome)) in messages.iter().zip(&report.outcomes).enumerate() {
+            let was = message.external_id.as_ref().and_then(|id| earlier.get(id));
+            if let (EntryOutcome::Conflict(_), Some(EarlierReading::Entry(entry))) = (outcome, was)
+            {
+                places.push(place);
+                again.push((**entry).clone());
+            }
+        }
+        // Each has an external id that is known, so that nothing is stored.
+        let known = self.ingest_import(&again).await?;
+        for (place, outcome) in places.into_iter().zip(known.outcomes) {
+            if let Some(slot) = report.outcomes.get_mut(place) {
+                *slot = outcome;
+            }
+        }
+        Ok(report)
+    }
+
+    /// The messages without those that earlier versions passed over and whose place is gone: an entry that came behind them is
+    /// stored, or all that came before them and nothing came behind.
+    async fn without_passed_over<'a>(
+        &self,
+        messages: &'a [Message],
+        earlier: &BTreeMap<String, EarlierReading>,
+    ) -> Result<Cow<'a, [Message]>> {
+        let was_passed_over = |message: &Message| {
+            let id = message.external_id.as_ref();
+            matches!(
+                id.and_then(|id| earlier.get(id)),
+                Some(EarlierReading::PassedOver)
+            )
+        };
+        if !messages.iter().any(was_passed_over) {
+            return Ok(Cow::Borrowed(messages));
+        }
+        let mut gone = BTreeSet::new();
+        for (place, message) in messages.iter().enumerate() {
+            if !was_passed_over(message) || self.holds(message).await? {
+                continue;
+            }
+            let (before, behind) = messages.split_at(place);
+            let mut others = behind.iter().filter(|message| !was_passed_over(message));
+            let neighbour = match others.next() {
+                Some(next) => Some(next),
+                None => before.iter().rfind(|message| !was_passed_over(message)),
+            };
+            if let Some(neighbour) = neighbour
+                && self.holds(neighbour).await?
+            {
+                gone.insert(place);
+            }
+        }
+        let kept = messages.iter().enumerate();
+        let kept = kept.filter(|(place, _)| !gone.contains(place));
+        Ok(Cow::Owned(
+            kept.map(|(_, message)| message.clone()).collect(),
+        ))
+    }
+
+    /// Whether an entry with a message's external id is stored.
+    async fn holds(&self, message: &Message) -> Result<bool> {
+        match &message.external_id {
+            Some(id) => Ok(self.position(id).await?.is_some()),
+            None => Ok(false),
+        }
+    }
+}

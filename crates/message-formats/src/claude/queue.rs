@@ -1,0 +1,191 @@
+//! Words that a user typed while the program was busy.
+//!
+//! The program writes that they entered its queue, and later how they left it: to be run as a prompt (`dequeue`), in the middle of
+//! a turn (`remove`), or back to the user (`popAll`). As a prompt they come again in a line of their own. In the middle of a turn
+//! newer versions write them as an attachment, and say so by an id; older ones write them nowhere else.
+
+use memory_model::{Message, Role};
+
+use crate::Report;
+use crate::blocks::{Blocks, Dialect, set_meta};
+use crate::json_lines::Line;
+use crate::raw::{MetaBuilder, Reading};
+
+/// Keys of a line that its message carries otherwise.
+const CARRIED: [&str; 2] = ["content", "timestamp"];
+
+/// Words in the queue.
+#[derive(Debug)]
+pub(super) struct Queued {
+    words: String,
+    pub(super) message: Message,
+    pub(super) line: String,
+    number: u64,
+}
+
+/// The queue, and what left it.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: Vec<Queued>,
+    /// What was said in the middle of a turn, and has no other copy so far; whether an attachment is to come.
+    removed: Vec<(Queued, bool)>,
+    /// Words of attachments that are in the queue still.
+    attached: Vec<String>,
+    /// What was said from the queue without an attachment.
+    said: Vec<String>,
+    /// The same, since the assistant last said something.
+    said_last: Vec<String>,
+    passed_over: u64,
+}
+
+impl Queue {
+    /// Takes a line that says what happened to the queue. Returns whether to keep it as a note: it holds words that went back to
+    /// the user, who may have sent others instead.
+    pub(super) fn operation(&mut self, line: &Line<'_>) -> bool {
+        let operation = line.string("operation");
+        match operation.as_deref() {
+            Some("enqueue") => match queued(line) {
+                Some(queued) => self.waiting.push(queued),
+                None => self.passed_over += 1,
+            },
+            Some("dequeue") => {
+                self.passed_over += 1;
+                if let Some(left) = self.leave(line) {
+                    self.passed_over += 1;
+                    forget(&mut self.attached, &left.words);
+                }
+            }
+            Some("remove") => {
+                self.passed_over += 1;
+                let Some(left) = self.leave(line).or_else(|| queued(line)) else {
+                    return false;
+                };
+                if forget(&mut self.attached, &left.words) {
+                    self.passed_over += 1;
+                } else {
+                    let announced = ["commandUuid", "deliveryId"];
+                    let announced = announced.iter().any(|key| line.object.id(key).is_some());
+                    self.removed.push((left, announced));
+                }
+            }
+            Some("popAll") => {
+                self.passed_over += self.waiting.len() as u64;
+                self.waiting.clear();
+                if queued(line).is_some() {
+                    return true;
+                }
+                self.passed_over += 1;
+            }
+            _ => self.passed_over += 1,
+        }
+        false
+    }
+
+    /// What leaves the queue: the words that a line names, else the oldest.
+    fn leave(&mut self, line: &Line<'_>) -> Option<Queued> {
+        let named = queued(line).map(|named| named.words);
+        let at = match named {
+            Some(words) => self
+                .waiting
+                .iter()
+                .position(|queued| queued.words == words)?,
+            None if self.waiting.is_empty() => return None,
+            None => 0,
+        };
+        Some(self.waiting.remove(at))
+    }
+
+    /// Takes the words of an attachment. Returns whether they were said from the queue before.
+    pub(super) fn attached(&mut self, words: &str) -> bool {
+        if self.supersede(words) {
+            return false;
+        }
+        if self.waiting.iter().any(|queued| queued.words == words) {
+            self.attached.push(words.to_owned());
+        }
+        forget(&mut self.said_last, words);
+        forget(&mut self.said, words)
+    }
+
+    /// Takes the words of a user's own line. Returns whether they were said from the queue since the assistant's last word.
+    pub(super) fn typed(&mut self, words: &str) -> bool {
+        if self.supersede(words) {
+            return false;
+        }
+        forget(&mut self.said, words);
+        forget(&mut self.said_last, words)
+    }
+
+    /// Whether words were waiting for this copy.
+    fn supersede(&mut self, words: &str) -> bool {
+        let same = |(queued, _): &(Queued, bool)| queued.words == words;
+        let found = self.removed.iter().position(same);
+        if let Some(at) = found {
+            self.removed.remove(at);
+            self.passed_over += 1;
+        }
+        found.is_some()
+    }
+
+    /// Notes that the assistant said something.
+    pub(super) fn replied(&mut self) {
+        self.said_last.clear();
+    }
+
+    /// What the user said by now. `next`: another record follows, which is no copy of what was announced.
+    pub(super) fn due(&mut self, next: bool) -> Vec<Queued> {
+        let (due, later) = std::mem::take(&mut self.removed)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, announced)| next || !announced);
+        self.removed = later;
+        let due: Vec<Queued> = due.into_iter().map(|(queued, _)| queued).collect();
+        let words = due.iter().map(|queued| queued.words.clone());
+        self.said_last.extend(words.clone());
+        self.said.extend(words);
+        due
+    }
+
+    /// Counts the lines that did not become messages, and names words that no line says more of.
+    pub(super) fn finish(&self, report: &mut Report) {
+        for _ in 0..self.passed_over {
+            report.skip(super::QUEUE);
+        }
+        let removed = self.removed.iter().map(|(queued, _)| queued);
+        for queued in removed.chain(&self.waiting) {
+            report.await_more(super::QUEUE, "queued", queued.number);
+        }
+    }
+}
+
+/// Takes words out of a list. Returns whether they were in it.
+fn forget(list: &mut Vec<String>, words: &str) -> bool {
+    let found = list.iter().position(|known| known == words);
+    if let Some(at) = found {
+        list.remove(at);
+    }
+    found.is_some()
+}
+
+/// The words of a line, as a user's message.
+fn queued(line: &Line<'_>) -> Option<Queued> {
+    let object = &line.object;
+    let content = object.present("content").filter(|_| !object.repeats())?;
+    let mut blocks = MetaBuilder::default();
+    let parts = Blocks::new(Dialect::Claude, Reading::Now).content(content, &mut blocks);
+    let mut message = Message::new(Role::User, parts);
+    let words = message.text();
+    if words.trim().is_empty() {
+        return None;
+    }
+    message.created_at = object.time("timestamp", Reading::Now).unwrap_or_default();
+    let mut meta = MetaBuilder::default();
+    meta.extend(object.others(&CARRIED));
+    meta.extend(object.inexact_time("timestamp", Reading::Now));
+    set_meta(&mut message, meta, MetaBuilder::default(), blocks);
+    Some(Queued {
+        words,
+        message,
+        line: line.text.to_owned(),
+        number: line.number,
+    })
+}
