@@ -202,7 +202,7 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
             let text = match part {
                 Part::Text { text } => Some(text.clone()),
                 Part::ToolResult { content, .. } => Some(flat(content)),
-                Part::Unknown { raw } => Some(escape_marks(raw.as_str()).into_owned()),
+                Part::Unknown { raw } => Some(escape_marks(&raw.without_bytes()).into_owned()),
                 // Signed reasoning is sent back whole or not at all.
                 Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => None,
                 Part::ToolCall { .. } => continue,
@@ -257,7 +257,7 @@ fn flat(content: &ResultContent) -> String {
     let texts = parts.iter().map(|part| match part {
         Part::Text { text } => Cow::Borrowed(text.as_str()),
         Part::Reasoning { text, .. } => escape_marks(text),
-        Part::Unknown { raw } => escape_marks(raw.as_str()),
+        Part::Unknown { raw } => Cow::Owned(escape_marks(&raw.without_bytes()).into_owned()),
         Part::Image(_) => Cow::Owned(remark("image left out")),
         Part::File(_) => Cow::Owned(remark("file left out")),
         Part::ToolCall { .. } | Part::ToolResult { .. } => Cow::Owned(remark("left out")),

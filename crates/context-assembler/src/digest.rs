@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use memory_model::{Accounting, Part, Role, SeqRange};
+use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
 
 use crate::accounting::cost;
 use crate::blocks::{Block, Content};
@@ -281,10 +281,20 @@ impl OneLine {
                 self.push(name);
                 self.push(arguments.as_str());
             }
-            Part::ToolResult { content, .. } => self.push(&content.text()),
+            Part::ToolResult { content, .. } => match content {
+                ResultContent::Text(text) => self.push(text),
+                ResultContent::Parts(parts) => {
+                    let is_text =
+                        |part: &&Part| matches!(part, Part::Text { .. } | Part::Unknown { .. });
+                    parts
+                        .iter()
+                        .filter(is_text)
+                        .for_each(|part| self.part(part));
+                }
+            },
             Part::Image(_) => self.push("(image)"),
             Part::File(_) => self.push("(file)"),
-            Part::Unknown { raw } => self.push(raw.as_str()),
+            Part::Unknown { raw } => self.push(&raw.without_bytes()),
         }
     }
 

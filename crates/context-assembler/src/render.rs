@@ -264,7 +264,7 @@ pub(crate) fn part_text(part: &Part, out: &mut String) {
         Part::File(media) => {
             let _ = writeln!(out, "  (file, {})", media.media_type.escape_debug());
         }
-        Part::Unknown { raw } => indent(&escape_marks(raw.as_str()), out),
+        Part::Unknown { raw } => indent(&escape_marks(&raw.without_bytes()), out),
     }
 }
 

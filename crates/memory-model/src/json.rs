@@ -1,6 +1,8 @@
 //! JSON kept as it came.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -60,6 +62,107 @@ impl RawJson {
     pub fn decoded_strings(&self) -> String {
         decoded_strings(self.as_str())
     }
+
+    /// The JSON text with a note of their size in the place of strings that hold bytes: what is encrypted or
+    /// signed, data URLs, and long Base64. Everything else stays as it came. For a reader of text, to whom bytes say
+    /// nothing and cost much.
+    pub fn without_bytes(&self) -> Cow<'_, str> {
+        without_bytes(self.as_str())
+    }
+}
+
+/// Length from which Base64 in a text is taken for bytes, in characters. Hashes, ids and paths are shorter.
+const LONG_BASE64: usize = 256;
+/// Length from which Base64 is taken for bytes where its key says so, in characters.
+const NAMED_BASE64: usize = 64;
+/// Keys whose values are bytes.
+const KEYS_OF_BYTES: [&str; 10] = [
+    "data",
+    "file_data",
+    "blob",
+    "bytes",
+    "base64",
+    "b64_json",
+    "signature",
+    "thinkingSignature",
+    "thoughtSignature",
+    "thought_signature",
+];
+
+/// See [`RawJson::without_bytes`].
+fn without_bytes(json: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    let mut key = "";
+    let redacted = json.contains("\"redacted_thinking\"");
+    while let Some(open) = json.get(at..).and_then(|rest| rest.find('"')) {
+        let start = at + open + 1;
+        let Some(body) = json.get(start..) else {
+            break;
+        };
+        let end = start + string_end(body);
+        let inside = json.get(start..end).unwrap_or_default();
+        at = end + 1;
+        let after = json.get(at..).unwrap_or_default();
+        if after.trim_start().starts_with(':') {
+            key = inside;
+            continue;
+        }
+        let encrypted = key.starts_with("encrypted") || (redacted && key == "data");
+        for run in byte_runs(key, encrypted, inside) {
+            out.push_str(json.get(copied..start + run.start).unwrap_or_default());
+            // Four characters of Base64 are three bytes.
+            out.push_str(&format!("[about {} bytes]", run.len() / 4 * 3));
+            copied = start + run.end;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    out.push_str(json.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// Whether a character of a JSON string may be one of Base64 of either alphabet. A backslash may escape a slash.
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=-_\\".contains(&byte)
+}
+
+/// The ranges of a string, as JSON has it, that hold bytes; `key` is the one that it is the value of, and all of it is
+/// bytes where it is `encrypted`.
+fn byte_runs(key: &str, encrypted: bool, inside: &str) -> Vec<Range<usize>> {
+    let mut runs = Vec::new();
+    let named = KEYS_OF_BYTES.contains(&key) && inside.len() >= NAMED_BASE64;
+    if (encrypted && !inside.is_empty()) || (named && inside.bytes().all(is_base64)) {
+        runs.push(0..inside.len());
+        return runs;
+    }
+    let mut start = 0;
+    for end in 0..=inside.len() {
+        let byte = inside.as_bytes().get(end).copied();
+        if byte.is_some_and(is_base64) {
+            continue;
+        }
+        let run = inside.get(start..end).unwrap_or_default();
+        let of_url = inside
+            .get(..start)
+            .is_some_and(|before| before.ends_with(";base64,"));
+        let kinds: [fn(&u8) -> bool; 3] = [
+            u8::is_ascii_uppercase,
+            u8::is_ascii_lowercase,
+            u8::is_ascii_digit,
+        ];
+        let mixed = kinds
+            .iter()
+            .filter(|kind| run.bytes().any(|byte| kind(&byte)));
+        if (of_url && run.len() >= NAMED_BASE64) || (run.len() >= LONG_BASE64 && mixed.count() > 1)
+        {
+            runs.push(start..end);
+        }
+        start = end + 1;
+    }
+    runs
 }
 
 impl fmt::Debug for RawJson {
@@ -192,6 +295,53 @@ mod tests {
             let again: RawJson =
                 serde_json::from_str(&serde_json::to_string(&raw).unwrap()).unwrap();
             assert_eq!(again.as_str(), text);
+        }
+    }
+
+    #[test]
+    fn bytes_are_left_out_and_nothing_else() {
+        let shown = |json: &str| RawJson::parse(json).unwrap().without_bytes().into_owned();
+        let bytes = "aB3/".repeat(75);
+        for (json, expected) in [
+            (
+                format!(r#"{{"title":"Tides","encrypted_content":"{bytes}","url":"https://a.b"}}"#),
+                r#"{"title":"Tides","encrypted_content":"[about 225 bytes]","url":"https://a.b"}"#,
+            ),
+            (
+                r#"{"encrypted_index": "Eo8"}"#.to_owned(),
+                r#"{"encrypted_index": "[about 0 bytes]"}"#,
+            ),
+            (
+                r#"{"type":"redacted_thinking","data":"Eo8DCioI"}"#.to_owned(),
+                r#"{"type":"redacted_thinking","data":"[about 6 bytes]"}"#,
+            ),
+            (
+                format!(
+                    r#"[1,"see {bytes} and data:image/png;base64,{}!"]"#,
+                    "QUJD".repeat(20)
+                ),
+                r#"[1,"see [about 225 bytes] and data:image/png;base64,[about 60 bytes]!"]"#,
+            ),
+            (
+                format!(r#"{{"blob":"{}"}}"#, "QUJD\\/".repeat(12)),
+                r#"{"blob":"[about 54 bytes]"}"#,
+            ),
+            (format!(r#""{bytes}""#), r#""[about 225 bytes]""#),
+        ] {
+            assert_eq!(shown(&json), expected);
+        }
+        for json in [
+            r#"{"data":"a word and another","signature":"short","id":"srvtoolu_01WYG3ziw53XMcoyKL4XcZmE"}"#,
+            r#"{"a":"\ud800 \"x\"","n":[1e400,null,""]}"#,
+            "7",
+            &format!("\"{}\"", "a long word of prose, ".repeat(40)),
+            &format!("\"{}\"", "=".repeat(400)),
+            &format!("\"{}\"", "/usr/share/doc".repeat(10)),
+        ] {
+            assert!(matches!(
+                RawJson::parse(json).unwrap().without_bytes(),
+                Cow::Borrowed(_)
+            ));
         }
     }
 

@@ -2,7 +2,9 @@
 // How long a test takes is measured with a clock.
 #![allow(clippy::disallowed_methods)]
 
-use context_assembler::{AssemblyPolicy, Budget, Context, DegradationStep, Eviction, assemble};
+use context_assembler::{
+    AssemblyPolicy, Budget, Context, DegradationStep, Eviction, assemble, render_text,
+};
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
 use token_estimate::HeuristicEstimator;
 
@@ -68,6 +70,54 @@ fn old_results_go_first_and_the_newest_stays_as_long_as_it_can() {
     let text = run(&group, 40);
     assert_eq!(step(&text), Some(DegradationStep::Text));
     assert_eq!(text.messages.len(), 1);
+}
+
+#[test]
+fn what_is_shortened_keeps_words_and_no_bytes() {
+    let bytes = "aB3/".repeat(5_000);
+    let unknown = |raw: String| Part::Unknown {
+        raw: RawJson::parse(raw).unwrap(),
+    };
+    let found = format!(r#"{{"title":"Tides of Kiel","encrypted_content":"{bytes}"}}"#);
+    let attached = format!(r#"{{"type":"attachment","name":"chart","data":"{bytes}"}}"#);
+    let result = Part::ToolResult {
+        call_id: "c".to_owned(),
+        content: ResultContent::Parts(vec![Part::text("Read."), unknown(attached)]),
+        is_error: None,
+    };
+    let search = [
+        Message::user("When is high tide?"),
+        Message::new(
+            Role::Assistant,
+            vec![unknown(found), Part::text("At nine.")],
+        ),
+    ];
+    let read = [call("c"), Message::new(Role::Tool, vec![result])];
+    let all = [search.as_slice(), &read].concat();
+    for budget in [150, 300, 1_000, 4_000, 6_000, 12_000] {
+        let context = run(&all, budget);
+        for part in context.messages.iter().flat_map(|message| &message.parts) {
+            let text = match part {
+                Part::Text { text } => text.clone(),
+                Part::ToolResult {
+                    content: ResultContent::Text(text),
+                    ..
+                } => text.clone(),
+                _ => continue,
+            };
+            assert!(!text.contains("aB3/aB3/"), "{budget}: {text}");
+        }
+    }
+    for (messages, words) in [
+        (search, ["Tides of Kiel", "At nine."]),
+        (read, ["Read.", "chart"]),
+    ] {
+        let context = render_text(&run(&messages, 300).messages);
+        assert!(
+            words.iter().all(|words| context.contains(words)),
+            "{context}"
+        );
+    }
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! Anthropic messages.
 //!
 //! - System messages before the first other message are `system`. A later one is a user's text between
-//!   `<system>` tags.
+//!   `<system>` tags; where another text has such a tag, its `<` is written `&lt;`.
 //! - Neighbours of one role are one message. In a user's message the results come first.
 //! - Reasoning is sent as `thinking` with its signature if Anthropic signed it, and otherwise left out; so is
 //!   reasoning at the end of a message, where the API does not accept it. `redacted_thinking` is sent as
 //!   it came.
+//! - A web search of the provider's own tool is sent as it came, if its result is there too.
 //! - Blank texts are left out, and white space at the end of a last message that is the assistant's.
-//! - Images are sent as JPEG, PNG, GIF or WebP or by URL, and files as PDF. The name of a participant stands before the
-//!   first text of a user's message.
+//! - Images are sent as JPEG, PNG, GIF or WebP or by an https URL, and files as PDF. A failed result has text alone: its
+//!   images follow the results. The name of a participant stands before the first text of a user's message.
+
+use std::collections::BTreeSet;
 
 use memory_model::{
     Media, MediaSource, Message, Part, RawJson, ResultContent, Role, ToolDefinition,
@@ -17,15 +20,15 @@ use serde_json::{Value, json};
 use token_estimate::Usage;
 
 use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
+use super::media::{PDF, Source};
 use super::prepare::{Prepared, wire_name};
-use super::turns::{CONTINUED, Speaker, Turns, said_by, split_results, system_text};
+use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
 use super::{arguments, media, original_call_id, wire_call_id};
 use crate::error::Error;
 
 /// Minimum length of a signature of Anthropic's, in bytes. Other providers' marks in its place are shorter.
 const MIN_SIGNATURE: usize = 64;
 const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
-const PDF: &str = "application/pdf";
 /// Content of a result that is an error and says nothing.
 const NO_OUTPUT: &str = "(no output)";
 
@@ -34,13 +37,12 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     let prepared = Prepared::new(messages);
     let mut system = Vec::new();
     let mut turns = Turns::default();
-    let mut begun = false;
     for message in prepared.iter() {
         match message.role {
             Role::System => {
                 let texts = message.parts.iter().filter_map(media::as_text);
                 let texts = texts.filter(|text| !text.trim().is_empty());
-                match begun {
+                match !turns.is_empty() {
                     false => system.extend(texts.filter_map(|text| text_block(&text))),
                     true => {
                         let texts = texts.map(|text| system_text(&text));
@@ -48,7 +50,6 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
                         turns.content(Speaker::User, blocks);
                     }
                 }
-                continue;
             }
             Role::Assistant => turns.content(Speaker::Model, assistant(&message.parts)),
             Role::User | Role::Tool => {
@@ -57,9 +58,13 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
                 turns.content(Speaker::User, others);
             }
         }
-        begun = true;
     }
     let mut turns = turns.finish(json!({"type": "text", "text": CONTINUED}));
+    for (speaker, blocks) in &mut turns {
+        if *speaker == Speaker::Model {
+            pair_searches(blocks);
+        }
+    }
     if let Some((Speaker::Model, blocks)) = turns.last_mut() {
         trim_end(blocks);
     }
@@ -80,6 +85,98 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
 
 fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+}
+
+/// A text of a user, a model or a tool.
+fn said(text: &str) -> Option<Value> {
+    text_block(&escape_system(text))
+}
+
+/// Returns a use of the server's web search, or its result, if it is complete.
+fn web_search(raw: &RawJson) -> Option<Value> {
+    let block = native(raw, &["server_tool_use", "web_search_tool_result"])?;
+    let fields = block.as_object()?;
+    let content = fields.get("content");
+    let block = match text(fields, "type")? {
+        "server_tool_use" if text(fields, "name")? == "web_search" => json!({
+            "type": "server_tool_use",
+            "id": server_id(text(fields, "id")?)?,
+            "name": "web_search",
+            "input": fields.get("input").filter(|input| input.is_object())?,
+        }),
+        "web_search_tool_result" => json!({
+            "type": "web_search_tool_result",
+            "tool_use_id": server_id(text(fields, "tool_use_id")?)?,
+            "content": match content? {
+                Value::Array(results) => results.iter().map(search_result).collect::<Option<_>>()?,
+                Value::Object(error) => json!({
+                    "type": text(error, "type").filter(|kind| *kind == "web_search_tool_result_error")?,
+                    "error_code": text(error, "error_code")?,
+                }),
+                _ => return None,
+            },
+        }),
+        _ => return None,
+    };
+    Some(block)
+}
+
+/// Returns the id of a use of a server's tool, if it has the form of one.
+fn server_id(id: &str) -> Option<&str> {
+    let name = id.strip_prefix("srvtoolu_")?;
+    let of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (!name.is_empty() && name.bytes().all(of_name)).then_some(id)
+}
+
+fn search_result(result: &Value) -> Option<Value> {
+    let fields = result.as_object()?;
+    let mut written = json!({
+        "type": text(fields, "type").filter(|kind| *kind == "web_search_result")?,
+        "title": text(fields, "title")?,
+        "url": text(fields, "url")?,
+        "encrypted_content": text(fields, "encrypted_content").filter(|text| !text.is_empty())?,
+    });
+    if let (Some(age), Some(fields)) = (text(fields, "page_age"), written.as_object_mut()) {
+        fields.insert("page_age".to_owned(), age.into());
+    }
+    Some(written)
+}
+
+/// Writes each use of the server's web search without its result behind it as text, and each result without its use.
+fn pair_searches(blocks: &mut Vec<Value>) {
+    let id = |block: &Value, kind: &str, field: &str| {
+        let fields = block.as_object()?;
+        let id = text(fields, field).filter(|_| text(fields, "type") == Some(kind))?;
+        Some(id.to_owned())
+    };
+    let used = |block: &Value| id(block, "server_tool_use", "id");
+    let returned = |block: &Value| id(block, "web_search_tool_result", "tool_use_id");
+    let (mut seen, mut open, mut paired) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for block in blocks.iter() {
+        if let Some(id) = used(block).filter(|id| seen.insert(id.clone())) {
+            open.insert(id);
+        } else if let Some(id) = returned(block).filter(|id| open.remove(id)) {
+            paired.insert(id);
+        }
+    }
+    // Of an id that comes twice, the first use and the first result behind it are a pair.
+    let (mut uses, mut results) = (paired.clone(), BTreeSet::new());
+    let settled = std::mem::take(blocks).into_iter().filter_map(|block| {
+        let stays = match (used(&block), returned(&block)) {
+            (Some(id), _) => {
+                let stays = uses.remove(&id);
+                results.extend(stays.then_some(id));
+                stays
+            }
+            (_, Some(id)) => results.remove(&id),
+            _ => true,
+        };
+        match stays {
+            true => Some(block),
+            false => media::as_text(&unknown(&block)).and_then(|text| said(&text)),
+        }
+    });
+    *blocks = settled.collect();
 }
 
 /// Removes white space from the end of the last text, if that is the last block.
@@ -114,13 +211,13 @@ fn assistant(parts: &[Part]) -> Vec<Value> {
                 "input": arguments::to_object(arguments),
             })),
             Part::Unknown { raw } => {
-                if let Some(block) = native(raw, &["redacted_thinking"]) {
+                if let Some(block) = redacted(raw) {
                     reasoning.push(block);
                     continue;
                 }
-                text_block(raw.as_str())
+                web_search(raw).or_else(|| said(&media::as_text(part)?))
             }
-            part => media::as_text(part).and_then(|text| text_block(&text)),
+            part => media::as_text(part).and_then(|text| said(&text)),
         };
         if let Some(block) = block {
             blocks.append(&mut reasoning);
@@ -128,6 +225,12 @@ fn assistant(parts: &[Part]) -> Vec<Value> {
         }
     }
     blocks
+}
+
+fn redacted(raw: &RawJson) -> Option<Value> {
+    let block = native(raw, &["redacted_thinking"])?;
+    let data = text(block.as_object()?, "data").filter(|data| !data.is_empty())?;
+    Some(json!({"type": "redacted_thinking", "data": data}))
 }
 
 /// Whether a signature can be Anthropic's: Base64 that is long enough.
@@ -147,9 +250,9 @@ fn user(name: Option<&str>, parts: &[Part]) -> (Vec<Value>, Vec<Value>) {
                 call_id,
                 content,
                 is_error,
-            } => results.push(tool_result(call_id, content, *is_error)),
+            } => results.push(tool_result(call_id, content, *is_error, &mut others)),
             Part::Text { text } if !text.trim().is_empty() => {
-                others.extend(text_block(&said_by(name.take(), text)));
+                others.extend(said(&said_by(name.take(), text)));
             }
             part => others.extend(user_block(part)),
         }
@@ -158,33 +261,58 @@ fn user(name: Option<&str>, parts: &[Part]) -> (Vec<Value>, Vec<Value>) {
 }
 
 fn user_block(part: &Part) -> Option<Value> {
-    let block = match part {
-        Part::Image(image) => source(image, |media_type| IMAGE_TYPES.contains(&media_type))
-            .map(|source| json!({"type": "image", "source": source})),
-        Part::File(file) => source(file, |media_type| media_type == PDF)
-            .map(|source| json!({"type": "document", "source": source})),
-        _ => None,
+    medium(part).or_else(|| said(&media::as_text(part)?))
+}
+
+/// Returns an image or a PDF that the API takes.
+fn medium(part: &Part) -> Option<Value> {
+    let (Part::Image(medium) | Part::File(medium)) = part else {
+        return None;
     };
-    block.or_else(|| text_block(&media::as_text(part)?))
+    let (kind, types) = match media::is_image(part, medium) {
+        true => ("image", IMAGE_TYPES),
+        false => ("document", [PDF].as_slice()),
+    };
+    let url = media::url(medium, types)?;
+    let source = match media::source(medium)? {
+        Source::Data { media_type, data } => {
+            json!({"type": "base64", "media_type": media_type, "data": data})
+        }
+        Source::Url { .. } if url.starts_with("https:") => json!({"type": "url", "url": url}),
+        Source::Url { .. } => return None,
+    };
+    Some(json!({"type": kind, "source": source}))
 }
 
-fn source(media: &Media, accepts: impl Fn(&str) -> bool) -> Option<Value> {
-    match &media.source {
-        MediaSource::Data(data) => accepts(&media.media_type)
-            .then(|| json!({"type": "base64", "media_type": media.media_type, "data": data})),
-        MediaSource::Url(_) => media::web_url(media).map(|url| json!({"type": "url", "url": url})),
-    }
-}
-
-fn tool_result(call_id: &str, content: &ResultContent, is_error: Option<bool>) -> Value {
+/// Returns a result. What a failed one holds beside text goes to `others`.
+fn tool_result(
+    call_id: &str,
+    content: &ResultContent,
+    is_error: Option<bool>,
+    others: &mut Vec<Value>,
+) -> Value {
+    let failed = is_error == Some(true);
     let content: Option<Value> = match content {
-        ResultContent::Text(text) => (!text.trim().is_empty()).then(|| text.as_str().into()),
+        ResultContent::Text(text) => {
+            (!text.trim().is_empty()).then(|| escape_system(text).into_owned().into())
+        }
         ResultContent::Parts(parts) => {
-            let blocks: Vec<Value> = parts.iter().filter_map(user_block).collect();
+            let mut blocks = Vec::new();
+            for part in parts {
+                match medium(part).filter(|_| failed) {
+                    Some(medium) => {
+                        let label = format!("Part of the result of {}:", wire_call_id(call_id));
+                        others.extend(text_block(&label));
+                        others.push(medium);
+                        blocks.extend(media::as_text(part).and_then(|text| said(&text)));
+                    }
+                    None => blocks.extend(user_block(part)),
+                }
+            }
             (!blocks.is_empty()).then(|| blocks.into())
         }
     };
-    let content = content.or_else(|| (is_error == Some(true)).then(|| NO_OUTPUT.into()));
+    let content = content.or_else(|| failed.then(|| NO_OUTPUT.into()));
     let mut result = Object::new();
     result.insert("type".to_owned(), "tool_result".into());
     result.insert("tool_use_id".to_owned(), wire_call_id(call_id).into());

@@ -1,13 +1,15 @@
 //! Gemini `generateContent`.
 //!
 //! - System messages before the first other message are `systemInstruction`. A later one is a user's text
-//!   between `<system>` tags.
+//!   between `<system>` tags; where another text has such a tag, its `<` is written `&lt;`.
 //! - Neighbours of one role are one content. In a user's content the results come first, in the order of their
 //!   calls.
 //! - A result names its tool and holds `{"output": …}`, or `{"error": …}` where the tool failed. Images and files in a
 //!   result follow it.
 //! - Thoughts are sent as such. A thought signature is sent with the part that it came with, if Gemini gave it;
-//!   signed reasoning of other providers is left out.
+//!   signed reasoning of other providers is left out. In the current turn the first call of a content that has none gets
+//!   the placeholder that the documents give for calls of other models.
+//! - Images, sound, films and documents are sent of the types that the models read, and by URL where the type is known.
 //! - Ids of calls are sent. Calls that came without one are called after the tool: `ls_1`.
 //! - Empty texts are left out. The name of a participant stands before the first text of a user's content.
 
@@ -18,13 +20,55 @@ use serde_json::{Value, json};
 use token_estimate::Usage;
 
 use super::fields::{Facts, Object, invalid, object, string, text, tokens, unknown};
+use super::media::Source;
 use super::prepare::{Prepared, wire_name};
-use super::turns::{CONTINUED, Speaker, Turns, said_by, split_results, system_text};
+use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
 use super::{arguments, media, original_call_id, wire_call_id};
 use crate::error::Error;
 
 /// Start of a signature that Gemini gave, as it is kept in [`Part::Reasoning`].
 const SIGNED: &str = "gemini:";
+/// Signature of a call that another model wrote: see the page on thought signatures.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+/// Media types that the models read.
+const MEDIA_TYPES: &[&str] = &[
+    "image/png",
+    "image/jpeg",
+    "image/webp",
+    "image/heic",
+    "image/heif",
+    "audio/wav",
+    "audio/mpeg",
+    "audio/aiff",
+    "audio/aac",
+    "audio/ogg",
+    "audio/flac",
+    "video/mp4",
+    "video/mpeg",
+    "video/mpg",
+    "video/mov",
+    "video/quicktime",
+    "video/avi",
+    "video/x-flv",
+    "video/webm",
+    "video/wmv",
+    "video/3gpp",
+    "application/pdf",
+    "text/plain",
+    "text/html",
+    "text/css",
+    "text/csv",
+    "text/xml",
+    "text/rtf",
+    "text/md",
+    "text/markdown",
+    "text/javascript",
+];
+/// Beginnings of the URLs that Google itself serves, whose types it knows.
+const OWN_URLS: [&str; 2] = [
+    "https://generativelanguage.googleapis.com/",
+    "https://www.youtube.com/",
+];
 
 /// Returns the values of the request's fields `systemInstruction` and `contents`.
 pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
@@ -32,13 +76,12 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     let mut system = Vec::new();
     let mut turns = Turns::default();
     let mut names: HashMap<&str, &str> = HashMap::new();
-    let mut begun = false;
     for message in prepared.iter() {
         match message.role {
             Role::System => {
                 let texts = message.parts.iter().filter_map(media::as_text);
                 let texts = texts.filter(|text| !text.is_empty());
-                match begun {
+                match !turns.is_empty() {
                     false => system.extend(texts.filter_map(|text| text_part(&text))),
                     true => {
                         let texts = texts.map(|text| system_text(&text));
@@ -46,7 +89,6 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
                         turns.content(Speaker::User, parts);
                     }
                 }
-                continue;
             }
             Role::Assistant => {
                 let calls = message.parts.iter().filter_map(|part| match part {
@@ -62,7 +104,6 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
                 turns.content(Speaker::User, others);
             }
         }
-        begun = true;
     }
     let mut contents = turns.finish(json!({"text": CONTINUED}));
     let mut before: &[Value] = &[];
@@ -70,6 +111,7 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
         order_results(before, parts);
         before = parts;
     }
+    sign_calls(&mut contents);
     let contents = contents.into_iter().map(|(speaker, parts)| {
         let role = match speaker {
             Speaker::User => "user",
@@ -97,8 +139,30 @@ fn order_results(calls: &[Value], parts: &mut [Value]) {
     });
 }
 
+/// Signs the first call of each content of the current turn, which begins at the user's last words.
+fn sign_calls(contents: &mut [(Speaker, Vec<Value>)]) {
+    let begins = |(speaker, parts): &(Speaker, Vec<Value>)| {
+        let is_result = |part: &Value| part.get("functionResponse").is_some();
+        *speaker == Speaker::User && !parts.iter().any(is_result)
+    };
+    let turn = contents.iter().rposition(begins).unwrap_or(0);
+    for (_, parts) in contents.iter_mut().skip(turn) {
+        let is_call = |part: &&mut Value| part.get("functionCall").is_some();
+        let first = parts.iter_mut().find(is_call);
+        if let Some(fields) = first.and_then(Value::as_object_mut) {
+            let signature = fields.entry("thoughtSignature");
+            signature.or_insert_with(|| UNSIGNED.into());
+        }
+    }
+}
+
 fn text_part(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({"text": text}))
+}
+
+/// A text of a user, a model or a tool.
+fn said(text: &str) -> Option<Value> {
+    text_part(&escape_system(text))
 }
 
 fn tool_name(name: &str) -> String {
@@ -142,9 +206,11 @@ fn model(parts: &[Part]) -> Vec<Value> {
                 "name": tool_name(name),
                 "args": arguments::to_object(arguments),
             }})),
-            Part::Image(image) => data_part(image),
+            Part::Image(media) | Part::File(media) => {
+                data_part(media).or_else(|| said(&media::as_text(part)?))
+            }
             Part::Text { text } if text.is_empty() => signature.take().map(signed_nothing),
-            part => media::as_text(part).and_then(|text| text_part(&text)),
+            part => media::as_text(part).and_then(|text| said(&text)),
         };
         let Some(mut written) = written else { continue };
         let is_thought = matches!(part, Part::Reasoning { .. });
@@ -191,7 +257,7 @@ fn user(
                 }}));
             }
             Part::Text { text } if !text.is_empty() => {
-                others.extend(text_part(&said_by(name.take(), text)));
+                others.extend(said(&said_by(name.take(), text)));
             }
             part => others.extend(user_part(part)),
         }
@@ -204,16 +270,26 @@ fn user_part(part: &Part) -> Option<Value> {
         Part::Image(media) | Part::File(media) => data_part(media),
         _ => None,
     };
-    written.or_else(|| text_part(&media::as_text(part)?))
+    written.or_else(|| said(&media::as_text(part)?))
 }
 
 fn data_part(media: &Media) -> Option<Value> {
-    match &media.source {
-        MediaSource::Data(data) => {
-            Some(json!({"inlineData": {"mimeType": media.media_type, "data": data}}))
-        }
-        MediaSource::Url(url) => {
-            Some(json!({"fileData": {"mimeType": media.media_type, "fileUri": url}}))
+    if let Some(Source::Data { media_type, data }) = media::source(media) {
+        let blob = json!({"mimeType": media_type, "data": data});
+        let taken = MEDIA_TYPES.contains(&&*media_type);
+        return taken.then(|| json!({"inlineData": blob}));
+    }
+    let MediaSource::Url(url) = &media.source else {
+        return None;
+    };
+    let media_type = media::type_name(&media.media_type);
+    // A file in Google's storage is no URL of the web.
+    let at_hand = url.starts_with("gs://") || media::source(media).is_some();
+    match MEDIA_TYPES.contains(&&*media_type) {
+        true => at_hand.then(|| json!({"fileData": {"mimeType": media_type, "fileUri": url}})),
+        false => {
+            let own = OWN_URLS.iter().any(|own| url.starts_with(own));
+            own.then(|| json!({"fileData": {"fileUri": url}}))
         }
     }
 }
@@ -221,18 +297,25 @@ fn data_part(media: &Media) -> Option<Value> {
 /// Returns what a tool returned: a text, or a list of texts. Media go to `others`.
 fn output(call_id: &str, content: &ResultContent, others: &mut Vec<Value>) -> Value {
     let parts = match content {
-        ResultContent::Text(text) => return text.as_str().into(),
+        ResultContent::Text(text) => return escape_system(text).into_owned().into(),
         ResultContent::Parts(parts) => parts,
     };
-    let mut texts = Vec::new();
+    let mut texts: Vec<Value> = Vec::new();
     for part in parts {
-        match part {
-            Part::Image(media) | Part::File(media) => {
+        let data = match part {
+            Part::Image(media) | Part::File(media) => data_part(media),
+            _ => None,
+        };
+        match data {
+            Some(data) => {
                 let label = format!("Part of the result of {}:", wire_call_id(call_id));
                 others.extend(text_part(&label));
-                others.extend(data_part(media));
+                others.push(data);
             }
-            part => texts.extend(media::as_text(part).map(Value::from)),
+            None => {
+                let text = media::as_text(part);
+                texts.extend(text.map(|text| escape_system(&text).into_owned().into()));
+            }
         }
     }
     texts.into()
@@ -296,7 +379,8 @@ fn read_parts(content: &Object, place: &str) -> Result<(Vec<Part>, Facts), Error
     for (at, part) in parts.iter().enumerate() {
         let place = format!("{place}.parts[{at}]");
         let fields = object(part, &place)?;
-        let signature = text(fields, "thoughtSignature").map(|text| format!("{SIGNED}{text}"));
+        let signature = text(fields, "thoughtSignature").filter(|text| *text != UNSIGNED);
+        let signature = signature.map(|text| format!("{SIGNED}{text}"));
         let thought = fields.get("thought").and_then(Value::as_bool) == Some(true);
         match (thought, text(fields, "text")) {
             (true, Some(text)) => {

@@ -4,22 +4,26 @@
 //!   results, because the format takes text alone there.
 //! - Reasoning is not sent: the format has no field for it. Reading keeps `reasoning_content` and `reasoning`,
 //!   which some servers add.
+//! - Images are sent as PNG, JPEG, WebP or GIF or by URL, sound as WAV or MP3, and files as PDF or by their id.
 //! - Arguments are sent word for word, broken JSON included.
 //! - Ids of calls are sent as they came, as long as they are short enough: see [`chat_call_id`].
 //! - Whether a result is an error is not sent.
 //! - Names of participants are sent as `name`, with `_` for what the format does not accept there.
 
-use memory_model::{Media, MediaSource, Message, Part, ResultContent, Role, ToolDefinition};
+use memory_model::{
+    Media, MediaSource, Message, Part, RawJson, ResultContent, Role, ToolDefinition,
+};
 use serde_json::{Value, json};
 use token_estimate::Usage;
 
 use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
+use super::media::{PDF, Source};
 use super::prepare::{Prepared, wire_name};
 use super::{arguments, chat_call_id, media, original_call_id};
 use crate::error::Error;
 
-/// Content of a user's message that is sent as it came.
-const USER_TYPES: &[&str] = &["file", "image_url", "input_audio"];
+/// Media types of images.
+pub(super) const IMAGE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 /// Returns the value of the request's field `messages`.
 pub fn write(messages: &[Message]) -> Vec<Value> {
@@ -104,29 +108,40 @@ fn user_content(parts: &[&Part]) -> Option<Value> {
 
 fn user_block(part: &Part) -> Option<Value> {
     let block = match part {
-        Part::Image(image) => {
-            media::url(image).map(|url| json!({"type": "image_url", "image_url": {"url": url}}))
-        }
-        Part::File(file) => file_block(file),
-        Part::Unknown { raw } => native(raw, USER_TYPES),
+        Part::Image(media) | Part::File(media) => match media::is_image(part, media) {
+            true => media::url(media, IMAGE_TYPES)
+                .map(|url| json!({"type": "image_url", "image_url": {"url": url}})),
+            false => file_block(media),
+        },
+        Part::Unknown { raw } => file_by_id(raw),
         _ => None,
     };
     block.or_else(|| text_block(&media::as_text(part)?))
 }
 
+/// Returns a file that the provider keeps.
+fn file_by_id(raw: &RawJson) -> Option<Value> {
+    let block = native(raw, &["file"])?;
+    let id = block.get("file")?.get("file_id")?.as_str()?;
+    (!id.is_empty()).then(|| json!({"type": "file", "file": {"file_id": id}}))
+}
+
 fn file_block(file: &Media) -> Option<Value> {
-    let format = match file.media_type.as_str() {
-        "audio/wav" => Some("wav"),
-        "audio/mpeg" => Some("mp3"),
-        _ => None,
+    let Source::Data { media_type, data } = media::source(file)? else {
+        return None;
     };
-    if let (Some(format), MediaSource::Data(data)) = (format, &file.source) {
-        let audio = json!({"data": data, "format": format});
-        return Some(json!({"type": "input_audio", "input_audio": audio}));
-    }
-    let data = media::data_url(file).filter(|_| file.media_type == "application/pdf")?;
-    let file = json!({"filename": "file.pdf", "file_data": data});
-    Some(json!({"type": "file", "file": file}))
+    let format = match &*media_type {
+        "audio/wav" => "wav",
+        "audio/mpeg" => "mp3",
+        PDF => {
+            let data = format!("data:{media_type};base64,{data}");
+            let file = json!({"filename": "file.pdf", "file_data": data});
+            return Some(json!({"type": "file", "file": file}));
+        }
+        _ => return None,
+    };
+    let audio = json!({"data": data, "format": format});
+    Some(json!({"type": "input_audio", "input_audio": audio}))
 }
 
 fn assistant(parts: &[&Part]) -> Option<Value> {
@@ -144,8 +159,8 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
                 "function": {"name": wire_name(name), "arguments": arguments::to_text(arguments)},
             })),
             Part::Unknown { raw } => {
-                let refusal = native(raw, &["refusal"]);
-                blocks.extend(refusal.or_else(|| text_block(raw.as_str())));
+                let text = media::as_text(part);
+                blocks.extend(refusal(raw).or_else(|| text_block(&text?)));
             }
             part => blocks.extend(media::as_text(part).and_then(|text| text_block(&text))),
         }
@@ -158,6 +173,12 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
             Some(json!({"role": "assistant", "content": content, "tool_calls": calls}))
         }
     }
+}
+
+fn refusal(raw: &RawJson) -> Option<Value> {
+    let block = native(raw, &["refusal"])?;
+    let refusal = text(block.as_object()?, "refusal").filter(|text| !text.is_empty())?;
+    Some(json!({"type": "refusal", "refusal": refusal}))
 }
 
 /// Returns the text of a result; what else it holds goes to `attached`.

@@ -1,31 +1,41 @@
 //! Messages whose calls and results pair as providers demand.
 
+use std::borrow::Cow;
+
 use memory_model::Message;
 use turn_map::{SanitizePolicy, apply, check_anthropic, check_openai, sanitize};
 
-/// Messages without notes, in which each call is followed by its result.
-pub(super) enum Prepared<'a> {
-    /// They paired already.
-    AsTheyAre(Vec<&'a Message>),
-    Repaired(Vec<Message>),
-}
+use super::unknown::{is_readable, readable};
+
+/// Messages without notes, in which each call is followed by its result, and images and files are such.
+pub(super) struct Prepared<'a>(Vec<Cow<'a, Message>>);
 
 impl<'a> Prepared<'a> {
     pub(super) fn new(messages: &'a [Message]) -> Self {
-        let messages: Vec<&Message> = messages.iter().filter(|one| !is_note(one)).collect();
-        if check_openai(&messages).is_empty() && check_anthropic(&messages).is_empty() {
-            return Self::AsTheyAre(messages);
+        let messages: Vec<Cow<'a, Message>> = messages
+            .iter()
+            .filter(|one| !is_note(one))
+            .map(|message| match is_readable(message) {
+                true => Cow::Borrowed(message),
+                false => Cow::Owned(readable(message)),
+            })
+            .collect();
+        let views: Vec<&Message> = messages.iter().map(|message| &**message).collect();
+        if check_openai(&views).is_empty() && check_anthropic(&views).is_empty() {
+            return Self(messages);
         }
-        let edits = sanitize(&messages, &SanitizePolicy::default()).edits;
-        Self::Repaired(apply(messages.into_iter().cloned().collect(), &edits))
+        let edits = sanitize(&views, &SanitizePolicy::default()).edits;
+        let messages = messages.into_iter().map(Cow::into_owned).collect();
+        Self(
+            apply(messages, &edits)
+                .into_iter()
+                .map(Cow::Owned)
+                .collect(),
+        )
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Message> {
-        let (borrowed, owned) = match self {
-            Self::AsTheyAre(messages) => (messages.as_slice(), [].as_slice()),
-            Self::Repaired(messages) => ([].as_slice(), messages.as_slice()),
-        };
-        borrowed.iter().copied().chain(owned)
+        self.0.iter().map(|message| &**message)
     }
 }
 

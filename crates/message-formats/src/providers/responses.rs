@@ -4,25 +4,35 @@
 //! - Calls and results are items of their own; results may hold images and files.
 //! - Reasoning is sent if it came from this API: [`read`] keeps the whole item, with its id and encrypted
 //!   content, as the signature. It is left out where nothing follows it in its message.
+//! - Calls of the server's own tools are sent as they came, if they are complete and no reasoning before them is left out.
+//! - Images are sent as PNG, JPEG, WebP or GIF or by URL, and files as PDF or by URL.
 //! - Arguments are sent word for word, broken JSON included.
 //! - Whether a result is an error is not sent. The name of a participant stands before the first text.
 
-use memory_model::{Media, Message, Part, ResultContent, Role, ToolDefinition};
+use memory_model::{Media, Message, Part, RawJson, ResultContent, Role, ToolDefinition};
 use serde_json::{Value, json};
 use token_estimate::Usage;
 
-use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
+use super::fields::{Facts, Object, invalid, object, string, text, tokens, unknown};
+use super::media::{PDF, Source};
+use super::openai::IMAGE_TYPES;
 use super::prepare::{Prepared, wire_name};
 use super::turns::said_by;
 use super::{arguments, media, original_call_id, wire_call_id};
 use crate::error::Error;
 
-/// Items of the model that stand alone and are sent as they came.
-const MODEL_ITEMS: &[&str] = &[
-    "web_search_call",
-    "file_search_call",
-    "code_interpreter_call",
-    "image_generation_call",
+/// Calls of the server's own tools, which hold their results: their type, how their ids begin, the fields that they
+/// must have, and those that they may have.
+const SERVER_CALLS: &[(&str, &str, &[&str], &[&str])] = &[
+    ("web_search_call", "ws", &["action"], &[]),
+    ("file_search_call", "fs", &["queries"], &["results"]),
+    (
+        "code_interpreter_call",
+        "ci",
+        &["code", "container_id", "outputs"],
+        &[],
+    ),
+    ("image_generation_call", "ig", &["result"], &[]),
 ];
 
 /// Returns the values of the request's fields `instructions` and `input`.
@@ -60,20 +70,24 @@ fn input_message(role: &str, content: Vec<Value>) -> Option<Value> {
 
 fn input_block(part: &Part) -> Option<Value> {
     let block = match part {
-        Part::Image(image) => media::url(image)
-            .map(|url| json!({"type": "input_image", "detail": "auto", "image_url": url})),
-        Part::File(file) => file_block(file),
+        Part::Image(media) | Part::File(media) => match media::is_image(part, media) {
+            true => media::url(media, IMAGE_TYPES)
+                .map(|url| json!({"type": "input_image", "detail": "auto", "image_url": url})),
+            false => file_block(media),
+        },
         _ => None,
     };
     block.or_else(|| input_text(&media::as_text(part)?))
 }
 
 fn file_block(file: &Media) -> Option<Value> {
-    if let Some(url) = media::web_url(file) {
-        return Some(json!({"type": "input_file", "file_url": url}));
-    }
-    let data = media::data_url(file).filter(|_| file.media_type == "application/pdf")?;
-    Some(json!({"type": "input_file", "filename": "file.pdf", "file_data": data}))
+    let url = media::url(file, &[PDF])?;
+    Some(match media::source(file)? {
+        Source::Url { .. } => json!({"type": "input_file", "file_url": url}),
+        Source::Data { .. } => {
+            json!({"type": "input_file", "filename": "file.pdf", "file_data": url})
+        }
+    })
 }
 
 fn write_user(name: Option<&str>, parts: &[Part], input: &mut Vec<Value>) {
@@ -113,10 +127,14 @@ fn output(result: &ResultContent) -> Value {
 fn write_assistant(parts: &[Part], input: &mut Vec<Value>) {
     // Reasoning must be followed by what came of it.
     let mut waiting = Vec::new();
+    // The server refuses its calls without the reasoning that led to them.
+    let mut left_out = false;
     for part in parts {
         let item = match part {
             Part::Reasoning { signature, .. } => {
-                waiting.extend(signature.as_deref().and_then(reasoning_item));
+                let item = signature.as_deref().and_then(reasoning_item);
+                left_out |= item.is_none();
+                waiting.extend(item);
                 continue;
             }
             Part::ToolCall {
@@ -129,7 +147,9 @@ fn write_assistant(parts: &[Part], input: &mut Vec<Value>) {
                 "name": wire_name(name),
                 "arguments": arguments::to_text(arguments),
             })),
-            Part::Unknown { raw } => native(raw, MODEL_ITEMS).or_else(|| said(raw.as_str())),
+            Part::Unknown { raw } => server_call(raw)
+                .filter(|_| !left_out)
+                .or_else(|| said(&media::as_text(part)?)),
             part => media::as_text(part).and_then(|text| said(&text)),
         };
         if let Some(item) = item {
@@ -144,14 +164,37 @@ fn said(text: &str) -> Option<Value> {
     (!text.is_empty()).then_some(message)
 }
 
-/// Returns the reasoning item that a signature is, if it is one.
+/// Returns a call of one of the server's own tools, if it is complete.
+fn server_call(raw: &RawJson) -> Option<Value> {
+    let item: Value = serde_json::from_str(raw.as_str()).ok()?;
+    let fields = item.as_object()?;
+    let kind = text(fields, "type")?;
+    let (_, prefix, required, optional) = SERVER_CALLS.iter().find(|(known, ..)| *known == kind)?;
+    let complete = text(fields, "id").is_some_and(|id| id.starts_with(prefix))
+        && text(fields, "status").is_some()
+        && required.iter().all(|field| fields.contains_key(*field));
+    let known = ["type", "id", "status"];
+    let keys = known.iter().chain(*required).chain(*optional);
+    let field = |key: &&str| Some(((*key).to_owned(), fields.get(*key)?.clone()));
+    complete.then(|| keys.filter_map(field).collect::<Object>().into())
+}
+
+/// Returns the reasoning item that a signature is, if it is one that the server can read.
 fn reasoning_item(signature: &str) -> Option<Value> {
     let item: Value = serde_json::from_str(signature).ok()?;
     let fields = item.as_object()?;
     let complete = text(fields, "type") == Some("reasoning")
-        && text(fields, "id").is_some()
+        && text(fields, "id").is_some_and(|id| id.starts_with("rs"))
+        && text(fields, "encrypted_content").is_some_and(|text| !text.is_empty())
         && fields.get("summary").is_some_and(Value::is_array);
-    complete.then_some(item)
+    let keys = ["type", "id", "summary", "encrypted_content", "status"];
+    let field = |key: &str| Some((key.to_owned(), fields.get(key)?.clone()));
+    complete.then(|| {
+        keys.into_iter()
+            .filter_map(field)
+            .collect::<Object>()
+            .into()
+    })
 }
 
 /// Reads items: those of a request's input, or the `output` of a response. Items of the model between two

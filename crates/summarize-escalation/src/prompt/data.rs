@@ -90,7 +90,7 @@ pub(super) fn result_text(content: &memory_model::ResultContent) -> Cow<'_, str>
             Part::Text { text } => lines.push(Cow::Borrowed(text.as_str())),
             Part::Image(media) => lines.push(Cow::Owned(medium("image", media))),
             Part::File(media) => lines.push(Cow::Owned(medium("file", media))),
-            Part::Unknown { raw } => lines.push(Cow::Borrowed(raw.as_str())),
+            Part::Unknown { raw } => lines.push(raw.without_bytes()),
             _ => {}
         }
     }
@@ -102,5 +102,23 @@ pub(super) fn medium(what: &str, media: &Media) -> String {
     match &media.source {
         MediaSource::Data(_) => format!("[{what} {}]", media.media_type),
         MediaSource::Url(url) => format!("[{what} {} {url}]", media.media_type),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Part, RawJson, ResultContent};
+
+    use super::*;
+
+    #[test]
+    fn a_result_is_its_words_without_bytes() {
+        let json = format!(r#"{{"name":"chart","data":"{}"}}"#, "aB3/".repeat(40));
+        let raw = RawJson::parse(json).unwrap();
+        let content = ResultContent::Parts(vec![Part::text("Read."), Part::Unknown { raw }]);
+        assert_eq!(
+            result_text(&content),
+            "Read.\n{\"name\":\"chart\",\"data\":\"[about 120 bytes]\"}"
+        );
     }
 }

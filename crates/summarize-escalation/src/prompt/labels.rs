@@ -47,7 +47,7 @@ pub(super) fn message(out: &mut String, entry: &LogEntry, limits: Clip) {
             }
             Part::Image(media) => said.push(medium("image", media)),
             Part::File(media) => said.push(medium("file", media)),
-            Part::Unknown { raw } => said.push(clip(raw.as_str(), limits.results)),
+            Part::Unknown { raw } => said.push(clip(&raw.without_bytes(), limits.results)),
         }
     }
     let name = entry.name.as_deref().map(attribute).unwrap_or_default();

@@ -166,7 +166,7 @@ fn message_text(entry: &LogEntry, limits: Clip) -> String {
             }
             Part::Image(media) => lines.push(medium("image", media)),
             Part::File(media) => lines.push(medium("file", media)),
-            Part::Unknown { raw } => lines.push(clip(raw.as_str(), limits.results)),
+            Part::Unknown { raw } => lines.push(clip(&raw.without_bytes(), limits.results)),
         }
     }
     lines.retain(|line| !line.is_empty());

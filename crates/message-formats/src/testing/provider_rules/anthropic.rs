@@ -39,7 +39,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "block-role",
-        "each role has only its kinds of blocks: results are the user's, calls and thinking the assistant's (errors; blocks of the server's own tools are not known here)",
+        "each role has only its kinds of blocks: results are the user's, calls and thinking the assistant's (errors; of blocks of the server's own tools only those of the web search are known here)",
     ),
     rule(
         "tool-use-id",
@@ -87,7 +87,19 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "source",
-        "a source is base64, an http(s) URL or the id of a file (types of the sources)",
+        "a source is base64, an https URL or the id of a file (types of the sources; error: «Only HTTPS URLs are supported»)",
+    ),
+    rule(
+        "server-tool-id",
+        "the id of a use of a server's tool is `^srvtoolu_[a-zA-Z0-9_]+$` (error: «String should match pattern»)",
+    ),
+    rule(
+        "server-tool-pair",
+        "a use of a server's tool has its result behind it in the same message, and a result its use (error: «tool use with id … was found without a corresponding `web_search_tool_result` block»)",
+    ),
+    rule(
+        "server-result",
+        "a web search returns a list of results, each with its title, URL and encrypted content, or an error with its code (types; error: «encrypted_content: Field required»)",
     ),
     rule(
         "tool-name",
@@ -152,6 +164,7 @@ pub(super) fn check(request: &Value, judge: &mut Judge) {
         check_end(path, message, judge);
     }
     pairs(&messages, judge);
+    server_pairs(&messages, judge);
     check_tools(request, judge);
     let breakpoints = count(request);
     let detail = format!("{breakpoints} blocks");
@@ -207,7 +220,14 @@ fn check_message(path: &str, role: &str, message: &Value, judge: &mut Judge) {
         );
     }
     let allowed: &[&str] = match role {
-        "assistant" => &["text", "thinking", "redacted_thinking", "tool_use"],
+        "assistant" => &[
+            "text",
+            "thinking",
+            "redacted_thinking",
+            "tool_use",
+            "server_tool_use",
+            "web_search_tool_result",
+        ],
         _ => &["text", "image", "document", "search_result", "tool_result"],
     };
     let (mut result, mut thinking) = (true, true);
@@ -342,6 +362,24 @@ fn check_block(path: &str, block: &Value, allowed: &[&str], judge: &mut Judge) {
             check_name(path, block, judge);
         }
         "tool_result" => check_result(path, block, judge),
+        "server_tool_use" => {
+            let id = required("id", Kind::Text);
+            let name = required("name", Kind::OneOf(&["web_search"]));
+            let input = required("input", Kind::Object);
+            judge.fields(path, block, &[TYPE, id, name, input, CACHE]);
+            check_server_id(path, "id", block, judge);
+        }
+        "web_search_tool_result" => {
+            let id = required("tool_use_id", Kind::Text);
+            // A list of results, or an object that says what failed.
+            judge.fields(
+                path,
+                block,
+                &[TYPE, id, optional("content", Kind::Any), CACHE],
+            );
+            check_server_id(path, "tool_use_id", block, judge);
+            check_search(path, block, judge);
+        }
         _ => judge.fields(path, block, &[TYPE]),
     }
 }
@@ -405,6 +443,67 @@ fn check_result(path: &str, block: &Value, judge: &mut Judge) {
     }
 }
 
+fn check_server_id(path: &str, field: &str, block: &Value, judge: &mut Judge) {
+    if let Some(id) = text(block, field) {
+        let name = id.strip_prefix("srvtoolu_");
+        let holds = name.is_some_and(|name| is_name(name, usize::MAX) && !name.contains('-'));
+        let path = format!("{path}/{field}");
+        let detail = format!("`{id}` breaks the pattern");
+        judge.demand(holds, &path, "server-tool-id", &detail);
+    }
+}
+
+fn check_search(path: &str, block: &Value, judge: &mut Judge) {
+    let at = format!("{path}/content");
+    match block.get("content") {
+        Some(Value::Array(_)) => {}
+        Some(error @ Value::Object(_)) => {
+            let kind = required("type", Kind::OneOf(&["web_search_tool_result_error"]));
+            judge.fields(&at, error, &[kind, required("error_code", Kind::Text)]);
+        }
+        _ => judge.report(&at, "server-result", "neither a list nor an error"),
+    }
+    for (path, result) in items(path, block, "content") {
+        let fields = [
+            required("type", Kind::OneOf(&["web_search_result"])),
+            required("title", Kind::Text),
+            required("url", Kind::Text),
+            required("encrypted_content", Kind::Text),
+            optional("page_age", Kind::Text).or_null(),
+        ];
+        judge.fields(&path, result, &fields);
+        let holds = text(result, "encrypted_content") != Some("");
+        judge.demand(holds, &path, "server-result", "the content is empty");
+    }
+}
+
+/// Holds uses of a server's tools against the results behind them in their message.
+fn server_pairs(messages: &[(String, &Value)], judge: &mut Judge) {
+    for (path, message) in messages {
+        let mut open: Vec<(&str, String)> = Vec::new();
+        for (path, block) in items(path, message, "content") {
+            match text(block, "type") {
+                Some("server_tool_use") => {
+                    open.extend(text(block, "id").map(|id| (id, format!("{path}/id"))));
+                }
+                Some("web_search_tool_result") => {
+                    let id = text(block, "tool_use_id").unwrap_or_default();
+                    let before = open.len();
+                    open.retain(|(open, _)| *open != id);
+                    let detail = format!("no use `{id}` before it");
+                    let path = format!("{path}/tool_use_id");
+                    judge.demand(open.len() < before, &path, "server-tool-pair", &detail);
+                }
+                _ => {}
+            }
+        }
+        for (id, path) in open {
+            let detail = format!("no result of `{id}` behind it");
+            judge.report(&path, "server-tool-pair", detail);
+        }
+    }
+}
+
 fn check_source(path: &str, block: &Value, kinds: &'static [&'static str], judge: &mut Judge) {
     let Some(source) = block.get("source").filter(|source| source.is_object()) else {
         return;
@@ -431,7 +530,7 @@ fn check_source(path: &str, block: &Value, kinds: &'static [&'static str], judge
     let value = |field: &str| text(source, field);
     let holds = match kind {
         "base64" => value("data").is_none_or(is_base64),
-        "url" => value("url").is_none_or(is_web_url),
+        "url" => value("url").is_none_or(|url| is_web_url(url) && url.starts_with("https:")),
         "text" => value("data") != Some(""),
         _ => value("file_id") != Some(""),
     };
@@ -475,7 +574,8 @@ fn pairs(messages: &[(String, &Value)], judge: &mut Judge) {
     for (path, message) in messages {
         let blocks = items(path, message, "content");
         for (path, block) in &blocks {
-            let Some(id) = text(block, "tool_use_id") else {
+            let result = Some(block).filter(|block| text(block, "type") == Some("tool_result"));
+            let Some(id) = result.and_then(|block| text(block, "tool_use_id")) else {
                 continue;
             };
             let path = format!("{path}/tool_use_id");
@@ -540,6 +640,13 @@ mod tests {
                         {"type": "thinking", "thinking": "", "signature": "aGk="},
                         {"type": "redacted_thinking", "data": "aGk="},
                         {"type": "text", "text": "I look. "},
+                        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "cat"}},
+                        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
+                            {"type": "web_search_result", "title": "Cats", "url": "https://a.b", "page_age": null,
+                                "encrypted_content": "aGk="}]},
+                        {"type": "server_tool_use", "id": "srvtoolu_2", "name": "web_search", "input": {}},
+                        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_2", "content":
+                            {"type": "web_search_tool_result_error", "error_code": "unavailable"}},
                         {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"cache_control": 1}},
                         {"type": "tool_use", "id": "toolu_2", "name": "look", "input": {}},
                     ]},
@@ -581,8 +688,8 @@ mod tests {
         cases.bad("missing-field", "/messages/1/content/1/data", |r| {
             remove(&mut r["messages"][1]["content"][1], "data")
         });
-        cases.bad("missing-field", "/messages/1/content/4/input", |r| {
-            remove(&mut r["messages"][1]["content"][4], "input")
+        cases.bad("missing-field", "/messages/1/content/8/input", |r| {
+            remove(&mut r["messages"][1]["content"][8], "input")
         });
         cases.bad("missing-field", "/tools/0/input_schema", |r| {
             remove(&mut r["tools"][0], "input_schema")
@@ -597,8 +704,8 @@ mod tests {
                 r["messages"][1]["content"][0]["cache_control"] = json!({"type": "ephemeral"});
             },
         );
-        cases.bad("wrong-type", "/messages/1/content/4/input", |r| {
-            r["messages"][1]["content"][4]["input"] = json!("{}")
+        cases.bad("wrong-type", "/messages/1/content/8/input", |r| {
+            r["messages"][1]["content"][8]["input"] = json!("{}")
         });
         cases.bad("wrong-type", "/messages/2/content/0/content", |r| {
             r["messages"][2]["content"][0]["content"] = json!(null)
@@ -663,7 +770,7 @@ mod tests {
             r["messages"][3]["content"] = json!([{"type": "text", "text": "A cat. "}]);
         });
         cases.bad("block-role", "/messages/0/content/0", |r| {
-            r["messages"][0]["content"][0] = r["messages"][1]["content"][3].clone()
+            r["messages"][0]["content"][0] = r["messages"][1]["content"][7].clone()
         });
         cases.bad("block-role", "/messages/0/content/0", |r| {
             r["messages"][0]["content"][0] = r["messages"][1]["content"][0].clone()
@@ -681,23 +788,23 @@ mod tests {
             r["system"][0] = r["messages"][0]["content"][1].clone()
         });
         for id in ["", "a.b", "a b"] {
-            cases.bad("tool-use-id", "/messages/1/content/3/id", |r| {
-                r["messages"][1]["content"][3]["id"] = json!(id)
+            cases.bad("tool-use-id", "/messages/1/content/7/id", |r| {
+                r["messages"][1]["content"][7]["id"] = json!(id)
             });
             cases.bad("tool-use-id", "/messages/2/content/0/tool_use_id", |r| {
                 r["messages"][2]["content"][0]["tool_use_id"] = json!(id);
             });
         }
-        cases.bad("tool-use-id-length", "/messages/1/content/3/id", |r| {
-            r["messages"][1]["content"][3]["id"] = json!("x".repeat(65));
+        cases.bad("tool-use-id-length", "/messages/1/content/7/id", |r| {
+            r["messages"][1]["content"][7]["id"] = json!("x".repeat(65));
         });
         cases.bad("duplicate-tool-use-id", "/messages/3/content/0/id", |r| {
-            r["messages"][3]["content"] = json!([r["messages"][1]["content"][3]]);
+            r["messages"][3]["content"] = json!([r["messages"][1]["content"][7]]);
         });
-        cases.bad("unanswered-tool-use", "/messages/1/content/3/id", |r| {
+        cases.bad("unanswered-tool-use", "/messages/1/content/7/id", |r| {
             list(r, "/messages/2/content").remove(1);
         });
-        cases.bad("unanswered-tool-use", "/messages/1/content/4/id", |r| {
+        cases.bad("unanswered-tool-use", "/messages/1/content/8/id", |r| {
             list(r, "/messages").truncate(2)
         });
         cases.bad(
@@ -737,6 +844,36 @@ mod tests {
         cases.bad("signature", "/messages/1/content/1/data", |r| {
             r["messages"][1]["content"][1]["data"] = json!("")
         });
+        cases.bad("source", "/messages/2/content/1/content/1/source", |r| {
+            r["messages"][2]["content"][1]["content"][1]["source"]["url"] =
+                json!("http://a.b/c.png");
+        });
+        for id in ["toolu_1", "srvtoolu_", "srvtoolu_a-b"] {
+            cases.bad("server-tool-id", "/messages/1/content/3/id", |r| {
+                r["messages"][1]["content"][3]["id"] = json!(id)
+            });
+        }
+        cases.bad("server-tool-pair", "/messages/1/content/3/id", |r| {
+            list(r, "/messages/1/content").remove(4);
+        });
+        cases.bad(
+            "server-tool-pair",
+            "/messages/1/content/3/tool_use_id",
+            |r| {
+                list(r, "/messages/1/content").remove(3);
+            },
+        );
+        cases.bad(
+            "server-tool-pair",
+            "/messages/1/content/3/tool_use_id",
+            |r| list(r, "/messages/1/content").swap(3, 4),
+        );
+        cases.bad("server-result", "/messages/1/content/4/content", |r| {
+            remove(&mut r["messages"][1]["content"][4], "content")
+        });
+        cases.bad("server-result", "/messages/1/content/4/content/0", |r| {
+            r["messages"][1]["content"][4]["content"][0]["encrypted_content"] = json!("")
+        });
         cases.bad("source", "/messages/0/content/1/source", |r| {
             r["messages"][0]["content"][1]["source"]["data"] = json!("?")
         });
@@ -745,8 +882,8 @@ mod tests {
                 json!("data:image/png;base64,aGk=");
         });
         for name in ["", "a.b", &"x".repeat(129)] {
-            cases.bad("tool-name", "/messages/1/content/3/name", |r| {
-                r["messages"][1]["content"][3]["name"] = json!(name)
+            cases.bad("tool-name", "/messages/1/content/7/name", |r| {
+                r["messages"][1]["content"][7]["name"] = json!(name)
             });
             cases.bad("tool-name", "/tools/0/name", |r| {
                 r["tools"][0]["name"] = json!(name)

@@ -80,6 +80,14 @@ pub const RULES: &[Rule] = &[
         "inline data has a MIME type and base64; a file has a URI (types Blob, FileData)",
     ),
     rule(
+        "media-type",
+        "a MIME type is one that the models read (pages on images, audio, video, documents and files by URL)",
+    ),
+    rule(
+        "call-signature",
+        "in the current turn, the first call of each content has a signature, or a placeholder where another model wrote it (page on thought signatures; error of Gemini 3: «missing a thought_signature»)",
+    ),
+    rule(
         "signature",
         "a signature is base64, in either alphabet (type Part: bytes)",
     ),
@@ -99,6 +107,42 @@ pub const RULES: &[Rule] = &[
         "schema-field",
         "`parameters` has only the fields of the type Schema (error: «Unknown name»); all of JSON Schema is for parametersJsonSchema",
     ),
+];
+
+/// The MIME types that the models read.
+const MEDIA: &[&str] = &[
+    "image/png",
+    "image/jpeg",
+    "image/webp",
+    "image/heic",
+    "image/heif",
+    "audio/wav",
+    "audio/mp3",
+    "audio/mpeg",
+    "audio/aiff",
+    "audio/aac",
+    "audio/ogg",
+    "audio/flac",
+    "video/mp4",
+    "video/mpeg",
+    "video/mpg",
+    "video/mov",
+    "video/quicktime",
+    "video/avi",
+    "video/x-flv",
+    "video/webm",
+    "video/wmv",
+    "video/3gpp",
+    "application/pdf",
+    "text/plain",
+    "text/html",
+    "text/css",
+    "text/csv",
+    "text/xml",
+    "text/rtf",
+    "text/md",
+    "text/markdown",
+    "text/javascript",
 ];
 
 /// The fields of a part that hold its data.
@@ -147,6 +191,7 @@ pub(super) fn check(request: &Value, judge: &mut Judge) {
         before = Some(role);
     }
     pairs(&contents, judge);
+    signatures(&contents, judge);
     let mut names = BTreeSet::new();
     for (path, tool) in items("", request, "tools") {
         judge.fields(&path, tool, &[required("functionDeclarations", Kind::List)]);
@@ -252,6 +297,7 @@ fn check_data(path: &str, name: &str, data: &Value, judge: &mut Judge) {
                 "media",
                 "the URI is empty, or the MIME type is none",
             );
+            check_type(path, data, judge);
         }
         "functionCall" => {
             let fields = [
@@ -304,6 +350,32 @@ fn check_blob(path: &str, blob: &Value, judge: &mut Judge) {
     let holds =
         text(blob, "mimeType").is_none_or(is_mime_type) && text(blob, "data").is_none_or(is_base64);
     judge.demand(holds, path, "media", "no MIME type, or no base64");
+    check_type(path, blob, judge);
+}
+
+fn check_type(path: &str, data: &Value, judge: &mut Judge) {
+    if let Some(kind) = text(data, "mimeType") {
+        let path = format!("{path}/mimeType");
+        let detail = format!("`{kind}` is not read");
+        judge.demand(MEDIA.contains(&kind), &path, "media-type", &detail);
+    }
+}
+
+/// Holds the calls of the current turn, which begins at the last words of the user, against their signatures.
+fn signatures(contents: &[(String, &Value)], judge: &mut Judge) {
+    let begins = |(path, content): &(String, &Value)| {
+        text(content, "role") == Some("user")
+            && data_of(path, content, "functionResponse").is_empty()
+    };
+    let turn = contents.iter().rposition(begins).unwrap_or(0);
+    for (path, content) in contents.iter().skip(turn) {
+        let parts = items(path, content, "parts");
+        let first = parts.iter().find(|(_, part)| has(part, "functionCall"));
+        if let Some((path, call)) = first {
+            let holds = has(call, "thoughtSignature");
+            judge.demand(holds, path, "call-signature", "it has no signature");
+        }
+    }
 }
 
 fn check_name(path: &str, function: &Value, judge: &mut Judge) {
@@ -637,6 +709,25 @@ mod tests {
                     json!("");
             },
         );
+        for (kind, part, field) in [
+            ("image/svg+xml", 1, "inlineData"),
+            ("image/gif", 1, "inlineData"),
+            ("image/*", 2, "fileData"),
+            ("application/zip", 2, "fileData"),
+        ] {
+            let path = format!("/contents/0/parts/{part}/{field}/mimeType");
+            cases.bad("media-type", &path, |r| {
+                r["contents"][0]["parts"][part][field]["mimeType"] = json!(kind);
+            });
+        }
+        cases.bad("call-signature", "/contents/1/parts/1", |r| {
+            remove(&mut r["contents"][1]["parts"][1], "thoughtSignature");
+        });
+        // The user's next words begin another turn.
+        cases.good(|r| {
+            remove(&mut r["contents"][1]["parts"][1], "thoughtSignature");
+            list(r, "/contents").push(json!({"role": "user", "parts": [{"text": "Sure?"}]}));
+        });
         for signature in ["", "a", "a?b="] {
             cases.bad("signature", "/contents/1/parts/1/thoughtSignature", |r| {
                 r["contents"][1]["parts"][1]["thoughtSignature"] = json!(signature);

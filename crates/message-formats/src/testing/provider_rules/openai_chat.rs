@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::finding::{Rule, rule};
 use super::shape::{
-    Field, Judge, Kind, has, is_base64, is_data_url, is_name, is_web_url, items, optional,
-    required, text,
+    Field, Judge, Kind, data_url_type, has, is_base64, is_data_url, is_name, is_web_url, items,
+    optional, required, text,
 };
 
 /// The rules of [`openai_chat`](super::openai_chat), beside those of every provider.
@@ -41,6 +41,14 @@ pub const RULES: &[Rule] = &[
     rule(
         "image-url",
         "an image is a data URL in base64 or an http(s) URL (guide on images)",
+    ),
+    rule(
+        "image-type",
+        "the data of an image is PNG, JPEG, WebP or GIF (guide on images; error: «You uploaded an unsupported image»)",
+    ),
+    rule(
+        "file-type",
+        "the data of a file is PDF (guide on files: the type that all models with vision take)",
     ),
     rule(
         "file-source",
@@ -91,6 +99,8 @@ const ROLE: Field = required(
 );
 const NAME: Field = optional("name", Kind::Text);
 const TYPE: Field = required("type", Kind::Text);
+/// The media types of images.
+pub(super) const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const BREAKPOINT: Field = optional("prompt_cache_breakpoint", Kind::Object);
 
 pub(super) fn check(request: &Value, judge: &mut Judge) {
@@ -239,6 +249,9 @@ fn check_part(path: &str, role: &str, part: &Value, judge: &mut Judge) {
                 let holds = url.is_none_or(|url| is_web_url(url) || is_data_url(url));
                 let path = format!("{path}/url");
                 judge.demand(holds, &path, "image-url", "neither a data URL nor http(s)");
+                let kind = url.and_then(data_url_type);
+                let holds = kind.is_none_or(|kind| IMAGES.contains(&kind));
+                judge.demand(holds, &path, "image-type", "the type is none of them");
             }
         }
         "input_audio" => {
@@ -263,6 +276,9 @@ fn check_part(path: &str, role: &str, part: &Value, judge: &mut Judge) {
                 let data = text(file, "file_data").map(|data| is_base64(data) || is_data_url(data));
                 let holds = data.unwrap_or_else(|| has(file, "file_id"));
                 judge.demand(holds, &path, "file-source", "neither base64 nor an id");
+                let kind = text(file, "file_data").and_then(data_url_type);
+                let holds = kind.is_none_or(|kind| kind == "application/pdf");
+                judge.demand(holds, &path, "file-type", "the type is another");
             }
         }
         _ => judge.fields(path, part, &[required("type", Kind::OneOf(allowed))]),
@@ -492,6 +508,16 @@ mod tests {
                 r["messages"][1]["content"][1]["image_url"]["url"] = json!(url);
             });
         }
+        for kind in ["image/svg+xml", "image/bmp", "image/*", "image/jpg"] {
+            cases.bad("image-type", "/messages/1/content/1/image_url/url", |r| {
+                let url = format!("data:{kind};base64,aGk=");
+                r["messages"][1]["content"][1]["image_url"]["url"] = json!(url);
+            });
+        }
+        cases.bad("file-type", "/messages/1/content/3/file", |r| {
+            r["messages"][1]["content"][3]["file"]["file_data"] =
+                json!("data:application/zip;base64,aGk=");
+        });
         cases.bad(
             "file-source",
             "/messages/1/content/2/input_audio/data",

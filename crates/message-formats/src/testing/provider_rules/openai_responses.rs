@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::finding::{Rule, rule};
+use super::openai_chat::IMAGES;
 use super::shape::{
-    Field, Judge, Kind, has, is_base64, is_data_url, is_name, is_web_url, items, optional,
-    required, text,
+    Field, Judge, Kind, data_url_type, has, is_base64, is_data_url, is_name, is_web_url, items,
+    optional, required, text,
 };
 
 /// The rules of [`openai_responses`](super::openai_responses), beside those of every provider.
@@ -18,7 +19,7 @@ pub const RULES: &[Rule] = &[
     rule("empty-input", "there is an item"),
     rule(
         "unknown-item",
-        "an item is a message, a function_call, a function_call_output or a reasoning item: the request stands alone",
+        "an item is a message, a function_call, a function_call_output, a reasoning item or a call of one of the server's own tools: the request stands alone",
     ),
     rule(
         "empty-content",
@@ -37,12 +38,20 @@ pub const RULES: &[Rule] = &[
         "an image has a data URL in base64, an http(s) URL or the id of a file (type ResponseInputImage)",
     ),
     rule(
+        "image-type",
+        "the data of an image is PNG, JPEG, WebP or GIF (guide on images)",
+    ),
+    rule(
+        "file-type",
+        "the data of a file is PDF (guide on files: the type that all models with vision take)",
+    ),
+    rule(
         "file-source",
         "a file has base64 or a data URL with a name, or an http(s) URL, or the id of a file (type ResponseInputFile)",
     ),
     rule(
         "item-id",
-        "the id of an item has the prefix of its type: msg, fc, rs (error: «Expected an ID that begins with»)",
+        "the id of an item has the prefix of its type: msg, fc, rs, ws, fs, ci, ig (error: «Expected an ID that begins with»)",
     ),
     rule(
         "call-id",
@@ -149,6 +158,25 @@ fn check_item(path: &str, item: &Value, judge: &mut Judge) {
             check_parts(path, item, "output", judge);
         }
         "reasoning" => check_reasoning(path, item, judge),
+        "web_search_call" => {
+            let action = required("action", Kind::Object);
+            check_server_call(path, item, "ws", &[action], judge);
+        }
+        "file_search_call" => {
+            let queries = required("queries", Kind::List);
+            let results = optional("results", Kind::List).or_null();
+            check_server_call(path, item, "fs", &[queries, results], judge);
+        }
+        "code_interpreter_call" => {
+            let code = required("code", Kind::Text).or_null();
+            let container = required("container_id", Kind::Text);
+            let outputs = required("outputs", Kind::List).or_null();
+            check_server_call(path, item, "ci", &[code, container, outputs], judge);
+        }
+        "image_generation_call" => {
+            let result = required("result", Kind::Text).or_null();
+            check_server_call(path, item, "ig", &[result], judge);
+        }
         _ if !item.is_object() => judge.fields(path, item, &[]),
         other => judge.report(path, "unknown-item", format!("the type is `{other}`")),
     }
@@ -158,6 +186,23 @@ fn check_item(path: &str, item: &Value, judge: &mut Judge) {
         let detail = format!("{length} characters");
         judge.demand((1..=64).contains(&length), &path, "call-id", &detail);
     }
+}
+
+/// Checks a call of one of the server's own tools, which holds its result.
+fn check_server_call(path: &str, item: &Value, prefix: &str, fields: &[Field], judge: &mut Judge) {
+    let states = &[
+        "in_progress",
+        "searching",
+        "interpreting",
+        "generating",
+        "completed",
+        "incomplete",
+        "failed",
+    ];
+    let status = required("status", Kind::OneOf(states));
+    let fields = [&[TYPE, required("id", Kind::Text), status], fields].concat();
+    judge.fields(path, item, &fields);
+    check_id(path, item, prefix, judge);
 }
 
 /// Reports fields that only the types of the library require.
@@ -292,6 +337,9 @@ fn check_parts(path: &str, item: &Value, field: &str, judge: &mut Judge) {
                 let url = text(part, "image_url").map(|url| is_web_url(url) || is_data_url(url));
                 let holds = url.unwrap_or_else(|| has(part, "file_id"));
                 judge.demand(holds, &path, "image-source", "neither a good URL nor an id");
+                let kind = text(part, "image_url").and_then(data_url_type);
+                let holds = kind.is_none_or(|kind| IMAGES.contains(&kind));
+                judge.demand(holds, &path, "image-type", "the type is none of them");
             }
             "input_file" => {
                 let names = ["file_data", "file_url", "filename"];
@@ -306,6 +354,9 @@ fn check_parts(path: &str, item: &Value, field: &str, judge: &mut Judge) {
                 let holds = data.or(url).unwrap_or_else(|| has(part, "file_id"));
                 let detail = "neither named data, nor a good URL, nor an id";
                 judge.demand(holds, &path, "file-source", detail);
+                let kind = text(part, "file_data").and_then(data_url_type);
+                let holds = kind.is_none_or(|kind| kind == "application/pdf");
+                judge.demand(holds, &path, "file-type", "the type is another");
             }
             _ => judge.report(&path, "input-content", format!("the type is `{kind}`")),
         }
@@ -394,7 +445,15 @@ fn followers(input: &[(String, &Value)], judge: &mut Judge) {
         let next = input.get(at + 1).map(|(_, next)| *next);
         let holds = next.is_some_and(|next| match item_type(next) {
             "message" => text(next, "role") == Some("assistant"),
-            other => ["reasoning", "function_call"].contains(&other),
+            other => [
+                "reasoning",
+                "function_call",
+                "web_search_call",
+                "file_search_call",
+                "code_interpreter_call",
+                "image_generation_call",
+            ]
+            .contains(&other),
         });
         let detail = "nothing that the model wrote follows";
         judge.demand(holds, path, "reasoning-without-follower", detail);
@@ -544,6 +603,35 @@ mod tests {
         cases.bad("image-source", "/input/6/output/0", |r| {
             remove(&mut r["input"][6]["output"][0], "image_url")
         });
+        for kind in ["image/svg+xml", "image/bmp", "image/*", "image/jpg"] {
+            cases.bad("image-type", "/input/1/content/1", |r| {
+                let url = format!("data:{kind};base64,aGk=");
+                r["input"][1]["content"][1]["image_url"] = json!(url);
+            });
+        }
+        cases.bad("file-type", "/input/1/content/2", |r| {
+            r["input"][1]["content"][2]["file_data"] = json!("data:application/zip;base64,aGk=");
+        });
+        let calls = [
+            json!({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}),
+            json!({"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": []}),
+            json!({"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": null,
+                "container_id": "c", "outputs": null}),
+            json!({"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": null}),
+        ];
+        for call in &calls {
+            cases.good(|r| list(r, "/input").insert(3, call.clone()));
+            cases.bad("missing-field", "/input/3/status", |r| {
+                let mut call = call.clone();
+                remove(&mut call, "status");
+                list(r, "/input").insert(3, call);
+            });
+            cases.bad("item-id", "/input/3/id", |r| {
+                let mut call = call.clone();
+                call["id"] = json!("call_1");
+                list(r, "/input").insert(3, call);
+            });
+        }
         cases.bad("file-source", "/input/1/content/2", |r| {
             remove(&mut r["input"][1]["content"][2], "filename")
         });

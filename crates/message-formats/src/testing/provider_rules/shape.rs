@@ -27,6 +27,7 @@ pub(super) enum Kind {
     Object,
     List,
     TextOrList,
+    Any,
     OneOf(&'static [&'static str]),
 }
 
@@ -113,6 +114,7 @@ impl Judge {
             Kind::Flag => (value.is_boolean(), "a boolean"),
             Kind::Object => (value.is_object(), "an object"),
             Kind::List => (value.is_array(), "a list"),
+            Kind::Any => (true, "anything"),
             Kind::TextOrList => (value.is_string() || value.is_array(), "a string or a list"),
         };
         if !fits {
@@ -177,6 +179,12 @@ pub(super) fn is_data_url(text: &str) -> bool {
     parts.is_some_and(|(mime, data)| is_mime_type(mime) && is_base64(data))
 }
 
+/// The media type of a data URL; `None` for any other text.
+pub(super) fn data_url_type(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("data:")?;
+    rest.split_once(";base64,").map(|(mime, _)| mime)
+}
+
 /// Whether a text is `type/subtype`, in the characters of RFC 6838.
 pub(super) fn is_mime_type(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
@@ -209,6 +217,8 @@ mod tests {
         ] {
             assert!(!is_data_url(bad), "{bad}");
         }
+        assert_eq!(data_url_type("data:image/png;base64,?"), Some("image/png"));
+        assert_eq!(data_url_type("https://a.b/c;base64,d"), None);
         assert!(is_mime_type("image/svg+xml"));
         assert!(!is_mime_type("image") && !is_mime_type("image/") && !is_mime_type("a/b/c"));
     }
