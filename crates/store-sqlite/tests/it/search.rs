@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use memory_model::{Message, RawJson};
 use memory_search::ranking::RankingPolicy;
-use memory_search::{Query, Search as _, SearchMode};
+use memory_search::{HitOrder, Query, Search as _, SearchMode};
 use memory_store::{
     ConversationRef, Maintain as _, ScanSearch, SegmentSearch, Store as _, check_index,
-    extend_index, rebuild_index,
+    extend_index, mend_index, rebuild_index,
 };
 use store_conformance::{index_answers_as_a_scan, index_segments_are_few};
 use store_sqlite::SqliteStore;
 
-use crate::common::{append, batch, root, store, texts};
+use crate::common::{append, batch, leaf, range, root, store, texts};
 
 #[tokio::test]
 async fn an_index_answers_as_a_scan() {
@@ -49,6 +49,120 @@ async fn damage_to_the_index_is_found_and_mended() {
     rebuild_index(&store, chat, &policy).await.unwrap();
     let mended = check_index(&store, chat, &policy).await.unwrap();
     assert_eq!((mended.documents, mended.damage.len()), (32, 0));
+}
+
+/// Whatever is done to a row of the index: every search answers as a scan, says so where it found the damage, and the index
+/// is made anew by the next indexing.
+#[tokio::test]
+async fn a_damaged_index_hides_nothing() {
+    let (folder, store) = store().await;
+    let store = Arc::new(store);
+    let (chat, other) = (root(&*store, "a").await, root(&*store, "b").await);
+    let words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"];
+    let text = |at: usize| {
+        let words = [words[at % 6], words[at / 6 % 6], words[at / 36 % 6]];
+        let rest: Vec<String> = (0..9).map(|n| format!("w{}x{n}", at * 7 % 190)).collect();
+        format!("{} {}", words.join(" "), rest.join(" "))
+    };
+    for id in [chat, other] {
+        let messages = (0..150).map(|at| match at % 9 {
+            8 => Message::tool_result("c", text(at)),
+            7 => Message::tool_call("c", "read_file", RawJson::parse("{}").unwrap()),
+            _ => Message::user(text(at)),
+        });
+        append(&*store, id, messages.collect()).await;
+        for at in 0..5 {
+            leaf(&*store, id, range(at * 9 + 1, at * 9 + 9)).await;
+        }
+    }
+    let policy = RankingPolicy::default();
+    for id in [chat, other] {
+        extend_index(&*store, id, &policy, u64::MAX).await.unwrap();
+    }
+    let queries: Vec<Query> = [
+        ("bravo", SearchMode::Literal),
+        ("w7x3", SearchMode::Literal),
+        ("what happened", SearchMode::Literal),
+        ("w", SearchMode::Literal),
+        ("w[0-9]+x4 w1", SearchMode::Regex),
+        (r"\S{20}", SearchMode::Regex),
+        ("echo delta", SearchMode::Words),
+        ("alpha happened", SearchMode::Prose),
+    ]
+    .map(|(pattern, mode)| Query::new(pattern).with_mode(mode).with_limit(1_000))
+    .into_iter()
+    .chain([
+        Query::new("a").with_tools(["read_file"]).with_limit(50),
+        Query::new("charlie")
+            .with_order(HitOrder::Newest)
+            .with_limit(7),
+    ])
+    .collect();
+    let scan = ScanSearch::new(Arc::clone(&store));
+    let mut expected = Vec::new();
+    for query in &queries {
+        expected.push(scan.search(chat, query).await.unwrap());
+    }
+    // Of the rows of the conversation, one after the other.
+    let chunk = "rowid = (select rowid from search_chunk where segment >> 32 = {chat} order by 1 limit 1 offset {at})";
+    let segment = "id = (select id from search_segment where conversation = {chat} order by 1 limit 1 offset {at})";
+    let damages = [
+        "update search_chunk set data = substr(data, 1, length(data) - 9) where {chunk}",
+        "update search_chunk set data = cast(replace(data, x'01', x'02') || x'00' as blob) where {chunk}",
+        "update search_chunk set data = x'' where {chunk}",
+        "update search_chunk set data = (select data from search_chunk order by rowid desc limit 1) where {chunk}",
+        "update search_chunk set key = x'7a' where {chunk}",
+        "delete from search_chunk where {chunk}",
+        "delete from search_segment where {segment}",
+        "update search_segment set first = first + 1 where {segment}",
+        "update search_segment set last = last + 16 where {segment}",
+        "update search_segment set last = 4294967294 where {segment}",
+        "update search_segment set first = -first where {segment}",
+        "update search_segment set documents = documents + 1 where {segment}",
+        "update search_segment set documents = 9223372036854775807 where {segment}",
+        "update search_segment set format = substr(format, 1, 30) where {segment}",
+        "update search_segment set kind = iif(kind = 'messages', 'summaries', 'messages') where {segment}",
+        "update search_segment set kind = 'other' where {segment}",
+        "delete from search_chunk where segment = (select id from search_segment where {segment})",
+        "update search_chunk set segment = segment - ({chat} << 32) + ({other} << 32) where {chunk}; \
+         update search_segment set conversation = {other} where {segment} and kind = 'messages' and first > 300",
+    ];
+    let (mut told, mut rounds) = (0, 0);
+    for damage in damages {
+        let rows = match damage.contains("{segment}") && !damage.contains("{chunk}") {
+            true => 5,
+            false => 24,
+        };
+        for at in 0..rows {
+            let sql = damage
+                .replace("{chunk}", chunk)
+                .replace("{segment}", segment)
+                .replace("{chat}", &chat.0.to_string())
+                .replace("{other}", &other.0.to_string())
+                .replace("{at}", &at.to_string());
+            crate::damage::damage(&folder, &sql).await;
+            let search = SegmentSearch::new(Arc::clone(&store));
+            let mut is_told = false;
+            for (query, expected) in queries.iter().zip(&expected) {
+                let found = search.search(chat, query).await.unwrap();
+                assert_eq!(found.hits, expected.hits, "{sql}: {query:?}");
+                assert_eq!(found.complete, expected.complete, "{sql}: {query:?}");
+                is_told |= found.index_damaged;
+            }
+            rounds += 1;
+            told += usize::from(is_told);
+            let is_damaged = mend_index(&*store, chat, &policy).await.unwrap();
+            assert!(is_damaged || !is_told, "{sql}");
+            extend_index(&*store, chat, &policy, u64::MAX)
+                .await
+                .unwrap();
+            let check = check_index(&*store, chat, &policy).await.unwrap();
+            assert_eq!((check.documents, check.damage.len()), (148, 0), "{sql}");
+            let again = search.search(chat, &queries[0]).await.unwrap();
+            assert!(!again.index_damaged, "{sql}");
+        }
+    }
+    assert!(told * 10 > rounds * 8, "{told} of {rounds}");
 }
 
 /// Tells the child where to write, and how many rounds.
