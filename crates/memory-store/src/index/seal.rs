@@ -106,12 +106,12 @@ impl Seal {
     pub(super) fn of(segment: &IndexSegment) -> Option<Self> {
         let (_, seal) = segment.format.split_once(SIGN)?;
         let number = |at: usize| u32::from_str_radix(seal.get(at..at + 8)?, 16).ok();
-        let seal = Self {
+        let is_whole = seal.len() == 24;
+        is_whole.then_some(Self {
             content: number(0)?,
             keys: number(8)?,
             row: number(16)?,
-        };
-        segment.format.ends_with(&seal.to_string()).then_some(seal)
+        })
     }
 
     /// Whether the keys of a segment's chunks are those that were made.
