@@ -39,7 +39,7 @@ pub fn composed(text: &str) -> Cow<'_, str> {
 /// letters become lower case.
 pub(crate) fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
     let mut forms = vec![Cow::Borrowed(text)];
-    if text.chars().all(is_settled) {
+    if is_plain(text) {
         return forms;
     }
     let written = Image::composed(text, false);
@@ -52,6 +52,11 @@ pub(crate) fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
         forms.push(folded.text);
     }
     forms
+}
+
+/// Whether a text is composed, as most are: nothing in it may be a part of a letter.
+fn is_plain(text: &str) -> bool {
+    text.is_ascii() || text.chars().all(is_settled)
 }
 
 /// Whether a character is the same in the composed form, whatever stands before it.
@@ -123,7 +128,7 @@ impl<'t> Image<'t> {
         };
         match fold {
             true if text.is_ascii() => return same(Cow::Owned(text.to_ascii_lowercase())),
-            false if !compose || text.chars().all(is_settled) => {
+            false if !compose || is_plain(text) => {
                 return same(Cow::Borrowed(text));
             }
             _ => {}

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cursor::foreign;
 use crate::error::Result;
-use crate::grep::{DAMAGED_INDEX, DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit};
+use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit};
 use crate::retrieval::{GREP, Retrieval};
 use crate::set::RetrievalSet;
 use crate::text::short;
@@ -268,9 +268,7 @@ impl RetrievalSet {
                 });
             }
             let mut all = found.iter().filter_map(|one| one.answer.as_ref());
-            if all.any(|one| one.index_damaged) {
-                answer.note = Some(DAMAGED_INDEX);
-            }
+            answer.note = answer.note.or_else(|| all.find_map(|one| one.note));
             if only.is_none() && found.iter().all(|one| one.next().is_none()) {
                 continue;
             }

@@ -105,7 +105,6 @@ async fn a_damaged_index_hides_nothing() {
     for query in &queries {
         expected.push(ScanSearch::new(&store).search(chat, query).await.unwrap());
     }
-    drop(store);
     // Of the rows of the conversation, one after the other.
     let chunk = "rowid = (select rowid from search_chunk where segment >> 32 = {chat} order by 1 limit 1 offset {at})";
     let segment = "id = (select id from search_segment where conversation = {chat} order by 1 limit 1 offset {at})";
@@ -145,7 +144,9 @@ async fn a_damaged_index_hides_nothing() {
                 .replace("{at}", &at.to_string());
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("memory.db");
-            std::fs::copy(sound.path().join("memory.db"), &path).unwrap();
+            for file in ["memory.db", "memory.db-wal"] {
+                std::fs::copy(sound.path().join(file), folder.path().join(file)).unwrap();
+            }
             crate::damage::damage(&folder, &sql).await;
             let store = Arc::new(SqliteStore::open(path).await.unwrap());
             let search = SegmentSearch::new(Arc::clone(&store));
