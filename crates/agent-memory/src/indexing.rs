@@ -3,7 +3,9 @@
 use std::sync::PoisonError;
 
 use memory_search::ranking::RankingPolicy;
-use memory_store::{IndexCheck, IndexProgress, check_index, extend_index, rebuild_index};
+use memory_store::{
+    IndexCheck, IndexProgress, check_index, extend_index, mend_index, rebuild_index,
+};
 
 use crate::error::Result;
 use crate::session::Session;
@@ -19,13 +21,15 @@ impl Session {
     /// Indexes all that is not indexed yet, except for the last few: fewer than 16 messages, and one summary at most.
     ///
     /// Ingesting and compacting do that as they go along, some at a time; this finishes it, such as for a database that
-    /// was written without an index. A search is complete without it: it reads what is not indexed.
+    /// was written without an index. A search is complete without it: it reads what is not indexed. An index that is
+    /// damaged is removed first, and made anew.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn index(&self) -> Result<IndexProgress> {
         let store = &*self.memory().inner.store;
         let policy = RankingPolicy::default();
+        mend_index(store, self.id(), &policy).await?;
         Ok(extend_index(store, self.id(), &policy, u64::MAX).await?)
     }
 

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use memory_model::conventions::{is_memory_tool, names_tool};
 use memory_model::{EntryKind, LogEntry, Part, Seq};
 
+use crate::fold::composed;
+
 /// Number of positions before a result among which its call is looked for. The result of a call that lies
 /// farther back is taken for one of an unknown tool.
 pub const CALL_WINDOW: u32 = 256;
@@ -88,10 +90,9 @@ impl CallNames {
     }
 
     /// Returns whether a message calls one of these tools or has a result of one: see
-    /// [`names_tool`](memory_model::conventions::names_tool).
+    /// [`is_one_of`].
     pub fn uses(&self, entry: &LogEntry, tools: &[String]) -> bool {
-        let wanted = |called: &str| tools.iter().any(|tool| names_tool(called, tool));
-        self.tools(entry).any(wanted)
+        self.tools(entry).any(|called| is_one_of(called, tools))
     }
 
     /// Returns whether a message has a result whose call is not known.
@@ -127,6 +128,14 @@ impl CallNames {
         }
         echoes
     }
+}
+
+/// Returns whether a tool that is called so is one of these, by [`names_tool`], in whatever normal form the names are
+/// written.
+pub fn is_one_of(called: &str, tools: &[String]) -> bool {
+    let called = composed(called);
+    let mut tools = tools.iter();
+    tools.any(|tool| names_tool(&called, &composed(tool)))
 }
 
 #[cfg(test)]

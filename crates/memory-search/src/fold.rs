@@ -1,16 +1,390 @@
-//! Case folding.
+//! Case and normal forms: what is alike when texts are compared.
+//!
+//! Unicode writes many letters in two ways: `é` is one character, or an `e` with a mark behind it, as macOS writes names
+//! of files. Texts are compared in the composed form (NFC), in which each such letter is one character where there is
+//! one for it.
 
-/// Removes differences of case, so that texts that differ in case alone become equal. It works
-/// character by character; a final sigma becomes a sigma.
+use std::borrow::Cow;
+use std::iter::once;
+use std::ops::Range;
+
+use unicode_normalization::char::{canonical_combining_class, decompose_canonical};
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
+
+/// Removes differences of case and of normal form, so that texts that differ in these alone become equal: lower case,
+/// composed; a final sigma becomes a sigma.
 pub fn fold_case(text: &str) -> String {
-    if text.is_ascii() {
-        text.to_ascii_lowercase()
-    } else {
-        text.chars().flat_map(fold_char).collect()
+    Image::composed(text, true).into_text()
+}
+
+/// A text in lower case in each form in which a pattern is looked for, most often one: an index of runs of characters has
+/// those of each form. What has the pattern, in the mode `Literal`, has one of the pattern's own forms in one of its.
+pub fn folded_forms(text: &str) -> Vec<String> {
+    let forms = compared_forms(text);
+    let lower = |form: &Cow<'_, str>| Image::as_written(form, true).into_text();
+    forms.iter().map(lower).collect()
+}
+
+/// The characters that lower case makes of a character.
+pub(crate) fn fold_char(c: char) -> impl Iterator<Item = char> {
+    c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
+}
+
+/// The composed form (NFC) of a text: the same letters, each one character where there is one for it.
+pub fn composed(text: &str) -> Cow<'_, str> {
+    Image::composed(text, false).text
+}
+
+/// The forms of [`folded_forms`] before they become lower case: the text as it is, and composed before and after its
+/// letters become lower case.
+pub(crate) fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
+    let mut forms = vec![Cow::Borrowed(text)];
+    if is_plain(text) {
+        return forms;
+    }
+    let written = Image::composed(text, false);
+    if !written.is_as_written() {
+        forms.push(written.text);
+    }
+    let folded = Image::composed(text, true);
+    let is_lower = |form: &Cow<'_, str>| Image::as_written(form, true).text == folded.text;
+    if !forms.iter().any(is_lower) {
+        forms.push(folded.text);
+    }
+    forms
+}
+
+/// Whether a text is composed, as most are: nothing in it may be a part of a letter.
+fn is_plain(text: &str) -> bool {
+    text.is_ascii() || text.chars().all(is_settled)
+}
+
+/// Whether a character is the same in the composed form, whatever stands before it.
+fn is_settled(c: char) -> bool {
+    match c {
+        // Without a look into tables: Latin, Cyrillic, dashes and quotation marks, arrows, symbols, Kana, Han, Hangul,
+        // pictographs.
+        '\0'..='\u{2ff}'
+        | '\u{400}'..='\u{482}'
+        | '\u{48a}'..='\u{530}'
+        | '\u{2010}'..='\u{2027}'
+        | '\u{2190}'..='\u{2199}'
+        | '\u{2500}'..='\u{27bf}'
+        | '\u{3001}'..='\u{3029}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30a1}'..='\u{30fa}'
+        | '\u{3400}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{ff01}'..='\u{ff60}'
+        | '\u{1f300}'..='\u{1faff}' => true,
+        _ => canonical_combining_class(c) == 0 && is_nfc_quick(once(c)) == IsNormalized::Yes,
     }
 }
 
-/// The characters that [`fold_case`] makes of a character.
-pub(crate) fn fold_char(c: char) -> impl Iterator<Item = char> {
-    c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
+/// Whether a character is composed with none before it. A letter and the marks behind it are cut before such a character.
+pub(crate) fn begins_letter(c: char) -> bool {
+    is_settled(c) || {
+        let mut first = None;
+        decompose_canonical(c, |one| {
+            first.get_or_insert(one);
+        });
+        first.is_some_and(|first| first != c && is_settled(first))
+    }
+}
+
+/// A text as it is compared, and where each piece of it stands in the text as it is written.
+#[derive(Debug)]
+pub(crate) struct Image<'t> {
+    text: Cow<'t, str>,
+    /// The pieces that are written otherwise or have another length, rising.
+    pieces: Vec<Piece>,
+    /// Whether composing changed nothing.
+    is_as_written: bool,
+}
+
+/// A piece of an image, and what it stands for.
+#[derive(Debug)]
+struct Piece {
+    image: Range<usize>,
+    text: Range<usize>,
+}
+
+impl<'t> Image<'t> {
+    /// A text in its composed form, in lower case if `fold`.
+    pub(crate) fn composed(text: &'t str, fold: bool) -> Self {
+        Self::new(text, fold, true)
+    }
+
+    /// A text in the form in which it is written, in lower case if `fold`.
+    pub(crate) fn as_written(text: &'t str, fold: bool) -> Self {
+        Self::new(text, fold, false)
+    }
+
+    fn new(text: &'t str, fold: bool, compose: bool) -> Self {
+        let same = |text| Self {
+            text,
+            pieces: Vec::new(),
+            is_as_written: true,
+        };
+        match fold {
+            true if text.is_ascii() => return same(Cow::Owned(text.to_ascii_lowercase())),
+            false if !compose || is_plain(text) => {
+                return same(Cow::Borrowed(text));
+            }
+            _ => {}
+        }
+        let mut writer = Writer {
+            fold,
+            image: String::with_capacity(text.len()),
+            pieces: Vec::new(),
+        };
+        let mut is_as_written = true;
+        // Where the last letter begins.
+        let mut letter = writer.place(0);
+        let mut at = 0;
+        while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+            if !compose || is_settled(c) {
+                letter = writer.place(at);
+                writer.push(c, at);
+                at += c.len_utf8();
+                continue;
+            }
+            if begins_letter(c) {
+                letter = writer.place(at);
+            }
+            let mut rest = text.get(at..).unwrap_or_default().char_indices().skip(1);
+            let next = rest.find(|(_, c)| begins_letter(*c));
+            at = next.map_or(text.len(), |(next, _)| at + next);
+            is_as_written &= writer.compose(&letter, text.get(letter.text..at).unwrap_or_default());
+            letter = writer.place(at);
+        }
+        Self {
+            text: Cow::Owned(writer.image),
+            pieces: writer.pieces,
+            is_as_written,
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.text.into_owned()
+    }
+
+    /// Whether the text was composed before.
+    pub(crate) fn is_as_written(&self) -> bool {
+        self.is_as_written
+    }
+
+    /// What a range of the image stands for: whole pieces.
+    pub(crate) fn source(&self, range: Range<usize>) -> Range<usize> {
+        if self.pieces.is_empty() {
+            return range;
+        }
+        self.begin(range.start)..self.end(range.end)
+    }
+
+    fn begin(&self, at: usize) -> usize {
+        let before = self.pieces.partition_point(|piece| piece.image.start <= at);
+        match before.checked_sub(1).and_then(|last| self.pieces.get(last)) {
+            Some(piece) if at < piece.image.end => piece.text.start,
+            Some(piece) => piece.text.end + (at - piece.image.end),
+            None => at,
+        }
+    }
+
+    fn end(&self, at: usize) -> usize {
+        let before = self.pieces.partition_point(|piece| piece.image.start < at);
+        match before.checked_sub(1).and_then(|last| self.pieces.get(last)) {
+            Some(piece) if at <= piece.image.end => piece.text.end,
+            Some(piece) => piece.text.end + (at - piece.image.end),
+            None => at,
+        }
+    }
+}
+
+/// Writes an image.
+struct Writer {
+    fold: bool,
+    image: String,
+    pieces: Vec<Piece>,
+}
+
+/// Where something begins: in the text, in the image, and how many pieces are before it.
+struct Place {
+    text: usize,
+    image: usize,
+    pieces: usize,
+}
+
+impl Writer {
+    fn place(&self, text: usize) -> Place {
+        Place {
+            text,
+            image: self.image.len(),
+            pieces: self.pieces.len(),
+        }
+    }
+
+    /// Adds a character, which stands at `at` of the text.
+    fn push(&mut self, c: char, at: usize) {
+        if c.is_ascii() || !self.fold {
+            self.image.push(match self.fold {
+                true => c.to_ascii_lowercase(),
+                false => c,
+            });
+            return;
+        }
+        let begin = self.image.len();
+        self.image.extend(fold_char(c));
+        if self.image.len() - begin != c.len_utf8() {
+            self.pieces.push(Piece {
+                image: begin..self.image.len(),
+                text: at..at + c.len_utf8(),
+            });
+        }
+    }
+
+    /// Adds a letter with its marks, in place of what was written of it. Returns whether it was composed before.
+    fn compose(&mut self, place: &Place, letter: &str) -> bool {
+        let folded: String = match self.fold {
+            true => letter.chars().flat_map(fold_char).collect(),
+            false => letter.to_owned(),
+        };
+        let composed: String = folded.nfc().collect();
+        self.image.truncate(place.image);
+        self.pieces.truncate(place.pieces);
+        if composed == folded {
+            let chars = letter.char_indices();
+            chars.for_each(|(at, c)| self.push(c, place.text + at));
+            return true;
+        }
+        self.image.push_str(&composed);
+        self.pieces.push(Piece {
+            image: place.image..self.image.len(),
+            text: place.text..place.text + letter.len(),
+        });
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lower(text: &str) -> String {
+        text.chars().flat_map(fold_char).collect()
+    }
+
+    /// Characters that are composed in every way, some that are not, and their marks.
+    const CHARS: &str = "aeEoOuJTqx \u{300}\u{301}\u{302}\u{303}\u{308}\u{30a}\u{30c}\u{323}\u{327}\u{338}éÅ\u{212b}İşὮ\u{345}\
+        ᾳ=<≠カか\u{3099}\u{309a}ｶ\u{ff9e}한\u{1112}\u{1161}\u{11ab}가क\u{93c}\u{958}\u{915}\u{9cb}\u{9c7}\u{9be}שׁ\u{5bc}\u{5b8}\
+        数\u{fa19}🎉\u{fe0f}\u{200d}\u{2000}\u{1d15e}";
+
+    fn text(rng: &mut fastrand::Rng) -> String {
+        let chars: Vec<char> = CHARS.chars().collect();
+        (0..rng.usize(..10))
+            .map(|_| chars[rng.usize(..chars.len())])
+            .collect()
+    }
+
+    #[test]
+    fn images_are_the_composed_form() {
+        let rng = &mut fastrand::Rng::with_seed(4);
+        let mut changed = 0;
+        for _ in 0..40_000 {
+            let text = text(rng);
+            for fold in [false, true] {
+                let written = if fold { lower(&text) } else { text.clone() };
+                let expected: String = written.nfc().collect();
+                let image = Image::composed(&text, fold);
+                assert_eq!(image.text(), expected, "{text:?}");
+                assert_eq!(image.is_as_written(), expected == written, "{text:?}");
+                assert_eq!(Image::as_written(&text, fold).text(), written, "{text:?}");
+                changed += usize::from(!image.is_as_written());
+            }
+            let apart: String = text.nfd().collect();
+            assert_eq!(fold_case(&text), fold_case(&apart), "{text:?}");
+        }
+        assert!(changed > 10_000);
+    }
+
+    #[test]
+    fn an_image_says_where_its_pieces_stand() {
+        let rng = &mut fastrand::Rng::with_seed(5);
+        for _ in 0..20_000 {
+            let text = text(rng);
+            for image in [Image::composed(&text, true), Image::as_written(&text, true)] {
+                let bounds: Vec<usize> = image.text().char_indices().map(|(at, _)| at).collect();
+                let from = rng.usize(..=bounds.len());
+                let upto = rng.usize(from..=bounds.len());
+                let at = |one: usize| bounds.get(one).copied().unwrap_or(image.text().len());
+                let range = at(from)..at(upto);
+                let source = image.source(range.clone());
+                let found = text.get(source.clone()).unwrap();
+                // What it stands for has the whole range in its own image.
+                let again = match image.is_as_written() {
+                    true => lower(found),
+                    false => fold_case(found),
+                };
+                assert!(
+                    range.is_empty() || again.contains(&image.text()[range.clone()]),
+                    "{text:?}"
+                );
+                assert_eq!(image.source(0..image.text().len()), 0..text.len());
+            }
+        }
+        let image = Image::composed("un cafe\u{301} noir", false);
+        assert_eq!(image.text(), "un café noir");
+        assert_eq!(image.source(6..8), 6..9);
+        assert_eq!(image.source(8..13), 9..14);
+    }
+
+    #[test]
+    fn settled_characters_are_composed_and_join_nothing() {
+        for c in '\0'..=char::MAX {
+            if !is_settled(c) {
+                continue;
+            }
+            assert_eq!(canonical_combining_class(c), 0, "{c:?}");
+            assert_eq!(is_nfc_quick(once(c)), IsNormalized::Yes, "{c:?}");
+            let folded: String = fold_char(c).collect();
+            assert_eq!(folded.nfc().collect::<String>(), folded, "{c:?}");
+            assert!(begins_letter(folded.chars().next().unwrap()), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn letters_are_alike_however_they_are_written() {
+        for (one, other) in [
+            ("CAFÉ", "cafe\u{301}"),
+            (
+                "한국어",
+                "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}",
+            ),
+            ("ガ", "カ\u{3099}"),
+            ("Việt", "vie\u{302}\u{323}t"),
+            ("Việt", "vie\u{323}\u{302}t"),
+            ("\u{212b}ngström", "A\u{30a}ngstro\u{308}m"),
+            ("\u{958}", "\u{915}\u{93c}"),
+            ("J\u{30c}", "\u{1f0}"),
+            ("a\u{338}=\u{338}", "a\u{338}≠"),
+        ] {
+            assert_eq!(fold_case(one), fold_case(other));
+        }
+        for (one, other) in [
+            ("é", "e"),
+            ("ガ", "ｶﾞ"),
+            ("ガ", "カ"),
+            ("ﬁ", "fi"),
+            ("ö", "o"),
+        ] {
+            assert_ne!(fold_case(one), fold_case(other));
+        }
+        assert_eq!(compared_forms("naïve 数据 한국").len(), 1);
+        assert_eq!(compared_forms("CAFE\u{301}"), ["CAFE\u{301}", "CAFÉ"]);
+        assert_eq!(compared_forms("J\u{30c}a"), ["J\u{30c}a", "\u{1f0}a"]);
+    }
 }

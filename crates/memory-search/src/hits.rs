@@ -77,6 +77,9 @@ pub struct Hits {
     pub cursor: Option<Cursor>,
     /// What was done instead, when the query could not be answered as it was.
     pub fallback: Option<Fallback>,
+    /// Whether a part of an index was found to be damaged. It was not used: what it should hold was read instead, so that
+    /// no hit is missing.
+    pub index_damaged: bool,
 }
 
 impl Hits {
@@ -93,6 +96,7 @@ impl Hits {
             complete: true,
             cursor: None,
             fallback: None,
+            index_damaged: false,
         }
     }
 
@@ -110,7 +114,14 @@ impl Hits {
             complete: false,
             cursor: Some(cursor),
             fallback: None,
+            index_damaged: false,
         }
+    }
+
+    /// Sets whether a part of an index was found to be damaged.
+    pub fn with_damaged_index(mut self, damaged: bool) -> Self {
+        self.index_damaged = damaged;
+        self
     }
 
     /// Sets what was done instead of what was asked.

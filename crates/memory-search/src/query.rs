@@ -12,12 +12,12 @@ use crate::error::{Error, ErrorKind, Result};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SearchMode {
-    /// The pattern occurs in the text, whatever its case. No character has a special meaning.
+    /// The pattern occurs in the text, whatever its case and normal form. No character has a special meaning.
     /// Every search supports this mode.
     #[default]
     Literal,
     /// The pattern is a regular expression, in the syntax of the crate `regex`, that matches somewhere
-    /// in the text. Case is ignored, and `^` and `$` match at line breaks. What is no regular
+    /// in the text. Case and normal forms are ignored, and `^` and `$` match at line breaks. What is no regular
     /// expression is searched for literally, and the answer says so.
     Regex,
     /// Every word of the pattern occurs in one of the texts as a whole word, in any form and order. A
@@ -114,7 +114,7 @@ pub struct Query {
     /// only while this is empty.
     pub roles: Vec<Role>,
     /// Finds only messages that call one of these tools or have its result, by the tool's own name or
-    /// behind a server's ([`names_tool`]); empty for all. Summaries are found only while this is empty.
+    /// behind a server's ([`names_tool`]), in either normal form; empty for all. Summaries are found only while this is empty.
     ///
     /// [`names_tool`]: memory_model::conventions::names_tool
     pub tools: Vec<String>,

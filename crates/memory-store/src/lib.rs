@@ -28,7 +28,8 @@ pub use erasure::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures, PREPARE
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
 pub use index::{
-    INDEX, IndexCheck, IndexProgress, SegmentSearch, check_index, extend_index, rebuild_index,
+    INDEX, IndexCheck, IndexProgress, SegmentSearch, check_index, extend_index, mend_index,
+    rebuild_index,
 };
 pub use indexed::IndexedSearch;
 pub use read::{fill_raw_tokens, message_costs, read_conversations, read_entries, read_spans};

@@ -38,6 +38,9 @@ pub struct SessionsAnswer {
     /// What was done instead of what was asked, in words; `None` when nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
+    /// As of [`GrepAnswer`], of one of the sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
     /// Number of sessions that were searched.
     pub sessions: usize,
     /// Whether there are no further hits.
@@ -53,6 +56,9 @@ impl SessionsAnswer {
     /// The answer as a model reads it: as [`GrepAnswer::to_text`], each line with its session.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
+        if let Some(note) = self.note {
+            let _ = writeln!(out, "Note: {note}.");
+        }
         if let Some(fallback) = self.fallback.as_ref().filter(|_| !self.hits.is_empty()) {
             let _ = writeln!(out, "Note: {fallback}.");
         }
@@ -242,6 +248,7 @@ impl RetrievalSet {
             mode: args.mode,
             scope: args.scope,
             fallback: None,
+            note: None,
             sessions: members.len(),
             complete: true,
             cursor: None,
@@ -260,6 +267,8 @@ impl RetrievalSet {
                     taken: 0,
                 });
             }
+            let mut all = found.iter().filter_map(|one| one.answer.as_ref());
+            answer.note = answer.note.or_else(|| all.find_map(|one| one.note));
             if only.is_none() && found.iter().all(|one| one.next().is_none()) {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use memory_model::conventions::{ToolAction, ToolUse};
 use memory_model::{Seq, Timestamp};
-use memory_search::implementors::fold_case;
+use memory_search::implementors::{composed, fold_case};
 use serde::Serialize;
 
 use crate::grep::DEFAULT_LIMIT;
@@ -264,9 +264,10 @@ impl Wanted {
     }
 }
 
-/// A path with `/` between its names, without `./` before them.
+/// A path with `/` between its names, without `./` before them, in composed form: macOS writes names of files with marks behind
+/// their letters.
 fn plain(path: &str) -> String {
-    let path = path.replace('\\', "/");
+    let path = composed(path).replace('\\', "/");
     let mut rest = path.as_str();
     while let Some(inner) = rest.strip_prefix("./") {
         rest = inner.trim_start_matches('/');
@@ -327,6 +328,13 @@ mod tests {
             assert_eq!(is_at(path, wanted), found, "{path} {wanted}");
         }
         assert_eq!(plain("././a\\b.rs"), "a/b.rs");
+        // As a keyboard writes it, and as macOS does.
+        let wanted = plain("résumé-Zoë.pdf");
+        assert!(is_at(
+            &plain("~/re\u{301}sume\u{301}-Zoe\u{308}.pdf"),
+            &wanted
+        ));
+        assert!(names("open ~/re\u{301}sume\u{301}-Zoe\u{308}.pdf", &wanted));
     }
 
     #[test]

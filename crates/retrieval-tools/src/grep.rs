@@ -272,6 +272,9 @@ pub struct GrepAnswer {
     /// What was done instead of what was asked, in words; `None` when nothing was.
     #[serde(serialize_with = "in_words", skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Fallback>,
+    /// What else is to be said of how the hits were found: that the search index is damaged; `None` when nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
     /// Whether there are no further hits.
     pub complete: bool,
     /// Where to continue; `None` when complete. It is bound to this session and question.
@@ -520,6 +523,10 @@ pub(crate) const BEFORE: &str = "before, at ";
 pub(crate) const AFTER: &str = "after, at ";
 pub(crate) const LATER: &str = "later, at ";
 
+/// What an answer says where the search index is damaged.
+pub(crate) const DAMAGED_INDEX: &str = "the search index is damaged: what it should hold was read from the messages, and \
+    no hit is missing; index the session again";
+
 /// A scope in words.
 fn words(scope: SearchScope) -> &'static str {
     match scope {
@@ -537,6 +544,7 @@ impl GrepAnswer {
             strategy: hits.strategy,
             scope: hits.scope,
             fallback: hits.fallback,
+            note: hits.index_damaged.then_some(DAMAGED_INDEX),
             complete: hits.complete,
             cursor,
             wider: None,
@@ -562,6 +570,9 @@ impl GrepAnswer {
     /// line breaks escaped; how the hits were found, and how to go on when there are more.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
+        if let Some(note) = self.note {
+            let _ = writeln!(out, "Note: {note}.");
+        }
         if self.hits.is_empty() {
             out.push_str("No matches found.\n");
             if let Some(wider) = &self.wider {

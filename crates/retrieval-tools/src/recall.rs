@@ -139,6 +139,9 @@ pub struct RecallAnswer {
     /// The turn that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Seq>,
+    /// What else is to be said of how the passages were found: that the search index is damaged; `None` when nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
     /// Cost of the passages' words, in tokens; with their citations ([`Self::to_text`]) at most the budget.
     pub tokens: u64,
     /// Whether these are all passages among the messages that were ranked
@@ -220,14 +223,21 @@ pub(crate) fn ending(cursor: Option<&str>) -> String {
     out
 }
 
+/// The line of a note.
+pub(crate) fn note_line(note: &str) -> String {
+    format!("Note: {note}.\n")
+}
+
 impl RecallAnswer {
     /// The answer as a model reads it. All words are between fence lines that they cannot contain. It costs at most
     /// the budget, unless this does not hold the citation of one passage.
     pub fn to_text(&self) -> String {
+        let mut out = self.note.map(note_line).unwrap_or_default();
         if self.passages.is_empty() {
-            return "Nothing was found.\n".to_owned();
+            out.push_str("Nothing was found.\n");
+            return out;
         }
-        let mut out: String = self.passages.iter().map(Passage::to_text).collect();
+        out.extend(self.passages.iter().map(Passage::to_text));
         out.push_str(&ending(self.cursor.as_deref()));
         out
     }

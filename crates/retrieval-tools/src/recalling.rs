@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{Child, EntryKind, LogEntry, Seq, SeqRange, SummaryId, ViewName};
-use memory_search::{ErrorKind as SearchErrorKind, Hit, HitTarget, Query, SearchMode, SearchScope};
+use memory_search::{
+    ErrorKind as SearchErrorKind, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
+};
 use memory_store::{LogRead, Order};
 
 use crate::cursor::foreign;
 use crate::error::{Error, ErrorKind, Result};
+use crate::grep::DAMAGED_INDEX;
 use crate::piece::Payload;
-use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
+use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending, note_line};
 use crate::retrieval::{BATCH, RECALL, Retrieval};
 
 /// Maximum number of messages with the exact words of a query that count as such.
@@ -112,6 +115,7 @@ impl Retrieval {
         let end = self.accounting.text(&ending(None));
         self.shorten(&mut passage, self.recall_policy.turn_chars, most, end);
         Ok(RecallAnswer {
+            note: None,
             query: None,
             turn: Some(turn),
             tokens: passage.tokens,
@@ -153,6 +157,7 @@ impl Retrieval {
         let mut answer = RecallAnswer {
             query: Some(query.to_owned()),
             turn: None,
+            note: None,
             tokens: 0,
             complete: true,
             cursor: None,
@@ -162,7 +167,12 @@ impl Retrieval {
         let Some(range) = range.and_then(|range| self.grant.visible(range)) else {
             return Ok(answer);
         };
-        let (found, paths) = self.candidates(query, range).await?;
+        let (found, paths, index_damaged) = self.candidates(query, range).await?;
+        let mut most = most;
+        if index_damaged {
+            answer.note = Some(DAMAGED_INDEX);
+            most = most.saturating_sub(self.accounting.text(&note_line(DAMAGED_INDEX)));
+        }
         let mut given = BTreeSet::new();
         let found = found
             .into_iter()
@@ -217,12 +227,13 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// What may answer a query, the best first, and the summaries that lead to each.
+    /// What may answer a query, the best first, the summaries that lead to each, and whether the search index was found to be
+    /// damaged.
     async fn candidates(
         &self,
         query: &str,
         range: SeqRange,
-    ) -> Result<(Vec<Candidate>, BTreeMap<Seq, Vec<SummaryId>>)> {
+    ) -> Result<(Vec<Candidate>, BTreeMap<Seq, Vec<SummaryId>>, bool)> {
         let policy = &self.recall_policy;
         let ask = |mode: SearchMode, scope: SearchScope, limit: usize| {
             Query::new(query)
@@ -236,9 +247,11 @@ impl Retrieval {
         let asked = ask(SearchMode::Prose, SearchScope::Messages, most);
         let ranked = self.ranked(&asked).await?;
         let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT.min(most));
-        let exact = self.find(&asked).await?.hits;
+        let exact = self.find(&asked).await?;
         let asked = ask(SearchMode::Prose, SearchScope::Summaries, most);
         let above = self.ranked(&asked).await?;
+        let index_damaged = ranked.index_damaged || exact.index_damaged || above.index_damaged;
+        let (ranked, exact, above) = (ranked.hits, exact.hits, above.hits);
         let best = |hits: &[Hit]| hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
         let share = |hit: &Hit, best: f64| if best > 0.0 { hit.score / best } else { 1.0 };
         let best_summary = best(&above);
@@ -308,23 +321,23 @@ impl Retrieval {
                 .then_with(|| b.seq.cmp(&a.seq))
                 .then_with(|| a.summary.cmp(&b.summary))
         });
-        Ok((candidates, paths))
+        Ok((candidates, paths, index_damaged))
     }
 
     /// The hits of a ranked query; where the search does not rank, of all words, or of the phrase.
-    async fn ranked(&self, query: &Query) -> Result<Vec<Hit>> {
+    async fn ranked(&self, query: &Query) -> Result<Hits> {
         for mode in [SearchMode::Prose, SearchMode::Words] {
             let query = query.clone().with_mode(mode);
             let supports =
                 |error: &memory_search::Error| error.kind() != SearchErrorKind::Unsupported;
             match self.find_raw(&query).await {
-                Ok(hits) => return Ok(hits.hits),
+                Ok(hits) => return Ok(hits),
                 Err(error) if supports(&error) => return Err(error.into()),
                 Err(_) => {}
             }
         }
         let query = query.clone().with_mode(SearchMode::Literal);
-        Ok(self.find(&query).await?.hits)
+        self.find(&query).await
     }
 
     /// The summaries that lead to each of some messages, from the top of the view down. Asks the store once

@@ -14,8 +14,8 @@ use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
 use crate::builders::{Source, publish_summary, root, summary_of};
 
-/// Letters of many scripts, a few of each so that words come again.
-const SCRIPTS: [&str; 12] = [
+/// Letters of many scripts, a few of each so that words come again; some have their marks behind them.
+const SCRIPTS: [&str; 16] = [
     "aabceinorstAEIſİéß'",
     "абвеиноРСТы",
     "αβγεηικνοσςΣΆ",
@@ -28,6 +28,10 @@ const SCRIPTS: [&str; 12] = [
     "가나다라마한국어",
     "🎉🚀😀👩💻❤",
     "0123456789aAbB",
+    "aeoJTé\u{301}\u{302}\u{302}\u{30c}\u{323}ộǰ\u{212b}=\u{338}≠",
+    "가각나한\u{1100}\u{1102}\u{1161}\u{1161}\u{11a8}\u{11ab}",
+    "かはがカハガパ\u{3099}\u{3099}\u{309a}ｶ\u{ff9e}",
+    "कनरल\u{958}ऩ\u{93c}\u{93c}ाि",
 ];
 
 /// Ids of calls, so few that they come again.

@@ -142,6 +142,7 @@ macro_rules! search_conformance_tests {
         $crate::conformance_tests! { @$what $args
             search_is_literal
             search_ignores_case
+            search_ignores_normal_forms
             search_reads_every_part
             search_skips_notes
             search_keeps_its_limit

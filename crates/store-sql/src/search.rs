@@ -8,7 +8,7 @@ use sea_query::{
 };
 
 use crate::convert::{to_int, to_u32};
-use crate::error::{Result, add_row, corrupt};
+use crate::error::{Result, add_row};
 use crate::row::Columns;
 use crate::tables::{
     ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S, Summary as M,
@@ -27,30 +27,27 @@ pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
         .take()
 }
 
-/// A row of [`segments`]: whose it is, and the segment.
+/// A row of [`segments`]: whose it is, and the segment. What no segment has is read as something else, such as 0 for a number
+/// out of its range: a segment's seal tells that it is damaged, and an index is made anew.
 ///
 /// # Errors
-/// When the row does not mean a segment.
+/// When the row cannot be read.
 pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     let kind = match row.text(1)?.as_str() {
-        "messages" => IndexedKind::Messages,
         "summaries" => IndexedKind::Summaries,
-        other => return Err(corrupt("search segment", format!("unknown kind {other}"))),
+        _ => IndexedKind::Messages,
     };
+    let number = |at| row.int(at).map(|number| u32::try_from(number).unwrap_or(0));
     let conversation = ConversationId(to_u32("conversation", row.int(6)?)?);
     let segment = IndexSegment {
-        id: segment_id(row.int(0)?)?,
+        id: u64::try_from(row.int(0)?).unwrap_or(0),
         kind,
-        first: to_u32("first", row.int(2)?)?,
-        last: to_u32("last", row.int(3)?)?,
-        documents: to_u32("documents", row.int(4)?)?,
+        first: number(2)?,
+        last: number(3)?,
+        documents: number(4)?,
         format: row.text(5)?,
     };
     Ok((conversation, segment))
-}
-
-fn segment_id(id: i64) -> Result<u64> {
-    u64::try_from(id).map_err(|_| corrupt("search segment", format!("{id} is no number of one")))
 }
 
 /// Number of erasures in a conversation's own log, and number of its summaries that were erased.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, LogEntry, Seq, Summary};
-use memory_search::implementors::{HitCollector, Matcher, Position, fold_case};
+use memory_search::implementors::{HitCollector, Matcher, Position, folded_forms};
 use memory_search::{
     CallNames, Error, ErrorKind, Hit, HitOrder, Hits, IndexedHits, Query, Result, Search,
     SearchIndex, Watermark,
@@ -34,30 +34,35 @@ impl<T> Default for Inverted<T> {
 
 impl<T> Inverted<T> {
     fn add(&mut self, item: T, texts: &[String]) {
-        for trigram in texts.iter().flat_map(|text| trigrams(text)) {
+        let forms = texts.iter().flat_map(|text| folded_forms(text));
+        for trigram in forms.flat_map(|form| trigrams(&form)) {
             let places = self.places.entry(trigram).or_default();
             places.insert(self.items.len());
         }
         self.items.push(item);
     }
 
-    /// The places that may match a pattern: all where it is shorter than three characters.
+    /// The places that may match a pattern, in any of its forms: all where one is shorter than three characters.
     fn candidates(&self, pattern: &str) -> Vec<usize> {
         let none = BTreeSet::new();
-        let mut sets = trigrams(pattern)
-            .into_iter()
-            .map(|trigram| self.places.get(&trigram).unwrap_or(&none));
-        let Some(first) = sets.next() else {
-            return (0..self.items.len()).collect();
-        };
-        let sets: Vec<_> = sets.collect();
-        let in_all = |place: &&usize| sets.iter().all(|set| set.contains(place));
-        first.iter().filter(in_all).copied().collect()
+        let mut places = BTreeSet::new();
+        for form in folded_forms(pattern) {
+            let mut sets = trigrams(&form)
+                .into_iter()
+                .map(|trigram| self.places.get(&trigram).unwrap_or(&none));
+            let Some(first) = sets.next() else {
+                return (0..self.items.len()).collect();
+            };
+            let sets: Vec<_> = sets.collect();
+            let in_all = |place: &&usize| sets.iter().all(|set| set.contains(place));
+            places.extend(first.iter().filter(in_all));
+        }
+        places.into_iter().collect()
     }
 }
 
-fn trigrams(text: &str) -> Vec<Trigram> {
-    let folded: Vec<char> = fold_case(text).chars().collect();
+fn trigrams(form: &str) -> Vec<Trigram> {
+    let folded: Vec<char> = form.chars().collect();
     let trigrams = folded.windows(3).filter_map(|three| three.try_into().ok());
     trigrams.collect()
 }

@@ -7,6 +7,7 @@
 
 mod auto;
 mod collector;
+mod literal;
 mod matcher;
 mod pattern;
 mod position;
@@ -24,4 +25,5 @@ pub use position::Position;
 pub use ranked::{RankedCursor, RankedOrder, RankedPage, RankedQuery, RankedTarget, RankedUpTo};
 pub use regex::required_literal;
 
-pub use crate::fold::fold_case;
+pub use crate::calls::is_one_of;
+pub use crate::fold::{composed, fold_case, folded_forms};

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::literal::Literal;
 use super::regex::RegexPattern;
 use super::snippet::Snippet;
 use super::terms::Terms;
 use crate::fallback::Fallback;
-use crate::fold::fold_case;
+use crate::fold::{Image, composed, fold_case};
 use crate::query::{Query, SearchMode};
 use crate::ranking::RankingPolicy;
 use crate::segment::{Need, SegmentFormat};
@@ -16,10 +17,8 @@ use crate::words::{Language, Tokenizer, WordLists};
 /// A pattern, ready to be held against texts.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
-    /// The text occurs, whatever its case. It is folded.
-    Folded(String),
-    /// The text occurs as it is.
-    Exact(String),
+    /// The text occurs.
+    Literal(Literal),
     /// The expression matches.
     Regex(RegexPattern),
     /// All terms occur, or any of them.
@@ -59,10 +58,7 @@ impl Pattern {
     }
 
     fn literal(pattern: &str, exact: bool) -> Self {
-        match exact {
-            true => Pattern::Exact(pattern.to_owned()),
-            false => Pattern::Folded(fold_case(pattern)),
-        }
+        Pattern::Literal(Literal::new(pattern, exact))
     }
 
     fn terms(
@@ -87,7 +83,7 @@ impl Pattern {
     /// What a message has when the pattern is in it, by the words of `format`.
     pub(super) fn need(&self, format: SegmentFormat) -> Need {
         match self {
-            Pattern::Folded(text) | Pattern::Exact(text) => Need::of_literal(text),
+            Pattern::Literal(literal) => literal.need(),
             Pattern::Regex(regex) => regex.need().clone(),
             Pattern::Terms { terms, all, .. } => {
                 let variants = terms.iter().map(|term| format.variants(term));
@@ -114,7 +110,7 @@ impl Pattern {
 /// The distinct terms of a pattern.
 fn terms(pattern: &str, tokenizer: Tokenizer) -> Vec<String> {
     let mut terms = BTreeSet::new();
-    tokenizer.visit_query(pattern, &mut |_, term| {
+    tokenizer.visit_query(&composed(pattern), &mut |_, term| {
         terms.insert(term);
     });
     terms.into_iter().collect()
@@ -122,7 +118,7 @@ fn terms(pattern: &str, tokenizer: Tokenizer) -> Vec<String> {
 
 /// The distinct terms of a pattern without stop words; with them where there is nothing else.
 fn telling_terms(pattern: &str, tokenizer: Tokenizer) -> Vec<String> {
-    let mut telling = BTreeSet::new();
+    let (mut telling, pattern) = (BTreeSet::new(), &*composed(pattern));
     tokenizer.visit_query(pattern, &mut |range, term| {
         let word = fold_case(pattern.get(range).unwrap_or_default());
         let language = Language::of_word(&word, tokenizer.latin);
@@ -172,11 +168,9 @@ impl Finder<'_> {
         match self.pattern {
             Pattern::Terms { terms, .. } => self.see_terms(text, terms),
             _ if self.snippet.is_some() => {}
-            Pattern::Folded(pattern) => self.snippet = Snippet::find(text, pattern, self.chars),
-            Pattern::Exact(pattern) => {
-                let found = text.match_indices(pattern.as_str());
-                let spans = found.map(|(at, found)| at..at + found.len());
-                self.cut(text, &spans.collect::<Vec<_>>(), 0);
+            Pattern::Literal(literal) => {
+                let spans = literal.spans(text, self.chars);
+                self.cut(text, &spans, 0);
             }
             Pattern::Regex(regex) => {
                 let spans = regex.spans(text);
@@ -192,15 +186,16 @@ impl Finder<'_> {
     }
 
     fn see_terms(&mut self, text: &str, terms: &Terms) {
-        let mut found = terms.places(text);
+        let image = Image::composed(text, false);
+        let mut found = terms.places(image.text());
         self.seen.extend(found.iter().map(|(place, _)| *place));
         // Single characters come before the pairs that begin with them.
         found.sort_by_key(|(_, range)| (range.start, range.end));
         let (focus, distinct) = densest(&found, self.chars);
         if distinct > self.snippet_terms {
             self.snippet_terms = distinct;
-            let spans: Vec<Range<usize>> = found.into_iter().map(|(_, range)| range).collect();
-            self.cut(text, &spans, focus);
+            let spans = found.into_iter().map(|(_, range)| image.source(range));
+            self.cut(text, &spans.collect::<Vec<Range<usize>>>(), focus);
         }
     }
 

@@ -1,17 +1,23 @@
 //! Regular expressions, and the literal text that each match of one contains.
 
+use std::ops::Range;
+
 use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::regex_need::need_of;
+use crate::fold::{Image, composed};
 use crate::segment::Need;
 
 /// A regular expression, ready to be held against texts. Matching takes time linear in the text.
 ///
-/// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless `exact`.
+/// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless `exact`. The expression and
+/// the text are read in their composed form, and where that does not match, as they are written.
 #[derive(Debug, Clone)]
 pub(super) struct RegexPattern {
     regex: Regex,
+    /// The expression as it is written, where composing changes it.
+    written: Option<Regex>,
     /// What a text in ASCII contains when it matches, in lower case.
     literal: Option<String>,
     need: Need,
@@ -23,15 +29,29 @@ impl RegexPattern {
     /// # Errors
     /// Why it is no regular expression, in one line.
     pub(super) fn new(pattern: &str, exact: bool) -> Result<Self, String> {
-        let regex = RegexBuilder::new(pattern)
-            .case_insensitive(!exact)
-            .multi_line(true)
-            .build()
-            .map_err(|error| one_line(&error))?;
+        let build = |pattern: &str| {
+            RegexBuilder::new(pattern)
+                .case_insensitive(!exact)
+                .multi_line(true)
+                .build()
+        };
+        let written = build(pattern).map_err(|error| one_line(&error))?;
+        let form = composed(pattern);
+        // A mark behind a bracket may be a part of another character once they are composed.
+        let changed = (form != pattern).then(|| build(&form).ok());
+        let Some(regex) = changed.flatten() else {
+            return Ok(Self {
+                regex: written,
+                written: None,
+                literal: required_literal(pattern),
+                need: need_of(pattern, exact),
+            });
+        };
         Ok(Self {
             regex,
-            literal: required_literal(pattern),
-            need: need_of(pattern, exact),
+            written: Some(written),
+            literal: None,
+            need: Need::any(vec![need_of(&form, exact), need_of(pattern, exact)]),
         })
     }
 
@@ -41,7 +61,7 @@ impl RegexPattern {
     }
 
     /// Returns where the pattern matches, in order and without overlaps, in bytes.
-    pub(super) fn spans(&self, text: &str) -> Vec<std::ops::Range<usize>> {
+    pub(super) fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let may_match = match &self.literal {
             Some(literal) if text.is_ascii() => text.to_ascii_lowercase().contains(literal),
             _ => true,
@@ -49,11 +69,18 @@ impl RegexPattern {
         if !may_match {
             return Vec::new();
         }
-        self.regex
-            .find_iter(text)
-            .map(|found| found.range())
-            .collect()
+        let image = Image::composed(text, false);
+        let spans = found_in(&self.regex, image.text()).map(|span| image.source(span));
+        let spans: Vec<Range<usize>> = spans.collect();
+        if !spans.is_empty() || (self.written.is_none() && image.is_as_written()) {
+            return spans;
+        }
+        found_in(self.written.as_ref().unwrap_or(&self.regex), text).collect()
     }
+}
+
+fn found_in(regex: &Regex, text: &str) -> impl Iterator<Item = Range<usize>> {
+    regex.find_iter(text).map(|found| found.range())
 }
 
 /// The last line of the error's text, which says what is wrong; the others draw the place.
@@ -115,6 +142,30 @@ mod tests {
         assert_eq!(pattern.spans("fn MAIN(), main"), [3..7, 11..15]);
         assert_eq!(pattern.spans("domain-is").len(), 1);
         assert!(pattern.spans("mai n").is_empty());
+    }
+
+    #[test]
+    fn letters_match_however_they_are_written() {
+        for (pattern, text, span) in [
+            (r"caf[éè]\b", "un cafe\u{301}", 3..9),
+            ("cafe\u{301}+s", "cafés", 0..6),
+            ("^.af.$", "cafe\u{301}", 0..6),
+            (
+                "[가-힣]{3}",
+                "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}",
+                0..24,
+            ),
+            ("CAFÉ|x", "cafe\u{301}", 0..6),
+            // As they are written.
+            (r"e\p{M}", "cafe\u{301}", 3..6),
+            ("caf[e\u{301}]", "cafe", 0..4),
+            ("e\\x{301}", "e\u{301}", 0..3),
+        ] {
+            let regex = RegexPattern::new(pattern, false).unwrap();
+            assert_eq!(regex.spans(text), [span], "{pattern}");
+        }
+        let exact = RegexPattern::new("É", true).unwrap();
+        assert_eq!(exact.spans("e\u{301} E\u{301}"), [4..7]);
     }
 
     #[test]

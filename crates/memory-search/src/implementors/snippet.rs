@@ -2,14 +2,7 @@
 
 use std::ops::Range;
 
-use crate::fold::{fold_case, fold_char};
-
-fn folded_len(c: char) -> usize {
-    match c.is_ascii() {
-        true => 1,
-        false => fold_char(c).map(char::len_utf8).sum(),
-    }
-}
+use crate::fold::begins_letter;
 
 /// The text around the first match, and where it matches.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,25 +12,6 @@ pub(super) struct Snippet {
 }
 
 impl Snippet {
-    /// Finds `pattern` (folded) in a text and cuts `chars` characters around the first match;
-    /// `None` when it does not occur.
-    pub(super) fn find(text: &str, pattern: &str, chars: usize) -> Option<Self> {
-        let folded = fold_case(text);
-        let at = folded.find(pattern)?;
-        let mut folded_bytes = 0;
-        let first = text
-            .chars()
-            .take_while(|c| {
-                folded_bytes += folded_len(*c);
-                folded_bytes <= at
-            })
-            .count();
-        let shown = window(text, first, pattern.chars().count(), chars.max(1));
-        let body = text.get(shown.clone()).unwrap_or_default();
-        let matches = or_all(occurrences(body, pattern), body);
-        Some(Self::new(text, shown, matches))
-    }
-
     /// Cuts `chars` characters around the match number `focus` of `spans`, which are in order;
     /// `None` when there is no such match.
     pub(super) fn cut(
@@ -47,9 +21,7 @@ impl Snippet {
         chars: usize,
     ) -> Option<Self> {
         let focus = spans.get(focus)?;
-        let before = text.get(..focus.start)?.chars().count();
-        let length = text.get(focus.clone())?.chars().count();
-        let shown = window(text, before, length, chars.max(1));
+        let shown = window(text, focus.clone(), chars.max(1));
         let mut end = 0;
         let mut matches = Vec::new();
         for span in spans {
@@ -67,7 +39,7 @@ impl Snippet {
 
     /// The first `chars` characters of a text, without a match.
     pub(super) fn head(text: &str, chars: usize) -> Self {
-        let shown = window(text, 0, 0, chars.max(1));
+        let shown = window(text, 0..0, chars.max(1));
         Self::new(text, shown, Vec::new())
     }
 
@@ -99,11 +71,13 @@ fn or_all(mut matches: Vec<Range<usize>>, body: &str) -> Vec<Range<usize>> {
     matches
 }
 
-/// The bytes of `text` to show: `width` characters with the match in their middle, which begins at
-/// character `first` and has `length` characters.
-fn window(text: &str, first: usize, length: usize, width: usize) -> Range<usize> {
+/// The bytes of `text` to show: `width` characters with a match in their middle. Letters with their marks are not cut, unless
+/// the match does: fewer characters are shown.
+fn window(text: &str, matched: Range<usize>, width: usize) -> Range<usize> {
+    let count = |range: Range<usize>| text.get(range).unwrap_or_default().chars().count();
+    let (first, length) = (count(0..matched.start), count(matched.clone()));
     let before = (width - length.min(width)) / 2;
-    let total = text.chars().count();
+    let total = first + length + count(matched.end..text.len());
     let from = first
         .saturating_sub(before)
         .min(total.saturating_sub(width));
@@ -112,44 +86,40 @@ fn window(text: &str, first: usize, length: usize, width: usize) -> Range<usize>
             .nth(chars)
             .map_or(text.len(), |(byte, _)| byte)
     };
-    byte(from)..byte(from.saturating_add(width))
-}
-
-/// Where `pattern` (folded) occurs in a text, as ranges of whole characters that do not overlap.
-fn occurrences(text: &str, pattern: &str) -> Vec<Range<usize>> {
-    // Where each character begins, in the folded text and in the text; and both ends.
-    let mut bounds = vec![(0, 0)];
-    let mut folded_at = 0;
-    for (byte, c) in text.char_indices() {
-        folded_at += folded_len(c);
-        bounds.push((folded_at, byte + c.len_utf8()));
+    let (begin, end) = (byte(from), byte(from.saturating_add(width)));
+    let rest = text.get(begin..).unwrap_or_default().char_indices();
+    let mut letters = rest
+        .filter(|(_, c)| begins_letter(*c))
+        .map(|(at, _)| begin + at);
+    let whole = letters.next().filter(|_| begin > 0);
+    let begin = whole.map_or(begin, |letter| letter.min(matched.start).max(begin));
+    let rest = text.get(end..).and_then(|rest| rest.chars().next());
+    if rest.is_none_or(begins_letter) {
+        return begin..end;
     }
-    let byte = |bound: usize| bounds.get(bound).map_or(text.len(), |(_, byte)| *byte);
-    let mut out: Vec<Range<usize>> = Vec::new();
-    for (first, matched) in fold_case(text).match_indices(pattern) {
-        let last = first + matched.len();
-        let begin = bounds.partition_point(|(folded, _)| *folded <= first);
-        let end = bounds.partition_point(|(folded, _)| *folded < last);
-        let earliest = out.last().map_or(0, |before| before.end);
-        let found = byte(begin.saturating_sub(1)).max(earliest)..byte(end);
-        if !found.is_empty() {
-            out.push(found);
-        }
-    }
-    out
+    let shown = text.get(begin..end).unwrap_or_default().char_indices();
+    let last = shown.rev().find(|(_, c)| begins_letter(*c));
+    let whole = last.map(|(at, _)| (begin + at).max(matched.end));
+    begin..whole.filter(|end| *end > begin).unwrap_or(end).min(end)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::literal::Literal;
     use super::*;
 
+    fn find(text: &str, pattern: &str, chars: usize) -> Option<Snippet> {
+        let spans = Literal::new(pattern, false).spans(text, chars);
+        Snippet::cut(text, &spans, 0, chars)
+    }
+
     fn cut(text: &str, pattern: &str, chars: usize) -> Option<String> {
-        Snippet::find(text, &fold_case(pattern), chars).map(|snippet| snippet.text)
+        find(text, pattern, chars).map(|snippet| snippet.text)
     }
 
     /// The snippet with its matches in brackets.
     fn marked(text: &str, pattern: &str, chars: usize) -> String {
-        let mut snippet = Snippet::find(text, &fold_case(pattern), chars).unwrap();
+        let mut snippet = find(text, pattern, chars).unwrap();
         for found in snippet.matches.iter().rev() {
             snippet.text.insert(found.end, ']');
             snippet.text.insert(found.start, '[');
@@ -201,5 +171,19 @@ mod tests {
         assert_eq!(marked("İİİ", "\u{307}i", 500), "[İİ][İ]");
         assert_eq!(marked("…needle…", "…", 500), "[…]needle[…]");
         assert_eq!(marked("a needle", "needle", 3), "…[nee]…");
+    }
+    #[test]
+    fn letters_keep_their_marks() {
+        let text = "ne\u{301}e\u{301} cafe\u{301} cle\u{301}s";
+        assert_eq!(
+            marked(text, "café", 500),
+            "ne\u{301}e\u{301} [cafe\u{301}] cle\u{301}s"
+        );
+        assert_eq!(cut(text, "café", 7).unwrap(), "… cafe\u{301} …");
+        assert_eq!(cut(text, "café", 8).unwrap(), "… cafe\u{301} c…");
+        assert_eq!(cut(text, "café", 10).unwrap(), "… cafe\u{301} cl…");
+        assert_eq!(cut(text, "café", 12).unwrap(), "…e\u{301} cafe\u{301} cl…");
+        assert_eq!(Snippet::head(text, 2).text, "n…");
+        assert_eq!(Snippet::head("e\u{301}\u{323}", 1).text, "e…");
     }
 }

@@ -60,6 +60,7 @@ impl Terms {
             let body = text.get(word.range.clone()).unwrap_or_default();
             if let Some((known, first)) = self.first.as_ref().zip(body.bytes().next())
                 && first.is_ascii()
+                && body.is_ascii()
                 && !known.contains(&first.to_ascii_lowercase())
             {
                 return;

@@ -173,8 +173,8 @@ impl Corpus {
         let place = count(self.entries.len());
         let tokenizer = self.policy.tokenizer();
         let (mut length, mut content) = (0, Vec::new());
-        for text in &document.texts {
-            tokenizer.visit_text(text, &mut |range, term| {
+        for text in document.composed_texts() {
+            tokenizer.visit_text(&text, &mut |range, term| {
                 length += 1;
                 let id = self.term_id(&term);
                 let word = text.get(range).unwrap_or_default();
@@ -359,8 +359,8 @@ impl Corpus {
     pub fn telling_words(&self, document: &Document<'_>) -> Vec<String> {
         let tokenizer = self.policy.tokenizer();
         let mut words = Vec::new();
-        for text in &document.texts {
-            tokenizer.visit_text(text, &mut |range, term| {
+        for text in document.composed_texts() {
+            tokenizer.visit_text(&text, &mut |range, term| {
                 if !is_stop_word(text.get(range).unwrap_or_default(), tokenizer) {
                     words.push(term);
                 }

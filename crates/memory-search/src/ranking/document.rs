@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memory_model::{LogEntry, Part, ResultContent, Role, Summary, Timestamp, decoded_strings};
 
 use crate::calls::CallNames;
-use crate::fold::fold_case;
+use crate::fold::{composed, fold_case};
 use crate::words::{Language, WordLists, visit_words};
 
 /// Characters of a message that are embedded at most: some 2,000 tokens, which models of embeddings take.
@@ -112,6 +112,11 @@ impl<'a> Document<'a> {
         joined
     }
 
+    /// The texts as their words are read.
+    pub(crate) fn composed_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.texts.iter().map(|text| composed(text))
+    }
+
     /// The part of the text that is questions, from 0 to 1.
     pub(crate) fn question_share(&self) -> f64 {
         let (mut asked, mut all) = (0, 0);
@@ -134,8 +139,8 @@ impl<'a> Document<'a> {
     /// Whether the text is in the first person, and whether it names a time.
     pub(crate) fn traits(&self, latin: Option<Language>) -> (bool, bool) {
         let (mut first_person, mut names_time) = (false, false);
-        for text in &self.texts {
-            visit_words(text, &mut |word| {
+        for text in self.composed_texts() {
+            visit_words(&text, &mut |word| {
                 let word = fold_case(text.get(word.range).unwrap_or_default());
                 if let Some(language) = Language::of_word(&word, latin) {
                     let lists = WordLists::of(language);

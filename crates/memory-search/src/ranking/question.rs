@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::corpus::{Corpus, TermId, is_stop_word};
 use super::dates::AskedDate;
 use super::policy::RankingPolicy;
-use crate::fold::fold_case;
+use crate::fold::{composed, fold_case};
 use crate::words::{Language, WordLists};
 
 /// Fewest characters that two words begin with alike when one is derived from the other.
@@ -50,6 +50,7 @@ impl Question {
         let (mut asked, mut all, mut words) = (Vec::new(), Vec::new(), Vec::new());
         let policy = &corpus.policy;
         let tokenizer = policy.tokenizer();
+        let text = &*composed(text);
         tokenizer.visit_query(text, &mut |range, term| {
             let word = text.get(range).unwrap_or_default();
             let folded = fold_case(word);
@@ -168,7 +169,8 @@ impl Wanted {
     /// What a ranking by `policy` may need for a question.
     pub fn new(policy: &RankingPolicy, question: &str) -> Self {
         let mut wanted = Self::default();
-        policy.tokenizer().visit_query(question, &mut |_, term| {
+        let question = composed(question);
+        policy.tokenizer().visit_query(&question, &mut |_, term| {
             if policy.derived_word_weight > 0.0
                 && let Some((at, c)) = term.char_indices().nth(DERIVED_CHARS - 1)
             {

@@ -12,6 +12,7 @@ use super::record::write;
 use super::unbroken::{SHORTEST, longest_unbroken};
 use super::{SegmentData, TOOLS, UNBROKEN, gram_key, word_key};
 use crate::calls::CallNames;
+use crate::fold::{compared_forms, composed};
 use crate::ranking::{Document, RankingPolicy, Record, SummaryRecord, is_stop_word};
 use crate::words::{Language, Tokenizer, WordLists};
 
@@ -31,14 +32,14 @@ impl SegmentFormat {
         }
     }
 
-    /// The format's name, such as `segments-4 english forms`.
+    /// The format's name, such as `segments-5 english forms`.
     pub fn name(&self) -> String {
         let language = self
             .language
             .map(|language| format!("{language:?}").to_lowercase());
         let language = language.as_deref().unwrap_or("none");
         let forms = if self.usual_forms { " forms" } else { "" };
-        format!("segments-4 {language}{forms}")
+        format!("segments-5 {language}{forms}")
     }
 
     /// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by
@@ -170,8 +171,8 @@ impl SegmentBuilder {
         let mut found: HashMap<usize, Occurrences> = HashMap::new();
         let mut order: Vec<usize> = Vec::new();
         let (mut length, mut position) = (0, 0);
-        for text in &document.texts {
-            tokenizer.visit_text(text, &mut |range, term| {
+        for text in document.composed_texts() {
+            tokenizer.visit_text(&text, &mut |range, term| {
                 length += 1;
                 let id = self.id(&term);
                 let occurrences = found.entry(id).or_insert_with(|| {
@@ -187,7 +188,7 @@ impl SegmentBuilder {
         }
         // What is searched and not ranked: the raw text of arguments.
         for text in texts.iter().filter(|text| !document.texts.contains(text)) {
-            tokenizer.visit_text(text, &mut |_, term| {
+            tokenizer.visit_text(&composed(text), &mut |_, term| {
                 let id = self.id(&term);
                 found.entry(id).or_insert_with(|| {
                     order.push(id);
@@ -200,14 +201,15 @@ impl SegmentBuilder {
                 list.push_word(place, occurrences.count, &occurrences.positions);
             }
         }
-        for text in texts {
-            add_grams(text, &mut self.grams);
+        let mut longest = None;
+        for form in texts.iter().flat_map(|text| compared_forms(text)) {
+            add_grams(&form, &mut self.grams);
             if self.grams.len() > 1 << 16 {
                 self.grams.sort_unstable();
                 self.grams.dedup();
             }
+            longest = longest.max(Some(longest_unbroken(&form)));
         }
-        let longest = texts.iter().map(|text| longest_unbroken(text)).max();
         if let Some(longest @ SHORTEST..) = longest {
             self.unbroken.entry(longest).or_default().push_place(place);
         }

@@ -5,7 +5,8 @@
 //! store needs to know no more than keys and bytes. It holds
 //!
 //! - a [record](crate::ranking::Record) of each message: its position, role, time, and what a ranking reads off it;
-//! - each run of three characters in lower case, with the pairs of messages that have it;
+//! - each run of three characters in lower case, with the pairs of messages that have it, of a text as it is written and in
+//!   its composed form;
 //! - each length of the longest stretch without white space, from 16 characters on, with the messages that have one;
 //! - each tool, with the messages that call it or have its result;
 //! - each word, with the messages that have it, how often, and where.

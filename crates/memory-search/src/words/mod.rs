@@ -1,6 +1,7 @@
 //! Words: how a text is cut into them, and the terms that they are found by.
 //!
-//! A word is a run of letters, digits and the marks on them, in lower case. What terms it is found by
+//! A word is a run of letters, digits and the marks on them, in lower case. Texts are read in their composed form
+//! ([`composed`](crate::fold::composed)), whichever way they are written. What terms it is found by
 //! depends on its script:
 //!
 //! - where scripts put spaces between words, by its stem, if the language has stemming rules;

@@ -92,6 +92,53 @@ mod suite {
     store_conformance::search_conformance_tests!(super::Indexed);
 }
 
+/// Some extend an index while others make it anew: none of them fails, and the index is sound.
+#[test]
+fn indexing_beside_others_that_index_does_not_fail() {
+    use memory_store::{check_index, rebuild_index};
+    use store_conformance::{Source, publish_summary, summary_of};
+
+    const ROUNDS: u32 = 150;
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+    };
+    let store = Arc::new(InMemoryStore::new());
+    let chat = runtime().block_on(root(&*store, "chat")).id;
+    let policy = RankingPolicy::default();
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                runtime().block_on(async {
+                    while !is_done.load(std::sync::atomic::Ordering::SeqCst) {
+                        rebuild_index(&*store, chat, &policy).await.unwrap();
+                    }
+                });
+            });
+        }
+        runtime().block_on(async {
+            for round in 0..ROUNDS {
+                let texts = (0..8).map(|at| Message::user(format!("hay {round} {at}")));
+                append(&*store, chat, texts.collect()).await;
+                let source = [Source::Messages(range(round * 8 + 1, round * 8 + 8))];
+                let summary = summary_of(&*store, chat, &source, &format!("{round}")).await;
+                publish_summary(&*store, chat, "view", &summary).await;
+                extend_index(&*store, chat, &policy, 64).await.unwrap();
+            }
+            is_done.store(true, std::sync::atomic::Ordering::SeqCst);
+        });
+    });
+    runtime().block_on(async {
+        extend_index(&*store, chat, &policy, u64::MAX)
+            .await
+            .unwrap();
+        let check = check_index(&*store, chat, &policy).await.unwrap();
+        assert_eq!(check.damage, [""; 0]);
+    });
+}
+
 /// Another thread appends, merges segments and makes the index anew while this one searches: no answer lacks
 /// a message that was there when the search began.
 #[test]

@@ -4,6 +4,7 @@ use memory_model::{ConversationId, LogEntry, Role, Seq, SeqRange, Summary, Summa
 use memory_search::implementors::Matcher;
 use memory_search::ranking::{Corpus, Document, Record};
 
+use super::seal::Seal;
 use crate::segments::{IndexSegment, IndexedKind};
 
 /// Bytes of texts that are not indexed whose words are kept from one question to the next.
@@ -127,8 +128,8 @@ impl Texts {
 pub(super) struct Base {
     pub(super) conversation: ConversationId,
     pub(super) kind: IndexedKind,
-    /// The segments, and the last position that is seen in each.
-    pub(super) key: Vec<(u64, u32)>,
+    /// The segments with their seals, and the last position that is seen in each.
+    pub(super) key: Vec<(u64, Option<Seal>, u32)>,
     pub(super) parts: Vec<Part>,
     pub(super) corpus: Corpus,
     pub(super) docs: Vec<Doc>,

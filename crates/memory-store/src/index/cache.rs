@@ -1,12 +1,13 @@
 //! Chunks in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_search::segment::Chunk;
 
+use super::seal::Seal;
 use crate::error::{Error, ErrorKind, Result};
-use crate::segments::IndexStore;
+use crate::segments::{IndexSegment, IndexStore};
 
 /// Bytes of chunks that are kept.
 const MOST_BYTES: usize = 32 << 20;
@@ -52,7 +53,11 @@ fn beginning(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// Keys of segments, and chunks that were read. Segments never change, so that nothing in it gets stale.
+/// A segment by its number, and its seal: what has another seal is not the same.
+type Sealed = (u64, Seal);
+
+/// Keys of segments, and chunks that were read. Segments never change, so that nothing in it gets stale. What is not as it
+/// was made is not kept: the segment is not trusted any more, so that a search reads the messages instead.
 #[derive(Debug, Default)]
 pub(super) struct ChunkCache {
     inner: Mutex<Inner>,
@@ -60,9 +65,12 @@ pub(super) struct ChunkCache {
 
 #[derive(Debug, Default)]
 struct Inner {
-    keys: HashMap<u64, Arc<ChunkKeys>>,
-    chunks: HashMap<(u64, usize), Arc<[u8]>>,
+    keys: HashMap<Sealed, Arc<ChunkKeys>>,
+    chunks: HashMap<(Sealed, usize), Arc<[u8]>>,
     bytes: usize,
+    /// Segments of which something was not there. Another has taken the place of one, unless it is asked for again.
+    absent: HashSet<Sealed>,
+    damaged: HashSet<Sealed>,
 }
 
 impl ChunkCache {
@@ -70,38 +78,76 @@ impl ChunkCache {
         f(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether nothing is known that speaks against a segment.
+    pub(super) fn trusts(&self, segment: &IndexSegment) -> bool {
+        let sealed = Seal::of(segment).map(|seal| (segment.id, seal));
+        sealed.is_some_and(|sealed| self.with(|inner| !inner.damaged.contains(&sealed)))
+    }
+
+    /// Number of segments that are not trusted.
+    pub(super) fn distrusted(&self) -> usize {
+        self.with(|inner| inner.damaged.len())
+    }
+
+    /// The error for a segment that cannot be read as it was made: the search begins anew. It is not trusted any more where
+    /// it is damaged, or where something of it was missing before: then no other has taken its place.
+    fn unreadable(&self, sealed: Sealed, is_damaged: bool) -> Error {
+        self.with(|inner| {
+            if inner.absent.len() + inner.damaged.len() >= MOST_SEGMENTS {
+                inner.absent.clear();
+                inner.damaged.clear();
+            }
+            if is_damaged || !inner.absent.insert(sealed) {
+                inner.damaged.insert(sealed);
+            }
+        });
+        let message = format!(
+            "segment {} of the search index was replaced: search again",
+            sealed.0
+        );
+        Error::new(ErrorKind::Stale, message)
+    }
+
     /// The keys of a segment's chunks.
-    pub(super) async fn keys(
+    async fn keys(
         &self,
         index: &dyn IndexStore,
-        segment: u64,
-    ) -> Result<Arc<ChunkKeys>> {
-        if let Some(keys) = self.with(|inner| inner.keys.get(&segment).cloned()) {
-            return Ok(keys);
+        segment: &IndexSegment,
+    ) -> Result<(Sealed, Arc<ChunkKeys>)> {
+        let Some(seal) = Seal::of(segment) else {
+            let message = format!(
+                "segment {} of the search index has no seal: index again",
+                segment.id
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        };
+        let sealed = (segment.id, seal);
+        if let Some(keys) = self.with(|inner| inner.keys.get(&sealed).cloned()) {
+            return Ok((sealed, keys));
         }
-        let keys = index.index_keys(segment).await?;
-        if keys.is_empty() {
-            return Err(replaced(segment));
+        let keys = index.index_keys(segment.id).await?;
+        if keys.is_empty() || !seal.has_keys(&keys) {
+            return Err(self.unreadable(sealed, !keys.is_empty()));
         }
         let keys = Arc::new(ChunkKeys::new(keys));
         self.with(|inner| {
             if inner.keys.len() >= MOST_SEGMENTS {
                 inner.keys.clear();
             }
-            inner.keys.insert(segment, Arc::clone(&keys));
+            inner.keys.insert(sealed, Arc::clone(&keys));
         });
-        Ok(keys)
+        Ok((sealed, keys))
     }
 
     /// The chunks that may hold keys from `key` on that begin with it, or `key` alone.
     pub(super) async fn chunks(
         &self,
         index: &dyn IndexStore,
-        segment: u64,
+        segment: &IndexSegment,
         key: &[u8],
         is_prefix: bool,
     ) -> Result<Vec<Arc<[u8]>>> {
-        let keys = self.keys(index, segment).await?;
+        let (segment, keys) = self.keys(index, segment).await?;
         let first = keys.chunk_of(key);
         let numbers: Vec<usize> = match is_prefix {
             true => {
@@ -124,12 +170,12 @@ impl ChunkCache {
     pub(super) async fn chunks_among(
         &self,
         index: &dyn IndexStore,
-        segment: u64,
+        segment: &IndexSegment,
         prefix: &[u8],
         may_hold: &(dyn Fn(&[u8], &[u8]) -> bool + Sync),
         most: usize,
     ) -> Result<Option<Vec<Arc<[u8]>>>> {
-        let keys = self.keys(index, segment).await?;
+        let (segment, keys) = self.keys(index, segment).await?;
         let first = keys.chunk_of(prefix);
         let begin = keys.all.partition_point(|other| other.as_slice() <= prefix);
         let end = keys
@@ -158,11 +204,11 @@ impl ChunkCache {
     pub(super) async fn chunks_of(
         &self,
         index: &dyn IndexStore,
-        segment: u64,
+        segment: &IndexSegment,
         wanted: &[Vec<u8>],
         is_kept: bool,
     ) -> Result<Vec<Option<Arc<[u8]>>>> {
-        let keys = self.keys(index, segment).await?;
+        let (segment, keys) = self.keys(index, segment).await?;
         let places: Vec<Option<usize>> = wanted.iter().map(|key| keys.chunk_of(key)).collect();
         let mut numbers: Vec<usize> = places.iter().flatten().copied().collect();
         numbers.sort_unstable();
@@ -184,9 +230,9 @@ impl ChunkCache {
     pub(super) async fn records(
         &self,
         index: &dyn IndexStore,
-        segment: u64,
+        segment: &IndexSegment,
     ) -> Result<Vec<Arc<[u8]>>> {
-        let keys = self.keys(index, segment).await?;
+        let (segment, keys) = self.keys(index, segment).await?;
         let end = keys
             .all
             .partition_point(|key| memory_search::segment::is_records(key));
@@ -199,7 +245,7 @@ impl ChunkCache {
     async fn numbered(
         &self,
         index: &dyn IndexStore,
-        segment: u64,
+        segment: Sealed,
         keys: &[Vec<u8>],
         numbers: &[usize],
         is_kept: bool,
@@ -215,20 +261,25 @@ impl ChunkCache {
             .collect();
         let mut read: Vec<Chunk> = Vec::new();
         for keys in missing.chunks(256) {
-            read.extend(index.index_chunks(segment, keys).await?);
+            read.extend(index.index_chunks(segment.0, keys).await?);
         }
         if read.len() != missing.len() {
-            return Err(replaced(segment));
+            return Err(self.unreadable(segment, false));
         }
         if read.is_empty() {
             return Ok(found.into_iter().flatten().collect());
         }
+        let opened = missing.iter().zip(read);
+        let opened = opened.map(|(key, chunk)| segment.1.opened(key, chunk.data));
+        let Some(read) = opened.collect::<Option<Vec<Vec<u8>>>>() else {
+            return Err(self.unreadable(segment, true));
+        };
         let mut read = read.into_iter();
         self.with(|inner| {
             for (number, slot) in numbers.iter().zip(&mut found) {
                 if slot.is_none() {
-                    let Some(chunk) = read.next() else { break };
-                    let data: Arc<[u8]> = chunk.data.into();
+                    let Some(data) = read.next() else { break };
+                    let data: Arc<[u8]> = data.into();
                     if is_kept {
                         inner.keep((segment, *number), &data);
                     }
@@ -240,14 +291,8 @@ impl ChunkCache {
     }
 }
 
-/// The error for a segment that is there no more: others stand in its place.
-fn replaced(segment: u64) -> Error {
-    let message = format!("segment {segment} of the search index was replaced: search again");
-    Error::new(ErrorKind::Stale, message)
-}
-
 impl Inner {
-    fn keep(&mut self, at: (u64, usize), data: &Arc<[u8]>) {
+    fn keep(&mut self, at: (Sealed, usize), data: &Arc<[u8]>) {
         if self.bytes + data.len() > MOST_BYTES {
             self.chunks.clear();
             self.bytes = 0;

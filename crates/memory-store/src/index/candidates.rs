@@ -67,7 +67,7 @@ impl Handle<'_> {
     ) -> Result<Candidates> {
         Ok(match need {
             Need::Grams(keys) => {
-                let chunks = self.chunks_of(segment.id, keys, true).await?;
+                let chunks = self.chunks_of(segment, keys, true).await?;
                 let mut entries = Vec::new();
                 for (key, chunk) in keys.iter().zip(&chunks) {
                     let Some(chunk) = chunk else {
@@ -105,7 +105,7 @@ impl Handle<'_> {
                 for any in all {
                     let mut list = Vec::new();
                     for key in any {
-                        for chunk in self.chunks(segment.id, key, false).await? {
+                        for chunk in self.chunks(segment, key, false).await? {
                             if let Some(entry) = find(&chunk, key)? {
                                 list.extend(places(&entry)?);
                             }
@@ -165,7 +165,7 @@ impl Handle<'_> {
         is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
     ) -> Result<Vec<u32>> {
         let mut found = Vec::new();
-        for chunk in self.chunks(segment.id, prefix, true).await? {
+        for chunk in self.chunks(segment, prefix, true).await? {
             let mut entries = Vec::new();
             with_prefix(&chunk, prefix, &mut |key, entry| {
                 if is_wanted(key) {
@@ -183,7 +183,7 @@ impl Handle<'_> {
 
     pub(super) async fn chunks(
         &self,
-        segment: u64,
+        segment: &IndexSegment,
         key: &[u8],
         is_prefix: bool,
     ) -> Result<Vec<Arc<[u8]>>> {
@@ -195,7 +195,7 @@ impl Handle<'_> {
     /// more than `most`.
     pub(super) async fn chunks_among(
         &self,
-        segment: u64,
+        segment: &IndexSegment,
         prefix: &[u8],
         may_hold: &(dyn Fn(&[u8], &[u8]) -> bool + Sync),
         most: usize,
@@ -208,7 +208,7 @@ impl Handle<'_> {
     /// For each of some keys the chunk that may hold it; kept where they are likely to be asked for again.
     pub(super) async fn chunks_of(
         &self,
-        segment: u64,
+        segment: &IndexSegment,
         keys: &[Vec<u8>],
         is_kept: bool,
     ) -> Result<Vec<Option<Arc<[u8]>>>> {
@@ -219,7 +219,7 @@ impl Handle<'_> {
     /// The records of a segment.
     pub(super) async fn records(&self, segment: &IndexSegment) -> Result<Vec<Record>> {
         let mut all = Vec::with_capacity(segment.documents as usize);
-        for chunk in self.cache.records(self.index, segment.id).await? {
+        for chunk in self.cache.records(self.index, segment).await? {
             all.extend(records(&chunk)?);
         }
         Ok(all)

@@ -3,15 +3,16 @@
 use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange, SummaryId};
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{
-    Chunk, GROUP, SegmentBuilder, SegmentData, SegmentFormat, last_summary, merge,
+    Chunk, GROUP, SegmentBuilder, SegmentData, SegmentFormat, is_records, last_summary, merge,
 };
 
+use super::seal::{Row, Seal, Sound};
 use crate::calls::LogCalls;
 use crate::checks::no_conversation;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::segments::{IndexSegment, IndexState, IndexStore, IndexedKind, NewIndexSegment};
 use crate::store::Store;
-use crate::types::{ConversationRef, LogRead};
+use crate::types::{Conversation, ConversationRef, LogRead};
 
 /// Messages of the smallest segment; all segments of messages have a multiple of them.
 const LEAST_MESSAGES: usize = 8 * GROUP as usize;
@@ -27,6 +28,12 @@ const MOST_BUILT: usize = 1024;
 
 /// Documents of the largest segment. Larger ones are not merged.
 const MOST_MERGED: u32 = 65_536;
+
+/// Documents of the largest segment that is looked at each time the index is extended.
+const MOST_CHECKED: u32 = 1_024;
+
+/// How often an index is made anew because it turns out to be damaged while it is extended.
+const ATTEMPTS: usize = 3;
 
 /// What was added to an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,7 +62,9 @@ pub struct IndexCheck {
 ///
 /// At most about `most` messages are indexed, and as many summaries; the rest is left for the next call.
 /// The words of a segment are read as `policy` says. Two that extend one index at the same time do no
-/// harm: one of them is refused and stops.
+/// harm: one of them is refused and stops. So does one whose index is removed meanwhile. What is found to be damaged is
+/// removed with all else, and made anew; one of the smaller segments is looked at each time, and [`mend_index`] looks at
+/// all of them.
 ///
 /// # Errors
 /// `NotFound` when the conversation does not exist; those of the store.
@@ -68,30 +77,51 @@ pub async fn extend_index<S: Store + ?Sized>(
     let Some(index) = store.index() else {
         return Ok(IndexProgress::default());
     };
-    let extension = Extension::new(store, index, conversation, policy);
+    let extension = Extension::new(store, index, conversation, policy).await?;
     let mut progress = IndexProgress::default();
-    let mut state = extension.state().await?;
-    while progress.messages < most
-        && let Some(made) = extension.next_messages(&state).await?
-    {
-        let documents = u64::from(made.data.documents);
-        if !extension.put(&made, &state, &[]).await? {
-            return Ok(progress);
+    for _ in 0..ATTEMPTS {
+        match extension.extend(&mut progress, most).await {
+            Err(Stop::Failed(error)) => return Err(error),
+            Err(Stop::Unreadable(segment)) => {
+                let state = index.index_state(conversation).await?;
+                if state.segments.iter().all(|one| one.id != segment) {
+                    // Another merged it, or makes the index anew, and goes on with it.
+                    break;
+                }
+                index.drop_index(conversation).await?;
+                progress = IndexProgress::default();
+            }
+            Ok(()) => break,
         }
-        progress.messages += documents;
-        state = extension.merged(IndexedKind::Messages).await?;
-    }
-    while progress.summaries < most
-        && let Some(made) = extension.next_summaries(&state).await?
-    {
-        let documents = u64::from(made.data.documents);
-        if !extension.put(&made, &state, &[]).await? {
-            return Ok(progress);
-        }
-        progress.summaries += documents;
-        state = extension.merged(IndexedKind::Summaries).await?;
     }
     Ok(progress)
+}
+
+/// Reads a conversation's whole index, and removes it where any of it is not as it was made, so that
+/// [`extend_index`] makes it anew. Returns whether it was removed.
+///
+/// # Errors
+/// As [`extend_index`].
+pub async fn mend_index<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    policy: &RankingPolicy,
+) -> Result<bool> {
+    let Some(index) = store.index() else {
+        return Ok(false);
+    };
+    let extension = Extension::new(store, index, conversation, policy).await?;
+    let state = index.index_state(conversation).await?;
+    let mut is_sound = extension.is_sound(&state);
+    for segment in &state.segments {
+        is_sound = is_sound && extension.read(segment).await?.is_some();
+    }
+    // What was not read in whole may have been merged meanwhile.
+    is_sound = is_sound || index.index_state(conversation).await? != state;
+    if !is_sound {
+        index.drop_index(conversation).await?;
+    }
+    Ok(!is_sound)
 }
 
 /// Removes a conversation's index and makes it anew.
@@ -123,28 +153,30 @@ pub async fn check_index<S: Store + ?Sized>(
     let Some(index) = store.index() else {
         return Ok(check);
     };
-    let extension = Extension::new(store, index, conversation, policy);
+    let extension = Extension::new(store, index, conversation, policy).await?;
     let state = index.index_state(conversation).await?;
     for segment in &state.segments {
         check.segments += 1;
         check.documents += u64::from(segment.documents);
-        if segment.format != extension.name {
-            continue;
+    }
+    for kind in [IndexedKind::Messages, IndexedKind::Summaries] {
+        let sound = extension.sound(&state, kind);
+        let mut next = extension.begin(kind);
+        for segment in sound.segments {
+            let made = extension.made_again(segment).await?;
+            let mut chunks = made.data.chunks.clone();
+            let format = extension.sealed(&made, &mut chunks);
+            let kept = extension.stored_chunks(segment).await?;
+            if format != segment.format || kept != chunks {
+                let (first, last) = (segment.first, segment.last);
+                let what = format!("{} {first} to {last}", kind.as_str());
+                check.damage.push(extension.damage(&what));
+            }
+            next = segment.last.saturating_add(1);
         }
-        let what = format!(
-            "{} {} to {}",
-            segment.kind.as_str(),
-            segment.first,
-            segment.last
-        );
-        let (kept, made) = (
-            extension.read(segment).await?,
-            extension.made_again(segment).await?,
-        );
-        if kept.chunks != made.chunks || segment.documents != made.documents {
-            check.damage.push(format!(
-                "the search index of {what} of conversation {conversation} is not what they say: build it anew"
-            ));
+        if sound.is_cut {
+            let what = format!("{} from {next} on", kind.as_str());
+            check.damage.push(extension.damage(&what));
         }
     }
     Ok(check)
@@ -158,53 +190,152 @@ struct Made {
     data: SegmentData,
 }
 
+/// Why an index was not extended.
+enum Stop {
+    /// A segment is not as it was made, or there no more.
+    Unreadable(u64),
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Failed(error)
+    }
+}
+
 struct Extension<'s, S: ?Sized> {
     store: &'s S,
     index: &'s dyn IndexStore,
     conversation: ConversationId,
+    /// The first position of the conversation's own log.
+    own_first: Seq,
     format: SegmentFormat,
     name: String,
 }
 
 impl<'s, S: Store + ?Sized> Extension<'s, S> {
-    fn new(
+    async fn new(
         store: &'s S,
         index: &'s dyn IndexStore,
         conversation: ConversationId,
         policy: &RankingPolicy,
-    ) -> Self {
+    ) -> Result<Self> {
         let format = SegmentFormat::of(policy);
-        Self {
+        Ok(Self {
             store,
             index,
             conversation,
+            own_first: conversation_of(store, conversation).await?.own_first(),
             format,
             name: format.name(),
+        })
+    }
+
+    async fn extend(
+        &self,
+        progress: &mut IndexProgress,
+        most: u64,
+    ) -> std::result::Result<(), Stop> {
+        let mut state = self.state().await?;
+        self.check_one(&state).await?;
+        while progress.messages < most
+            && let Some(made) = self.next_messages(&state).await?
+        {
+            let documents = u64::from(made.data.documents);
+            if !self.put(made, &state, &[]).await? {
+                return Ok(());
+            }
+            progress.messages += documents;
+            state = self.merged(IndexedKind::Messages).await?;
+        }
+        while progress.summaries < most
+            && let Some(made) = self.next_summaries(&state).await?
+        {
+            let documents = u64::from(made.data.documents);
+            if !self.put(made, &state, &[]).await? {
+                return Ok(());
+            }
+            progress.summaries += documents;
+            state = self.merged(IndexedKind::Summaries).await?;
+        }
+        Ok(())
+    }
+
+    /// Where the segments of a kind begin.
+    fn begin(&self, kind: IndexedKind) -> u32 {
+        match kind {
+            IndexedKind::Messages => self.own_first.0,
+            IndexedKind::Summaries => 1,
         }
     }
 
-    /// The segments as they are. Those of another format are dropped: they are of no use.
+    fn sound<'i>(&self, state: &'i IndexState, kind: IndexedKind) -> Sound<'i> {
+        let of = (self.conversation, kind, self.begin(kind));
+        Sound::of(&state.segments, of, &self.name, &|_| true)
+    }
+
+    /// Whether all segments are of this format and their rows what was made.
+    fn is_sound(&self, state: &IndexState) -> bool {
+        let kinds = [IndexedKind::Messages, IndexedKind::Summaries];
+        let sound = kinds.map(|kind| self.sound(state, kind).segments.len());
+        sound.iter().sum::<usize>() == state.segments.len()
+    }
+
+    fn damage(&self, what: &str) -> String {
+        let conversation = self.conversation;
+        format!(
+            "the search index of {what} of conversation {conversation} is not what they say: build it anew"
+        )
+    }
+
+    /// The segments as they are. Those of another format, and damaged ones, are dropped with all others: they are of no use.
     async fn state(&self) -> Result<IndexState> {
         let state = self.index.index_state(self.conversation).await?;
-        if state
-            .segments
-            .iter()
-            .all(|segment| segment.format == self.name)
-        {
+        if self.is_sound(&state) {
             return Ok(state);
         }
         self.index.drop_index(self.conversation).await?;
         self.index.index_state(self.conversation).await
     }
 
-    async fn put(&self, made: &Made, state: &IndexState, replaces: &[u64]) -> Result<bool> {
-        let segment = NewIndexSegment {
+    /// Looks at one of the segments, at another one each time.
+    async fn check_one(&self, state: &IndexState) -> std::result::Result<(), Stop> {
+        let small = |one: &&IndexSegment| one.documents <= MOST_CHECKED;
+        let small: Vec<&IndexSegment> = state.segments.iter().filter(small).collect();
+        let reached = state.of(IndexedKind::Messages).next_back();
+        let turn = reached.map_or(0, |last| last.last as usize / LEAST_MESSAGES);
+        match turn.checked_rem(small.len()).and_then(|at| small.get(at)) {
+            Some(segment) if self.read(segment).await?.is_none() => {
+                Err(Stop::Unreadable(segment.id))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Seals the chunks of what was made. Returns the segment's format with the seal.
+    fn sealed(&self, made: &Made, chunks: &mut [Chunk]) -> String {
+        let row = Row {
+            conversation: self.conversation,
             kind: made.kind,
             first: made.first,
             last: made.last,
             documents: made.data.documents,
             format: &self.name,
-            chunks: &made.data.chunks,
+        };
+        Seal::put_on(&row, chunks)
+    }
+
+    async fn put(&self, made: Made, state: &IndexState, replaces: &[u64]) -> Result<bool> {
+        let mut made = made;
+        let mut chunks = std::mem::take(&mut made.data.chunks);
+        let format = self.sealed(&made, &mut chunks);
+        let segment = NewIndexSegment {
+            kind: made.kind,
+            first: made.first,
+            last: made.last,
+            documents: made.data.documents,
+            format: &format,
+            chunks: &chunks,
             erasures: state.erasures,
             replaces,
         };
@@ -216,8 +347,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     /// A segment of the next messages; `None` where too few are left.
     async fn next_messages(&self, state: &IndexState) -> Result<Option<Made>> {
         let id = self.conversation;
-        let found = self.store.conversation(&ConversationRef::Id(id)).await?;
-        let info = found.ok_or_else(|| no_conversation(id))?;
+        let info = conversation_of(self.store, id).await?;
         let indexed = state.of(IndexedKind::Messages).next_back();
         let first = indexed.map_or(info.own_first(), |last| Seq(last.last).next());
         let pending = (u64::from(info.head.0) + 1).saturating_sub(u64::from(first.0));
@@ -272,7 +402,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     }
 
     /// A segment of the next summaries; `None` where too few are left.
-    async fn next_summaries(&self, state: &IndexState) -> Result<Option<Made>> {
+    async fn next_summaries(&self, state: &IndexState) -> std::result::Result<Option<Made>, Stop> {
         let indexed = state.of(IndexedKind::Summaries).next_back();
         let after = match indexed {
             Some(last) => Some(self.last_summary(last).await?),
@@ -299,17 +429,27 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     }
 
     /// The id of a segment's last summary.
-    async fn last_summary(&self, segment: &IndexSegment) -> Result<SummaryId> {
-        let chunk = last_records(self.index, segment.id).await?;
-        last_summary(&chunk.data).map_err(damaged)?.ok_or_else(|| {
-            let message = "the search index has a segment without summaries: build it anew";
-            Error::new(ErrorKind::Corrupt, message)
-        })
+    async fn last_summary(&self, segment: &IndexSegment) -> std::result::Result<SummaryId, Stop> {
+        let unreadable = || Stop::Unreadable(segment.id);
+        let seal = Seal::of(segment).ok_or_else(unreadable)?;
+        let keys = self.index.index_keys(segment.id).await?;
+        if !seal.has_keys(&keys) {
+            return Err(unreadable());
+        }
+        let key = keys.into_iter().rfind(|key| is_records(key));
+        let key = key.ok_or_else(unreadable)?;
+        let chunks = self
+            .index
+            .index_chunks(segment.id, std::slice::from_ref(&key));
+        let chunk = chunks.await?.into_iter().next().ok_or_else(unreadable)?;
+        let data = seal.opened(&key, chunk.data).ok_or_else(unreadable)?;
+        let last = last_summary(&data).map_err(|_| unreadable())?;
+        last.ok_or_else(unreadable)
     }
 
     /// Merges the last segments of a kind where enough of them are no larger than the last one, or one before it is
     /// smaller; and returns the state.
-    async fn merged(&self, kind: IndexedKind) -> Result<IndexState> {
+    async fn merged(&self, kind: IndexedKind) -> std::result::Result<IndexState, Stop> {
         loop {
             let state = self.state().await?;
             let segments: Vec<&IndexSegment> = state.of(kind).collect();
@@ -319,9 +459,11 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             };
             let mut parts = Vec::new();
             for segment in last {
-                parts.push(self.read(segment).await?);
+                let part = self.read(segment).await?;
+                parts.push(part.ok_or(Stop::Unreadable(segment.id))?);
             }
-            let data = merge(&parts).map_err(damaged)?;
+            let merged = merge(&parts);
+            let data = merged.map_err(|_| Stop::Unreadable(newest.id))?;
             drop(parts);
             let replaces: Vec<u64> = last.iter().map(|one| one.id).collect();
             let made = Made {
@@ -330,27 +472,43 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
                 last: newest.last,
                 data,
             };
-            if !self.put(&made, &state, &replaces).await? {
+            if !self.put(made, &state, &replaces).await? {
                 return Ok(state);
             }
         }
     }
 
-    /// Everything in a segment.
-    async fn read(&self, segment: &IndexSegment) -> Result<SegmentData> {
+    /// The chunks of a segment as they are stored.
+    async fn stored_chunks(&self, segment: &IndexSegment) -> Result<Vec<Chunk>> {
         let keys = self.index.index_keys(segment.id).await?;
         let mut chunks = Vec::with_capacity(keys.len());
         for keys in keys.chunks(256) {
             chunks.extend(self.index.index_chunks(segment.id, keys).await?);
         }
-        let mut data = SegmentData::default();
-        data.documents = segment.documents;
-        data.chunks = chunks;
-        Ok(data)
+        Ok(chunks)
+    }
+
+    /// Everything in a segment; `None` where it is not as it was made.
+    async fn read(&self, segment: &IndexSegment) -> Result<Option<SegmentData>> {
+        let stored = self.stored_chunks(segment).await?;
+        let keys: Vec<Vec<u8>> = stored.iter().map(|chunk| chunk.key.clone()).collect();
+        let Some(seal) = Seal::of(segment).filter(|seal| seal.has_keys(&keys)) else {
+            return Ok(None);
+        };
+        let opened = stored.into_iter().map(|Chunk { key, data }| {
+            let data = seal.opened(&key, data)?;
+            Some(Chunk { key, data })
+        });
+        Ok(opened.collect::<Option<Vec<Chunk>>>().map(|chunks| {
+            let mut data = SegmentData::default();
+            data.documents = segment.documents;
+            data.chunks = chunks;
+            data
+        }))
     }
 
     /// What a segment should hold.
-    async fn made_again(&self, segment: &IndexSegment) -> Result<SegmentData> {
+    async fn made_again(&self, segment: &IndexSegment) -> Result<Made> {
         let mut builder = SegmentBuilder::new(self.format);
         match segment.kind {
             IndexedKind::Messages => {
@@ -378,28 +536,18 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
                 }
             }
         }
-        Ok(builder.finish())
+        Ok(Made {
+            kind: segment.kind,
+            first: segment.first,
+            last: segment.last,
+            data: builder.finish(),
+        })
     }
 }
 
-/// The chunk with a segment's last records.
-async fn last_records(index: &dyn IndexStore, segment: u64) -> Result<Chunk> {
-    let keys = index.index_keys(segment).await?;
-    let records = keys
-        .into_iter()
-        .rfind(|key| memory_search::segment::is_records(key));
-    let chunks = match records {
-        Some(key) => index.index_chunks(segment, &[key]).await?,
-        None => Vec::new(),
-    };
-    chunks.into_iter().next().ok_or_else(|| {
-        let message = "the search index has a segment without records: build it anew";
-        Error::new(ErrorKind::Corrupt, message)
-    })
-}
-
-fn damaged(error: memory_search::Error) -> Error {
-    Error::new(ErrorKind::Corrupt, error.to_string()).with_source(error)
+async fn conversation_of<S: Store + ?Sized>(store: &S, id: ConversationId) -> Result<Conversation> {
+    let found = store.conversation(&ConversationRef::Id(id)).await?;
+    found.ok_or_else(|| no_conversation(id))
 }
 
 /// Which of the segments of one kind are to be merged into one: the last ones, two or more; or none.

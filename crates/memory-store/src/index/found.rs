@@ -1,7 +1,6 @@
 //! What a ranking finds, in the order of a query.
 
-use memory_model::conventions::names_tool;
-use memory_search::implementors::{Matcher, RankedOrder, RankedTarget};
+use memory_search::implementors::{Matcher, RankedOrder, RankedTarget, is_one_of};
 use memory_search::ranking::{Asked, FusionPolicy, Ranked, RankingPolicy, Scores};
 use memory_search::segment::{Need, SegmentFormat};
 use memory_search::{HitOrder, Query, Result, SearchMode};
@@ -129,7 +128,7 @@ impl<'r> Found<'r> {
         let tools = matcher.tools();
         let mut using = None;
         if !tools.is_empty() {
-            let is_wanted = |name: &str| tools.iter().any(|tool| names_tool(name, tool));
+            let is_wanted = |name: &str| is_one_of(name, tools);
             let mut places: Vec<u32> = Vec::new();
             for part in &ranking.base.parts {
                 let found = handle.using(&part.segment, &is_wanted).await?;

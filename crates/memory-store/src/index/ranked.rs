@@ -14,6 +14,7 @@ use memory_search::{Hit, Hits, Query, Result, SearchMode};
 use super::base::{Base, Doc, Part, Pending, Ranking, number};
 use super::found::{Found, FoundOrder, Scored};
 use super::reading::Reading;
+use super::seal::Seal;
 use super::search::SegmentSearch;
 use super::visible::{Handle, Visible};
 use crate::calls::LogCalls;
@@ -303,7 +304,10 @@ where
         kind: IndexedKind,
         parts: Vec<(IndexSegment, u32)>,
     ) -> Result<Base> {
-        let key: Vec<(u64, u32)> = parts.iter().map(|(one, last)| (one.id, *last)).collect();
+        let key = parts.iter();
+        let key: Vec<_> = key
+            .map(|(one, last)| (one.id, Seal::of(one), *last))
+            .collect();
         let mut before = None;
         {
             let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
@@ -385,7 +389,7 @@ where
         for prefix in &wanted.prefixes {
             let key = word_prefix(prefix);
             for part in &ranking.base.parts {
-                let chunks = handle.chunks_among(part.segment.id, &key, &may_hold, usize::MAX);
+                let chunks = handle.chunks_among(&part.segment, &key, &may_hold, usize::MAX);
                 for chunk in chunks.await?.unwrap_or_default() {
                     some_with_prefix(&chunk, &key, &mut |key, _| {
                         if let Some(word) = word_of(key).filter(|word| wanted.needs(word)) {
@@ -494,7 +498,7 @@ async fn load<T: AsRef<str>>(
     let Base { parts, corpus, .. } = base;
     let mut chunks = Vec::new();
     for part in parts.iter() {
-        let found = handle.chunks_of(part.segment.id, &keys, true).await?;
+        let found = handle.chunks_of(&part.segment, &keys, true).await?;
         chunks.push((part, found));
     }
     for (at, (term, key)) in terms.iter().zip(&keys).enumerate() {
@@ -524,7 +528,7 @@ async fn count(handle: &Handle<'_>, base: &mut Base, terms: &[Arc<str>]) -> Resu
         let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term)).collect();
         let mut counts = vec![0; keys.len()];
         for part in &base.parts {
-            let chunks = handle.chunks_of(part.segment.id, &keys, false).await?;
+            let chunks = handle.chunks_of(&part.segment, &keys, false).await?;
             for ((key, chunk), documents) in keys.iter().zip(chunks).zip(&mut counts) {
                 let Some(chunk) = chunk else { continue };
                 let Some(entry) = find(&chunk, key)? else {

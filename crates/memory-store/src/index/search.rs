@@ -5,10 +5,12 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use memory_model::conventions::{is_memory_tool, names_tool};
+use memory_model::conventions::is_memory_tool;
 use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
 use memory_search::embedding::Semantics;
-use memory_search::implementors::{HitCollector, Matcher, Position, RankedQuery, search_auto};
+use memory_search::implementors::{
+    HitCollector, Matcher, Position, RankedQuery, is_one_of, search_auto,
+};
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{Need, SegmentFormat, last_summary};
 use memory_search::{Error, HitOrder, Hits, Query, Result, Search, SearchMode};
@@ -36,7 +38,7 @@ const BATCH: usize = 64;
 /// A search that reads the index that a store keeps, and scans what is not indexed yet.
 ///
 /// It answers as [`ScanSearch`] does: the same hits with the same scores in the same order, whatever the
-/// index holds, and it never writes. [`extend_index`](crate::extend_index) keeps what is scanned short. A
+/// index holds, and it never writes. What of the index is damaged is not used, and the answer says so. [`extend_index`](crate::extend_index) keeps what is scanned short. A
 /// store that keeps no index is scanned, and so is a ranking that counts echoes.
 ///
 /// Clones share what they read of the index: some 32 MB at most. They also keep what they know of the four rankings that
@@ -191,7 +193,7 @@ where
 impl Handle<'_> {
     /// The id of a segment's last summary.
     async fn last_summary(&self, segment: &IndexSegment) -> Result<Option<SummaryId>> {
-        let chunks = self.cache.records(self.index, segment.id).await?;
+        let chunks = self.cache.records(self.index, segment).await?;
         match chunks.last() {
             Some(chunk) => last_summary(chunk),
             None => Ok(None),
@@ -383,7 +385,7 @@ where
             numbers = numbers.or(echoes);
         }
         if !tools.is_empty() {
-            let is_wanted = |name: &str| tools.iter().any(|tool| names_tool(name, tool));
+            let is_wanted = |name: &str| is_one_of(name, tools);
             let using = self.handle.using(segment, &is_wanted).await?;
             numbers = numbers.and(Candidates::Some(using));
         }
@@ -430,9 +432,13 @@ where
             return self.scan.search(conversation, query).await;
         };
         let matcher = Matcher::of_any_mode(query, &self.ranking)?;
-        for _ in 0..ATTEMPTS {
+        let mut attempts = 0;
+        while attempts < ATTEMPTS {
+            let distrusted = self.cache.distrusted();
             match self.by_index(index, conversation, query, &matcher).await {
-                Err(error) if is_replaced(&error) => {}
+                // Each time it leaves one more out.
+                Err(error) if is_replaced(&error) && self.cache.distrusted() > distrusted => {}
+                Err(error) if is_replaced(&error) => attempts += 1,
                 Ok(answer) => return Ok(answer.with_fallback(matcher.fallback().cloned())),
                 Err(error) => return Err(error),
             }
@@ -461,8 +467,23 @@ where
         matcher: &Matcher,
     ) -> Result<Hits> {
         let format = SegmentFormat::of(&self.ranking).name();
-        let read = Visible::read(&*self.store, index, conversation, &format);
+        let read = Visible::read(&*self.store, index, &self.cache, conversation, &format);
         let (info, visible) = read.await?;
+        let is_damaged = visible.is_damaged;
+        let answer = self
+            .by_visible(index, (&info, visible), query, matcher)
+            .await?;
+        Ok(answer.with_damaged_index(is_damaged))
+    }
+
+    async fn by_visible(
+        &self,
+        index: &dyn IndexStore,
+        (info, visible): (&Conversation, Visible),
+        query: &Query,
+        matcher: &Matcher,
+    ) -> Result<Hits> {
+        let conversation = info.id;
         if visible.messages.is_empty() && visible.summaries.is_empty() {
             return self.scan.search(conversation, query).await;
         }
@@ -478,11 +499,11 @@ where
                 self.scan.search(conversation, query).await
             }
             true => {
-                self.ranked(&handle, &info, visible, query, matcher, name)
+                self.ranked(&handle, info, visible, query, matcher, name)
                     .await
             }
             false => {
-                let hits = self.by_position(&handle, &info, &visible, query, matcher);
+                let hits = self.by_position(&handle, info, &visible, query, matcher);
                 Ok(hits.await?.finish(name, query.scope))
             }
         }

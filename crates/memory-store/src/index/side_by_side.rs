@@ -113,7 +113,7 @@ impl Handle<'_> {
                 }
             }
             keys.sort_unstable();
-            let found = self.chunks_of(segment.id, &keys, true).await?;
+            let found = self.chunks_of(segment, &keys, true).await?;
             let mut place = Place::default();
             for (key, chunk) in keys.iter().zip(found) {
                 let Some(chunk) = chunk else { continue };
@@ -127,7 +127,7 @@ impl Handle<'_> {
         let may_hold = |_: &[u8], beginning: &[u8]| may_begin(three, beginning);
         let most = LEAST_CHUNKS.max((segment.documents / DOCUMENTS_A_CHUNK) as usize);
         let all = gram_key("");
-        let chunks = self.chunks_among(segment.id, &all, &may_hold, most);
+        let chunks = self.chunks_among(segment, &all, &may_hold, most);
         let Some(chunks) = chunks.await? else {
             return Ok(None);
         };

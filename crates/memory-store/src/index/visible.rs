@@ -3,6 +3,7 @@
 use memory_model::{ConversationId, Seq, SummaryId};
 
 use super::cache::ChunkCache;
+use super::seal::Sound;
 use crate::checks::no_conversation;
 use crate::error::Result;
 use crate::segments::{IndexSegment, IndexStore, IndexedKind};
@@ -27,6 +28,8 @@ pub(super) struct Visible {
     /// before its own.
     pub(super) summaries: Vec<IndexSegment>,
     pub(super) last_summary: LastSummary,
+    /// Whether there would be more if it were not damaged.
+    pub(super) is_damaged: bool,
 }
 
 /// The last of the summaries that a conversation sees.
@@ -49,16 +52,19 @@ impl LastSummary {
 }
 
 impl Visible {
-    /// A conversation and what an index of some format holds of it.
+    /// A conversation and what an index of some format holds of it, as far as it is sound.
     pub(super) async fn read<S: Store + ?Sized>(
         store: &S,
         index: &dyn IndexStore,
+        cache: &ChunkCache,
         conversation: ConversationId,
         format: &str,
     ) -> Result<(Conversation, Self)> {
+        let is_trusted = |segment: &IndexSegment| cache.trusts(segment);
         if let Some(found) = index.index_snapshot(conversation).await? {
             let last_summary = LastSummary::Known(found.last_summary);
-            let visible = Self::new(&found.conversation, &found.logs, last_summary, format);
+            let (info, logs) = (&found.conversation, &found.logs);
+            let visible = Self::new(info, logs, last_summary, format, &is_trusted);
             return Ok((found.conversation, visible));
         }
         let which = ConversationRef::Id(conversation);
@@ -68,7 +74,7 @@ impl Visible {
         for seen in &info.segments {
             logs.push(index.index_segments(seen.source).await?);
         }
-        let visible = Self::new(&info, &logs, LastSummary::Unknown, format);
+        let visible = Self::new(&info, &logs, LastSummary::Unknown, format, &is_trusted);
         Ok((info, visible))
     }
 
@@ -77,6 +83,7 @@ impl Visible {
         logs: &[Vec<IndexSegment>],
         last_summary: LastSummary,
         format: &str,
+        is_trusted: &dyn Fn(&IndexSegment) -> bool,
     ) -> Self {
         let mut visible = Self::default();
         for (seen, segments) in info.segments.iter().zip(logs) {
@@ -86,10 +93,11 @@ impl Visible {
             if visible.indexed.next() != range.first {
                 break;
             }
-            let of = |kind| segments.iter().filter(move |one| one.kind == kind);
-            for segment in of(IndexedKind::Messages) {
-                let begins = segment.first == visible.indexed.next().0 && segment.format == format;
-                if !begins || segment.first > range.last.0 {
+            let of =
+                |kind, begin| Sound::of(segments, (seen.source, kind, begin), format, is_trusted);
+            let messages = of(IndexedKind::Messages, range.first.0);
+            for segment in messages.segments {
+                if segment.first > range.last.0 {
                     break;
                 }
                 let last = Seq(segment.last).min(range.last);
@@ -99,12 +107,11 @@ impl Visible {
                 });
                 visible.indexed = last;
             }
+            visible.is_damaged |= messages.is_cut && visible.indexed < range.last;
             if seen.source == info.id && !matches!(info.origin, Origin::Fork { .. }) {
-                let own = of(IndexedKind::Summaries);
-                visible.summaries = own
-                    .take_while(|one| one.format == format)
-                    .cloned()
-                    .collect();
+                let own = of(IndexedKind::Summaries, 1);
+                visible.is_damaged |= own.is_cut;
+                visible.summaries = own.segments.into_iter().cloned().collect();
                 visible.last_summary = last_summary.clone();
             }
         }

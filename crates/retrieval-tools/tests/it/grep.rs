@@ -559,6 +559,36 @@ async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
     assert_eq!(recalled.passages[0].seq, Seq(2));
 }
 
+/// A search whose index is damaged.
+#[derive(Debug)]
+struct Damaged(ScanSearch<Arc<memory_store::InMemoryStore>>);
+
+#[async_trait]
+impl Search for Damaged {
+    async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
+        let hits = self.0.search(of, query).await?;
+        Ok(hits.with_damaged_index(true))
+    }
+}
+
+#[tokio::test]
+async fn answers_say_that_the_index_is_damaged() {
+    let world = build().await;
+    let told = "Note: the search index is damaged: what it should hold was read from the messages";
+    let search = Damaged(ScanSearch::new(Arc::clone(&world.store)));
+    let tools = world.tools().with_search(Arc::new(search));
+    for pattern in ["memory linker", "zebra"] {
+        let answer = tools.grep(pattern).await.unwrap();
+        assert!(answer.to_text().starts_with(told), "{}", answer.to_text());
+        assert!(serde_json::to_value(&answer).unwrap()["note"].is_string());
+    }
+    let recalled = tools.recall("memory linker").await.unwrap();
+    assert!(recalled.to_text().starts_with(told));
+    assert!(serde_json::to_value(&recalled).unwrap()["note"].is_string());
+    let sound = world.tools().grep("memory linker").await.unwrap();
+    assert!(serde_json::to_value(&sound).unwrap().get("note").is_none());
+}
+
 #[tokio::test]
 async fn results_have_the_names_of_other_engines_too() {
     let (world, [a, ..]) = tree().await;

@@ -153,6 +153,62 @@ pub async fn search_is_literal<F: SearchFixture>(fixture: &F) {
     world.sound().await;
 }
 
+/// Letters are the same whether they are one character or have their marks behind them, in every mode, and hits show
+/// them as they are written.
+pub async fn search_ignores_normal_forms<F: SearchFixture>(fixture: &F) {
+    let world = World::new(fixture).await;
+    let store = &*world.store;
+    let chat = root(store, "chat").await.id;
+    let texts = [
+        "the CAFE\u{301} is open",
+        "open ~/Vie\u{323}\u{302}t/re\u{301}sume\u{301}-Zoe\u{308}.pdf",
+        "der Überblick",
+        "\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af} 한국어",
+        "カ\u{3099}ス と パン",
+        "10 \u{212b} wide, \u{915}\u{93c}लम",
+    ];
+    append(
+        store,
+        chat,
+        texts.iter().map(|text| Message::user(*text)).collect(),
+    )
+    .await;
+    for (pattern, expected) in [
+        ("café", "m1"),
+        ("CAFE\u{301} is", "m1"),
+        ("việt/résumé-zoë.pdf", "m2"),
+        ("Vie\u{302}\u{323}t", "m2"),
+        ("U\u{308}berblick", "m3"),
+        ("한글", "m4"),
+        (
+            "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}",
+            "m4",
+        ),
+        ("ガス", "m5"),
+        ("ハ\u{309a}ン", "m5"),
+        ("10 å", "m6"),
+        ("\u{958}लम", "m6"),
+    ] {
+        assert_eq!(world.found(chat, pattern).await, [expected], "{pattern:?}");
+        for mode in [SearchMode::Regex, SearchMode::Words, SearchMode::Auto] {
+            let query = Query::new(pattern).with_mode(mode);
+            match world.answer(chat, &query).await {
+                Ok(answer) => {
+                    let found: Vec<String> = answer.hits.iter().map(name).collect();
+                    assert_eq!(found, [expected], "{mode:?}, {pattern:?}");
+                }
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}"),
+            }
+        }
+    }
+    let query = Query::new("café").with_snippet_chars(7);
+    let answer = world.answer(chat, &query).await.expect("an answer");
+    let hit = &answer.hits[0];
+    assert_eq!(hit.snippet, "… CAFE\u{301} …");
+    assert_eq!(&hit.snippet[hit.matches[0].clone()], "CAFE\u{301}");
+    world.sound().await;
+}
+
 /// Case is ignored, in every script.
 pub async fn search_ignores_case<F: SearchFixture>(fixture: &F) {
     let world = World::new(fixture).await;

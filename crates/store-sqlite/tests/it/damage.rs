@@ -43,7 +43,7 @@ async fn sound() -> (TempDir, SqliteStore) {
 }
 
 /// Runs SQL as somebody who cares for no rule.
-pub(crate) async fn damage(folder: &TempDir, sql: &'static str) {
+pub(crate) async fn damage(folder: &TempDir, sql: &str) {
     let options = SqliteConnectOptions::new()
         .filename(folder.path().join("memory.db"))
         .foreign_keys(false);

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use memory_model::{Message, RawJson};
 use memory_search::ranking::RankingPolicy;
-use memory_search::{Query, Search as _, SearchMode};
+use memory_search::{HitOrder, Query, Search as _, SearchMode};
 use memory_store::{
     ConversationRef, Maintain as _, ScanSearch, SegmentSearch, Store as _, check_index,
-    extend_index, rebuild_index,
+    extend_index, mend_index, rebuild_index,
 };
 use store_conformance::{index_answers_as_a_scan, index_segments_are_few};
 use store_sqlite::SqliteStore;
 
-use crate::common::{append, batch, root, store, texts};
+use crate::common::{append, batch, leaf, range, root, store, texts};
 
 #[tokio::test]
 async fn an_index_answers_as_a_scan() {
@@ -49,6 +49,135 @@ async fn damage_to_the_index_is_found_and_mended() {
     rebuild_index(&store, chat, &policy).await.unwrap();
     let mended = check_index(&store, chat, &policy).await.unwrap();
     assert_eq!((mended.documents, mended.damage.len()), (32, 0));
+}
+
+/// Whatever is done to a row of the index: every search answers as a scan, says so where it found the damage, and the index
+/// is made anew by the next indexing.
+#[tokio::test]
+async fn a_damaged_index_hides_nothing() {
+    let (sound, store) = store().await;
+    let (chat, other) = (root(&store, "a").await, root(&store, "b").await);
+    let words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"];
+    let text = |at: u32| {
+        let word = |at: u32| words[at as usize % 6];
+        let rest: Vec<String> = (0..9).map(|n| format!("w{}x{n}", at * 7 % 190)).collect();
+        format!(
+            "{} {} {} {}",
+            word(at),
+            word(at / 6),
+            word(at / 36),
+            rest.join(" ")
+        )
+    };
+    let policy = RankingPolicy::default();
+    for id in [chat, other] {
+        for first in (0..150).step_by(16) {
+            let messages = (first..150.min(first + 16)).map(|at| match at % 9 {
+                8 => Message::tool_result("c", text(at)),
+                7 => Message::tool_call("c", "read_file", RawJson::parse("{}").unwrap()),
+                _ => Message::user(text(at)),
+            });
+            append(&store, id, messages.collect()).await;
+            leaf(&store, id, range(first + 1, first + 5)).await;
+            extend_index(&store, id, &policy, u64::MAX).await.unwrap();
+        }
+    }
+    let queries: Vec<Query> = [
+        ("bravo", SearchMode::Literal),
+        ("w7x3", SearchMode::Literal),
+        ("what happened", SearchMode::Literal),
+        ("w", SearchMode::Literal),
+        ("w[0-9]+x4 w1", SearchMode::Regex),
+        (r"\S{20}", SearchMode::Regex),
+        ("echo delta", SearchMode::Words),
+        ("alpha happened", SearchMode::Prose),
+    ]
+    .map(|(pattern, mode)| Query::new(pattern).with_mode(mode).with_limit(1_000))
+    .into_iter()
+    .chain([
+        Query::new("a").with_tools(["read_file"]).with_limit(50),
+        Query::new("charlie")
+            .with_order(HitOrder::Newest)
+            .with_limit(7),
+    ])
+    .collect();
+    let mut expected = Vec::new();
+    for query in &queries {
+        expected.push(ScanSearch::new(&store).search(chat, query).await.unwrap());
+    }
+    // Of the rows of the conversation, one after the other.
+    let chunk = "rowid = (select rowid from search_chunk where segment >> 32 = {chat} order by 1 limit 1 offset {at})";
+    let segment = "id = (select id from search_segment where conversation = {chat} order by 1 limit 1 offset {at})";
+    let damages = [
+        "update search_chunk set data = substr(data, 1, length(data) - 9) where {chunk}",
+        "update search_chunk set data = cast(substr(data, 1, 40) || x'7f' || substr(data, 42) as blob) where {chunk}",
+        "update search_chunk set data = x'' where {chunk}",
+        "update search_chunk set data = (select data from search_chunk order by rowid desc limit 1) where {chunk}",
+        "update search_chunk set data = coalesce((select data from search_chunk as other where segment >> 32 = {other} \
+         and key = search_chunk.key limit 1), x'') where {chunk}",
+        "update search_chunk set key = x'7a' where {chunk}",
+        "delete from search_chunk where {chunk}",
+        "delete from search_segment where {segment}",
+        "update search_segment set first = first + 1 where {segment}",
+        "update search_segment set last = last + 16 where {segment}",
+        "update search_segment set last = 4294967294 where {segment}",
+        "update search_segment set first = -first where {segment}",
+        "update search_segment set documents = documents + 1 where {segment}",
+        "update search_segment set documents = 9223372036854775807 where {segment}",
+        "update search_segment set format = substr(format, 1, 30) where {segment}",
+        "update or ignore search_segment set kind = iif(kind = 'messages', 'summaries', 'messages') where {segment}",
+        "update search_segment set kind = 'other' where {segment}",
+        "delete from search_chunk where segment = (select id from search_segment where {segment})",
+    ];
+    let (mut told, mut damaged) = (0, 0);
+    for (number, damage) in damages.iter().enumerate() {
+        let rows = match damage.contains("{segment}") {
+            true => (0..5).step_by(1),
+            false => (number..36).step_by(7),
+        };
+        for at in rows {
+            let sql = damage
+                .replace("{chunk}", chunk)
+                .replace("{segment}", segment)
+                .replace("{chat}", &chat.0.to_string())
+                .replace("{other}", &other.0.to_string())
+                .replace("{at}", &at.to_string());
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("memory.db");
+            for file in ["memory.db", "memory.db-wal"] {
+                std::fs::copy(sound.path().join(file), folder.path().join(file)).unwrap();
+            }
+            crate::damage::damage(&folder, &sql).await;
+            let store = Arc::new(SqliteStore::open(path).await.unwrap());
+            let search = SegmentSearch::new(Arc::clone(&store));
+            let mut is_told = false;
+            for (query, expected) in queries.iter().zip(&expected) {
+                let found = search.search(chat, query).await.unwrap();
+                assert_eq!(found.hits, expected.hits, "{sql}: {query:?}");
+                assert_eq!(found.complete, expected.complete, "{sql}: {query:?}");
+                is_told |= found.index_damaged;
+            }
+            let is_damaged = mend_index(&*store, chat, &policy).await.unwrap();
+            assert!(is_damaged || !is_told, "{sql}");
+            told += usize::from(is_told);
+            damaged += usize::from(is_damaged);
+            extend_index(&*store, chat, &policy, u64::MAX)
+                .await
+                .unwrap();
+            let check = check_index(&*store, chat, &policy).await.unwrap();
+            assert_eq!(
+                (check.documents, check.damage.len()),
+                (144 + 10, 0),
+                "{sql}"
+            );
+            let again = search.search(chat, &queries[0]).await.unwrap();
+            assert!(!again.index_damaged, "{sql}");
+        }
+    }
+    assert!(
+        damaged > 50 && told * 10 > damaged * 7,
+        "{told} of {damaged}"
+    );
 }
 
 /// Tells the child where to write, and how many rounds.

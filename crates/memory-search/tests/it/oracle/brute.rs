@@ -45,10 +45,188 @@ pub(crate) fn lower(text: &str) -> Vec<char> {
     out
 }
 
-/// Whether a pattern occurs in a text, whatever the case.
+/// Letters of the scripts that are tried, what each is made of, and whether these are made one again.
+const LETTERS: &[(char, [char; 2], bool)] = &[
+    ('é', ['e', '\u{301}'], true),
+    ('É', ['E', '\u{301}'], true),
+    ('ü', ['u', '\u{308}'], true),
+    ('Ü', ['U', '\u{308}'], true),
+    ('ñ', ['n', '\u{303}'], true),
+    ('Ñ', ['N', '\u{303}'], true),
+    ('İ', ['I', '\u{307}'], true),
+    ('å', ['a', '\u{30a}'], true),
+    ('Å', ['A', '\u{30a}'], true),
+    ('á', ['a', '\u{301}'], true),
+    ('Á', ['A', '\u{301}'], true),
+    ('à', ['a', '\u{300}'], true),
+    ('À', ['A', '\u{300}'], true),
+    ('ă', ['a', '\u{306}'], true),
+    ('Ă', ['A', '\u{306}'], true),
+    ('â', ['a', '\u{302}'], true),
+    ('Â', ['A', '\u{302}'], true),
+    ('ấ', ['â', '\u{301}'], true),
+    ('Ấ', ['Â', '\u{301}'], true),
+    ('ê', ['e', '\u{302}'], true),
+    ('Ê', ['E', '\u{302}'], true),
+    ('ế', ['ê', '\u{301}'], true),
+    ('Ế', ['Ê', '\u{301}'], true),
+    ('ễ', ['ê', '\u{303}'], true),
+    ('Ễ', ['Ê', '\u{303}'], true),
+    ('ẹ', ['e', '\u{323}'], true),
+    ('Ẹ', ['E', '\u{323}'], true),
+    ('ệ', ['ẹ', '\u{302}'], true),
+    ('Ệ', ['Ẹ', '\u{302}'], true),
+    ('ô', ['o', '\u{302}'], true),
+    ('Ô', ['O', '\u{302}'], true),
+    ('ọ', ['o', '\u{323}'], true),
+    ('Ọ', ['O', '\u{323}'], true),
+    ('ộ', ['ọ', '\u{302}'], true),
+    ('Ộ', ['Ọ', '\u{302}'], true),
+    ('ơ', ['o', '\u{31b}'], true),
+    ('Ơ', ['O', '\u{31b}'], true),
+    ('ớ', ['ơ', '\u{301}'], true),
+    ('Ớ', ['Ơ', '\u{301}'], true),
+    ('ư', ['u', '\u{31b}'], true),
+    ('Ư', ['U', '\u{31b}'], true),
+    ('ữ', ['ư', '\u{303}'], true),
+    ('Ữ', ['Ư', '\u{303}'], true),
+    ('ị', ['i', '\u{323}'], true),
+    ('Ị', ['I', '\u{323}'], true),
+    ('ỹ', ['y', '\u{303}'], true),
+    ('Ỹ', ['Y', '\u{303}'], true),
+    ('й', ['и', '\u{306}'], true),
+    ('Й', ['И', '\u{306}'], true),
+    ('ё', ['е', '\u{308}'], true),
+    ('Ё', ['Е', '\u{308}'], true),
+    ('ά', ['α', '\u{301}'], true),
+    ('Ά', ['Α', '\u{301}'], true),
+    ('ώ', ['ω', '\u{301}'], true),
+    ('Ώ', ['Ω', '\u{301}'], true),
+    ('\u{958}', ['क', '\u{93c}'], false),
+    ('\u{959}', ['ख', '\u{93c}'], false),
+    ('\u{95a}', ['ग', '\u{93c}'], false),
+    ('\u{95b}', ['ज', '\u{93c}'], false),
+    ('\u{95e}', ['फ', '\u{93c}'], false),
+    ('ऩ', ['न', '\u{93c}'], true),
+    ('ऱ', ['र', '\u{93c}'], true),
+    ('が', ['か', '\u{3099}'], true),
+    ('ぎ', ['き', '\u{3099}'], true),
+    ('ば', ['は', '\u{3099}'], true),
+    ('ぱ', ['は', '\u{309a}'], true),
+    ('ガ', ['カ', '\u{3099}'], true),
+    ('バ', ['ハ', '\u{3099}'], true),
+    ('パ', ['ハ', '\u{309a}'], true),
+    ('ヴ', ['ウ', '\u{3099}'], true),
+    ('ゞ', ['ゝ', '\u{3099}'], true),
+];
+
+/// Signs that stand for a letter.
+const SIGNS: [(char, char); 3] = [('\u{212b}', 'Å'), ('\u{212a}', 'K'), ('\u{2126}', 'Ω')];
+
+/// Where marks stand, by which those of one letter are put in order; 0 for what is no mark.
+fn class(c: char) -> u8 {
+    match c {
+        '\u{93c}' => 7,
+        '\u{3099}' | '\u{309a}' => 8,
+        '्' => 9,
+        '\u{5b8}' => 18,
+        '\u{5bc}' => 21,
+        '\u{5c1}' => 24,
+        '\u{64e}' => 30,
+        '\u{64f}' => 31,
+        '\u{650}' => 32,
+        '\u{651}' => 33,
+        'ุ' | 'ู' => 103,
+        '\u{e48}' | '\u{e49}' => 107,
+        '\u{31b}' => 216,
+        '\u{323}' => 220,
+        '\u{300}'..='\u{30c}' => 230,
+        _ => 0,
+    }
+}
+
+/// What a character is made of, marks last.
+pub(crate) fn apart(c: char) -> Vec<char> {
+    if let Some((_, letter)) = SIGNS.iter().find(|(sign, _)| *sign == c) {
+        return apart(*letter);
+    }
+    if let Some((_, [letter, mark], _)) = LETTERS.iter().find(|(one, ..)| *one == c) {
+        let mut all = apart(*letter);
+        all.push(*mark);
+        return all;
+    }
+    match u32::from(c)
+        .checked_sub(0xac00)
+        .filter(|at| *at < 19 * 21 * 28)
+    {
+        Some(at) => [0x1100 + at / 588, 0x1161 + at % 588 / 28, 0x11a7 + at % 28]
+            .into_iter()
+            .filter(|part| *part != 0x11a7)
+            .map(|part| char::from_u32(part).unwrap())
+            .collect(),
+        None => vec![c],
+    }
+}
+
+/// One character for two; `None` where there is none.
+fn joined(one: char, other: char) -> Option<char> {
+    let is_pair = |(_, pair, again): &&(char, [char; 2], bool)| *again && *pair == [one, other];
+    if let Some((letter, ..)) = LETTERS.iter().find(is_pair) {
+        return Some(*letter);
+    }
+    let (one, other) = (u32::from(one), u32::from(other));
+    let joined = match (one, other) {
+        (0x1100..=0x1112, 0x1161..=0x1175) => 0xac00 + (one - 0x1100) * 588 + (other - 0x1161) * 28,
+        (0xac00..=0xd7a3, 0x11a8..=0x11c2) if (one - 0xac00).is_multiple_of(28) => {
+            one + other - 0x11a7
+        }
+        _ => return None,
+    };
+    char::from_u32(joined)
+}
+
+/// A text with each letter as one character, where there is one for it.
+pub(crate) fn composed(text: &str) -> String {
+    let mut chars: Vec<char> = text.chars().flat_map(apart).collect();
+    // Marks in their order, by exchanging neighbours.
+    for _ in 0..chars.len() {
+        for at in 1..chars.len() {
+            let (before, here) = (class(chars[at - 1]), class(chars[at]));
+            if here > 0 && before > here {
+                chars.swap(at - 1, at);
+            }
+        }
+    }
+    let mut out: Vec<char> = Vec::new();
+    let mut letter = None;
+    for c in chars {
+        let last = out.last().map_or(0, |last| class(*last));
+        if let Some(at) = letter {
+            // Nothing stands between that is placed as it is.
+            let is_free = out.len() == at + 1 || (last > 0 && last < class(c));
+            if is_free && let Some(one) = joined(out[at], c) {
+                out[at] = one;
+                continue;
+            }
+        }
+        if class(c) == 0 {
+            letter = Some(out.len());
+        }
+        out.push(c);
+    }
+    out.into_iter().collect()
+}
+
+/// Whether a pattern occurs in a text, whatever the case: in the normal form in which both are written, or composed.
 pub(crate) fn literal(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (lower(pattern), lower(text));
-    (0..text.len()).any(|at| text[at..].starts_with(&pattern))
+    let occurs =
+        |pattern: &[char], text: &[char]| (0..text.len()).any(|at| text[at..].starts_with(pattern));
+    let written = [pattern, text].map(lower);
+    let composed = written.each_ref().map(|chars| {
+        let text: String = chars.iter().collect();
+        composed(&text).chars().collect::<Vec<char>>()
+    });
+    occurs(&written[0], &written[1]) || occurs(&composed[0], &composed[1])
 }
 
 /// A word with the terms that a text has by it, and those that a query needs for it.
@@ -59,11 +237,13 @@ struct Terms {
 }
 
 fn words(text: &str, forms: bool) -> Vec<Terms> {
-    let mut out = Vec::new();
+    let (mut out, text) = (Vec::new(), composed(text));
+    let text = text.as_str();
     let mut last_spaced_end = None;
     for found in WORD.captures_iter(text) {
         let range = found.get(0).unwrap().range();
         let word: String = lower(&text[range.clone()]).into_iter().collect();
+        let word = composed(&word);
         if found.name("u").is_some() {
             // By characters of the text: lower case never changes their number here.
             let chars: Vec<String> = text[range].chars().map(String::from).collect();

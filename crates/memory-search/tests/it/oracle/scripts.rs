@@ -2,11 +2,13 @@
 
 use fastrand::Rng;
 
+use super::brute;
+
 /// All punctuation marks of ASCII.
 pub(crate) const MARKS: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
 /// A script: its name and some of its characters.
-pub(crate) const SCRIPTS: [(&str, &str); 13] = [
+pub(crate) const SCRIPTS: [(&str, &str); 17] = [
     ("Latin", "aabcdeeghiilmnoprsstuAEISTéÉßüÜİſñ'’"),
     ("Cyrillic", "абвгдеийклмноПРСТуыьяЁёѣ"),
     ("Greek", "αβγδεηικλμνοπρστςυωΣΑΛάώ"),
@@ -19,6 +21,10 @@ pub(crate) const SCRIPTS: [(&str, &str); 13] = [
     ("Hangul", "가나다라마바사아자하한국어은는을를이"),
     ("Emoji", "🎉🚀😀👩💻❤\u{fe0f}\u{200d}✅🏽"),
     ("Digits", "0123456789aAbB٣५๗"),
+    ("Vietnamese", "aeiouđnthcgáàăâêôơưếệễộớữịỹẤỆ"),
+    ("Signs", "aAkKoÅå\u{212b}\u{212a}Ωω\u{2126}é"),
+    ("Nukta", "कखगजनरफ\u{958}\u{959}\u{95b}\u{95e}ऩऱािी"),
+    ("Voiced Kana", "かがきぎはばぱカガハバパゞヴン"),
     ("Mixed", "aBé9жΣبשकก数あ한🎉_'"),
 ];
 
@@ -46,7 +52,29 @@ pub(crate) fn texts(rng: &mut Rng, letters: &str, count: usize) -> Vec<String> {
         }
         text
     };
-    (0..count).map(|_| text(rng)).collect()
+    (0..count)
+        .map(|_| {
+            let text = text(rng);
+            written(rng, &text)
+        })
+        .collect()
+}
+
+/// A text in one normal form, in the other, or in both by turns.
+fn written(rng: &mut Rng, text: &str) -> String {
+    let form = rng.u8(0..6);
+    let mut out = String::new();
+    for c in text.chars() {
+        match form {
+            0 => out.extend(brute::apart(c)),
+            1 if rng.bool() => out.extend(brute::apart(c)),
+            _ => out.push(c),
+        }
+    }
+    match form {
+        2 => brute::composed(&out),
+        _ => out,
+    }
 }
 
 /// A query of 1 to 40 characters: often a piece of a text, often with punctuation marks in it.
@@ -67,6 +95,7 @@ pub(crate) fn query(rng: &mut Rng, texts: &[String], letters: &str, mark: char) 
     }
     query.truncate(40);
     let query: String = query.into_iter().collect();
+    let query = written(rng, &query);
     changed_case(rng, &query)
 }
 

@@ -1,0 +1,114 @@
+//! A text that is looked for as it is.
+
+use std::ops::Range;
+
+use crate::fold::Image;
+use crate::segment::Need;
+
+/// A text that is looked for: in any case or in its own, and however its letters and marks are written.
+#[derive(Debug, Clone)]
+pub(super) struct Literal {
+    /// Whether case makes no difference.
+    fold: bool,
+    /// It in composed form, which is looked for in texts in composed form.
+    composed: String,
+    /// It as it is written, which is looked for in texts as they are written.
+    written: String,
+}
+
+impl Literal {
+    pub(super) fn new(pattern: &str, exact: bool) -> Self {
+        Self {
+            fold: !exact,
+            composed: Image::composed(pattern, !exact).into_text(),
+            written: Image::as_written(pattern, !exact).into_text(),
+        }
+    }
+
+    /// What a text needs to have it.
+    pub(super) fn need(&self) -> Need {
+        let mut needs = vec![Need::of_literal(&self.composed)];
+        if self.written != self.composed {
+            needs.push(Need::of_literal(&self.written));
+        }
+        Need::any(needs)
+    }
+
+    /// Where it stands in a text, in order and without overlaps: the first place, and those that a snippet of so many
+    /// characters may show with it.
+    pub(super) fn spans(&self, text: &str, chars: usize) -> Vec<Range<usize>> {
+        let image = Image::composed(text, self.fold);
+        let spans = spans(&image, &self.composed, chars);
+        // A part of a letter may be looked for, such as the letter without the marks that are written behind it. What is
+        // written in composed form has none other than those that were found.
+        if spans.is_empty() && !image.is_as_written() {
+            return self::spans(&Image::as_written(text, self.fold), &self.written, chars);
+        }
+        spans
+    }
+}
+
+fn spans(image: &Image<'_>, pattern: &str, chars: usize) -> Vec<Range<usize>> {
+    let reach = chars.saturating_mul(4);
+    let mut spans: Vec<Range<usize>> = Vec::new();
+    for (at, found) in image.text().match_indices(pattern) {
+        let mut span = image.source(at..at + found.len());
+        // Two may share a character that lower case makes several of.
+        span.start = span.start.max(spans.last().map_or(0, |last| last.end));
+        if span.is_empty() {
+            continue;
+        }
+        if spans
+            .first()
+            .is_some_and(|first| span.start - first.start > reach)
+        {
+            break;
+        }
+        spans.push(span);
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(pattern: &str, text: &str, exact: bool) -> Option<Range<usize>> {
+        Literal::new(pattern, exact)
+            .spans(text, 100)
+            .into_iter()
+            .next()
+    }
+
+    #[test]
+    fn letters_are_found_however_they_are_written() {
+        for (pattern, text) in [
+            ("CAFÉ", "un cafe\u{301} noir"),
+            ("cafe\u{301}", "un CAFÉ noir"),
+            ("résumé-Zoë.pdf", "~/re\u{301}sume\u{301}-Zoe\u{308}.pdf"),
+            (
+                "한국어",
+                "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}",
+            ),
+            ("ガ", "カ\u{3099}ス"),
+            ("tiếng Việt", "tie\u{302}\u{301}ng Vie\u{323}\u{302}t"),
+            ("å", "10 \u{212b}"),
+            ("\u{958}लम", "\u{915}\u{93c}लम"),
+            ("ǰan", "J\u{30c}AN"),
+            ("≠", "a =\u{338} b"),
+            // A part of a letter, as it is written.
+            ("cafe", "cafe\u{301}"),
+            ("\u{301}", "cafe\u{301}"),
+            ("j", "J\u{30c}"),
+            ("q\u{301}", "q\u{301}\u{323}"),
+        ] {
+            assert!(first(pattern, text, false).is_some(), "{pattern} in {text}");
+        }
+        assert_eq!(first("fe\u{301} n", "cafe\u{301} noir", false), Some(2..8));
+        assert_eq!(first("fé n", "cafe\u{301} noir", true), Some(2..8));
+        assert_eq!(first("É", "cafe\u{301} E\u{301}", true), Some(7..10));
+        for (pattern, text) in [("cafe", "café"), ("ガ", "ｶﾞ"), ("É", "e\u{301}")] {
+            assert_eq!(first(pattern, text, true), None, "{pattern} in {text}");
+        }
+    }
+}
