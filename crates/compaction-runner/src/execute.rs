@@ -85,14 +85,12 @@ async fn execute_batch(
         let Some(done) = next else { break };
         if failed.is_some() {
             // The store has just failed: giving back is all that can be tried.
-            let _ = give_up(env, done).await;
+            let _ = alongside(give_up(env, done), &mut work, &mut waiting).await;
             continue;
         }
+        // What is under way may read the store, and must not stand still while it does.
         let concluding = conclude(env, done, tally);
-        let concluded = match concurrency {
-            1 => concluding.await,
-            _ => alongside(concluding, &mut work, &mut waiting).await,
-        };
+        let concluded = alongside(concluding, &mut work, &mut waiting).await;
         if let Err(error) = concluded {
             failed = Some(error);
             watch.halt.cancel();
