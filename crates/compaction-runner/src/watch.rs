@@ -1,5 +1,6 @@
 //! What the jobs of a run share while they are prepared: counted calls, and what went wrong.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -37,6 +38,8 @@ pub(crate) struct Watch {
     erasures: AtomicU64,
     /// Whether there was a further one since.
     outdated: AtomicBool,
+    /// Whether a call of the summarizer was waited for since that was looked up.
+    waited: AtomicBool,
 }
 
 impl Default for Watch {
@@ -51,6 +54,7 @@ impl Default for Watch {
             held: Mutex::default(),
             erasures: AtomicU64::default(),
             outdated: AtomicBool::default(),
+            waited: AtomicBool::default(),
         }
     }
 }
@@ -70,6 +74,12 @@ impl Watch {
     /// The conversation's erasures before the words were read that jobs are prepared from.
     pub(crate) fn erasures(&self) -> u64 {
         self.erasures.load(Ordering::Relaxed)
+    }
+
+    /// Whether a call of the summarizer was waited for since this was asked last: then words may have been erased since they
+    /// were read. Those of a batch were there when it was leased.
+    pub(crate) fn take_waited(&self) -> bool {
+        self.waited.swap(false, Ordering::Relaxed)
     }
 
     /// Records that words were erased since.
@@ -174,7 +184,17 @@ impl Summarizer for Counted<'_> {
         }
         let allowed = request.before_call().await;
         let answer = match allowed {
-            Ok(()) => self.summarizer.summarize(request).await,
+            Ok(()) => {
+                let mut call = self.summarizer.summarize(request);
+                poll_fn(|cx| {
+                    let polled = call.as_mut().poll(cx);
+                    if polled.is_pending() {
+                        self.watch.waited.store(true, Ordering::Relaxed);
+                    }
+                    polled
+                })
+                .await
+            }
             Err(failure) => Err(SummaryError::provider(self.id(), failure)),
         };
         match &answer {

@@ -98,6 +98,9 @@ struct WordsAreThere<'a> {
 #[async_trait]
 impl BeforeCall for WordsAreThere<'_> {
     async fn before_call(&self) -> std::result::Result<(), Failure> {
+        if !self.watch.take_waited() {
+            return Ok(());
+        }
         let withdrawn = |why: String| Failure::with_text(FailureKind::Withdrawn, why);
         let now = self.env.snapshot().await;
         let now = now.map_err(|error| withdrawn(with_causes(&error)))?;

@@ -66,9 +66,12 @@ impl Summarizer for Repeats<'_> {
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let said = said(request.source);
-        if self.erased.swap(true, Ordering::SeqCst) {
+        if self.erased.load(Ordering::SeqCst) {
             self.sent_afterwards.lock().unwrap().push_str(&said);
-        } else {
+        }
+        // A model is waited for.
+        tokio::task::yield_now().await;
+        if !self.erased.swap(true, Ordering::SeqCst) {
             let range = SeqRange::new(Seq(*ERASED.start()), Seq(*ERASED.end())).unwrap();
             let request = Erase::range(range, "asked for", Timestamp(5));
             let which = ConversationRef::Id(self.id);

@@ -4,9 +4,10 @@ use compaction_plan::{Mode, StopReason};
 use dag_compactor::{DagPolicy, FreshTail};
 
 use store_sqlite::SqliteStore;
+use summarize_escalation::ExtractiveSummarizer;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, append, chat, open};
+use crate::world::{Lab, append, chat, open, small};
 
 async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
     // Leaves are never condensed, so that one pass is one leaf.
@@ -56,5 +57,30 @@ async fn statement_counts_do_not_grow_with_history() {
     assert_eq!(short, costs(20_000).await);
     for (what, count) in short {
         assert!(count <= 80, "{what} takes {count} statements");
+    }
+}
+
+/// Number of summaries that a run publishes over a log without a model, and the statements that it takes.
+async fn run_over(messages: u32) -> (u64, u64) {
+    let lab = Lab::new(small());
+    let store = SqliteStore::in_memory().await.unwrap();
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, messages)).await;
+    let before = store.statements();
+    let outcome = lab.full(&store, id, &ExtractiveSummarizer::default()).await;
+    assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
+    (outcome.summaries.len() as u64, store.statements() - before)
+}
+
+#[tokio::test]
+async fn publishing_takes_few_statements_for_each_64_summaries() {
+    let (fixed, each) = (80, 36);
+    for messages in [40, 400, 2_000, 8_000] {
+        let (summaries, statements) = run_over(messages).await;
+        let most = fixed + each * summaries.div_ceil(64);
+        assert!(
+            statements <= most,
+            "{summaries} summaries took {statements} statements, at most {most} are allowed"
+        );
     }
 }
