@@ -77,6 +77,11 @@ pub struct Hits {
     pub cursor: Option<Cursor>,
     /// What was done instead, when the query could not be answered as it was.
     pub fallback: Option<Fallback>,
+    /// Whether the answer is incomplete because its time was over: see [`Query::stop`](crate::Query::stop). Then it may
+    /// have fewer hits than asked for, or none.
+    pub stopped: bool,
+    /// For each hit the cursor of what comes behind it; empty from a search that does not tell.
+    pub cursors: Vec<Cursor>,
 }
 
 impl Hits {
@@ -93,6 +98,8 @@ impl Hits {
             complete: true,
             cursor: None,
             fallback: None,
+            stopped: false,
+            cursors: Vec::new(),
         }
     }
 
@@ -110,7 +117,38 @@ impl Hits {
             complete: false,
             cursor: Some(cursor),
             fallback: None,
+            stopped: false,
+            cursors: Vec::new(),
         }
+    }
+
+    /// Sets for each hit the cursor of what comes behind it.
+    pub fn with_cursors(mut self, cursors: Vec<Cursor>) -> Self {
+        self.cursors = cursors;
+        self
+    }
+
+    /// Sets whether the time of the search was over.
+    pub fn with_stopped(mut self, stopped: bool) -> Self {
+        self.stopped = stopped;
+        self
+    }
+
+    /// Shortens the answer to its first `count` hits, at least one, as if no more had been asked for. Returns whether that
+    /// was possible: it is not where the search did not tell [where it goes on](Self::cursors) behind that hit.
+    pub fn truncate(&mut self, count: usize) -> bool {
+        let count = count.max(1);
+        if self.hits.len() <= count {
+            return true;
+        }
+        let Some(cursor) = self.cursors.get(count - 1).cloned() else {
+            return false;
+        };
+        self.hits.truncate(count);
+        self.cursors.truncate(count);
+        self.cursor = Some(cursor);
+        (self.complete, self.stopped) = (false, false);
+        true
     }
 
     /// Sets what was done instead of what was asked.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{Child, EntryKind, LogEntry, Seq, SeqRange, SummaryId, ViewName};
-use memory_search::{ErrorKind as SearchErrorKind, Hit, HitTarget, Query, SearchMode, SearchScope};
+use memory_search::{
+    ErrorKind as SearchErrorKind, Fallback, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
+};
 use memory_store::{LogRead, Order};
 
 use crate::cursor::foreign;
@@ -24,6 +26,16 @@ struct Candidate {
     seq: Seq,
     summary: Option<SummaryId>,
     score: f64,
+}
+
+/// What may answer a query, the best first, and the summaries that lead to each.
+struct Candidates {
+    found: Vec<Candidate>,
+    paths: BTreeMap<Seq, Vec<SummaryId>>,
+    /// What the search did instead of what was asked.
+    fallback: Option<Fallback>,
+    /// Whether the time was over before all was searched.
+    stopped: bool,
 }
 
 /// Where a recall goes on: how many passages came before, and the end of the log at the first.
@@ -117,6 +129,8 @@ impl Retrieval {
             tokens: passage.tokens,
             complete: true,
             cursor: None,
+            fallback: None,
+            stopped: false,
             passages: vec![passage],
         })
     }
@@ -156,20 +170,25 @@ impl Retrieval {
             tokens: 0,
             complete: true,
             cursor: None,
+            fallback: None,
+            stopped: false,
             passages: Vec::new(),
         };
         let range = SeqRange::new(Seq::FIRST, position.head);
         let Some(range) = range.and_then(|range| self.grant.visible(range)) else {
             return Ok(answer);
         };
-        let (found, paths) = self.candidates(query, range).await?;
+        let searched = self.candidates(query, range).await?;
+        let Candidates { found, paths, .. } = searched;
+        answer.fallback = searched.fallback.map(|fallback| fallback.to_string());
+        answer.stopped = searched.stopped;
         let mut given = BTreeSet::new();
         let found = found
             .into_iter()
             .filter(|one| given.insert(one.hit.snippet.clone()));
         let binding = self.binding(&question).await?;
         let cursor_at = |next: usize| binding.cursor(&format!("r{next}/{}", position.head));
-        let mut spent = 0_u64;
+        let mut spent = self.accounting.text(&answer.beginning());
         for candidate in found.skip(position.skip) {
             let mut path = paths.get(&candidate.seq).cloned().unwrap_or_default();
             if let Some(id) = &candidate.summary
@@ -201,7 +220,7 @@ impl Retrieval {
             let mut cost = self.accounting.text(&passage.to_text());
             let mut fits = spent.saturating_add(cost).saturating_add(end) <= most;
             if !fits && answer.passages.is_empty() {
-                self.shorten(&mut passage, usize::MAX, most, end);
+                self.shorten(&mut passage, usize::MAX, most.saturating_sub(spent), end);
                 cost = self.accounting.text(&passage.to_text());
                 fits = true;
             }
@@ -214,15 +233,15 @@ impl Retrieval {
             answer.tokens = answer.tokens.saturating_add(passage.tokens);
             answer.passages.push(passage);
         }
+        if answer.stopped && answer.complete {
+            answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
+            answer.complete = false;
+        }
         Ok(answer)
     }
 
     /// What may answer a query, the best first, and the summaries that lead to each.
-    async fn candidates(
-        &self,
-        query: &str,
-        range: SeqRange,
-    ) -> Result<(Vec<Candidate>, BTreeMap<Seq, Vec<SummaryId>>)> {
+    async fn candidates(&self, query: &str, range: SeqRange) -> Result<Candidates> {
         let policy = &self.recall_policy;
         let ask = |mode: SearchMode, scope: SearchScope, limit: usize| {
             Query::new(query)
@@ -234,11 +253,18 @@ impl Retrieval {
         };
         let most = policy.candidates.max(1);
         let asked = ask(SearchMode::Prose, SearchScope::Messages, most);
-        let ranked = self.ranked(&asked).await?;
+        let (ranked, is_long) = (self.ranked(&asked).await?, asked.has_long_pattern());
         let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT.min(most));
-        let exact = self.find(&asked).await?.hits;
+        let exact = match is_long {
+            // No message is asked for by so many words.
+            true => Vec::new(),
+            false => self.find(&asked).await?.hits,
+        };
         let asked = ask(SearchMode::Prose, SearchScope::Summaries, most);
         let above = self.ranked(&asked).await?;
+        let fallback = ranked.fallback.clone();
+        let stopped = ranked.stopped || above.stopped;
+        let (ranked, above) = (ranked.hits, above.hits);
         let best = |hits: &[Hit]| hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
         let share = |hit: &Hit, best: f64| if best > 0.0 { hit.score / best } else { 1.0 };
         let best_summary = best(&above);
@@ -308,23 +334,28 @@ impl Retrieval {
                 .then_with(|| b.seq.cmp(&a.seq))
                 .then_with(|| a.summary.cmp(&b.summary))
         });
-        Ok((candidates, paths))
+        Ok(Candidates {
+            found: candidates,
+            paths,
+            fallback,
+            stopped,
+        })
     }
 
     /// The hits of a ranked query; where the search does not rank, of all words, or of the phrase.
-    async fn ranked(&self, query: &Query) -> Result<Vec<Hit>> {
+    async fn ranked(&self, query: &Query) -> Result<Hits> {
         for mode in [SearchMode::Prose, SearchMode::Words] {
             let query = query.clone().with_mode(mode);
             let supports =
                 |error: &memory_search::Error| error.kind() != SearchErrorKind::Unsupported;
             match self.find_raw(&query).await {
-                Ok(hits) => return Ok(hits.hits),
+                Ok(hits) => return Ok(hits),
                 Err(error) if supports(&error) => return Err(error.into()),
                 Err(_) => {}
             }
         }
         let query = query.clone().with_mode(SearchMode::Literal);
-        Ok(self.find(&query).await?.hits)
+        self.find(&query).await
     }
 
     /// The summaries that lead to each of some messages, from the top of the view down. Asks the store once

@@ -11,7 +11,10 @@ use crate::fold::fold_case;
 use crate::query::{Query, SearchMode};
 use crate::ranking::RankingPolicy;
 use crate::segment::{Need, SegmentFormat};
-use crate::words::{Language, Tokenizer, WordLists};
+use crate::words::{Language, Tokenizer, WordLists, pieces};
+
+/// Bytes of a text in which the best place for a snippet is looked for, where they have what is to be found.
+const ENOUGH_BYTES: usize = 1 << 19;
 
 /// A pattern, ready to be held against texts.
 #[derive(Debug, Clone)]
@@ -176,10 +179,10 @@ impl Finder<'_> {
             Pattern::Exact(pattern) => {
                 let found = text.match_indices(pattern.as_str());
                 let spans = found.map(|(at, found)| at..at + found.len());
-                self.cut(text, &spans.collect::<Vec<_>>(), 0);
+                self.cut(text, &near_first(spans, self.chars), 0);
             }
             Pattern::Regex(regex) => {
-                let spans = regex.spans(text);
+                let spans = near_first(regex.spans(text), self.chars);
                 self.cut(text, &spans, 0);
             }
         }
@@ -192,8 +195,18 @@ impl Finder<'_> {
     }
 
     fn see_terms(&mut self, text: &str, terms: &Terms) {
-        let mut found = terms.places(text);
-        self.seen.extend(found.iter().map(|(place, _)| *place));
+        let mut found = Vec::new();
+        for (begin, piece) in pieces(text) {
+            let places = terms.places(piece);
+            self.seen.extend(places.iter().map(|(place, _)| *place));
+            let in_text = |range: Range<usize>| begin + range.start..begin + range.end;
+            let places = places.into_iter();
+            found.extend(places.map(|(place, range)| (place, in_text(range))));
+            // The rest of a long text tells no more than a better snippet.
+            if begin >= ENOUGH_BYTES && self.has_all() {
+                break;
+            }
+        }
         // Single characters come before the pairs that begin with them.
         found.sort_by_key(|(_, range)| (range.start, range.end));
         let (focus, distinct) = densest(&found, self.chars);
@@ -204,15 +217,32 @@ impl Finder<'_> {
         }
     }
 
+    /// Whether the terms that must occur were found.
+    fn has_all(&self) -> bool {
+        match self.pattern {
+            Pattern::Terms { terms, all: true } => self.seen.len() >= terms.len(),
+            _ => !self.seen.is_empty(),
+        }
+    }
+
     /// The snippet, when the pattern was found.
     pub(super) fn finish(self) -> Option<Snippet> {
         match self.pattern {
-            Pattern::Terms {
-                terms, all: true, ..
-            } if self.seen.len() < terms.len() => None,
+            Pattern::Terms { all: true, .. } if !self.has_all() => None,
             _ => self.snippet,
         }
     }
+}
+
+/// The first match, and those that begin within `chars` characters behind its beginning: what a snippet shows.
+fn near_first(spans: impl Iterator<Item = Range<usize>>, chars: usize) -> Vec<Range<usize>> {
+    let mut end = None;
+    // A character takes at most four bytes.
+    let near = |span: &Range<usize>| {
+        let end = end.get_or_insert(span.start.saturating_add(chars.max(1).saturating_mul(4)));
+        span.start <= *end
+    };
+    spans.take_while(near).collect()
 }
 
 /// Returns the number of the first of the matches that has the most different terms within half of
@@ -250,6 +280,44 @@ mod tests {
         assert_eq!(densest(&found, 20), (1, 2));
         assert_eq!(densest(&[], 20), (0, 0));
         assert_eq!(densest(&[(3, 4..9)], 1), (0, 1));
+    }
+
+    #[test]
+    fn a_long_text_is_read_up_to_the_end_of_its_snippet() {
+        let mut last = 0;
+        let spans = (0..1_000_000)
+            .map(|at| at..at + 1)
+            .inspect(|span| last = span.start);
+        let near = near_first(spans, 10);
+        assert_eq!((near.len(), last), (41, 41));
+    }
+
+    /// The end of a text of megabytes is read only for words that were not found before.
+    #[test]
+    fn a_long_text_is_read_until_all_is_found() {
+        let text = format!("the red {} pump red pump", "filler ".repeat(ENOUGH_BYTES));
+        let find = |pattern: &str, mode| {
+            let query = Query::new(pattern).with_mode(mode);
+            let (pattern, _) = Pattern::new(&query, &RankingPolicy::default());
+            let mut finder = pattern.finder(20);
+            finder.see(&text);
+            finder.finish().map(|snippet| snippet.text)
+        };
+        assert_eq!(
+            find("red pump", SearchMode::Prose).unwrap(),
+            "the red filler fille…"
+        );
+        assert!(
+            find("red pump", SearchMode::Words)
+                .unwrap()
+                .contains("pump red")
+        );
+        assert!(
+            find("pump", SearchMode::Prose)
+                .unwrap()
+                .contains("pump red")
+        );
+        assert_eq!(find("red hose", SearchMode::Words), None);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use memory_model::conventions::{is_memory_tool, names_tool};
 use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
 use memory_search::embedding::Semantics;
-use memory_search::implementors::{HitCollector, Matcher, Position, RankedQuery, search_auto};
+use memory_search::implementors::{
+    HitCollector, Matcher, Position, RankedCursor, RankedQuery, search_auto,
+};
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{Need, SegmentFormat, last_summary};
 use memory_search::{Error, HitOrder, Hits, Query, Result, Search, SearchMode};
@@ -410,6 +412,9 @@ where
             {
                 return Ok(ControlFlow::Break(()));
             }
+            if self.query.is_over() {
+                return Ok(hits.stop_behind(Position::Message(entry.seq)));
+            }
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -422,23 +427,39 @@ where
     S::Target: Store,
 {
     async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
+        let (query, long) = query.bounded()?;
+        let query = &*query;
         if query.mode == SearchMode::Auto {
-            query.check()?;
             return search_auto(self, conversation, query).await;
         }
         let Some(index) = self.store.index() else {
-            return self.scan.search(conversation, query).await;
+            let answer = self.scan.search(conversation, query).await?;
+            let fallback = long.or(answer.fallback.clone());
+            return Ok(answer.with_fallback(fallback));
         };
         let matcher = Matcher::of_any_mode(query, &self.ranking)?;
         for _ in 0..ATTEMPTS {
             match self.by_index(index, conversation, query, &matcher).await {
                 Err(error) if is_replaced(&error) => {}
-                Ok(answer) => return Ok(answer.with_fallback(matcher.fallback().cloned())),
+                Ok(answer) => {
+                    let fallback = long.or(matcher.fallback().cloned());
+                    return Ok(answer.with_fallback(fallback));
+                }
                 Err(error) => return Err(error),
             }
         }
-        self.scan.search(conversation, query).await
+        let answer = self.scan.search(conversation, query).await?;
+        let fallback = long.or(answer.fallback.clone());
+        Ok(answer.with_fallback(fallback))
     }
+}
+
+/// Whether a ranked query goes on behind a ranking that was stopped.
+fn begins_behind(query: &Query) -> Result<bool> {
+    let cursor = query.cursor.as_ref().map(RankedCursor::from_cursor);
+    Ok(cursor
+        .transpose()?
+        .is_some_and(|cursor| cursor.state.first > Seq::FIRST))
 }
 
 /// Whether a segment was replaced while it was read.
@@ -477,6 +498,8 @@ where
             true if query.scope.has_messages() && matcher.searches_echoes() => {
                 self.scan.search(conversation, query).await
             }
+            // What comes behind a ranking that was stopped is mostly not indexed.
+            true if begins_behind(query)? => self.scan.search(conversation, query).await,
             true => {
                 self.ranked(&handle, &info, visible, query, matcher, name)
                     .await
