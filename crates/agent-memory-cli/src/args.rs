@@ -782,12 +782,16 @@ pub(crate) struct Mcp {
     /// then each call names the one it means [default: the only session there is]
     #[arg(long = "session", value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
-    /// Serve over HTTP at this port of 127.0.0.1 instead; 0 takes any that is free
+    /// Serve over HTTP at this port of 127.0.0.1 instead; 0 takes any that is free. Clients send a token, which is in
+    /// AGENT_MEMORY_TOKEN or is made and printed on stderr
     #[arg(long, value_name = "PORT")]
     pub(crate) http: Option<u16>,
     /// Size that no reply reaches, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..))]
     pub(crate) reply_tokens: u64,
+    /// Time after which a search answers with what it has found, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub(crate) time_limit: u64,
     /// Which vectors of words it counts.
     #[command(flatten)]
     pub(crate) vectors: Vectors,

@@ -10,6 +10,8 @@ mod policy;
 mod progress;
 mod stop;
 mod table;
+#[cfg(feature = "mcp")]
+mod token;
 mod writer;
 
 use std::io;
@@ -52,6 +54,8 @@ fn run_in(app: &mut App, command: Command) -> anyhow::Result<()> {
     let closed = runtime.block_on(app.close());
     // What was found out is shown even when the command then failed.
     let flushed = app.out.flush();
+    // A call that a client no longer waits for keeps nobody waiting.
+    runtime.shutdown_background();
     done?;
     closed?;
     Ok(flushed?)

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+/// Maximum length of a pattern, in characters. It bounds what one search costs: a question of a million words would keep
+/// a server busy for a minute.
+pub const MAX_PATTERN_CHARS: usize = 10_000;
+
 /// How an answer was found when the query could not be answered as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -17,6 +21,23 @@ pub enum Fallback {
     AllWords,
     /// Nothing has all words of the pattern: texts with any of them were ranked.
     AnyWord,
+    /// The pattern is too long: texts with any word of its beginning were ranked.
+    LongPattern {
+        /// Number of its characters.
+        chars: usize,
+    },
+}
+
+impl Fallback {
+    /// Whether the pattern itself could not be read as asked, whatever was found.
+    pub fn is_of_pattern(&self) -> bool {
+        match self {
+            Fallback::InvalidRegex { .. } | Fallback::NoWords | Fallback::LongPattern { .. } => {
+                true
+            }
+            Fallback::AllWords | Fallback::AnyWord => false,
+        }
+    }
 }
 
 impl fmt::Display for Fallback {
@@ -35,6 +56,10 @@ impl fmt::Display for Fallback {
             Fallback::AnyWord => {
                 f.write_str("nothing has all words of the pattern: any of them was searched for")
             }
+            Fallback::LongPattern { chars } => write!(
+                f,
+                "the pattern has {chars} characters: any word of its first {MAX_PATTERN_CHARS} was searched for"
+            ),
         }
     }
 }

@@ -80,6 +80,11 @@ pub struct Hits {
     /// Whether a part of an index was found to be damaged. It was not used: what it should hold was read instead, so that
     /// no hit is missing.
     pub index_damaged: bool,
+    /// Whether the answer is incomplete because its time was over: see [`Query::stop`](crate::Query::stop). Then it may
+    /// have fewer hits than asked for, or none.
+    pub stopped: bool,
+    /// For each hit the cursor of what comes behind it; empty from a search that does not tell.
+    pub cursors: Vec<Cursor>,
 }
 
 impl Hits {
@@ -97,6 +102,8 @@ impl Hits {
             cursor: None,
             fallback: None,
             index_damaged: false,
+            stopped: false,
+            cursors: Vec::new(),
         }
     }
 
@@ -115,6 +122,8 @@ impl Hits {
             cursor: Some(cursor),
             fallback: None,
             index_damaged: false,
+            stopped: false,
+            cursors: Vec::new(),
         }
     }
 
@@ -122,6 +131,35 @@ impl Hits {
     pub fn with_damaged_index(mut self, damaged: bool) -> Self {
         self.index_damaged = damaged;
         self
+    }
+
+    /// Sets for each hit the cursor of what comes behind it.
+    pub fn with_cursors(mut self, cursors: Vec<Cursor>) -> Self {
+        self.cursors = cursors;
+        self
+    }
+
+    /// Sets whether the time of the search was over.
+    pub fn with_stopped(mut self, stopped: bool) -> Self {
+        self.stopped = stopped;
+        self
+    }
+
+    /// Shortens the answer to its first `count` hits, at least one, as if no more had been asked for. Returns whether that
+    /// was possible: it is not where the search did not tell [where it goes on](Self::cursors) behind that hit.
+    pub fn truncate(&mut self, count: usize) -> bool {
+        let count = count.max(1);
+        if self.hits.len() <= count {
+            return true;
+        }
+        let Some(cursor) = self.cursors.get(count - 1).cloned() else {
+            return false;
+        };
+        self.hits.truncate(count);
+        self.cursors.truncate(count);
+        self.cursor = Some(cursor);
+        (self.complete, self.stopped) = (false, false);
+        true
     }
 
     /// Sets what was done instead of what was asked.

@@ -14,14 +14,16 @@ mod query;
 pub mod ranking;
 mod search;
 pub mod segment;
+mod stop;
 mod words;
 
 pub use calls::{CALL_WINDOW, CallNames};
 pub use contradiction::{Said, contradicts};
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
-pub use fallback::Fallback;
+pub use fallback::{Fallback, MAX_PATTERN_CHARS};
 pub use hits::{Hit, HitTarget, Hits};
 pub use index::{IndexedHits, SearchIndex, Watermark};
 pub use query::{HitOrder, Query, SearchMode, SearchScope};
 pub use search::Search;
+pub use stop::SearchStop;

@@ -1,11 +1,15 @@
 //! The query: a pattern, how it is read, filters, an order, a limit.
 
+use std::borrow::Cow;
+
 use memory_model::conventions::is_memory_tool;
 use memory_model::{Role, SeqRange, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fallback::{Fallback, MAX_PATTERN_CHARS};
+use crate::stop::SearchStop;
 
 /// Interpretation of a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,7 +32,7 @@ pub enum SearchMode {
     /// nearly what is asked.
     Prose,
     /// The pattern is read as `Literal`; when that finds nothing, as `Words`; when that finds nothing,
-    /// as `Prose`. The answer says which it was.
+    /// as `Prose`. The answer says which it was. A pattern that is too long for the first two is read as `Prose` at once.
     Auto,
 }
 
@@ -101,7 +105,8 @@ pub enum HitOrder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Query {
-    /// The text to find. An empty pattern is refused.
+    /// The text to find. An empty pattern is refused, and so is one of more than [`MAX_PATTERN_CHARS`] characters; but of a
+    /// long question (mode `Prose`) the beginning is used, and the answer says so.
     pub pattern: String,
     /// Interpretation of the pattern.
     pub mode: SearchMode,
@@ -135,6 +140,8 @@ pub struct Query {
     pub cursor: Option<Cursor>,
     /// Length of a hit's snippet, in characters; 0 counts as 1.
     pub snippet_chars: usize,
+    /// Ends the search early; `None` for one that takes its time.
+    pub stop: Option<SearchStop>,
 }
 
 impl Query {
@@ -155,13 +162,15 @@ impl Query {
             limit: 20,
             cursor: None,
             snippet_chars: 500,
+            stop: None,
         }
     }
 
     /// Checks what every search checks first.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern.
+    /// `Invalid` for an empty pattern, and for one of more than [`MAX_PATTERN_CHARS`] characters in the modes `Literal`,
+    /// `Regex` and `Words`.
     pub fn check(&self) -> Result<()> {
         if self.pattern.is_empty() {
             return Err(Error::new(
@@ -169,7 +178,57 @@ impl Query {
                 "the pattern is empty: give some text to find",
             ));
         }
+        if self.has_long_pattern() && !matches!(self.mode, SearchMode::Prose | SearchMode::Auto) {
+            let message = format!(
+                "the pattern has {} characters, and at most {MAX_PATTERN_CHARS} are searched for: give a shorter part \
+                 of it, or search for it in the mode `{}`",
+                self.pattern.chars().count(),
+                SearchMode::Prose.as_str(),
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
         Ok(())
+    }
+
+    /// Whether the pattern has more than [`MAX_PATTERN_CHARS`] characters.
+    pub fn has_long_pattern(&self) -> bool {
+        self.long_at().is_some()
+    }
+
+    /// Where the characters of the pattern begin that are too many.
+    fn long_at(&self) -> Option<usize> {
+        // A character takes at least a byte.
+        let may_be_long = self.pattern.len() > MAX_PATTERN_CHARS;
+        let mut chars = may_be_long.then(|| self.pattern.char_indices())?;
+        chars.nth(MAX_PATTERN_CHARS).map(|(at, _)| at)
+    }
+
+    /// Returns the query as it is answered: [checked](Self::check), and in the mode `Prose` with the beginning of a long
+    /// pattern; then also what was done instead of what was asked.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn bounded(&self) -> Result<(Cow<'_, Self>, Option<Fallback>)> {
+        self.check()?;
+        let Some(end) = self.long_at().filter(|_| self.mode == SearchMode::Prose) else {
+            return Ok((Cow::Borrowed(self), None));
+        };
+        let chars = self.pattern.chars().count();
+        let mut query = self.clone();
+        query.pattern.truncate(end);
+        Ok((Cow::Owned(query), Some(Fallback::LongPattern { chars })))
+    }
+
+    /// Whether the time of the search is over.
+    pub fn is_over(&self) -> bool {
+        self.stop.as_ref().is_some_and(SearchStop::is_over)
+    }
+
+    /// Sets what ends the search early.
+    #[must_use]
+    pub fn with_stop(mut self, stop: SearchStop) -> Self {
+        self.stop = Some(stop);
+        self
     }
 
     /// Sets the interpretation of the pattern.

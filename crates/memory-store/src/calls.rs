@@ -38,16 +38,26 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
         let Some(range) = ends.and_then(|(first, last)| SeqRange::new(first, last)) else {
             return;
         };
-        let follows = |known: &SeqRange| known.last.next() == range.first;
-        self.known = match self.known.filter(follows) {
-            Some(known) => SeqRange::new(known.first, range.last),
-            None => {
-                self.names = CallNames::new();
-                Some(range)
-            }
-        };
+        let touches =
+            |known: &SeqRange| range.first <= known.last.next() && known.first <= range.last.next();
+        let known = self.known.filter(touches);
+        if known.is_none() {
+            self.names = CallNames::new();
+        }
+        let is_new = |entry: &&LogEntry| known.is_none_or(|known| !known.contains(entry.seq));
+        page.iter()
+            .filter(is_new)
+            .for_each(|entry| self.names.add(entry));
+        // Results of what is read now, or before it, have no call farther back.
         self.names.forget_before(range.first);
-        page.iter().for_each(|entry| self.names.add(entry));
+        let oldest = Seq(range.first.0.saturating_sub(CALL_WINDOW).max(1));
+        self.known = match known {
+            Some(known) => SeqRange::new(
+                known.first.max(oldest).min(range.first),
+                known.last.max(range.last),
+            ),
+            None => Some(range),
+        };
     }
 
     /// Reads back until the calls of a message's results are known, or too far away. The message is in a
@@ -84,5 +94,58 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
             self.resolve(entry).await?;
         }
         Ok(matcher.message(entry, &self.names))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Hash, Message, RawJson};
+
+    use super::*;
+    use crate::InMemoryStore;
+
+    fn entry(seq: u32, message: Message) -> LogEntry {
+        LogEntry {
+            seq: Seq(seq),
+            message,
+            tokens: 0,
+            running: 0,
+            hash: Hash::ZERO,
+        }
+    }
+
+    fn call(seq: u32) -> LogEntry {
+        let arguments = RawJson::parse("{}").unwrap();
+        entry(seq, Message::tool_call(format!("c{seq}"), "run", arguments))
+    }
+
+    fn result(seq: u32, of: u32) -> LogEntry {
+        entry(seq, Message::tool_result(format!("c{of}"), "done"))
+    }
+
+    /// What was read for one result is not read again for another, in either order.
+    #[test]
+    fn pages_that_touch_are_kept() {
+        let store = InMemoryStore::new();
+        let mut calls = LogCalls::new(&store, ConversationId(1));
+        calls.add_page(&[result(20, 12), call(19)]);
+        // As after reading back for the first.
+        calls.known = SeqRange::new(Seq(10), Seq(20));
+        calls.names.add(&call(12));
+        for page in [vec![result(18, 12)], vec![call(9), call(8)]] {
+            calls.add_page(&page);
+            assert!(!calls.names.misses(&result(18, 12)), "{page:?}");
+        }
+        assert_eq!(calls.known, SeqRange::new(Seq(8), Seq(20)));
+        calls.add_page(&[call(21), call(22)]);
+        assert_eq!(calls.known, SeqRange::new(Seq(8), Seq(22)));
+        // What is too far back is forgotten, and not taken for known.
+        calls.add_page(&[call(23), call(400)]);
+        calls.add_page(&[call(401)]);
+        assert_eq!(calls.known, SeqRange::new(Seq(401 - CALL_WINDOW), Seq(401)));
+        // A gap: what stands in it is not known.
+        calls.add_page(&[result(900, 12)]);
+        assert_eq!(calls.known, SeqRange::new(Seq(900), Seq(900)));
+        assert!(calls.names.misses(&result(900, 401)));
     }
 }

@@ -12,7 +12,9 @@ use memory_search::implementors::{
     HitCollector, Matcher, Position, RankedQuery, RankedTarget, RankedUpTo, search_auto,
 };
 use memory_search::ranking::{FusionPolicy, RankingPolicy};
-use memory_search::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search, SearchMode};
+use memory_search::{
+    CALL_WINDOW, Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search, SearchMode,
+};
 
 use crate::calls::LogCalls;
 use crate::checks::no_conversation;
@@ -136,7 +138,7 @@ where
                         .await?
                 }
                 _ => {
-                    self.summaries(&conversation, after_summary, matcher, &mut hits)
+                    self.summaries(&conversation, query, after_summary, matcher, &mut hits)
                         .await?
                 }
             };
@@ -154,14 +156,17 @@ where
     ) -> Result<Hits> {
         let mut ranked = RankedQuery::new(query, matcher, &self.ranking)?;
         let conversation = self.conversation(conversation).await?;
+        let is_first_page = ranked.up_to().is_none();
         let mut state = ranked.up_to().unwrap_or(RankedUpTo {
+            first: ranked.first(),
             head: conversation.head,
             summaries: usize::MAX,
             vectors: None,
+            stopped: false,
         });
         if query.scope.has_messages() {
-            let mut rest = conversation.range();
-            rest = rest.and_then(|rest| SeqRange::new(rest.first, rest.last.min(state.head)));
+            self.calls_before(&conversation, &mut ranked).await?;
+            let mut rest = SeqRange::new(state.first, state.head.min(conversation.head));
             while let Some(range) = rest {
                 let page = self
                     .store
@@ -171,10 +176,16 @@ where
                     .iter()
                     .for_each(|entry| ranked.add_message(entry));
                 rest = page.next;
+                if let Some(last) = page.items.last()
+                    && (is_first_page && rest.is_some() && query.is_over())
+                {
+                    (state.head, state.stopped) = (last.seq, true);
+                    break;
+                }
             }
         }
         let mut summaries = 0;
-        let (mut after, mut more) = (None, query.scope.has_summaries());
+        let (mut after, mut more) = (None, query.scope.has_summaries() && !state.stopped);
         while more && summaries < state.summaries {
             let limit = SUMMARY_PAGE.min(state.summaries - summaries);
             let page = self
@@ -188,7 +199,6 @@ where
             (more, after) = (page.next.is_some(), page.next);
         }
         state.summaries = summaries;
-        let is_first_page = ranked.up_to().is_none();
         let question = ranked.question_to_embed();
         let near = self
             .nearness(&conversation, (query, &question), state, is_first_page)
@@ -202,10 +212,30 @@ where
         }
         let page = ranked.page(state);
         let hits = self.shown(&conversation, matcher, page.targets).await?;
-        Ok(match page.cursor {
+        let answer = match page.cursor {
             Some(cursor) => Hits::partial(hits, strategy, query.scope, cursor),
             None => Hits::complete(hits, strategy, query.scope),
-        })
+        };
+        let stopped = is_first_page && state.stopped;
+        Ok(answer.with_cursors(page.cursors).with_stopped(stopped))
+    }
+
+    /// Tells a ranking that begins within the log the calls before that.
+    async fn calls_before(
+        &self,
+        conversation: &Conversation,
+        ranked: &mut RankedQuery<'_>,
+    ) -> Result<()> {
+        let last = ranked.first().prev();
+        let first = Seq(last.0.saturating_sub(CALL_WINDOW).max(1));
+        let mut rest = SeqRange::new(first, last);
+        while let Some(range) = rest {
+            let read = LogRead::new(range);
+            let page = self.store.read(conversation.id, &read).await?;
+            page.items.iter().for_each(|entry| ranked.add_calls(entry));
+            rest = page.next;
+        }
+        Ok(())
     }
 
     /// Reads what was found, for its snippets.
@@ -279,6 +309,9 @@ where
                 {
                     return Ok(ControlFlow::Break(()));
                 }
+                if query.is_over() {
+                    return Ok(hits.stop_behind(Position::Message(entry.seq)));
+                }
             }
             rest = page.next;
         }
@@ -288,6 +321,7 @@ where
     async fn summaries(
         &self,
         conversation: &Conversation,
+        query: &Query,
         after: Option<memory_model::SummaryId>,
         matcher: &Matcher,
         hits: &mut HitCollector,
@@ -304,6 +338,9 @@ where
                 }
             }
             match page.next {
+                Some(next) if query.is_over() => {
+                    return Ok(hits.stop_behind(Position::Summary(next)));
+                }
                 Some(next) => after = Some(next),
                 None => return Ok(ControlFlow::Continue(())),
             }
@@ -371,8 +408,9 @@ where
     S::Target: Store,
 {
     async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
+        let (query, long) = query.bounded()?;
+        let query = &*query;
         if query.mode == SearchMode::Auto {
-            query.check()?;
             return search_auto(self, conversation, query).await;
         }
         let matcher = Matcher::of_any_mode(query, &self.ranking)?;
@@ -384,7 +422,7 @@ where
                     .await?
             }
         };
-        Ok(answer.with_fallback(matcher.fallback().cloned()))
+        Ok(answer.with_fallback(long.or(matcher.fallback().cloned())))
     }
 }
 

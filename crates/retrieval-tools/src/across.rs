@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cursor::foreign;
 use crate::error::Result;
-use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit};
+use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, STOPPED, is_false};
 use crate::retrieval::{GREP, Retrieval};
 use crate::set::RetrievalSet;
 use crate::text::short;
@@ -47,6 +47,9 @@ pub struct SessionsAnswer {
     pub complete: bool,
     /// Where to continue; `None` when complete. It is bound to these sessions and this question.
     pub cursor: Option<String>,
+    /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stopped: bool,
     /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and
     /// so on. By time: merged by time, each session in its own order.
     pub hits: Vec<SessionHit>,
@@ -59,7 +62,7 @@ impl SessionsAnswer {
         if let Some(note) = self.note {
             let _ = writeln!(out, "Note: {note}.");
         }
-        if let Some(fallback) = self.fallback.as_ref().filter(|_| !self.hits.is_empty()) {
+        if let Some(fallback) = &self.fallback {
             let _ = writeln!(out, "Note: {fallback}.");
         }
         for (index, hit) in self.hits.iter().enumerate() {
@@ -74,9 +77,14 @@ impl SessionsAnswer {
             (None, false) => {
                 let _ = writeln!(out, "These are all matches in {sessions} sessions.");
             }
-            (Some(cursor), _) => {
+            (Some(cursor), is_empty) => {
                 let cursor = serde_json::Value::from(cursor.as_str());
-                let _ = writeln!(out, "There are more: repeat the call with cursor {cursor}.");
+                let begin = match (is_empty, self.stopped) {
+                    (true, _) => format!("No matches so far. {STOPPED}To search on,"),
+                    (false, true) => format!("{STOPPED}To search on,"),
+                    (false, false) => "There are more:".to_owned(),
+                };
+                let _ = writeln!(out, "{begin} repeat the call with cursor {cursor}.");
             }
         }
         out
@@ -112,8 +120,11 @@ impl Place {
 const STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
     ('l', SearchMode::Literal, None),
     ('w', SearchMode::Words, Some(Fallback::AllWords)),
-    ('p', SearchMode::Prose, Some(Fallback::AnyWord)),
+    (RANKED, SearchMode::Prose, Some(Fallback::AnyWord)),
 ];
+
+/// The letter of the last of them.
+const RANKED: char = 'p';
 
 /// The letter of a cursor in a mode that was asked for.
 const ASKED: char = 'm';
@@ -174,11 +185,26 @@ impl Found {
         self.answer.as_ref()?.hits.get(self.taken)
     }
 
+    /// Whether its time was over.
+    fn is_stopped(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.stopped)
+    }
+
     /// Whether its next hit is not known.
     fn is_short(&self) -> bool {
         let more = |answer: &GrepAnswer| answer.cursor.is_some();
         self.next().is_none() && self.answer.as_ref().is_some_and(more)
     }
+}
+
+/// What a session did instead of what was asked.
+fn fallback_of(found: &[Found]) -> Option<Fallback> {
+    let answers = found.iter().filter_map(|one| one.answer.as_ref());
+    answers.filter_map(|one| one.fallback.clone()).next()
+}
+
+fn in_words(fallback: Fallback) -> String {
+    fallback.to_string()
 }
 
 /// The session whose hit comes next; `None` at the end, or where that cannot be told yet.
@@ -232,7 +258,12 @@ impl RetrievalSet {
         };
         let stages: Vec<_> = match args.mode {
             SearchMode::Auto => {
-                let wanted = |stage: &char| only.is_none_or(|only| only == *stage);
+                // No text and no list of words to be found whole.
+                let is_long = args.query(1).has_long_pattern();
+                let wanted = |stage: &char| match only {
+                    Some(only) => only == *stage,
+                    None => !is_long || *stage == RANKED,
+                };
                 STAGES
                     .into_iter()
                     .filter(|(stage, ..)| wanted(stage))
@@ -252,6 +283,7 @@ impl RetrievalSet {
             sessions: members.len(),
             complete: true,
             cursor: None,
+            stopped: false,
             hits: Vec::new(),
         };
         for (stage, mode, fallback) in stages {
@@ -269,13 +301,15 @@ impl RetrievalSet {
             }
             let mut all = found.iter().filter_map(|one| one.answer.as_ref());
             answer.note = answer.note.or_else(|| all.find_map(|one| one.note));
-            if only.is_none() && found.iter().all(|one| one.next().is_none()) {
+            let is_nothing = |one: &Found| one.next().is_none() && !one.is_short();
+            if only.is_none() && found.iter().all(is_nothing) {
+                let of_pattern = fallback_of(&found).filter(Fallback::is_of_pattern);
+                answer.fallback = of_pattern.map(in_words);
                 continue;
             }
+            answer.stopped = found.iter().any(Found::is_stopped);
             answer.mode = mode;
-            let own = found.iter().filter_map(|one| one.answer.as_ref());
-            let own = own.filter_map(|one| one.fallback.clone()).next();
-            answer.fallback = own.or(fallback).map(|fallback| fallback.to_string());
+            answer.fallback = fallback_of(&found).or(fallback).map(in_words);
             let limits = members.iter().map(|(_, tools)| tools.limits());
             let hits = limits.clone().map(|limits| limits.hits.max(1)).min();
             let most = limits.map(|limits| limits.answer_tokens).min().unwrap_or(0);
@@ -342,7 +376,7 @@ async fn place_after(
         taken if taken == answer.hits.len() => answer.cursor.clone(),
         0 => return Ok(place.clone()),
         taken => match asked(args, mode, place) {
-            Some(asked) => tools.cursor_after(&asked, taken).await?,
+            Some(asked) => tools.cursor_after(&asked, answer, taken).await?,
             None => None,
         },
     };

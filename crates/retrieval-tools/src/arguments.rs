@@ -148,6 +148,7 @@ impl Arguments {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::String(text)) if text.trim().is_empty() => return Ok(Vec::new()),
             Some(Value::Array(list)) => list,
+            Some(Value::String(text)) => list_of(&text),
             Some(one) => vec![one],
         };
         let item = |item: &Value| match item {
@@ -159,6 +160,21 @@ impl Arguments {
             ))),
         };
         list.iter().map(item).collect()
+    }
+}
+
+/// The items of a list that was written as a text: as JSON, or with commas between names.
+fn list_of(text: &str) -> Vec<Value> {
+    match serde_json::from_str(text) {
+        Ok(Value::Array(list)) => list,
+        Ok(Value::String(text)) => vec![Value::String(text)],
+        _ => {
+            let bare = text.trim().trim_start_matches('[').trim_end_matches(']');
+            let quotes = ['"', '\'', ' '];
+            let names = bare.split(',').map(|name| name.trim().trim_matches(quotes));
+            let names = names.filter(|name| !name.is_empty());
+            names.map(Value::from).collect()
+        }
     }
 }
 
@@ -286,6 +302,22 @@ mod tests {
             ("twenty", None),
         ] {
             assert_eq!(whole(text), number, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_are_read_from_texts() {
+        for (text, expected) in [
+            (r#"["user"]"#, vec!["user"]),
+            (r#"["user", "tool"]"#, vec!["user", "tool"]),
+            (r#""user""#, vec!["user"]),
+            ("user", vec!["user"]),
+            ("user, tool,", vec!["user", "tool"]),
+            ("['user', 'tool']", vec!["user", "tool"]),
+            ("[user]", vec!["user"]),
+            ("[]", vec![]),
+        ] {
+            assert_eq!(list_of(text), expected, "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use memory_model::{Seq, Timestamp};
 use memory_search::implementors::{composed, fold_case};
 use serde::Serialize;
 
-use crate::grep::DEFAULT_LIMIT;
+use crate::grep::{DEFAULT_LIMIT, STOPPED, is_false};
 use crate::text::{Moment, moment, quoted, short};
 
 /// Maximum length of a command in an answer, in characters; longer ones end with `…`.
@@ -132,6 +132,9 @@ pub struct FilesAnswer {
     pub complete: bool,
     /// Where to continue; `None` when complete. It is bound to this session and question.
     pub cursor: Option<String>,
+    /// Whether the time of the call was over before all was read: there may be fewer uses than asked for.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stopped: bool,
     /// The uses, the last first.
     pub uses: Vec<FileUse>,
 }
@@ -196,7 +199,8 @@ impl FilesAnswer {
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if self.uses.is_empty() {
-            out.push_str("No uses found.\n");
+            let so_far = if self.stopped { " so far" } else { "" };
+            let _ = writeln!(out, "No uses found{so_far}.");
         }
         for (index, one) in self.uses.iter().enumerate() {
             let _ = write!(out, "{}. ", index + 1);
@@ -206,9 +210,13 @@ impl FilesAnswer {
             None if self.uses.is_empty() => {}
             None => out.push_str("These are all uses.\n"),
             Some(cursor) => {
+                let begin = match self.stopped {
+                    true => format!("{STOPPED}To search on,"),
+                    false => "There are earlier ones:".to_owned(),
+                };
                 let _ = writeln!(
                     out,
-                    "There are earlier ones: repeat the call with cursor {}.",
+                    "{begin} repeat the call with cursor {}.",
                     short(cursor)
                 );
             }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use memory_model::{Accounting, Role, Seq, SeqRange, SummaryId, Timestamp};
-use memory_search::{Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode, SearchScope};
+use memory_search::{
+    Cursor, Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode, SearchScope,
+};
 use serde::{Serialize, Serializer};
 
 use crate::piece::Payload;
@@ -288,9 +290,24 @@ pub struct GrepAnswer {
     /// Messages without a time that match but for the limits of time, where there are such limits and such messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undated: Option<UndatedCount>,
+    /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stopped: bool,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
+    /// For each hit the search's cursor of what comes behind it.
+    #[serde(skip)]
+    pub(crate) cursors: Vec<Cursor>,
 }
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(crate) fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// What an answer says whose time was over.
+pub(crate) const STOPPED: &str = "The time of this call was over before all was searched. ";
 
 /// Messages that a search left out because they call these tools or are their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -550,6 +567,8 @@ impl GrepAnswer {
             wider: None,
             echoes: None,
             undated: None,
+            stopped: hits.stopped,
+            cursors: hits.cursors,
             hits: hits.hits.into_iter().map(GrepHit::from).collect(),
         }
     }
@@ -572,6 +591,19 @@ impl GrepAnswer {
         let mut out = String::new();
         if let Some(note) = self.note {
             let _ = writeln!(out, "Note: {note}.");
+        }
+        // Where nothing was found at all, it does not matter which of the modes was the last that was tried.
+        let is_told = |fallback: &&Fallback| !self.hits.is_empty() || fallback.is_of_pattern();
+        if let Some(fallback) = self.fallback.as_ref().filter(is_told) {
+            let _ = writeln!(out, "Note: {fallback}.");
+        }
+        if let (true, Some(cursor)) = (self.hits.is_empty(), &self.cursor) {
+            let cursor = short(cursor);
+            let _ = writeln!(
+                out,
+                "No matches so far. {STOPPED}To search on, repeat the call with cursor {cursor}."
+            );
+            return out;
         }
         if self.hits.is_empty() {
             out.push_str("No matches found.\n");
@@ -598,9 +630,6 @@ impl GrepAnswer {
             }
             return out;
         }
-        if let Some(fallback) = &self.fallback {
-            let _ = writeln!(out, "Note: {fallback}.");
-        }
         for (index, hit) in self.hits.iter().enumerate() {
             let _ = write!(out, "{}. ", index + 1);
             hit.write(&mut out);
@@ -608,11 +637,11 @@ impl GrepAnswer {
         match &self.cursor {
             None => out.push_str("These are all matches"),
             Some(cursor) => {
-                let _ = write!(
-                    out,
-                    "There are more: repeat the call with cursor {}",
-                    short(cursor)
-                );
+                let begin = match self.stopped {
+                    true => format!("{STOPPED}To search on,"),
+                    false => "There are more:".to_owned(),
+                };
+                let _ = write!(out, "{begin} repeat the call with cursor {}", short(cursor));
             }
         }
         let _ = writeln!(

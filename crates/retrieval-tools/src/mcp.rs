@@ -7,26 +7,43 @@
 //!
 //! Every reply is bounded: its text and its structured content together hold fewer than
 //! [`DEFAULT_REPLY_TOKENS`] tokens, and what does not fit comes with a cursor.
+//!
+//! Every request gets an answer, also one that cannot be read, and no call keeps the others waiting: each is answered on
+//! a thread of its own, at most four at once. A call that takes longer than [`DEFAULT_TIME_LIMIT`] answers with what it
+//! has; one that is cancelled ends, and so does what is under way when the client closes its side.
 
 #[cfg(feature = "mcp-http")]
 mod http;
+mod lines;
+mod request;
+mod token;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
+use memory_search::SearchStop;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ServerCapabilities,
-    ServerConfig, Tool as McpTool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool as McpTool,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServerHandler, serve_server};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep_until};
 
 #[cfg(feature = "mcp-http")]
-pub use http::HttpServer;
+pub use http::{HttpServer, IDLE};
+pub use token::AccessToken;
+
+use lines::Lines;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::RetrievalLimits;
@@ -39,6 +56,15 @@ use crate::tools::ToolAnswer;
 
 /// Number of tokens that no reply reaches unless the host sets another.
 pub const DEFAULT_REPLY_TOKENS: u64 = 10_000;
+
+/// Time after which a call answers with what it has, unless the host sets another.
+pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// Time behind its limit that a call has to bring its answer together.
+const ANSWERING: Duration = Duration::from_secs(10);
+
+/// Calls that are answered at once; others wait.
+const MOST_CALLS: usize = 4;
 
 /// Address of the resource that shows the newest messages.
 pub const RECENT: &str = "memory://recent";
@@ -55,7 +81,12 @@ const INSTRUCTIONS: &str = "The memory of earlier and longer conversations: ever
 pub struct MemoryServer {
     tools: RetrievalSet,
     reply_tokens: u64,
+    time_limit: Duration,
     version: String,
+    /// Room for calls, shared by all connections.
+    room: Arc<Semaphore>,
+    /// Tells that the client has closed its side, and that the time for answers is over.
+    closed: Option<watch::Receiver<bool>>,
 }
 
 impl MemoryServer {
@@ -64,13 +95,22 @@ impl MemoryServer {
         Self {
             tools,
             reply_tokens: DEFAULT_REPLY_TOKENS,
+            time_limit: DEFAULT_TIME_LIMIT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            room: Arc::new(Semaphore::new(MOST_CALLS)),
+            closed: None,
         }
     }
 
     /// Sets the number of tokens that no reply reaches; at least 500 are needed for an answer.
     pub fn with_reply_tokens(mut self, tokens: u64) -> Self {
         self.reply_tokens = tokens.max(500);
+        self
+    }
+
+    /// Sets the time after which a call answers with what it has, incomplete and with a cursor.
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
         self
     }
 
@@ -90,11 +130,11 @@ impl MemoryServer {
         self.serve(reader, writer).await
     }
 
-    /// Serves one client over a connection until it leaves.
+    /// Serves one client over a connection until it leaves. What is still being answered one second later ends.
     ///
     /// # Errors
     /// As [`serve_stdio`](Self::serve_stdio).
-    pub async fn serve<R, W>(self, reader: R, writer: W) -> Result<()>
+    pub async fn serve<R, W>(mut self, reader: R, writer: W) -> Result<()>
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
@@ -103,7 +143,9 @@ impl MemoryServer {
             let message = format!("the connection to the client failed ({error}): start it again");
             Error::new(ErrorKind::Protocol, message)
         };
-        let running = match serve_server(self, (reader, writer)).await {
+        let (lines, closed) = Lines::new(reader, writer);
+        self.closed = Some(closed);
+        let running = match serve_server(self, lines).await {
             Ok(running) => running,
             // It left before it said anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -113,8 +155,77 @@ impl MemoryServer {
         ended.map(drop).map_err(|error| failed(error.to_string()))
     }
 
+    /// Does work on a thread of its own, so that other requests are answered meanwhile. It ends when the request is
+    /// cancelled, and is told to stop when its time is over or the client has left.
+    async fn apart<T, F>(
+        &self,
+        context: RequestContext<RoleServer>,
+        work: impl FnOnce(Self, SearchStop) -> F + Send + 'static,
+    ) -> std::result::Result<T, ErrorData>
+    where
+        F: Future<Output = T>,
+        T: Send + 'static,
+    {
+        let until = Instant::now() + self.time_limit;
+        let (cancelled, closed) = (context.ct.clone(), self.closed.clone());
+        let stop = SearchStop::new(move || {
+            let is_closed = closed.as_ref().is_some_and(|closed| *closed.borrow());
+            is_closed || cancelled.is_cancelled() || Instant::now() >= until
+        });
+        let (server, room) = (self.clone(), Arc::clone(&self.room));
+        let (cancelled, runtime) = (context.ct.clone(), Handle::current());
+        let answered = async move {
+            let place = room.acquire_owned().await;
+            let work = spawn_blocking(move || {
+                let _place = place;
+                runtime.block_on(async {
+                    tokio::select! {
+                        biased;
+                        () = cancelled.cancelled() => None,
+                        done = work(server, stop) => Some(done),
+                    }
+                })
+            });
+            work.await
+        };
+        let seconds = (self.time_limit + ANSWERING).as_secs();
+        let message = tokio::select! {
+            biased;
+            answered = answered => match answered {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) => "the call was cancelled".to_owned(),
+                Err(error) => format!("the call failed ({error}): ask in another way"),
+            },
+            () = context.ct.cancelled() => "the call was cancelled".to_owned(),
+            () = sleep_until(until + ANSWERING) => format!(
+                "no answer in {seconds} seconds: ask for less, such as fewer messages with first and last"
+            ),
+        };
+        Err(ErrorData::internal_error(message, None))
+    }
+
+    /// Answers a tool call.
+    async fn call(
+        &self,
+        name: String,
+        arguments: String,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<CallToolResult, ErrorData> {
+        let answered = self.apart(context, move |server, stop| async move {
+            server.answer(&name, &arguments, &stop).await
+        });
+        let answer = answered.await?;
+        let content = vec![ContentBlock::text(answer.text)];
+        let mut result = match answer.is_error {
+            true => CallToolResult::error(content),
+            false => CallToolResult::success(content),
+        };
+        result.structured_content = serde_json::from_str(answer.json.as_str()).ok();
+        Ok(result)
+    }
+
     /// Answers a call with fewer tokens than a reply may hold.
-    async fn answer(&self, name: &str, arguments: &str) -> ToolAnswer {
+    async fn answer(&self, name: &str, arguments: &str, stop: &SearchStop) -> ToolAnswer {
         // Text and structured content say the same, and JSON has a name for each thing.
         let mut part = self.reply_tokens / 5;
         let mut hits = RetrievalLimits::default().hits;
@@ -124,7 +235,7 @@ impl MemoryServer {
                 .with_expand_tokens(part)
                 .with_describe_tokens(part)
                 .with_answer_tokens(part);
-            let answer = self.tools.within(&limits).call(name, arguments).await;
+            let answer = self.tools.within(&limits, stop).call(name, arguments).await;
             let first = self.tools.members().next();
             let count = |text: &str| first.map_or(0, |(_, tools)| tools.accounting.text(text));
             let tokens = count(&answer.text).saturating_add(count(answer.json.as_str()));
@@ -252,18 +363,40 @@ impl ServerHandler for MemoryServer {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.map(Value::Object);
         let arguments = arguments.map(|given| given.to_string()).unwrap_or_default();
-        let answer = self.answer(&request.name, &arguments).await;
-        let content = vec![ContentBlock::text(answer.text)];
-        let mut result = match answer.is_error {
-            true => CallToolResult::error(content),
-            false => CallToolResult::success(content),
+        let result = self.call(request.name.into_owned(), arguments, context);
+        Ok(result.await?.into())
+    }
+
+    /// Answers a request whose params are missing or not what they must be, and one that nobody knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        let expected = match method.as_str() {
+            "tools/call" => "name, the tool, and arguments, an object",
+            "resources/read" => "uri, the address of the resource",
+            "initialize" => "protocolVersion, capabilities and clientInfo",
+            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
         };
-        result.structured_content = serde_json::from_str(answer.json.as_str()).ok();
-        Ok(result.into())
+        let text = |key: &str| Some(params.as_ref()?.get(key)?.as_str()?.to_owned());
+        // Arguments that were written as a text are taken for what they are.
+        if let ("tools/call", Some(name), Some(arguments)) =
+            (method.as_str(), text("name"), text("arguments"))
+        {
+            let result = self.call(name, arguments, context).await?;
+            let result = serde_json::to_value(result);
+            let failed =
+                |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+            return result.map(CustomResult::new).map_err(failed);
+        }
+        let message = format!("Invalid params: {method} needs an object with {expected}");
+        Err(ErrorData::invalid_params(message, None))
     }
 
     async fn list_resources(
@@ -277,11 +410,13 @@ impl ServerHandler for MemoryServer {
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
+        let recent = |server: Self, _| async move { server.recent().await };
+        let stats = |server: Self, _| async move { server.stats().await };
         let (text, kind) = match request.uri.as_str() {
-            RECENT => (self.recent().await, "text/plain"),
-            STATS => (self.stats().await, "application/json"),
+            RECENT => (self.apart(context, recent).await?, "text/plain"),
+            STATS => (self.apart(context, stats).await?, "application/json"),
             _ => {
                 let message = format!("there is no such resource: read {RECENT} or {STATS}");
                 return Err(ErrorData::resource_not_found(message, None));

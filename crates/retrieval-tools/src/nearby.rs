@@ -22,6 +22,9 @@ const CANDIDATES: usize = 40;
 /// Hits whose words are asked for to find such messages.
 const ASKED_HITS: usize = 3;
 
+/// Characters of the pattern that are asked for with them.
+const ASKED_PATTERN_CHARS: usize = 2_000;
+
 /// Characters of each of these hits.
 const ASKED_CHARS: usize = 120;
 
@@ -87,7 +90,7 @@ impl Retrieval {
         }
         let mut asked = match args.mode {
             SearchMode::Regex => String::new(),
-            _ => args.pattern.clone(),
+            _ => args.pattern.chars().take(ASKED_PATTERN_CHARS).collect(),
         };
         let said = answer.hits.iter().filter(|hit| hit.seq.is_some());
         for hit in said.take(ASKED_HITS) {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use memory_model::{Role, Seq, SummaryId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::grep::is_false;
 use crate::text::{Moment, fenced, moment, short};
 
 /// Maximum tokens of an answer, as a model reads it, when a call sets none.
@@ -150,6 +151,12 @@ pub struct RecallAnswer {
     /// Where to continue; `None` when complete. It is bound to this session and query. Messages that are said
     /// meanwhile are left out; they may change the order of the others a little.
     pub cursor: Option<String>,
+    /// What was done instead of what was asked, in words; `None` when nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    /// Whether the time of the call was over before all was searched: better passages may be missing.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stopped: bool,
     /// The passages, the best first.
     pub passages: Vec<Passage>,
 }
@@ -229,12 +236,28 @@ pub(crate) fn note_line(note: &str) -> String {
 }
 
 impl RecallAnswer {
+    /// What stands before the passages.
+    pub(crate) fn beginning(&self) -> String {
+        let mut out = self.note.map(note_line).unwrap_or_default();
+        if let Some(fallback) = &self.fallback {
+            let _ = writeln!(out, "Note: {fallback}.");
+        }
+        if self.stopped {
+            let _ = writeln!(
+                out,
+                "Note: the time of this call was over before all was searched; memory_grep with a cursor searches on."
+            );
+        }
+        out
+    }
+
     /// The answer as a model reads it. All words are between fence lines that they cannot contain. It costs at most
     /// the budget, unless this does not hold the citation of one passage.
     pub fn to_text(&self) -> String {
-        let mut out = self.note.map(note_line).unwrap_or_default();
+        let mut out = self.beginning();
         if self.passages.is_empty() {
-            out.push_str("Nothing was found.\n");
+            let so_far = if self.stopped { " so far" } else { "" };
+            let _ = writeln!(out, "Nothing was found{so_far}.");
             return out;
         }
         out.extend(self.passages.iter().map(Passage::to_text));

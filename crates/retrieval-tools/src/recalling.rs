@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{Child, EntryKind, LogEntry, Seq, SeqRange, SummaryId, ViewName};
 use memory_search::{
-    ErrorKind as SearchErrorKind, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
+    ErrorKind as SearchErrorKind, Fallback, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
 };
 use memory_store::{LogRead, Order};
 
@@ -12,7 +12,7 @@ use crate::cursor::foreign;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::DAMAGED_INDEX;
 use crate::piece::Payload;
-use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending, note_line};
+use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
 use crate::retrieval::{BATCH, RECALL, Retrieval};
 
 /// Maximum number of messages with the exact words of a query that count as such.
@@ -27,6 +27,18 @@ struct Candidate {
     seq: Seq,
     summary: Option<SummaryId>,
     score: f64,
+}
+
+/// What may answer a query, the best first, and the summaries that lead to each.
+struct Candidates {
+    found: Vec<Candidate>,
+    paths: BTreeMap<Seq, Vec<SummaryId>>,
+    /// What the search did instead of what was asked.
+    fallback: Option<Fallback>,
+    /// Whether the time was over before all was searched.
+    stopped: bool,
+    /// Whether the search index was found to be damaged.
+    index_damaged: bool,
 }
 
 /// Where a recall goes on: how many passages came before, and the end of the log at the first.
@@ -121,6 +133,8 @@ impl Retrieval {
             tokens: passage.tokens,
             complete: true,
             cursor: None,
+            fallback: None,
+            stopped: false,
             passages: vec![passage],
         })
     }
@@ -161,25 +175,26 @@ impl Retrieval {
             tokens: 0,
             complete: true,
             cursor: None,
+            fallback: None,
+            stopped: false,
             passages: Vec::new(),
         };
         let range = SeqRange::new(Seq::FIRST, position.head);
         let Some(range) = range.and_then(|range| self.grant.visible(range)) else {
             return Ok(answer);
         };
-        let (found, paths, index_damaged) = self.candidates(query, range).await?;
-        let mut most = most;
-        if index_damaged {
-            answer.note = Some(DAMAGED_INDEX);
-            most = most.saturating_sub(self.accounting.text(&note_line(DAMAGED_INDEX)));
-        }
+        let searched = self.candidates(query, range).await?;
+        let Candidates { found, paths, .. } = searched;
+        answer.fallback = searched.fallback.map(|fallback| fallback.to_string());
+        answer.stopped = searched.stopped;
+        answer.note = searched.index_damaged.then_some(DAMAGED_INDEX);
         let mut given = BTreeSet::new();
         let found = found
             .into_iter()
             .filter(|one| given.insert(one.hit.snippet.clone()));
         let binding = self.binding(&question).await?;
         let cursor_at = |next: usize| binding.cursor(&format!("r{next}/{}", position.head));
-        let mut spent = 0_u64;
+        let mut spent = self.accounting.text(&answer.beginning());
         for candidate in found.skip(position.skip) {
             let mut path = paths.get(&candidate.seq).cloned().unwrap_or_default();
             if let Some(id) = &candidate.summary
@@ -211,7 +226,7 @@ impl Retrieval {
             let mut cost = self.accounting.text(&passage.to_text());
             let mut fits = spent.saturating_add(cost).saturating_add(end) <= most;
             if !fits && answer.passages.is_empty() {
-                self.shorten(&mut passage, usize::MAX, most, end);
+                self.shorten(&mut passage, usize::MAX, most.saturating_sub(spent), end);
                 cost = self.accounting.text(&passage.to_text());
                 fits = true;
             }
@@ -224,16 +239,15 @@ impl Retrieval {
             answer.tokens = answer.tokens.saturating_add(passage.tokens);
             answer.passages.push(passage);
         }
+        if answer.stopped && answer.complete {
+            answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
+            answer.complete = false;
+        }
         Ok(answer)
     }
 
-    /// What may answer a query, the best first, the summaries that lead to each, and whether the search index was found to be
-    /// damaged.
-    async fn candidates(
-        &self,
-        query: &str,
-        range: SeqRange,
-    ) -> Result<(Vec<Candidate>, BTreeMap<Seq, Vec<SummaryId>>, bool)> {
+    /// What may answer a query, the best first, and the summaries that lead to each.
+    async fn candidates(&self, query: &str, range: SeqRange) -> Result<Candidates> {
         let policy = &self.recall_policy;
         let ask = |mode: SearchMode, scope: SearchScope, limit: usize| {
             Query::new(query)
@@ -245,13 +259,22 @@ impl Retrieval {
         };
         let most = policy.candidates.max(1);
         let asked = ask(SearchMode::Prose, SearchScope::Messages, most);
-        let ranked = self.ranked(&asked).await?;
+        let (ranked, is_long) = (self.ranked(&asked).await?, asked.has_long_pattern());
         let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT.min(most));
-        let exact = self.find(&asked).await?;
+        let (exact, exact_damaged) = match is_long {
+            // No message is asked for by so many words.
+            true => (Vec::new(), false),
+            false => {
+                let found = self.find(&asked).await?;
+                (found.hits, found.index_damaged)
+            }
+        };
         let asked = ask(SearchMode::Prose, SearchScope::Summaries, most);
         let above = self.ranked(&asked).await?;
-        let index_damaged = ranked.index_damaged || exact.index_damaged || above.index_damaged;
-        let (ranked, exact, above) = (ranked.hits, exact.hits, above.hits);
+        let fallback = ranked.fallback.clone();
+        let stopped = ranked.stopped || above.stopped;
+        let index_damaged = ranked.index_damaged || exact_damaged || above.index_damaged;
+        let (ranked, above) = (ranked.hits, above.hits);
         let best = |hits: &[Hit]| hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
         let share = |hit: &Hit, best: f64| if best > 0.0 { hit.score / best } else { 1.0 };
         let best_summary = best(&above);
@@ -321,7 +344,13 @@ impl Retrieval {
                 .then_with(|| b.seq.cmp(&a.seq))
                 .then_with(|| a.summary.cmp(&b.summary))
         });
-        Ok((candidates, paths, index_damaged))
+        Ok(Candidates {
+            found: candidates,
+            paths,
+            fallback,
+            stopped,
+            index_damaged,
+        })
     }
 
     /// The hits of a ranked query; where the search does not rank, of all words, or of the phrase.

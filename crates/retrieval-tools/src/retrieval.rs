@@ -6,7 +6,7 @@ use memory_model::conventions::{AgentConventions, GenericConventions};
 use memory_model::{
     Accounting, ConversationId, Seq, SeqRange, SessionKey, Summary, SummaryId, ViewName,
 };
-use memory_search::Search;
+use memory_search::{Search, SearchStop};
 use memory_store::{Conversation, ConversationRef, SegmentSearch, Store};
 
 use crate::cursor::Binding;
@@ -48,6 +48,8 @@ pub struct Retrieval {
     pub(crate) expand_policy: ExpandPolicy,
     pub(crate) recall_policy: RecallPolicy,
     pub(crate) grant: Grant,
+    /// Ends searches early.
+    pub(crate) stop: Option<SearchStop>,
     limits: RetrievalLimits,
     /// The limits of the tool set that this one was derived from.
     ceiling: RetrievalLimits,
@@ -73,6 +75,7 @@ impl Retrieval {
             expand_policy: ExpandPolicy::default(),
             recall_policy: RecallPolicy::default(),
             grant: Grant::default(),
+            stop: None,
             limits: RetrievalLimits::default(),
             ceiling: RetrievalLimits::none(),
             key: Arc::default(),
@@ -115,6 +118,12 @@ impl Retrieval {
     /// the one that it was derived from.
     pub fn with_limits(mut self, limits: RetrievalLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets what ends the searches of these tools early. An answer whose time was over is incomplete and has a cursor.
+    pub fn with_stop(mut self, stop: SearchStop) -> Self {
+        self.stop = Some(stop);
         self
     }
 

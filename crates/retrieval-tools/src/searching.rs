@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use memory_model::{ConversationId, Timestamp};
 use memory_search::implementors::search_auto;
 use memory_search::{
-    ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search, SearchMode,
-    SearchScope,
+    Cursor, ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search,
+    SearchMode, SearchScope,
 };
 
 use crate::error::{Error, Result};
@@ -30,17 +30,23 @@ impl Retrieval {
         self.answer(args, false).await
     }
 
-    /// The cursor behind the first `taken` hits of a question.
+    /// The cursor behind the first `taken` hits of an answer to a question.
     pub(crate) async fn cursor_after(
         &self,
         args: &GrepArgs,
+        answer: &GrepAnswer,
         taken: usize,
     ) -> Result<Option<String>> {
-        let query = self.query(args, taken).await?;
-        let hits = self.find(&query).await?;
+        let position = match taken.checked_sub(1).and_then(|at| answer.cursors.get(at)) {
+            Some(position) => Some(position.clone()),
+            None => {
+                let query = self.query(args, taken).await?;
+                self.find(&query).await?.cursor
+            }
+        };
         let question = args.question();
         let question: Vec<&str> = question.iter().map(String::as_str).collect();
-        Ok(match &hits.cursor {
+        Ok(match &position {
             Some(position) => Some(self.binding(&question).await?.cursor(position)),
             None => None,
         })
@@ -87,7 +93,7 @@ impl Retrieval {
             _ => whole,
         };
         let (fit, most) = self.fit(&hits, undated, share);
-        if fit < hits.hits.len() {
+        if fit < hits.hits.len() && !hits.truncate(fit) {
             hits = self.find(&query.clone().with_limit(fit)).await?;
         }
         let cursor = match &hits.cursor {
@@ -99,11 +105,13 @@ impl Retrieval {
         if let [only] = answer.hits.as_mut_slice() {
             only.within(most, &*self.accounting);
         }
-        if looks_wider && answer.hits.is_empty() && args.cursor.is_none() {
+        if looks_wider && answer.hits.is_empty() && answer.complete && args.cursor.is_none() {
             answer.wider = self.wider(args).await?;
             answer.echoes = self.echoes(args).await?;
         }
-        self.add_later(args, &mut answer, whole).await?;
+        if !answer.stopped {
+            self.add_later(args, &mut answer, whole).await?;
+        }
         self.add_around(args.around, &mut answer, whole).await?;
         spending.end(self.accounting.text(&answer.to_text()));
         Ok(answer)
@@ -139,7 +147,7 @@ impl Retrieval {
     /// How many messages the search left out because they are echoes.
     async fn echoes(&self, args: &GrepArgs) -> Result<Option<EchoCount>> {
         let mut query = args.query(COUNTED).with_snippet_chars(1);
-        if query.searches_echoes() || !query.scope.has_messages() {
+        if query.searches_echoes() || !query.scope.has_messages() || query.has_long_pattern() {
             return Ok(None);
         }
         query = query
@@ -228,6 +236,8 @@ impl Retrieval {
     /// As [`find`](Self::find), with the error of the search.
     pub(crate) async fn find_raw(&self, query: &Query) -> memory_search::Result<Hits> {
         let conversation = self.conversation;
+        let stoppable = self.stop.clone().map(|stop| query.clone().with_stop(stop));
+        let query = stoppable.as_ref().unwrap_or(query);
         if !self.grant.sees_all() {
             return Seen(self).search(conversation, query).await;
         }
@@ -244,15 +254,25 @@ impl Retrieval {
     }
 }
 
+/// The hits of an answer that a tool set sees, each with the cursor of what comes behind it.
+#[derive(Debug, Default)]
+struct Kept {
+    hits: Vec<Hit>,
+    cursors: Vec<Option<Cursor>>,
+}
+
 /// The search of a tool set that does not see everything: it leaves out the summaries that are hidden. Which
 /// messages are found is a filter of the query.
 #[derive(Debug)]
 struct Seen<'a>(&'a Retrieval);
 
 impl Seen<'_> {
-    async fn keep(&self, hits: Vec<Hit>) -> memory_search::Result<Vec<Hit>> {
-        let (grant, mut kept) = (&self.0.grant, Vec::with_capacity(hits.len()));
-        for hit in hits {
+    /// Moves what is seen from an answer to another.
+    async fn keep(&self, from: &mut Hits, kept: &mut Kept) -> memory_search::Result<()> {
+        let grant = &self.0.grant;
+        let mut cursors = std::mem::take(&mut from.cursors).into_iter();
+        for hit in std::mem::take(&mut from.hits) {
+            let cursor = cursors.next();
             let seen = match &hit.target {
                 HitTarget::Message { seq, .. } => grant.sees(*seq),
                 HitTarget::Summary { id, range } => {
@@ -268,9 +288,12 @@ impl Seen<'_> {
                         })
                 }
             };
-            kept.extend(seen.then_some(hit));
+            if seen {
+                kept.hits.push(hit);
+                kept.cursors.push(cursor);
+            }
         }
-        Ok(kept)
+        Ok(())
     }
 }
 
@@ -285,16 +308,20 @@ impl Search for Seen<'_> {
             return search_auto(self, conversation, query).await;
         }
         let mut hits = self.0.search.search(conversation, query).await?;
-        let mut kept = self.keep(std::mem::take(&mut hits.hits)).await?;
-        while kept.len() < query.limit.max(1)
+        let mut kept = Kept::default();
+        self.keep(&mut hits, &mut kept).await?;
+        while kept.hits.len() < query.limit.max(1)
+            && !hits.stopped
             && let Some(cursor) = hits.cursor.take()
         {
             let next = query.clone().with_cursor(cursor);
-            let next = next.with_limit(query.limit.max(1) - kept.len());
+            let next = next.with_limit(query.limit.max(1) - kept.hits.len());
             hits = self.0.search.search(conversation, &next).await?;
-            kept.extend(self.keep(std::mem::take(&mut hits.hits)).await?);
+            self.keep(&mut hits, &mut kept).await?;
         }
-        hits.hits = kept;
+        hits.hits = kept.hits;
+        let cursors: Option<Vec<Cursor>> = kept.cursors.into_iter().collect();
+        hits.cursors = cursors.unwrap_or_default();
         Ok(hits)
     }
 }

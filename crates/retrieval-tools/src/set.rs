@@ -1,6 +1,8 @@
 //! Tools over an explicit set of conversations.
 
 use memory_model::SessionKey;
+#[cfg(feature = "mcp")]
+use memory_search::SearchStop;
 
 use crate::arguments::{or, take_out};
 use crate::error::{Error, ErrorKind, Result};
@@ -113,11 +115,15 @@ impl RetrievalSet {
         ToolAnswer::new(answer.to_text(), &answer).map(Some)
     }
 
-    /// The same conversations within lower limits.
+    /// The same conversations within lower limits, with searches that end early.
     #[cfg(feature = "mcp")]
-    pub(crate) fn within(&self, limits: &RetrievalLimits) -> Self {
+    pub(crate) fn within(&self, limits: &RetrievalLimits, stop: &SearchStop) -> Self {
         let members = self.members.iter();
-        let within = |tools: &Retrieval| tools.clone().with_limits(tools.limits().within(limits));
+        let within = |tools: &Retrieval| {
+            let tools = tools.clone().with_stop(stop.clone());
+            let limits = tools.limits().within(limits);
+            tools.with_limits(limits)
+        };
         Self {
             members: members
                 .map(|(key, tools)| (key.clone(), within(tools)))

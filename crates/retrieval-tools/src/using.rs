@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use memory_model::{LogEntry, Part, ResultContent, Seq, SeqRange};
+use memory_search::SearchStop;
 use memory_store::LogRead;
 
 use crate::cursor::foreign;
@@ -82,6 +83,7 @@ impl Retrieval {
             command: args.command.clone(),
             complete: true,
             cursor: None,
+            stopped: false,
             uses: Vec::new(),
         };
         let Some(seen) = self.visible().await? else {
@@ -132,6 +134,13 @@ impl Retrieval {
                 }
             }
             rest = page.next;
+            if let Some(rest) = rest
+                && self.stop.as_ref().is_some_and(SearchStop::is_over)
+            {
+                next = Some(format!("f{}+0", rest.last));
+                answer.stopped = true;
+                break;
+            }
         }
         if let Some(next) = next {
             answer.complete = false;

@@ -15,7 +15,9 @@ import tempfile
 import urllib.error
 import urllib.request
 
+import httpx2
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 PROGRAM = sys.argv[1]
 MODES = ["legacy", "2026-07-28", "auto"]
@@ -81,10 +83,15 @@ class Http:
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True)
         for line in self.process.stderr:
+            if found := re.search(r"Bearer (\S+)$", line):
+                self.token = {"Authorization": f"Bearer {found.group(1)}"}
             if found := re.search(r"http://\S+", line):
                 self.url = found.group(0)
                 return
         raise AssertionError("the program did not say where it serves")
+
+    def transport(self):
+        return streamable_http_client(self.url, http_client=httpx2.AsyncClient(headers=self.token, timeout=SECONDS))
 
     def close(self):
         self.process.terminate()
@@ -243,20 +250,23 @@ def protocol_alone(place):
     check(out == "" and process.returncode == 0, (out, err, process.returncode))
 
 
-def loopback_alone(url):
-    """A page in a browser cannot ask: neither by its origin nor by a name that leads here."""
+def loopback_alone(url, token):
+    """Whoever does not have the token cannot ask, nor can a page in a browser: neither by its origin nor by a name that
+    leads here."""
     check(url.startswith("http://127.0.0.1:"), url)
     hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     plain = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
-    def status(**headers):
-        request = urllib.request.Request(url, json.dumps(hello).encode(), plain | headers)
+    def status(token=token, **headers):
+        request = urllib.request.Request(url, json.dumps(hello).encode(), plain | token | headers)
         try:
             return urllib.request.urlopen(request, timeout=SECONDS).status
         except urllib.error.HTTPError as error:
             return error.code
 
     check(status() == 200, status())
+    check(status({}) == 401, status({}))
+    check(status({"Authorization": "Bearer guess"}) == 401, "a guess is no token")
     check(status(Origin="http://localhost:3000") == 403, status(Origin="http://localhost:3000"))
     check(status(Host="memory.example") == 403, status(Host="memory.example"))
 
@@ -273,10 +283,10 @@ async def main():
         http = Http(place, "first")
         try:
             for mode in MODES:
-                async with Client(http.url, mode=mode) as client:
+                async with Client(http.transport(), mode=mode) as client:
                     await all_of(client, place)
                 print(f"http, {mode}: good")
-            loopback_alone(http.url)
+            loopback_alone(http.url, http.token)
         finally:
             http.close()
         protocol_alone(place)

@@ -1,5 +1,7 @@
 //! `mcp`: the retrieval tools for clients of the Model Context Protocol. Stdout carries the protocol alone.
 
+use std::time::Duration;
+
 use agent_memory::retrieval::RetrievalSet;
 use agent_memory::retrieval::mcp::{HttpServer, MemoryServer};
 use agent_memory::{ConversationFilter, Memory, Session};
@@ -8,6 +10,7 @@ use crate::app::App;
 use crate::args::Mcp;
 use crate::error::{Failure, Kind};
 use crate::output::note;
+use crate::token::access_token;
 
 pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     let memory = app.open_to_search(&args.vectors.read()?).await?;
@@ -26,11 +29,12 @@ pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     });
     let server = MemoryServer::new(set)
         .with_reply_tokens(args.reply_tokens)
+        .with_time_limit(Duration::from_secs(args.time_limit))
         .with_version(env!("CARGO_PKG_VERSION"));
     let Some(port) = args.http else {
         return Ok(server.serve_stdio().await?);
     };
-    let http = HttpServer::bind(server, port).await?;
+    let http = HttpServer::bind(server, port, access_token()?).await?;
     note(&format!("serving at {}", http.url()));
     Ok(http.serve().await?)
 }

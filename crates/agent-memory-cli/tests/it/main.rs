@@ -21,6 +21,8 @@ mod providers;
 mod reference;
 mod replay;
 mod secrets;
+#[cfg(feature = "mcp")]
+mod server;
 mod settings;
 mod signals;
 mod stored;

@@ -29,6 +29,8 @@ pub async fn search_auto<S: Search + ?Sized>(
 ) -> Result<Hits> {
     let (first, cursor) = match &query.cursor {
         Some(cursor) => stage_of(cursor).map(|(stage, cursor)| (stage, Some(cursor)))?,
+        // No text and no list of words to be found whole.
+        None if query.has_long_pattern() => (STAGES.len() - 1, None),
         None => (0, None),
     };
     let mut answer = None;
@@ -42,11 +44,11 @@ pub async fn search_auto<S: Search + ?Sized>(
             }
             (hits, _) => hits?,
         };
-        hits.cursor = hits
-            .cursor
-            .map(|cursor| Cursor::new(format!("{letter}{cursor}")));
+        let of_stage = |cursor: &Cursor| Cursor::new(format!("{letter}{cursor}"));
+        hits.cursor = hits.cursor.as_ref().map(of_stage);
+        hits.cursors = hits.cursors.iter().map(of_stage).collect();
         hits.fallback = hits.fallback.or(fallback);
-        if cursor.is_some() || !hits.hits.is_empty() {
+        if cursor.is_some() || !hits.hits.is_empty() || !hits.complete {
             return Ok(hits);
         }
         answer = Some(hits);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::position::Position;
+use crate::cursor::Cursor;
 use crate::hits::{Hit, Hits};
 use crate::query::SearchScope;
 
@@ -14,6 +15,9 @@ pub struct HitCollector {
     hits: Vec<Hit>,
     limit: usize,
     overflow: bool,
+    /// The last place that was looked at, where the search ended before it was done.
+    ended: Option<Position>,
+    stopped: bool,
 }
 
 impl HitCollector {
@@ -23,7 +27,15 @@ impl HitCollector {
             hits: Vec::new(),
             limit: limit.max(1),
             overflow: false,
+            ended: None,
+            stopped: false,
         }
+    }
+
+    /// Ends the search behind this place, because its time is over. Breaks.
+    pub fn stop_behind(&mut self, place: Position) -> ControlFlow<()> {
+        (self.ended, self.stopped) = (Some(place), true);
+        ControlFlow::Break(())
     }
 
     /// Adds a hit. Breaks, and adds nothing, when the limit was reached before: the answer is
@@ -46,7 +58,11 @@ impl HitCollector {
         if answer.complete {
             return ControlFlow::Continue(());
         }
-        self.overflow = true;
+        if answer.stopped {
+            let ended = answer.cursor.as_ref().map(Position::from_cursor);
+            self.ended = ended.and_then(Result::ok);
+        }
+        (self.overflow, self.stopped) = (true, answer.stopped);
         ControlFlow::Break(())
     }
 
@@ -57,12 +73,17 @@ impl HitCollector {
 
     /// The answer.
     pub fn finish(self, strategy: impl Into<Cow<'static, str>>, scope: SearchScope) -> Hits {
-        match self.hits.last() {
-            Some(last) if self.overflow => {
-                let cursor = Position::of(&last.target).to_cursor();
-                Hits::partial(self.hits, strategy, scope, cursor)
-            }
-            _ => Hits::complete(self.hits, strategy, scope),
-        }
+        let cursors: Vec<Cursor> = self.hits.iter().map(cursor_behind).collect();
+        let ended = self.ended.map(|place| place.to_cursor());
+        let last = cursors.last().filter(|_| self.overflow).cloned();
+        let hits = match ended.or(last) {
+            Some(cursor) => Hits::partial(self.hits, strategy, scope, cursor),
+            None => Hits::complete(self.hits, strategy, scope),
+        };
+        hits.with_cursors(cursors).with_stopped(self.stopped)
     }
+}
+
+fn cursor_behind(hit: &Hit) -> Cursor {
+    Position::of(&hit.target).to_cursor()
 }

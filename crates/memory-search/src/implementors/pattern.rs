@@ -12,7 +12,10 @@ use crate::fold::{Image, composed, fold_case};
 use crate::query::{Query, SearchMode};
 use crate::ranking::RankingPolicy;
 use crate::segment::{Need, SegmentFormat};
-use crate::words::{Language, Tokenizer, WordLists};
+use crate::words::{Language, Tokenizer, WordLists, pieces};
+
+/// Bytes of a text in which the best place for a snippet is looked for, where they have what is to be found.
+const ENOUGH_BYTES: usize = 1 << 19;
 
 /// A pattern, ready to be held against texts.
 #[derive(Debug, Clone)]
@@ -173,7 +176,7 @@ impl Finder<'_> {
                 self.cut(text, &spans, 0);
             }
             Pattern::Regex(regex) => {
-                let spans = regex.spans(text);
+                let spans = regex.spans(text, self.chars);
                 self.cut(text, &spans, 0);
             }
         }
@@ -186,25 +189,44 @@ impl Finder<'_> {
     }
 
     fn see_terms(&mut self, text: &str, terms: &Terms) {
-        let image = Image::composed(text, false);
-        let mut found = terms.places(image.text());
-        self.seen.extend(found.iter().map(|(place, _)| *place));
+        let mut found = Vec::new();
+        for (begin, piece) in pieces(text) {
+            let image = Image::composed(piece, false);
+            let places = terms.places(image.text());
+            self.seen.extend(places.iter().map(|(place, _)| *place));
+            let in_text = |range: Range<usize>| {
+                let range = image.source(range);
+                begin + range.start..begin + range.end
+            };
+            let places = places.into_iter();
+            found.extend(places.map(|(place, range)| (place, in_text(range))));
+            // The rest of a long text tells no more than a better snippet.
+            if begin >= ENOUGH_BYTES && self.has_all() {
+                break;
+            }
+        }
         // Single characters come before the pairs that begin with them.
         found.sort_by_key(|(_, range)| (range.start, range.end));
         let (focus, distinct) = densest(&found, self.chars);
         if distinct > self.snippet_terms {
             self.snippet_terms = distinct;
-            let spans = found.into_iter().map(|(_, range)| image.source(range));
-            self.cut(text, &spans.collect::<Vec<Range<usize>>>(), focus);
+            let spans: Vec<Range<usize>> = found.into_iter().map(|(_, range)| range).collect();
+            self.cut(text, &spans, focus);
+        }
+    }
+
+    /// Whether the terms that must occur were found.
+    fn has_all(&self) -> bool {
+        match self.pattern {
+            Pattern::Terms { terms, all: true } => self.seen.len() >= terms.len(),
+            _ => !self.seen.is_empty(),
         }
     }
 
     /// The snippet, when the pattern was found.
     pub(super) fn finish(self) -> Option<Snippet> {
         match self.pattern {
-            Pattern::Terms {
-                terms, all: true, ..
-            } if self.seen.len() < terms.len() => None,
+            Pattern::Terms { all: true, .. } if !self.has_all() => None,
             _ => self.snippet,
         }
     }
@@ -245,6 +267,34 @@ mod tests {
         assert_eq!(densest(&found, 20), (1, 2));
         assert_eq!(densest(&[], 20), (0, 0));
         assert_eq!(densest(&[(3, 4..9)], 1), (0, 1));
+    }
+
+    /// The end of a text of megabytes is read only for words that were not found before.
+    #[test]
+    fn a_long_text_is_read_until_all_is_found() {
+        let text = format!("the red {} pump red pump", "filler ".repeat(ENOUGH_BYTES));
+        let find = |pattern: &str, mode| {
+            let query = Query::new(pattern).with_mode(mode);
+            let (pattern, _) = Pattern::new(&query, &RankingPolicy::default());
+            let mut finder = pattern.finder(20);
+            finder.see(&text);
+            finder.finish().map(|snippet| snippet.text)
+        };
+        assert_eq!(
+            find("red pump", SearchMode::Prose).unwrap(),
+            "the red filler fille…"
+        );
+        assert!(
+            find("red pump", SearchMode::Words)
+                .unwrap()
+                .contains("pump red")
+        );
+        assert!(
+            find("pump", SearchMode::Prose)
+                .unwrap()
+                .contains("pump red")
+        );
+        assert_eq!(find("red hose", SearchMode::Words), None);
     }
 
     #[test]

@@ -15,12 +15,17 @@ use crate::ranking::{Corpus, Document, FusionPolicy, RankingPolicy};
 /// grows between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankedUpTo {
+    /// The first message. It is not the log's where an answer goes on behind a ranking that was stopped.
+    pub first: Seq,
     /// The last message.
     pub head: Seq,
     /// Number of summaries, in the order in which they were made.
     pub summaries: usize,
     /// The last message whose vector counts; `None` where words alone are ranked.
     pub vectors: Option<Seq>,
+    /// Whether the time was over before all was read. Then the messages behind `head`, and all summaries, are a ranking of
+    /// their own, which comes behind this one.
+    pub stopped: bool,
 }
 
 /// A found message or summary.
@@ -39,6 +44,8 @@ pub struct RankedPage {
     pub targets: Vec<(RankedTarget, f64)>,
     /// Cursor of the next page; `None` when there is none.
     pub cursor: Option<Cursor>,
+    /// For each of the targets the cursor of what comes behind it.
+    pub cursors: Vec<Cursor>,
 }
 
 /// Where a page of a ranked answer begins.
@@ -52,15 +59,50 @@ pub struct RankedCursor {
 
 impl RankedCursor {
     /// The cursor: `r`, the head, the number of summaries, where the page begins, and the last message
-    /// whose vector counts, where vectors do.
+    /// whose vector counts, where vectors do. The cursor of a ranking that was stopped begins with `w` and the first
+    /// message, that of the last behind such with `e` and the first message; its head is 0 before it was read.
     pub fn to_cursor(self) -> Cursor {
         let RankedUpTo {
+            first,
             head,
             summaries,
             vectors,
+            stopped,
         } = self.state;
+        let kind = match (stopped, first > Seq::FIRST) {
+            (true, _) => format!("w{first}-"),
+            (false, true) => format!("e{first}-"),
+            (false, false) => "r".to_owned(),
+        };
         let vectors = vectors.map_or_else(String::new, |last| format!(".{}", last.0));
-        Cursor::new(format!("r{}.{summaries}.{}{vectors}", head.0, self.begin))
+        Cursor::new(format!(
+            "{kind}{}.{summaries}.{}{vectors}",
+            head.0, self.begin
+        ))
+    }
+
+    /// The cursor of what comes behind this place, where the ranking has `found` hits; `None` where nothing does.
+    pub fn behind(self, found: usize) -> Option<Cursor> {
+        if self.begin < found {
+            return Some(self.to_cursor());
+        }
+        let next = RankedUpTo {
+            first: self.state.head.next(),
+            head: Seq::NONE,
+            summaries: 0,
+            vectors: None,
+            stopped: false,
+        };
+        let next = Self {
+            state: next,
+            begin: 0,
+        };
+        self.state.stopped.then(|| next.to_cursor())
+    }
+
+    /// Whether the ranking was made before, so that its pages are of the same messages.
+    pub fn is_read(&self) -> bool {
+        self.state.head > Seq::NONE
     }
 
     /// Reads a cursor.
@@ -68,8 +110,13 @@ impl RankedCursor {
     /// # Errors
     /// `Invalid` when [`RankedCursor::to_cursor`] did not make it.
     pub fn from_cursor(cursor: &Cursor) -> Result<Self> {
-        let (state, begin) = read_cursor(cursor)?;
-        Ok(Self { state, begin })
+        let text = cursor.as_str();
+        read_cursor(text).ok_or_else(|| {
+            let message = format!(
+                "{text:?} is not a cursor of a ranked answer: pass one that a search returned"
+            );
+            Error::new(ErrorKind::Invalid, message)
+        })
     }
 }
 
@@ -155,7 +202,7 @@ pub struct RankedQuery<'q> {
     messages: (Corpus, Vec<Candidate<Seq>>),
     summaries: (Corpus, Vec<Candidate<SummaryId>>),
     calls: CallNames,
-    cursor: Option<(RankedUpTo, usize)>,
+    cursor: Option<RankedCursor>,
     nearness: Option<(Vec<Option<f64>>, FusionPolicy)>,
 }
 
@@ -176,7 +223,8 @@ impl<'q> RankedQuery<'q> {
     /// # Errors
     /// `Invalid` for a cursor that no ranked answer had.
     pub fn new(query: &'q Query, matcher: &'q Matcher, policy: &RankingPolicy) -> Result<Self> {
-        let cursor = query.cursor.as_ref().map(read_cursor).transpose()?;
+        let cursor = query.cursor.as_ref().map(RankedCursor::from_cursor);
+        let cursor = cursor.transpose()?;
         Ok(Self {
             query,
             matcher,
@@ -188,9 +236,21 @@ impl<'q> RankedQuery<'q> {
         })
     }
 
-    /// The state to rank when the query continues an answer; otherwise rank all there is.
+    /// The state to rank when the query continues an answer; otherwise rank all there is from [`first`](Self::first) on.
     pub fn up_to(&self) -> Option<RankedUpTo> {
-        self.cursor.map(|(state, _)| state)
+        let cursor = self.cursor.filter(RankedCursor::is_read);
+        cursor.map(|cursor| cursor.state)
+    }
+
+    /// The first message to rank.
+    pub fn first(&self) -> Seq {
+        let cursor = self.cursor.map(|cursor| cursor.state.first);
+        cursor.unwrap_or(Seq::FIRST)
+    }
+
+    /// Adds the calls of a message that stands before the first that is ranked: results may belong to them.
+    pub fn add_calls(&mut self, entry: &LogEntry) {
+        self.calls.add(entry);
     }
 
     /// Adds the next message of the log, from the first on, whatever the query's filters. Notes are ignored,
@@ -250,10 +310,9 @@ impl<'q> RankedQuery<'q> {
         let messages = found(&self.messages.0, &self.messages.1, pattern, nearness);
         let summaries = found(&self.summaries.0, &self.summaries.1, pattern, None);
         let mut order = RankedOrder::new(self.query.order, messages, summaries);
-        let begin = self.cursor.map_or(0, |(_, begin)| begin);
+        let begin = self.cursor.map_or(0, |cursor| cursor.begin);
         let end = begin.saturating_add(self.query.limit.max(1));
-        let next = RankedCursor { state, begin: end };
-        let cursor = (end < order.len()).then(|| next.to_cursor());
+        let cursor = RankedCursor { state, begin: end }.behind(order.len());
         let shown = order.first(end).get(begin..).unwrap_or_default().iter();
         let target = |(score, is_summary, number): &(f64, bool, u32)| {
             let number = *number as usize;
@@ -263,8 +322,12 @@ impl<'q> RankedQuery<'q> {
             };
             Some((target, *score))
         };
+        let targets: Vec<_> = shown.filter_map(target).collect();
+        let behind = (begin + 1..).take(targets.len());
+        let cursor_at = |begin| RankedCursor { state, begin }.to_cursor();
         RankedPage {
-            targets: shown.filter_map(target).collect(),
+            cursors: behind.map(cursor_at).collect(),
+            targets,
             cursor,
         }
     }
@@ -288,23 +351,60 @@ fn found<T>(
     })
 }
 
-/// Reads `r`, the head, the number of summaries, where the next page begins, and the last vector.
-fn read_cursor(cursor: &Cursor) -> Result<(RankedUpTo, usize)> {
-    let text = cursor.as_str();
-    let numbers = text.strip_prefix('r').unwrap_or_default();
-    let numbers: Result<Vec<u32>, _> = numbers.split('.').map(str::parse).collect();
-    match numbers.as_deref() {
-        Ok([head, summaries, begin, vectors @ ..]) if vectors.len() <= 1 => {
-            let state = RankedUpTo {
+/// Reads what [`RankedCursor::to_cursor`] wrote.
+fn read_cursor(text: &str) -> Option<RankedCursor> {
+    let (first, numbers) = match text.split_at_checked(1)? {
+        ("r", numbers) => (Seq::FIRST, numbers),
+        ("w" | "e", rest) => {
+            let (first, numbers) = rest.split_once('-')?;
+            (Seq(first.parse().ok()?), numbers)
+        }
+        _ => return None,
+    };
+    let numbers: Option<Vec<u32>> = numbers.split('.').map(|one| one.parse().ok()).collect();
+    match numbers.as_deref()? {
+        [head, summaries, begin, vectors @ ..] if vectors.len() <= 1 => Some(RankedCursor {
+            state: RankedUpTo {
+                first,
                 head: Seq(*head),
                 summaries: *summaries as usize,
                 vectors: vectors.first().map(|last| Seq(*last)),
-            };
-            Ok((state, *begin as usize))
+                stopped: text.starts_with('w'),
+            },
+            begin: *begin as usize,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_read_back() {
+        for text in [
+            "r12.3.20",
+            "r12.3.20.9",
+            "w1-40.0.20",
+            "e41-0.0.0",
+            "e41-90.2.5.7",
+        ] {
+            let cursor = RankedCursor::from_cursor(&Cursor::from(text)).unwrap();
+            assert_eq!(cursor.to_cursor().as_str(), text);
         }
-        _ => Err(Error::new(
-            ErrorKind::Invalid,
-            format!("{text:?} is not a cursor of a ranked answer: pass one that a search returned"),
-        )),
+        for text in [
+            "",
+            "r",
+            "r1.2",
+            "w1.0.20",
+            "e-1.0.0",
+            "é",
+            "r1.2.3.4.5",
+            "x1.2.3",
+        ] {
+            let error = RankedCursor::from_cursor(&Cursor::from(text)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{text:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::regex_need::need_of;
+use super::snippet::near_first;
 use crate::fold::{Image, composed};
 use crate::segment::Need;
 
@@ -60,8 +61,9 @@ impl RegexPattern {
         &self.need
     }
 
-    /// Returns where the pattern matches, in order and without overlaps, in bytes.
-    pub(super) fn spans(&self, text: &str) -> Vec<Range<usize>> {
+    /// Returns where the pattern matches, in order and without overlaps, in bytes: the first match, and those that a snippet of
+    /// so many characters may show with it.
+    pub(super) fn spans(&self, text: &str, chars: usize) -> Vec<Range<usize>> {
         let may_match = match &self.literal {
             Some(literal) if text.is_ascii() => text.to_ascii_lowercase().contains(literal),
             _ => true,
@@ -71,11 +73,12 @@ impl RegexPattern {
         }
         let image = Image::composed(text, false);
         let spans = found_in(&self.regex, image.text()).map(|span| image.source(span));
-        let spans: Vec<Range<usize>> = spans.collect();
+        let spans = near_first(spans, chars);
         if !spans.is_empty() || (self.written.is_none() && image.is_as_written()) {
             return spans;
         }
-        found_in(self.written.as_ref().unwrap_or(&self.regex), text).collect()
+        let written = self.written.as_ref().unwrap_or(&self.regex);
+        near_first(found_in(written, text), chars)
     }
 }
 
@@ -137,11 +140,11 @@ mod tests {
     #[test]
     fn texts_without_the_literal_do_not_match() {
         let pattern = RegexPattern::new("main\\b", false).unwrap();
-        let spans = pattern.spans("fn MAIN() é main");
-        assert_eq!(spans, [3..7, 13..17]);
-        assert_eq!(pattern.spans("fn MAIN(), main"), [3..7, 11..15]);
-        assert_eq!(pattern.spans("domain-is").len(), 1);
-        assert!(pattern.spans("mai n").is_empty());
+        let spans = |text: &str| pattern.spans(text, 100);
+        assert_eq!(spans("fn MAIN() é main"), [3..7, 13..17]);
+        assert_eq!(spans("fn MAIN(), main"), [3..7, 11..15]);
+        assert_eq!(spans("domain-is").len(), 1);
+        assert!(spans("mai n").is_empty());
     }
 
     #[test]
@@ -162,10 +165,10 @@ mod tests {
             ("e\\x{301}", "e\u{301}", 0..3),
         ] {
             let regex = RegexPattern::new(pattern, false).unwrap();
-            assert_eq!(regex.spans(text), [span], "{pattern}");
+            assert_eq!(regex.spans(text, 100), [span], "{pattern}");
         }
         let exact = RegexPattern::new("É", true).unwrap();
-        assert_eq!(exact.spans("e\u{301} E\u{301}"), [4..7]);
+        assert_eq!(exact.spans("e\u{301} E\u{301}", 100), [4..7]);
     }
 
     #[test]

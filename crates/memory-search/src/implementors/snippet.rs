@@ -103,10 +103,34 @@ fn window(text: &str, matched: Range<usize>, width: usize) -> Range<usize> {
     begin..whole.filter(|end| *end > begin).unwrap_or(end).min(end)
 }
 
+/// The first match, and those that begin within `chars` characters behind its beginning: what a snippet shows.
+pub(super) fn near_first(
+    spans: impl Iterator<Item = Range<usize>>,
+    chars: usize,
+) -> Vec<Range<usize>> {
+    let mut end = None;
+    // A character takes at most four bytes.
+    let near = |span: &Range<usize>| {
+        let end = end.get_or_insert(span.start.saturating_add(chars.max(1).saturating_mul(4)));
+        span.start <= *end
+    };
+    spans.take_while(near).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::literal::Literal;
     use super::*;
+
+    #[test]
+    fn a_long_text_is_read_up_to_the_end_of_its_snippet() {
+        let mut last = 0;
+        let spans = (0..1_000_000)
+            .map(|at| at..at + 1)
+            .inspect(|span| last = span.start);
+        let near = near_first(spans, 10);
+        assert_eq!((near.len(), last), (41, 41));
+    }
 
     fn find(text: &str, pattern: &str, chars: usize) -> Option<Snippet> {
         let spans = Literal::new(pattern, false).spans(text, chars);

@@ -10,7 +10,7 @@ use super::document::Document;
 use super::policy::RankingPolicy;
 use super::record::Record;
 use crate::fold::fold_case;
-use crate::words::{Language, Tokenizer, WordLists, visit_words};
+use crate::words::{Language, Tokenizer, WordLists, pieces, visit_words};
 
 /// Bytes of loaded words that are kept from one question to the next.
 const MOST_LOADED_BYTES: usize = 32 << 20;
@@ -20,6 +20,10 @@ const MOST_TOLD_WORDS: usize = 1 << 19;
 
 /// Terms that are kept from one question to the next.
 const MOST_TERMS: usize = 1 << 17;
+
+/// Telling words of a document, from its beginning on, that the ranking keeps in their order. The best documents lend a
+/// question words; of a document of megabytes the beginning says what it is about.
+const MOST_TELLING_WORDS: usize = 1 << 13;
 
 /// Number of a term in a corpus.
 pub(super) type TermId = u32;
@@ -190,6 +194,8 @@ impl Corpus {
                 }
             });
         }
+        content.truncate(MOST_TELLING_WORDS);
+        content.shrink_to_fit();
         self.contents.insert(place, content);
         if let Some(sum) = self.episodes.get_mut(episode as usize) {
             *sum += u64::from(length);
@@ -355,17 +361,23 @@ impl Corpus {
         words
     }
 
-    /// The words of a document that say something about its subject, in their order.
+    /// The words of a document that say something about its subject, in their order; of a long one the first 8,192.
     pub fn telling_words(&self, document: &Document<'_>) -> Vec<String> {
         let tokenizer = self.policy.tokenizer();
         let mut words = Vec::new();
         for text in document.composed_texts() {
-            tokenizer.visit_text(&text, &mut |range, term| {
-                if !is_stop_word(text.get(range).unwrap_or_default(), tokenizer) {
-                    words.push(term);
+            for (_, piece) in pieces(&text) {
+                if words.len() >= MOST_TELLING_WORDS {
+                    break;
                 }
-            });
+                tokenizer.visit_text(piece, &mut |range, term| {
+                    if !is_stop_word(piece.get(range).unwrap_or_default(), tokenizer) {
+                        words.push(term);
+                    }
+                });
+            }
         }
+        words.truncate(MOST_TELLING_WORDS);
         words
     }
 
@@ -627,6 +639,24 @@ mod tests {
         }
         let scores = corpus.finish(asked);
         (0..corpus.len()).map(|at| scores.get(at)).collect()
+    }
+
+    /// Of a document of megabytes the beginning lends words to a question; what is told of it is what is read of it.
+    #[test]
+    fn the_telling_words_of_a_long_document_are_bounded() {
+        let mut text: String = (0..3 * MOST_TELLING_WORDS)
+            .map(|n| format!("w{n}, the "))
+            .collect();
+        text.insert_str((1 << 16) - 3, "é数据库数据库");
+        let mut document = Document::new(text, Timestamp(0));
+        document.texts.insert(0, "x".repeat(1 << 17).into());
+        let mut corpus = Corpus::new(RankingPolicy::default());
+        corpus.add(&document);
+        let told = corpus.telling_words(&document);
+        assert_eq!(told.len(), MOST_TELLING_WORDS);
+        let kept = corpus.contents[&0].iter().map(|id| corpus.text(*id));
+        assert!(kept.eq(told.iter().map(String::as_str)));
+        assert_eq!(told[1], "w0");
     }
 
     /// What is kept from one question to the next makes no difference: not to one with every word at hand.

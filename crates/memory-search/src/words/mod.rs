@@ -110,6 +110,23 @@ pub(crate) fn visit_words(text: &str, f: &mut dyn FnMut(Word)) {
     }
 }
 
+/// Bytes after which a piece of a text ends.
+const PIECE: usize = 1 << 16;
+
+/// A long text in pieces, each with where it begins. A piece ends at a line break or a space: no word stands in two.
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut begin = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(begin..).filter(|rest| !rest.is_empty())?;
+        let behind = rest.as_bytes().get(PIECE..).unwrap_or_default();
+        let space = behind.iter().position(|byte| matches!(byte, b' ' | b'\n'));
+        let end = space.map_or(rest.len(), |at| PIECE + at);
+        let piece = (begin, rest.get(..end)?);
+        begin += end;
+        Some(piece)
+    })
+}
+
 /// Turns words into the terms that they are found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tokenizer {
@@ -270,6 +287,28 @@ mod tests {
         assert_eq!(in_query("库 PRを"), ["库", "pr", "を"]);
         assert_eq!(in_query("ภาษา"), ["ภา", "าษ", "ษา"]);
         assert_eq!(in_query("한국어"), ["한국", "국어"]);
+    }
+
+    #[test]
+    fn pieces_have_whole_words() {
+        let text = format!(
+            "{} 数据 {}\n{}",
+            "ä".repeat(PIECE),
+            "it's ".repeat(PIECE),
+            "z"
+        );
+        let mut words = Vec::new();
+        visit_words(&text, &mut |word| words.push(word.range));
+        let (mut of_pieces, mut count) = (Vec::new(), 0);
+        for (begin, piece) in pieces(&text) {
+            count += 1;
+            visit_words(piece, &mut |word| {
+                of_pieces.push(begin + word.range.start..begin + word.range.end);
+            });
+        }
+        assert_eq!(of_pieces, words);
+        assert!(count > 4, "{count}");
+        assert_eq!(pieces("").count(), 0);
     }
 
     #[test]

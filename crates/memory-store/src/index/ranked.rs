@@ -52,21 +52,27 @@ where
         let begin = cursor.map_or(0, |cursor| cursor.begin);
         let mut state = cursor.map_or(
             RankedUpTo {
+                first: Seq::FIRST,
                 head: info.head,
                 summaries: usize::MAX,
                 vectors: None,
+                stopped: false,
             },
             |cursor| cursor.state,
         );
         visible.up_to(state.head);
         let (mut messages, mut summaries) = (None, None);
         if query.scope.has_messages() {
-            messages = Some(
-                self.message_ranking(handle, info, &visible, state.head, matcher)
-                    .await?,
-            );
+            let is_over = || cursor.is_none() && query.is_over();
+            let ranking =
+                self.message_ranking(handle, info, &visible, state.head, matcher, &is_over);
+            let (ranking, stopped) = ranking.await?;
+            if let Some(last) = stopped {
+                (state.head, state.stopped) = (last, true);
+            }
+            messages = Some(ranking);
         }
-        if query.scope.has_summaries() {
+        if query.scope.has_summaries() && !state.stopped {
             let ranking = self
                 .summary_ranking(handle, &visible, state.summaries, matcher)
                 .await?;
@@ -103,37 +109,46 @@ where
             }
         }
         let end = begin.saturating_add(query.limit.max(1));
-        let (hits, more) = match query.mode {
+        let (hits, found_count) = match query.mode {
             SearchMode::Prose => {
                 let order = FoundOrder::new(&found, query.order, end.saturating_add(1));
                 let shown = order.first(end).get(begin..).unwrap_or_default();
                 let mut read = self.read_targets(info, matcher, shown, true).await?;
-                let hits = shown.iter().filter_map(|(target, score)| {
-                    let mut hit = read.remove(&key_of(target))?;
-                    hit.score = *score;
-                    Some(hit)
-                });
-                let hits = hits.collect();
-                (hits, end < order.len())
+                let hits = (begin + 1..)
+                    .zip(shown)
+                    .filter_map(|(behind, (target, score))| {
+                        let mut hit = read.remove(&key_of(target))?;
+                        hit.score = *score;
+                        Some((hit, behind))
+                    });
+                (hits.collect(), order.len())
             }
             _ => {
-                self.matching(info, matcher, &found, query, begin..end)
-                    .await?
+                let matching = self.matching(info, matcher, &found, query, begin..end);
+                let (hits, found_count) = matching.await?;
+                (
+                    (hits.into_iter().zip(begin + 1..)).collect::<Vec<_>>(),
+                    found_count,
+                )
             }
         };
         drop(found);
         for ranking in [messages, summaries].into_iter().flatten() {
             self.give_back(ranking);
         }
-        let next = RankedCursor { state, begin: end };
-        Ok(match more {
-            true => Hits::partial(hits, name, query.scope, next.to_cursor()),
-            false => Hits::complete(hits, name, query.scope),
-        })
+        let cursor_at = |begin| RankedCursor { state, begin };
+        let (hits, behind): (Vec<Hit>, Vec<usize>) = hits.into_iter().unzip();
+        let cursors = behind.into_iter().map(|at| cursor_at(at).to_cursor());
+        let answer = match cursor_at(end).behind(found_count) {
+            Some(next) => Hits::partial(hits, name, query.scope, next),
+            None => Hits::complete(hits, name, query.scope),
+        };
+        let stopped = cursor.is_none() && state.stopped;
+        Ok(answer.with_cursors(cursors.collect()).with_stopped(stopped))
     }
 
     /// The hits of a page, where the index says which messages may have all words: each is read, best first.
-    /// Also whether more follow.
+    /// Also the number of hits up to the page's end, and of one behind it where more follow.
     async fn matching(
         &self,
         info: &Conversation,
@@ -141,7 +156,7 @@ where
         found: &[Found<'_>],
         query: &Query,
         page: Range<usize>,
-    ) -> Result<(Vec<Hit>, bool)> {
+    ) -> Result<(Vec<Hit>, usize)> {
         let (mut hits, mut at, mut seen) = (Vec::new(), 0, 0);
         let mut order = FoundOrder::new(found, query.order, page.end.saturating_add(NEXT));
         while seen <= page.end {
@@ -166,7 +181,7 @@ where
                 seen += 1;
             }
         }
-        Ok((hits, seen > page.end))
+        Ok((hits, seen))
     }
 
     /// The hits among messages and summaries: all of them, or those that match by themselves.
@@ -217,7 +232,8 @@ where
         visible: &Visible,
         head: Seq,
         matcher: &Matcher,
-    ) -> Result<Ranking> {
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(Ranking, Option<Seq>)> {
         let stretches = visible.messages.iter();
         let parts = stretches
             .map(|one| (one.segment.clone(), one.last.0))
@@ -226,9 +242,11 @@ where
         let mut ranking = Ranking::new(base);
         let mut calls = LogCalls::new(&*self.store, info.id);
         let mut rest = SeqRange::new(visible.indexed.next(), head.min(info.head));
+        let mut stopped = None;
         while let Some(range) = rest {
             let page = self.store.read(info.id, &LogRead::new(range)).await?;
             calls.add_page(&page.items);
+            let last = page.items.last().map(|entry| entry.seq);
             for entry in page.items {
                 if entry.kind == EntryKind::Note {
                     continue;
@@ -244,8 +262,12 @@ where
                 }
             }
             rest = page.next;
+            if rest.is_some() && is_over() {
+                stopped = last;
+                break;
+            }
         }
-        Ok(ranking.finish())
+        Ok((ranking.finish(), stopped))
     }
 
     async fn summary_ranking(

@@ -9,7 +9,7 @@ use memory_model::conventions::is_memory_tool;
 use memory_model::{ConversationId, Seq, SeqRange, Summary, SummaryId};
 use memory_search::embedding::Semantics;
 use memory_search::implementors::{
-    HitCollector, Matcher, Position, RankedQuery, is_one_of, search_auto,
+    HitCollector, Matcher, Position, RankedCursor, RankedQuery, is_one_of, search_auto,
 };
 use memory_search::ranking::RankingPolicy;
 use memory_search::segment::{Need, SegmentFormat, last_summary};
@@ -412,6 +412,9 @@ where
             {
                 return Ok(ControlFlow::Break(()));
             }
+            if self.query.is_over() {
+                return Ok(hits.stop_behind(Position::Message(entry.seq)));
+            }
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -424,12 +427,15 @@ where
     S::Target: Store,
 {
     async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
+        let (query, long) = query.bounded()?;
+        let query = &*query;
         if query.mode == SearchMode::Auto {
-            query.check()?;
             return search_auto(self, conversation, query).await;
         }
         let Some(index) = self.store.index() else {
-            return self.scan.search(conversation, query).await;
+            let answer = self.scan.search(conversation, query).await?;
+            let fallback = long.or(answer.fallback.clone());
+            return Ok(answer.with_fallback(fallback));
         };
         let matcher = Matcher::of_any_mode(query, &self.ranking)?;
         let mut attempts = 0;
@@ -439,12 +445,25 @@ where
                 // Each time it leaves one more out.
                 Err(error) if is_replaced(&error) && self.cache.distrusted() > distrusted => {}
                 Err(error) if is_replaced(&error) => attempts += 1,
-                Ok(answer) => return Ok(answer.with_fallback(matcher.fallback().cloned())),
+                Ok(answer) => {
+                    let fallback = long.or(matcher.fallback().cloned());
+                    return Ok(answer.with_fallback(fallback));
+                }
                 Err(error) => return Err(error),
             }
         }
-        self.scan.search(conversation, query).await
+        let answer = self.scan.search(conversation, query).await?;
+        let fallback = long.or(answer.fallback.clone());
+        Ok(answer.with_fallback(fallback))
     }
+}
+
+/// Whether a ranked query goes on behind a ranking that was stopped.
+fn begins_behind(query: &Query) -> Result<bool> {
+    let cursor = query.cursor.as_ref().map(RankedCursor::from_cursor);
+    Ok(cursor
+        .transpose()?
+        .is_some_and(|cursor| cursor.state.first > Seq::FIRST))
 }
 
 /// Whether a segment was replaced while it was read.
@@ -498,6 +517,8 @@ where
             true if query.scope.has_messages() && matcher.searches_echoes() => {
                 self.scan.search(conversation, query).await
             }
+            // What comes behind a ranking that was stopped is mostly not indexed.
+            true if begins_behind(query)? => self.scan.search(conversation, query).await,
             true => {
                 self.ranked(&handle, info, visible, query, matcher, name)
                     .await

@@ -2,32 +2,56 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use rmcp::model::JsonRpcError;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
+use super::request::{self, MAX_REQUEST_BYTES, Unreadable};
+use super::token::AccessToken;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::MemoryServer;
 
+/// Time after which a connection ends on which no whole request has arrived.
+pub const IDLE: Duration = Duration::from_secs(60);
+
+/// Bytes of a request's line and headers.
+const MAX_HEAD_BYTES: usize = 32 << 10;
+
+/// Connections that are served at once; others wait.
+const MAX_CONNECTIONS: usize = 128;
+
 /// A server that listens for clients of this machine at `http://127.0.0.1:PORT/mcp`.
 ///
-/// It takes no connection from elsewhere, and no request that a browser sends for a page: those carry an origin,
-/// and a name of the host that is not this machine's.
+/// It takes no connection from elsewhere, no request without its [`AccessToken`], which keeps other users of the machine
+/// out, and no request that a browser sends for a page: those carry an origin, and a name of the host that is not this
+/// machine's. A connection without a request ends after [`IDLE`]; requests have at most 4 MiB and 32 KiB of headers.
 #[derive(Debug)]
 pub struct HttpServer {
     server: MemoryServer,
+    token: AccessToken,
     listener: TcpListener,
     address: SocketAddr,
 }
 
 impl HttpServer {
-    /// Begins to listen at a port of the loopback address; 0 takes any that is free.
+    /// Begins to listen at a port of the loopback address; 0 takes any that is free. Clients show `token`.
     ///
     /// # Errors
     /// `Protocol` when the port is taken.
-    pub async fn bind(server: MemoryServer, port: u16) -> Result<Self> {
+    pub async fn bind(server: MemoryServer, port: u16, token: AccessToken) -> Result<Self> {
         let failed = |error: std::io::Error| {
             let message =
                 format!("cannot listen at port {port} ({error}): give another port, or 0");
@@ -39,6 +63,7 @@ impl HttpServer {
         let address = listener.local_addr().map_err(failed)?;
         Ok(Self {
             server,
+            token,
             listener,
             address,
         })
@@ -52,11 +77,12 @@ impl HttpServer {
     /// Serves clients until it is dropped.
     ///
     /// # Errors
-    /// `Protocol` when the socket fails.
+    /// None: a connection that fails ends alone.
     pub async fn serve(self) -> Result<()> {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
+            .with_max_request_body_bytes(MAX_REQUEST_BYTES)
             .enforce_origin_validation();
         let server = self.server;
         let service = StreamableHttpService::new(
@@ -64,11 +90,71 @@ impl HttpServer {
             Arc::new(NeverSessionManager::default()),
             config,
         );
-        let router = Router::new().nest_service("/mcp", service);
-        let served = axum::serve(self.listener, router).await;
-        served.map_err(|error| {
-            let message = format!("the server failed ({error}): start it again");
-            Error::new(ErrorKind::Protocol, message)
-        })
+        let router = Router::new()
+            .nest_service("/mcp", service)
+            .layer(axum::middleware::from_fn(readable))
+            .layer(from_fn_with_state(Arc::new(self.token), admitted));
+        let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            let Ok(place) = Arc::clone(&free).acquire_owned().await else {
+                return Ok(());
+            };
+            let Ok((stream, _)) = self.listener.accept().await else {
+                // Too many files are open, or the client has gone already.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let service = TowerToHyperService::new(router.clone());
+            tokio::spawn(async move {
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new())
+                    .header_read_timeout(IDLE)
+                    .max_buf_size(MAX_HEAD_BYTES);
+                // A connection that fails has nobody to be told.
+                let _ = http.serve_connection(TokioIo::new(stream), service).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Lets a request pass that shows the token.
+async fn admitted(State(token): State<Arc<AccessToken>>, request: Request, next: Next) -> Response {
+    let shown = request.headers().get(header::AUTHORIZATION);
+    let shown = shown.and_then(|value| value.to_str().ok());
+    if shown.is_some_and(|shown| token.admits(shown)) {
+        return next.run(request).await;
+    }
+    let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+    let text = "Unauthorized: send the server's token as `Authorization: Bearer TOKEN`\n";
+    (StatusCode::UNAUTHORIZED, challenge, text).into_response()
+}
+
+/// Answers a request whose body cannot be read; passes others on.
+async fn readable(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    let body = match tokio::time::timeout(IDLE, to_bytes(body, MAX_REQUEST_BYTES)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, Unreadable::too_long(&[])),
+        Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
+    };
+    let body = match request::read(&body) {
+        Err(unreadable) => return refused(StatusCode::BAD_REQUEST, unreadable),
+        Ok(_) => match std::str::from_utf8(&body).map(request::without_half_pairs) {
+            Ok(std::borrow::Cow::Owned(text)) => Body::from(text),
+            _ => Body::from(body),
+        },
+    };
+    let mut request = Request::from_parts(head, body);
+    // Of what was sent; a part of it may have been replaced.
+    request.headers_mut().remove(header::CONTENT_LENGTH);
+    next.run(request).await
+}
+
+fn refused(status: StatusCode, unreadable: Unreadable) -> Response {
+    let error = JsonRpcError::new(unreadable.id, unreadable.error);
+    match serde_json::to_string(&error) {
+        Ok(text) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(_) => status.into_response(),
     }
 }

@@ -10,6 +10,9 @@ mod laws;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "mcp-http")]
+mod mcp_http;
 mod recall;
+mod time;
 mod tools;
 mod world;

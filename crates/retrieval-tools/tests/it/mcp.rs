@@ -10,6 +10,11 @@ use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 
+use async_trait::async_trait;
+use memory_model::{ConversationId, Seq};
+use memory_search::{Hits, Query, Search};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
 use crate::world::{World, tree};
 
 /// A client that writes lines and reads lines.
@@ -66,7 +71,19 @@ impl Client {
         self.write.write_all(line.as_bytes()).await.unwrap();
     }
 
-    async fn ask(&mut self, method: &str, mut params: Value) -> Value {
+    /// The next reply.
+    async fn reply(&mut self) -> Value {
+        let line = self.read.next_line().await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Sends bytes as they are.
+    async fn write(&mut self, bytes: &[u8]) {
+        self.write.write_all(bytes).await.unwrap();
+    }
+
+    /// Sends a request without waiting for its reply, and returns its id.
+    async fn request(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         if let Some(meta) = &self.meta {
             params["_meta"] = meta.clone();
@@ -74,9 +91,13 @@ impl Client {
         let request =
             json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
         self.send(&request).await;
-        let line = self.read.next_line().await.unwrap().unwrap();
-        let reply: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(reply["id"], self.next, "{reply}");
+        self.next
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.request(method, params).await;
+        let reply = self.reply().await;
+        assert_eq!(reply["id"], id, "{reply}");
         reply
     }
 
@@ -215,4 +236,261 @@ async fn no_reply_reaches_its_limit() {
             assert!(HeuristicEstimator::Bytes4.text(text) < most, "{uri}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_read_gets_an_error() {
+    let (world, _) = tree().await;
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let call = |pattern: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{{"name":"memory_grep","arguments":{{"pattern":{pattern}}}}}}}"#
+        )
+    };
+    let invalid = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"x\xff\"}".to_vec();
+    let mut client = Client::old(main_alone(&world), "2025-06-18").await;
+    for (line, id, code) in [
+        (b"hello".to_vec(), json!(null), -32700),
+        (br#"{"jsonrpc":"2.0","id":7,"#.to_vec(), json!(7), -32700),
+        (call(&deep).into_bytes(), json!("a"), -32700),
+        (invalid, json!("a"), -32700),
+        (
+            br#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#.to_vec(),
+            json!(null),
+            -32600,
+        ),
+        (br#"{"jsonrpc":"2.0","id":8}"#.to_vec(), json!(8), -32600),
+    ] {
+        client.write(&line).await;
+        client.write(b"\n").await;
+        let reply = client.reply().await;
+        let shown = String::from_utf8_lossy(&line).into_owned();
+        assert_eq!(
+            (&reply["id"], &reply["error"]["code"]),
+            (&id, &json!(code)),
+            "{shown:.80}"
+        );
+        assert_eq!(
+            client.ask("ping", json!({})).await["result"],
+            json!({}),
+            "{shown:.80}"
+        );
+    }
+    // Half of a surrogate pair is no reason to refuse a question.
+    client.write(call(r#""number 12 \ud83d""#).as_bytes()).await;
+    client.write(b"\n").await;
+    let reply = client.reply().await;
+    assert_eq!(
+        (&reply["id"], &reply["result"]["isError"]),
+        (&json!("a"), &json!(false))
+    );
+    // Nothing is owed to what is no request.
+    client
+        .write(b"\r\n{\"jsonrpc\":\"2.0\",\"method\":\"$/other\"}\n")
+        .await;
+    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_skipped() {
+    let (world, _) = tree().await;
+    let mut client = Client::old(main_alone(&world), "2025-06-18").await;
+    client
+        .write(br#"{"jsonrpc":"2.0","id":99,"method":"x","params":""#)
+        .await;
+    let piece = vec![b'x'; 1 << 16];
+    for _ in 0..200 {
+        client.write(&piece).await;
+    }
+    client.write(b"\"}\n").await;
+    let reply = client.reply().await;
+    assert_eq!(
+        (&reply["id"], &reply["error"]["code"]),
+        (&json!(99), &json!(-32700))
+    );
+    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+}
+
+#[tokio::test]
+async fn an_unreadable_line_before_the_handshake_gets_an_error() {
+    let (world, _) = tree().await;
+    let mut client = Client::start(main_alone(&world), None);
+    client.write(b"hello\n").await;
+    assert_eq!(client.reply().await["error"]["code"], -32700);
+    let ping = client.ask("ping", json!({})).await;
+    assert_eq!(ping["result"], json!({}));
+}
+
+#[tokio::test]
+async fn missing_params_are_named() {
+    let (world, _) = tree().await;
+    let mut client = Client::old(main_alone(&world), "2025-06-18").await;
+    let mut without = async |method: &str, params: Option<Value>| {
+        let mut request = json!({"jsonrpc": "2.0", "id": 1, "method": method});
+        if let Some(params) = params {
+            request["params"] = params;
+        }
+        client.send(&request).await;
+        client.reply().await
+    };
+    for params in [
+        None,
+        Some(json!(null)),
+        Some(json!({})),
+        Some(json!({"name": 3})),
+        Some(json!([])),
+    ] {
+        let reply = without("tools/call", params.clone()).await;
+        assert_eq!(reply["error"]["code"], -32602, "{params:?}");
+        let message = reply["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("Invalid params: "), "{message}");
+    }
+    assert_eq!(
+        without("resources/read", None).await["error"]["code"],
+        -32602
+    );
+    assert_eq!(without("no/such", None).await["error"]["code"], -32601);
+    let tools = &without("tools/list", None).await["result"]["tools"];
+    assert_eq!(tools.as_array().unwrap().len(), 5);
+    // Arguments as a text.
+    let params = json!({"name": "memory_grep", "arguments": r#"{"pattern":"number 12"}"#});
+    let reply = without("tools/call", Some(params)).await;
+    assert_eq!(
+        reply["result"]["structuredContent"]["hits"][0]["seq"], 12,
+        "{reply}"
+    );
+}
+
+#[tokio::test]
+async fn lists_are_taken_as_texts_too() {
+    let (world, _) = tree().await;
+    let mut client = Client::new(main_alone(&world));
+    for roles in [
+        json!(["user"]),
+        json!("user"),
+        json!("[\"user\"]"),
+        json!("user, tool"),
+    ] {
+        let arguments = json!({"pattern": "number 1", "roles": roles, "mode": "literal"});
+        let answer = client.call("memory_grep", arguments).await;
+        assert_eq!(answer["isError"], false, "{roles} {answer}");
+        let hits = answer["structuredContent"]["hits"].as_array().unwrap();
+        assert!(
+            !hits.is_empty() && hits.iter().all(|hit| hit["role"] == "user"),
+            "{roles}"
+        );
+    }
+}
+
+/// A search that takes its time: until it is told to stop.
+#[derive(Debug)]
+struct Endless {
+    begun: UnboundedSender<()>,
+    ended: UnboundedSender<()>,
+}
+
+#[async_trait]
+impl Search for Endless {
+    async fn search(&self, _: ConversationId, query: &Query) -> memory_search::Result<Hits> {
+        let _ = self.begun.send(());
+        while !query.is_over() {
+            std::thread::yield_now();
+        }
+        let _ = self.ended.send(());
+        let cursor = Seq(3);
+        Ok(Hits::partial(
+            Vec::new(),
+            "endless",
+            query.scope,
+            format!("m{cursor}").into(),
+        )
+        .with_stopped(true))
+    }
+}
+
+async fn endless() -> (MemoryServer, UnboundedReceiver<()>, UnboundedReceiver<()>) {
+    let (world, _) = tree().await;
+    let (begun, has_begun) = unbounded_channel();
+    let (ended, has_ended) = unbounded_channel();
+    let tools = world
+        .tools()
+        .with_search(std::sync::Arc::new(Endless { begun, ended }));
+    (
+        MemoryServer::new(RetrievalSet::new("main", tools)),
+        has_begun,
+        has_ended,
+    )
+}
+
+fn anything() -> Value {
+    json!({"name": "memory_grep", "arguments": {"pattern": "x"}})
+}
+
+#[tokio::test]
+async fn no_call_keeps_other_requests_waiting() {
+    let (server, mut has_begun, mut has_ended) = endless().await;
+    let mut client = Client::old(server, "2025-06-18").await;
+    // More than are answered at once.
+    let mut calls = Vec::new();
+    for _ in 0..9 {
+        calls.push(client.request("tools/call", anything()).await);
+    }
+    has_begun.recv().await.unwrap();
+    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+    let listed = client.ask("tools/list", json!({})).await;
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 5);
+    assert!(has_ended.try_recv().is_err());
+    for id in calls {
+        let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        client.send(&cancelled).await;
+    }
+    has_ended.recv().await.unwrap();
+    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_time_is_over_answers_with_what_it_has() {
+    let (server, mut has_begun, _has_ended) = endless().await;
+    let limit = std::time::Duration::from_secs(3);
+    let mut client = Client::old(server.with_time_limit(limit), "2025-06-18").await;
+    let id = client.request("tools/call", anything()).await;
+    has_begun.recv().await.unwrap();
+    tokio::time::advance(limit).await;
+    let reply = client.reply().await;
+    assert_eq!(
+        (&reply["id"], &reply["result"]["isError"]),
+        (&json!(id), &json!(false))
+    );
+    let json = &reply["result"]["structuredContent"];
+    assert_eq!(
+        (&json["complete"], &json["stopped"]),
+        (&json!(false), &json!(true))
+    );
+    assert!(
+        json["cursor"].as_str().unwrap().starts_with("m3@"),
+        "{json}"
+    );
+    let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("No matches so far. The time of this call was over"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_ends_its_calls() {
+    let (server, mut has_begun, mut has_ended) = endless().await;
+    let mut client = Client::old(server, "2025-06-18").await;
+    let id = client.request("tools/call", anything()).await;
+    has_begun.recv().await.unwrap();
+    client.write.shutdown().await.unwrap();
+    // The server reads on to the end, and then gives what is under way a second.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(has_ended.try_recv().is_err());
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    has_ended.recv().await.unwrap();
+    assert_eq!(client.reply().await["id"], id);
+    assert_eq!(client.read.next_line().await.unwrap(), None);
 }

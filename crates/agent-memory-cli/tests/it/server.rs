@@ -1,0 +1,168 @@
+//! `mcp` as a process: who is let in, and what keeps it waiting.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::Home;
+
+/// A server that ends with the test.
+struct Server {
+    process: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn home() -> Home {
+    let home = Home::new();
+    let file = home.file(
+        "talk.jsonl",
+        "{\"role\":\"user\",\"content\":\"the lighthouse is white\"}\n",
+    );
+    home.ok(&["import", "--session", "talk", file.to_str().unwrap()]);
+    home
+}
+
+fn start(home: &Home, arguments: &[&str], token: Option<&str>) -> Server {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("agent-memory"));
+    command
+        .env("XDG_DATA_HOME", home.path())
+        .env("HOME", home.path())
+        .env("APPDATA", home.path())
+        .env_remove("AGENT_MEMORY_STORE")
+        .env_remove("AGENT_MEMORY_TOKEN")
+        .envs(token.map(|token| ("AGENT_MEMORY_TOKEN", token)))
+        .arg("mcp")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let stderr = BufReader::new(process.stderr.take().unwrap());
+    Server { process, stderr }
+}
+
+impl Server {
+    /// The rest of the line on stderr that has this text in it, behind it.
+    fn told(&mut self, text: &str) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(
+                self.stderr.read_line(&mut line).unwrap() > 0,
+                "no line has {text}"
+            );
+            if let Some((_, rest)) = line.split_once(text) {
+                return rest.trim_end().to_owned();
+            }
+        }
+    }
+}
+
+fn post(port: &str, authorization: &str) -> (String, String) {
+    let params = json!({"name": "memory_grep", "arguments": {"pattern": "lighthouse"}});
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+    let mut connection = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+    write!(
+        connection,
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{authorization}\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut reply = String::new();
+    connection.read_to_string(&mut reply).unwrap();
+    let status = reply.split(' ').nth(1).unwrap_or_default().to_owned();
+    (status, reply)
+}
+
+#[test]
+fn over_http_the_token_is_asked_for() {
+    let home = home();
+    let own = "a-token-of-my-own-1";
+    let mut random = Vec::new();
+    for token in [None, None, Some(own)] {
+        let mut server = start(&home, &["--http", "0"], token);
+        let told = server.told("Authorization: Bearer ");
+        let port = server.told("http://127.0.0.1:");
+        let port = port.trim_end_matches("/mcp");
+        let shown = match token {
+            Some(token) => {
+                assert_eq!(told, "TOKEN", "a token that is set is not printed");
+                token
+            }
+            None => {
+                assert_eq!(told.len(), 64);
+                random.push(told.clone());
+                &told
+            }
+        };
+        let (status, reply) = post(port, "");
+        assert!(status == "401" && !reply.contains("white"), "{reply}");
+        let (status, reply) = post(port, "Authorization: Bearer 0000\r\n");
+        assert!(status == "401" && !reply.contains("white"), "{reply}");
+        let (status, reply) = post(port, &format!("Authorization: Bearer {shown}\r\n"));
+        assert!(status == "200" && reply.contains("white"), "{reply}");
+    }
+    assert_ne!(random[0], random[1]);
+}
+
+#[test]
+fn a_token_that_is_easily_guessed_is_refused() {
+    let home = home();
+    let mut server = start(&home, &["--http", "0"], Some("secret"));
+    let error = server.told("error: ");
+    assert!(
+        error.contains("AGENT_MEMORY_TOKEN") && !error.contains("secret"),
+        "{error}"
+    );
+    assert_eq!(server.process.wait().unwrap().code(), Some(2));
+}
+
+/// What is asked is answered, although the client has closed its side already; and then the program ends.
+#[test]
+fn a_closed_input_is_answered_and_ends_the_program() {
+    let home = home();
+    let mut server = start(&home, &[], None);
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}});
+    let params = json!({"name": "memory_grep", "arguments": {"pattern": "lighthouse"}});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+    let mut stdin = server.process.stdin.take().unwrap();
+    writeln!(stdin, "{hello}\n{call}\nno JSON").unwrap();
+    drop(stdin);
+    let mut out = String::new();
+    server
+        .process
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut out)
+        .unwrap();
+    let replies: Vec<Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(replies.len(), 3, "{out}");
+    assert!(
+        replies
+            .iter()
+            .any(|reply| reply["id"] == 2 && reply.to_string().contains("white")),
+        "{out}"
+    );
+    assert!(
+        replies.iter().any(|reply| reply["error"]["code"] == -32700),
+        "{out}"
+    );
+    assert_eq!(server.process.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,51 @@
+//! The end of the time that a search may take.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Tells a search when its time is over: it then answers with what it has found, incomplete and with a cursor.
+///
+/// A search asks about once for each message that it reads. At least one message is looked at for each answer, so that
+/// every cursor leads on.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// use memory_search::{Query, SearchStop};
+///
+/// let cancelled = Arc::new(AtomicBool::new(false));
+/// let seen = Arc::clone(&cancelled);
+/// let query = Query::new("pump").with_stop(SearchStop::new(move || seen.load(Ordering::Relaxed)));
+/// assert!(!query.is_over());
+/// cancelled.store(true, Ordering::Relaxed);
+/// assert!(query.is_over());
+/// ```
+#[derive(Clone)]
+pub struct SearchStop(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl SearchStop {
+    /// Wraps a function that returns whether the time is over. It is called often, and must be quick.
+    pub fn new(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_over))
+    }
+
+    /// Whether the time is over.
+    pub fn is_over(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for SearchStop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SearchStop").field(&self.is_over()).finish()
+    }
+}
+
+impl PartialEq for SearchStop {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SearchStop {}

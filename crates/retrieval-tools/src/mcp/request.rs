@@ -1,0 +1,244 @@
+//! How a request is read: what can be understood is, and everything else gets an error.
+
+use std::borrow::Cow;
+
+use rmcp::ErrorData;
+use rmcp::model::{ClientJsonRpcMessage, RequestId};
+use serde_json::Value;
+
+/// Maximum length of a request, in bytes. What is longer is skipped without being kept, and gets an error.
+pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
+
+/// Bytes of a request that is too long in which its id is looked for.
+pub(super) const HEAD_BYTES: usize = 64 << 10;
+
+/// A request that cannot be answered.
+#[derive(Debug, PartialEq)]
+pub(super) struct Unreadable {
+    /// The request's id, as far as it could be told.
+    pub(super) id: Option<RequestId>,
+    pub(super) error: ErrorData,
+}
+
+impl Unreadable {
+    fn parse(text: &str, why: impl std::fmt::Display) -> Self {
+        let message =
+            format!("Parse error: the request is not JSON ({why}): send one JSON object a line");
+        Self {
+            id: id_in(text),
+            error: ErrorData::parse_error(message, None),
+        }
+    }
+
+    /// The error of a request with more than [`MAX_REQUEST_BYTES`] bytes that begins so.
+    pub(super) fn too_long(beginning: &[u8]) -> Self {
+        let message = format!(
+            "Parse error: the request has more than {MAX_REQUEST_BYTES} bytes: send a shorter one"
+        );
+        Self {
+            id: id_in(&String::from_utf8_lossy(beginning)),
+            error: ErrorData::parse_error(message, None),
+        }
+    }
+}
+
+/// Reads a request, a notification or a response; `None` for what needs no answer. Half of a surrogate pair, which no
+/// text can hold, is read as U+FFFD.
+pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreadable> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    if bytes.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let text = String::from_utf8_lossy(bytes);
+        Unreadable::parse(&text, format!("it is not UTF-8: {error}"))
+    })?;
+    let text = without_half_pairs(text);
+    let error = match serde_json::from_str(&text) {
+        Ok(message) => return Ok(Some(message)),
+        Err(error) => error,
+    };
+    match serde_json::from_str(&text) {
+        // A notification is never answered, not even one that nobody knows.
+        Ok(Value::Object(map)) if map.contains_key("method") && !map.contains_key("id") => Ok(None),
+        Ok(Value::Object(map)) if map.get("params").is_some_and(|params| !params.is_object()) => {
+            let message = "Invalid params: params are an object, or left out";
+            Err(Unreadable {
+                id: id_in(&text),
+                error: ErrorData::invalid_params(message, None),
+            })
+        }
+        Ok(_) => {
+            let message = format!(
+                "Invalid request ({error}): send an object with jsonrpc, id, method and params"
+            );
+            Err(Unreadable {
+                id: id_in(&text),
+                error: ErrorData::invalid_request(message, None),
+            })
+        }
+        Err::<Value, _>(error) => Err(Unreadable::parse(&text, error)),
+    }
+}
+
+/// JSON in which each escape of half a surrogate pair is replaced by that of U+FFFD.
+pub(super) fn without_half_pairs(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\u") {
+        return Cow::Borrowed(json);
+    }
+    let unit = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
+        at += found;
+        let Some(code) = unit(at) else {
+            // Another escape: a backslash and the character behind it.
+            at += 1 + json
+                .get(at + 1..)
+                .and_then(|rest| rest.chars().next())
+                .map_or(0, char::len_utf8);
+            continue;
+        };
+        let is_pair =
+            matches!(code, 0xD800..0xDC00) && matches!(unit(at + 6), Some(0xDC00..0xE000));
+        if is_pair {
+            at += 12;
+            continue;
+        }
+        if matches!(code, 0xD800..0xE000) {
+            out.push_str(json.get(copied..at).unwrap_or_default());
+            out.push_str("\\ufffd");
+            copied = at + 6;
+        }
+        at += 6;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    out.push_str(json.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// The id of a request that is broken somewhere, by its place: the value of the key `id` of the outermost object.
+fn id_in(text: &str) -> Option<RequestId> {
+    let (mut depth, mut rest) = (0_u32, text);
+    loop {
+        let at = rest.find(['{', '}', '[', ']', '"'])?;
+        let found = rest.as_bytes().get(at)?;
+        rest = rest.get(at + 1..)?;
+        match found {
+            b'"' => {
+                let (inside, behind) = rest.split_at_checked(string_end(rest)?)?;
+                rest = behind.get(1..)?;
+                let value = rest.trim_start().strip_prefix(':');
+                if let (1, "id", Some(value)) = (depth, inside, value) {
+                    return id_at(value.trim_start());
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            _ => depth = depth.checked_sub(1)?,
+        }
+    }
+}
+
+/// Where the quotation mark stands that ends a string.
+fn string_end(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    })
+}
+
+/// The number or string at the beginning of a text.
+fn id_at(text: &str) -> Option<RequestId> {
+    let end = match text.strip_prefix('"') {
+        Some(inside) => string_end(inside)? + 2,
+        None => text.find(|c: char| !c.is_ascii_digit() && c != '-')?,
+    };
+    serde_json::from_str(text.get(..end)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn id_of(text: &str) -> Value {
+        let id = id_in(text).map(RequestId::into_json_value);
+        id.unwrap_or_default()
+    }
+
+    #[test]
+    fn half_pairs_become_replacement_characters() {
+        for (json, expected) in [
+            (r#""plain""#, r#""plain""#),
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\uDC00x""#, r#""\ufffdx""#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (
+                r#""\ude00\ud83d\ude00\ud83d""#,
+                r#""\ufffd\ud83d\ude00\ufffd""#,
+            ),
+            (r#""\\ud83d\"\ud83dé""#, r#""\\ud83d\"\ufffdé""#),
+            (r#""\u00e9\ud8""#, r#""\u00e9\ud8""#),
+            (r#""\é\ud83d"#, r#""\é\ufffd"#),
+            ("\\", "\\"),
+        ] {
+            assert_eq!(without_half_pairs(json), expected);
+        }
+    }
+
+    #[test]
+    fn ids_are_found_in_what_is_broken() {
+        for (text, id) in [
+            (r#"{"jsonrpc":"2.0","id":7,"#, json!(7)),
+            (r#"{"id" : "a-\"b" , "x":"#, json!("a-\"b")),
+            (
+                r#"{"params":{"id":1,"x":["id"]},"id":2,"method":[[[[["#,
+                json!(2),
+            ),
+            (r#"{"params":{"text":"\"id\":9"},"id":-3}"#, json!(-3)),
+            (r#"{"method":"id","id":4}"#, json!(4)),
+            (r#"{"id":5"#, Value::Null),
+            (r#"{"id":null}"#, Value::Null),
+            (r#"[{"id":5}]"#, Value::Null),
+            ("hello", Value::Null),
+            ("}{\"id\":5,", Value::Null),
+        ] {
+            assert_eq!(id_of(text), id, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_has_an_error() {
+        let code = |bytes: &[u8]| match read(bytes) {
+            Err(unreadable) => unreadable.error.code.0,
+            Ok(message) => i32::from(message.is_some()),
+        };
+        assert_eq!(code(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), 1);
+        assert_eq!(
+            code(b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r"),
+            1
+        );
+        assert_eq!(code(b" \r"), 0);
+        assert_eq!(code(br#"{"jsonrpc":"2.0","method":"$/unknown"}"#), 1);
+        assert_eq!(code(br#"{"method":"notifications/x","params":3}"#), 0);
+        assert_eq!(code(b"hello"), -32700);
+        assert_eq!(code(b"{\"id\":1,\"method\":\"\xff\"}"), -32700);
+        assert_eq!(
+            code(format!("{}{}", "[".repeat(300), "]".repeat(300)).as_bytes()),
+            -32700
+        );
+        assert_eq!(code(b"[1]"), -32600);
+        assert_eq!(
+            code(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}"#),
+            -32602
+        );
+        assert_eq!(code(br#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#), -32600);
+    }
+}

@@ -1,0 +1,258 @@
+//! What one question may cost: long patterns, and searches whose time is over.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memory_model::{Message, RawJson, Seq};
+use memory_search::{HitOrder, MAX_PATTERN_CHARS, SearchMode, SearchScope, SearchStop};
+use retrieval_tools::{FilesArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, RetrievalSet};
+
+use crate::world::{World, range};
+
+/// A time that is over whenever it is asked for the `calls`th time.
+fn over_at_every(calls: u64) -> SearchStop {
+    let asked = Arc::new(AtomicU64::new(0));
+    SearchStop::new(move || asked.fetch_add(1, Ordering::Relaxed) % calls == calls - 1)
+}
+
+async fn hurried(calls: u64) -> (World, Retrieval) {
+    let world = World::new().await;
+    // A ranking asks after each page of the log.
+    world.chatter(1, 2_500).await;
+    world.leaf(range(1, 40), "of message numbers").await;
+    world.leaf(range(41, 60), "more message numbers").await;
+    let tools = world.tools().with_limits(RetrievalLimits::none());
+    (world, tools.with_stop(over_at_every(calls)))
+}
+
+/// Every hit, page by page, and the number of pages whose time was over.
+async fn all_pages(tools: &Retrieval, args: &GrepArgs) -> (Vec<String>, usize) {
+    let (mut hits, mut stopped, mut asked) = (Vec::new(), 0, args.clone());
+    loop {
+        let answer = tools.grep(&asked).await.unwrap();
+        assert_eq!(answer.complete, answer.cursor.is_none());
+        assert!(!answer.stopped || !answer.complete);
+        assert!(answer.complete || answer.stopped || !answer.hits.is_empty());
+        hits.extend(answer.hits.iter().map(|hit| hit.pointer()));
+        stopped += usize::from(answer.stopped);
+        match answer.cursor {
+            Some(cursor) => asked = asked.with_cursor(cursor),
+            None => return (hits, stopped),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_search_whose_time_is_over_goes_on_with_its_cursor() {
+    let (world, _) = hurried(1).await;
+    let tools = world.tools().with_limits(RetrievalLimits::none());
+    for mode in [
+        SearchMode::Literal,
+        SearchMode::Regex,
+        SearchMode::Words,
+        SearchMode::Prose,
+        SearchMode::Auto,
+    ] {
+        // A ranking asks after each page of the log, the others after each message.
+        let calls = match mode {
+            SearchMode::Words | SearchMode::Prose => 1,
+            _ => 100,
+        };
+        let in_time = tools.clone().with_stop(over_at_every(calls));
+        for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
+            for scope in [SearchScope::Both, SearchScope::Messages] {
+                let args = GrepArgs::new("number").with_mode(mode).with_order(order);
+                let args = args.with_limit(400).with_scope(scope);
+                let (mut expected, stopped) = all_pages(&tools, &args).await;
+                assert_eq!(stopped, 0);
+                let (mut hits, stopped) = all_pages(&in_time, &args).await;
+                let name = format!("{mode:?} {order:?} {scope:?}");
+                assert!(stopped > 0, "{name}");
+                let by_score = order == HitOrder::Relevance || mode == SearchMode::Prose;
+                if by_score {
+                    // Each part is ranked by itself.
+                    expected.sort_unstable();
+                    hits.sort_unstable();
+                }
+                assert_eq!(hits, expected, "{name}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_says_that_its_time_was_over() {
+    let (world, tools) = hurried(5).await;
+    let answer = tools.grep("number 2499").await.unwrap();
+    assert!(answer.stopped && answer.hits.is_empty() && answer.wider.is_none());
+    let cursor = answer.cursor.clone().unwrap();
+    assert_eq!(
+        answer.to_text(),
+        format!(
+            "No matches so far. The time of this call was over before all was searched. To search on, repeat the \
+             call with cursor {cursor:?}.\n"
+        )
+    );
+    let json = serde_json::to_value(&answer).unwrap();
+    assert_eq!(
+        (&json["complete"], &json["stopped"]),
+        (&false.into(), &true.into())
+    );
+    let answer = tools.grep("number").await.unwrap();
+    assert_eq!(answer.hits.len(), 5);
+    let text = answer.to_text();
+    assert!(
+        text.contains("5. message:5 ") && text.contains("To search on, repeat"),
+        "{text}"
+    );
+    let tools = world.tools().with_stop(over_at_every(1));
+    let recalled = tools.recall("number").await.unwrap();
+    assert!(recalled.stopped && !recalled.complete && recalled.cursor.is_some());
+    assert!(
+        recalled
+            .to_text()
+            .contains("the time of this call was over")
+    );
+}
+
+#[tokio::test]
+async fn files_whose_time_is_over_go_on_with_their_cursor() {
+    let world = World::new().await;
+    let edit = |n: u32| {
+        let arguments = RawJson::parse(r#"{"path":"src/main.rs"}"#).unwrap();
+        Message::tool_call(format!("c{n}"), "edit_file", arguments)
+    };
+    // Each page of the log has some.
+    for n in 0..5 {
+        world.say(vec![edit(n)]).await;
+        world.chatter(500 * n + 1, 500).await;
+    }
+    let tools = world.tools();
+    let all = tools
+        .files(FilesArgs::new().with_path("main.rs"))
+        .await
+        .unwrap();
+    assert_eq!((all.uses.len(), all.complete), (5, true));
+    let hurried = tools.clone().with_stop(over_at_every(1));
+    let (mut uses, mut asked, mut stopped) = (Vec::new(), FilesArgs::new().with_path("main.rs"), 0);
+    loop {
+        let answer = hurried.files(&asked).await.unwrap();
+        stopped += usize::from(answer.stopped);
+        assert_eq!(
+            answer.stopped,
+            answer.to_text().contains("time of this call was over")
+        );
+        uses.extend(answer.uses);
+        match answer.cursor {
+            Some(cursor) => asked = asked.with_cursor(cursor),
+            None => break,
+        }
+    }
+    assert_eq!((uses, stopped), (all.uses, 2));
+}
+
+#[tokio::test]
+async fn several_sessions_share_the_time() {
+    let (world, tools) = hurried(1).await;
+    let other = world.open("other", memory_store::Origin::Root).await;
+    other.chatter(1, 30).await;
+    let set = RetrievalSet::new("main", tools);
+    let set = set.with("other", other.tools().with_stop(over_at_every(1)));
+    let mut asked = GrepArgs::new("number 29").with_mode(SearchMode::Literal);
+    let (mut hits, mut stopped) = (BTreeSet::new(), 0);
+    asked.order = HitOrder::Oldest;
+    loop {
+        let answer = set.grep(&asked).await.unwrap();
+        stopped += usize::from(answer.stopped);
+        for hit in &answer.hits {
+            assert!(
+                hits.insert((hit.session.to_string(), hit.hit.seq)),
+                "{hit:?}"
+            );
+        }
+        if answer.hits.is_empty() && answer.cursor.is_some() {
+            let text = answer.to_text();
+            assert!(text.starts_with("No matches so far."), "{text}");
+        }
+        match answer.cursor {
+            Some(cursor) => asked = asked.with_cursor(cursor),
+            None => break,
+        }
+    }
+    assert!(stopped > 0);
+    assert!(hits.contains(&("main".to_owned(), Some(Seq(29)))));
+    assert!(hits.contains(&("other".to_owned(), Some(Seq(29)))));
+    assert_eq!(
+        hits.iter().filter(|(session, _)| session == "main").count(),
+        11
+    );
+}
+
+#[tokio::test]
+async fn a_long_pattern_is_refused_or_cut() {
+    let world = World::new().await;
+    world.chatter(1, 40).await;
+    let tools = world.tools();
+    let long = "number 7 ".repeat(MAX_PATTERN_CHARS / 8);
+    let chars = long.chars().count();
+    for mode in [SearchMode::Literal, SearchMode::Regex, SearchMode::Words] {
+        let error = tools.grep(GrepArgs::new(&*long).with_mode(mode)).await;
+        let text = error.unwrap_err().to_string();
+        assert!(
+            text.contains(&format!(
+                "the pattern has {chars} characters, and at most 10000"
+            )),
+            "{text}"
+        );
+    }
+    for mode in [SearchMode::Prose, SearchMode::Auto] {
+        let answer = tools
+            .grep(GrepArgs::new(&*long).with_mode(mode))
+            .await
+            .unwrap();
+        assert!(!answer.hits.is_empty());
+        let text = answer.to_text();
+        let note = format!(
+            "Note: the pattern has {chars} characters: any word of its first 10000 was searched for.\n"
+        );
+        assert!(text.starts_with(&note), "{text}");
+    }
+    let unknown = "zebra ".repeat(MAX_PATTERN_CHARS);
+    let nothing = tools.grep(&*unknown).await.unwrap();
+    assert!(nothing.hits.is_empty() && nothing.to_text().starts_with("Note: the pattern has"));
+    let other = world.open("other", memory_store::Origin::Root).await;
+    let set = RetrievalSet::new("main", tools.clone()).with("other", other.tools());
+    let answer = set.grep(&*long).await.unwrap();
+    assert!(answer.to_text().starts_with("Note: the pattern has"));
+    let recalled = tools.recall(RecallArgs::query(&*long)).await.unwrap();
+    assert!(!recalled.passages.is_empty());
+    assert!(recalled.to_text().starts_with("Note: the pattern has"));
+    // As long as it may be.
+    let most = "7".repeat(MAX_PATTERN_CHARS);
+    let answer = tools
+        .grep(GrepArgs::new(most).with_mode(SearchMode::Literal))
+        .await;
+    assert!(answer.unwrap().hits.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_done_instead_stands_in_an_answer_without_hits() {
+    let world = World::new().await;
+    world.say(vec![Message::user("the harbour is open")]).await;
+    let tools = world.tools();
+    let broken = GrepArgs::new("closed (for|now").with_mode(SearchMode::Regex);
+    let text = tools.grep(&broken).await.unwrap().to_text();
+    assert!(
+        text.starts_with("Note: the pattern is no regular expression (unclosed group)"),
+        "{text}"
+    );
+    let other = world.open("other", memory_store::Origin::Root).await;
+    let set = RetrievalSet::new("main", tools).with("other", other.tools());
+    let text = set.grep(&broken).await.unwrap().to_text();
+    assert!(
+        text.contains("is no regular expression (unclosed group)"),
+        "{text}"
+    );
+    assert!(text.contains("No matches found"), "{text}");
+}
