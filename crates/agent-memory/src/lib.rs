@@ -18,6 +18,8 @@ mod indexing;
 mod ingest;
 mod memory;
 mod open_calls;
+#[cfg(feature = "import")]
+mod placement;
 mod process_owner;
 mod purge;
 #[cfg(feature = "replay")]

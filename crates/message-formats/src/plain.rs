@@ -59,11 +59,14 @@ impl Format for PlainLines {
     ) -> Result<Report, Error> {
         let mut reader = Reader {
             session: options.session.clone(),
+            made: None,
             sessions: Vec::new(),
         };
         let report = json_lines::read(input, options, &mut reader)?;
-        for (key, log) in reader.sessions {
-            sink.session(log.finish(SessionKey::new(key)))?;
+        for ((key, named), log) in reader.sessions {
+            let mut log = log.finish(SessionKey::new(key));
+            log.named = named;
+            sink.session(log)?;
         }
         Ok(report)
     }
@@ -72,13 +75,16 @@ impl Format for PlainLines {
 /// Reads lines in file order, each into the session it names.
 #[derive(Debug)]
 struct Reader {
-    /// The session of lines that name none; found at the first line when not given.
+    /// The session of lines that name none, if the caller gave it.
     session: Option<String>,
-    sessions: Vec<(String, SessionBuilder)>,
+    /// The key that is made from the first line, for lines that name no session when none was given.
+    made: Option<String>,
+    /// The sessions by key, and whether somebody named them so.
+    sessions: Vec<((String, bool), SessionBuilder)>,
 }
 
 impl Reader {
-    fn session(&mut self, key: String) -> Option<&mut SessionBuilder> {
+    fn session(&mut self, key: (String, bool)) -> Option<&mut SessionBuilder> {
         let at = match self.sessions.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
@@ -93,14 +99,14 @@ impl Reader {
 
 impl LineReader for Reader {
     fn line(&mut self, line: &Line<'_>, report: &mut Report) {
-        let fallback = self
-            .session
-            .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)))
-            .clone();
-        let named = line.object.id("session");
+        let made = self
+            .made
+            .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)));
+        let named = line.object.id("session").or_else(|| self.session.clone());
+        let key = named.map_or_else(|| (made.clone(), false), |key| (key, true));
         let message = message(line).unwrap_or_else(|| whole(line, report));
         let id = line.object.id("external_id");
-        if let Some(log) = self.session(named.unwrap_or(fallback)) {
+        if let Some(log) = self.session(key) {
             log.push(message, id, line.text);
         }
     }
