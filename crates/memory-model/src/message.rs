@@ -297,10 +297,7 @@ impl LogEntry {
             name: self.name.as_deref(),
             turn: self.turn.as_ref(),
             parts: &self.parts,
-            created_at: self
-                .created_at
-                .is_known()
-                .then(|| self.created_at.to_string()),
+            created_at: self.created_at.to_string(),
             tokens: self.tokens,
             meta: self.meta.as_ref(),
         }
@@ -320,8 +317,7 @@ pub struct ExportEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<&'a TurnId>,
     parts: &'a [Part],
-    /// `null` for an entry without a time.
-    created_at: Option<String>,
+    created_at: String,
     tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     meta: Option<&'a RawJson>,

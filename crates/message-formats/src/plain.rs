@@ -249,7 +249,7 @@ fn message(
         extra.add("\"role\"", &format!("\"{name}\""));
     }
     extra.extend(object.others(&carried));
-    let revised = is_function || is_null || blocks.revised || object.time_is_revised(TIMES[0]);
+    let revised = is_function || blocks.revised || object.time_is_revised(TIMES[0]);
     extra.nest("\"blocks\"", blocks);
     message.meta = merge(object.present("meta"), extra.finish());
     Some((message, revised))

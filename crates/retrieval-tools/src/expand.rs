@@ -7,7 +7,7 @@ use memory_model::{Part, Role, Seq, SeqRange, SummaryId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::text::{Cut, Moment, fenced, parts, rfc3339, short};
+use crate::text::{Cut, Moment, fenced, moment, parts, short};
 
 /// Maximum number of tokens in an answer when a call sets none.
 pub const DEFAULT_TOKEN_CAP: u64 = 4000;
@@ -269,7 +269,7 @@ pub struct ExpandedMessage {
     /// Name of the participant.
     pub name: Option<String>,
     /// Time at which it was said.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
     /// Cost, in tokens: at least the cost in a context, and everything readable (reasoning too) is
     /// counted. For a piece, the cost of its text.

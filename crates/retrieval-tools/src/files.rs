@@ -8,7 +8,7 @@ use memory_search::implementors::fold_case;
 use serde::Serialize;
 
 use crate::grep::DEFAULT_LIMIT;
-use crate::text::{Moment, quoted, rfc3339, short};
+use crate::text::{Moment, moment, quoted, short};
 
 /// Maximum length of a command in an answer, in characters; longer ones end with `…`.
 pub const MAX_COMMAND_CHARS: usize = 1_000;
@@ -156,7 +156,7 @@ pub struct FileUse {
     /// What came of it.
     pub outcome: UseOutcome,
     /// When the call was made.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
 }
 

@@ -8,7 +8,7 @@ use memory_search::{Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode,
 use serde::{Serialize, Serializer};
 
 use crate::piece::Payload;
-use crate::text::{Moment, quoted, rfc3339, short};
+use crate::text::{Moment, moment, quoted, short};
 
 /// Maximum number of hits in an answer when a call sets none.
 pub const DEFAULT_LIMIT: usize = 20;
@@ -340,7 +340,7 @@ pub struct NearMessage {
     /// The beginning of its text, or the text around what it is shown for, with `…` where it was cut.
     pub snippet: String,
     /// When the message was said.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
 }
 
@@ -424,7 +424,7 @@ pub struct GrepHit {
     /// The text around the first match, with `…` where it was cut.
     pub snippet: String,
     /// When the message was said or the summary was made.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
     /// The messages right before it, where they were asked for; without those that the answer shows already.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -451,7 +451,7 @@ pub struct SearchResult {
     /// How well it matches; higher is better. 0 where the strategy does not rank.
     pub relevance: f64,
     /// When the message was said or the summary was made.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub timestamp: Timestamp,
 }
 

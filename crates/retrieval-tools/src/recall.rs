@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use memory_model::{Role, Seq, SummaryId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::text::{Moment, fenced, rfc3339, short};
+use crate::text::{Moment, fenced, moment, short};
 
 /// Maximum tokens of an answer, as a model reads it, when a call sets none.
 pub const DEFAULT_BUDGET: u64 = 2_000;
@@ -170,7 +170,7 @@ pub struct Passage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
     /// When the message was said or the summary was made.
-    #[serde(serialize_with = "rfc3339")]
+    #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
     /// The words, with `…` where they were cut.
     pub text: String,

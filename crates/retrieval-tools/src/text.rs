@@ -6,8 +6,13 @@ use std::fmt::{self, Write as _};
 use memory_model::{Media, MediaSource, Part, RawJson, ResultContent, Timestamp};
 use serde::Serializer;
 
-/// Writes a time as RFC 3339; `null` for what has none.
+/// Writes a time as RFC 3339.
 pub(crate) fn rfc3339<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(at)
+}
+
+/// Writes the time of a message as RFC 3339; `null` for one without a time.
+pub(crate) fn moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     match at.is_known() {
         true => serializer.collect_str(at),
         false => serializer.serialize_none(),
