@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::Message;
+use memory_model::{Message, Seq};
 use memory_store::EntryOutcome;
 use message_formats::EarlierReading;
 
@@ -12,14 +12,16 @@ use crate::ingest::IngestReport;
 use crate::session::Session;
 
 impl Session {
-    /// Appends a transcript's messages. `earlier` says what earlier versions made of some of them.
+    /// Appends a transcript's messages, behind position `head` if that is given. `earlier` says what earlier versions made of some
+    /// of them. Returns the outcomes, and whether that were all: `false` where the log has grown since.
     pub(crate) async fn ingest_log(
         &self,
         messages: &[Message],
         earlier: &BTreeMap<String, EarlierReading>,
-    ) -> Result<IngestReport> {
+        head: Option<Seq>,
+    ) -> Result<(IngestReport, bool)> {
         let messages = self.without_passed_over(messages, earlier).await?;
-        let mut report = self.ingest_import(&messages).await?;
+        let (mut report, is_all) = self.ingest_import(&messages, head).await?;
         let (mut places, mut again) = (Vec::new(), Vec::new());
         for (place, (message, outcome)) in messages.iter().zip(&report.outcomes).enumerate() {
             let was = message.external_id.as_ref().and_then(|id| earlier.get(id));
@@ -30,13 +32,13 @@ impl Session {
             }
         }
         // Each has an external id that is known, so that nothing is stored.
-        let known = self.ingest_import(&again).await?;
+        let (known, _) = self.ingest_import(&again, None).await?;
         for (place, outcome) in places.into_iter().zip(known.outcomes) {
             if let Some(slot) = report.outcomes.get_mut(place) {
                 *slot = outcome;
             }
         }
-        Ok(report)
+        Ok((report, is_all))
     }
 
     /// The messages without those that earlier versions passed over and whose place is gone: an entry that came behind them is
