@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use agent_memory::testing::memory;
 use agent_memory::{ConversationFilter, EntryKind, Memory, Message, Session};
-use memory_store::{InMemoryStore, Origin, Store};
+use memory_store::{InMemoryStore, Origin};
 use message_formats::{ReadOptions, Transcript, read};
 use proptest::prelude::*;
 
@@ -16,7 +16,11 @@ fn parse(source: &str) -> Transcript {
 
 /// One line of a Claude Code file: uuid, parent and session. A uuid that begins with `u` is the user's.
 fn claude(uuid: &str, parent: &str, session: &str) -> String {
-    let role = if uuid.starts_with('u') { "user" } else { "assistant" };
+    let role = if uuid.starts_with('u') {
+        "user"
+    } else {
+        "assistant"
+    };
     let parent = match parent {
         "" => "null".to_owned(),
         parent => format!("\"{parent}\""),
@@ -44,7 +48,11 @@ fn pi(id: &str, parent: &str) -> String {
         "" => "null".to_owned(),
         parent => format!("\"{parent}\""),
     };
-    let role = if id.starts_with('u') { "user" } else { "assistant" };
+    let role = if id.starts_with('u') {
+        "user"
+    } else {
+        "assistant"
+    };
     format!(
         "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":{parent},\"timestamp\":\"2026-03-02T09:00:00.000Z\",\
          \"message\":{{\"role\":\"{role}\",\"content\":[{{\"type\":\"text\",\"text\":\"says {id}\"}}]}}}}\n"
@@ -61,25 +69,39 @@ fn plain(texts: &str) -> String {
 /// What was said in a session, without notes.
 async fn said(session: &Session) -> Vec<String> {
     let entries = session.entries().await.unwrap();
-    let entries = entries.iter().filter(|entry| entry.kind == EntryKind::Message);
-    entries.map(|entry| entry.text().replace("says ", "")).collect()
+    let entries = entries
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Message);
+    entries
+        .map(|entry| entry.text().replace("says ", ""))
+        .collect()
 }
 
 /// All sessions as lines: key, what a fork shares, and what was said.
 async fn told(memory: &Memory) -> Vec<String> {
-    let sessions = memory.sessions(&ConversationFilter::default()).await.unwrap();
+    let sessions = memory
+        .sessions(&ConversationFilter::default())
+        .await
+        .unwrap();
     let keys: HashMap<_, _> = sessions
         .iter()
         .map(|s| (s.conversation.id, s.conversation.key.to_string()))
         .collect();
     let mut lines = Vec::new();
     for info in &sessions {
-        let session = memory.get_session(info.conversation.key.clone()).await.unwrap();
+        let session = memory
+            .get_session(info.conversation.key.clone())
+            .await
+            .unwrap();
         let from = match &info.conversation.origin {
             Origin::Fork { parent, at } => format!(" ({} {at})", keys[parent]),
             _ => String::new(),
         };
-        lines.push(format!("{}{from}: {}", session.key(), said(&session).await.join(" ")));
+        lines.push(format!(
+            "{}{from}: {}",
+            session.key(),
+            said(&session).await.join(" ")
+        ));
     }
     lines
 }
@@ -130,7 +152,10 @@ async fn a_resumed_copy_that_goes_another_way_is_a_session_of_its_own() {
         ]
     );
     // Both go on. What one shares with the other comes twice to neither.
-    let (first, copy) = (chain("u1 a1 u2 a2 u6"), chain("u1 a1 u3@copy a3@copy u7@copy"));
+    let (first, copy) = (
+        chain("u1 a1 u2 a2 u6"),
+        chain("u1 a1 u3@copy a3@copy u7@copy"),
+    );
     let begin = chain("u1 a1");
     assert_eq!(
         imported(&[&begin, &chain("u1 a1 u3@copy"), &begin, &first, &copy]).await,
@@ -153,7 +178,11 @@ async fn a_resumed_copy_that_goes_another_way_is_a_session_of_its_own() {
     );
     // One file, several sessions after resumes, stays one.
     assert_eq!(
-        imported(&[&chain("u1 a1@two u2@three"), &chain("u1 a1@two u2@three a2@three")]).await,
+        imported(&[
+            &chain("u1 a1@two u2@three"),
+            &chain("u1 a1@two u2@three a2@three")
+        ])
+        .await,
         ["main: u1 a1 u2 a2"]
     );
 }
@@ -187,7 +216,9 @@ async fn a_rewind_leaves_the_session_to_the_branch_in_use_where_the_store_allows
     let memory = memory().open().await.unwrap();
     let report = memory.import(&parse(&after)).await.unwrap();
     let rows = report.sessions.iter();
-    let rows: Vec<_> = rows.map(|row| (row.session.as_str(), row.messages, row.inserted)).collect();
+    let rows: Vec<_> = rows
+        .map(|row| (row.session.as_str(), row.messages, row.inserted))
+        .collect();
     assert_eq!(rows, [("main", 4, 4), ("main/u2", 2, 2)]);
     assert_eq!(report.main.unwrap().as_str(), "main");
 }
@@ -212,11 +243,17 @@ async fn what_an_application_appended_is_no_other_course() {
     let memory = memory().open().await.unwrap();
     import(&memory, &chain("u1 a1")).await;
     let session = memory.get_session("main").await.unwrap();
-    session.ingest(Message::user("a note of the host")).await.unwrap();
+    session
+        .ingest(Message::user("a note of the host"))
+        .await
+        .unwrap();
     let own = Message::user("another").with_external_id("host-1");
     session.ingest(own).await.unwrap();
     import(&memory, &chain("u1 a1 u2")).await;
-    assert_eq!(told(&memory).await, ["main: u1 a1 a note of the host another u2"]);
+    assert_eq!(
+        told(&memory).await,
+        ["main: u1 a1 a note of the host another u2"]
+    );
 }
 
 #[tokio::test]
@@ -292,7 +329,11 @@ async fn sources_that_name_no_session_are_one_only_where_one_begins_the_other() 
             ])
             .await
         ),
-        ["K: system hi yes and", "K-2: system hello yes bye", "K-3: system yes no"]
+        [
+            "K: system hi yes and",
+            "K-2: system hello yes bye",
+            "K-3: system yes no"
+        ]
     );
     // A line less, a line twice, a line moved.
     assert_eq!(
@@ -315,6 +356,25 @@ async fn sources_that_name_no_session_are_one_only_where_one_begins_the_other() 
 }
 
 #[tokio::test]
+async fn what_older_programs_took_for_one_source_is_known() {
+    let (one, two) = (plain("system hi yes"), plain("system hello yes"));
+    let memory = memory().open().await.unwrap();
+    let key = parse(&one).sessions[0].key.clone();
+    let session = memory.session(key).await.unwrap();
+    for source in [&one, &two] {
+        let messages = parse(source).sessions.remove(0).messages;
+        let _ = session.ingest_batch(messages).await.unwrap();
+    }
+    let known = told(&memory).await;
+    for source in [&one, &two, &plain("system hi"), &plain("system hello")] {
+        assert_eq!(import(&memory, source).await.1, 0);
+    }
+    assert_eq!(told(&memory).await, known);
+    // What was never imported is a session of its own.
+    assert_eq!(import(&memory, &plain("system hello yes and")).await.1, 4);
+}
+
+#[tokio::test]
 async fn ids_of_its_own_do_not_make_two_plain_sources_one() {
     let numbered = |texts: &str| {
         let lines = plain(texts);
@@ -323,11 +383,20 @@ async fn ids_of_its_own_do_not_make_two_plain_sources_one() {
         });
         lines.collect::<String>()
     };
-    let known = imported(&[&numbered("system a b"), &numbered("system c b"), &numbered("system a b d")]).await;
-    let texts: Vec<&str> = known.iter().map(|line| line.split_once(": ").unwrap().1).collect();
+    let known = imported(&[
+        &numbered("system a b"),
+        &numbered("system c b"),
+        &numbered("system a b d"),
+    ])
+    .await;
+    let texts: Vec<&str> = known
+        .iter()
+        .map(|line| line.split_once(": ").unwrap().1)
+        .collect();
     assert_eq!(texts, ["system a b d", "system c b"]);
     // Lines that name their session go there, in the order in which they come.
-    let named = |texts: &str| numbered(texts).replace("{\"external", "{\"session\":\"s\",\"external");
+    let named =
+        |texts: &str| numbered(texts).replace("{\"external", "{\"session\":\"s\",\"external");
     let known = imported(&[&named("system a"), &named("system a b")]).await;
     assert_eq!(known, ["s: system a b"]);
 }
@@ -349,9 +418,14 @@ async fn a_tree_without_a_name_is_told_from_another_with_the_same_first_line() {
 #[tokio::test]
 async fn two_at_once_do_not_become_one() {
     for round in 0..8 {
-        let store: Arc<dyn Store> = Arc::new(InMemoryStore::new());
+        let store = Arc::new(InMemoryStore::new());
         let sources: Vec<String> = (0..4)
-            .map(|n| plain(&format!("system hi{} yes", if n == 3 { round % 3 } else { n })))
+            .map(|n| {
+                plain(&format!(
+                    "system hi{} yes",
+                    if n == 3 { round % 3 } else { n }
+                ))
+            })
             .collect();
         let mut tasks = tokio::task::JoinSet::new();
         for source in sources {
@@ -492,7 +566,7 @@ proptest! {
             };
             let memory = memory().open().await.unwrap();
             let parts = imports.iter().map(|(source, part)| {
-                let words = words(source.get(&sources));
+                let words = words(source.get::<Vec<u8>>(&sources));
                 let part = part.index(words.len()) + 1;
                 words[..part].to_vec()
             });
