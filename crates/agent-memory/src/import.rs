@@ -74,6 +74,9 @@ impl Memory {
             for placed in &placement.logs {
                 let log = &*placed.log;
                 let session = self.open_log(log).await?;
+                if !log.named && placed.head == Some(Seq::NONE) {
+                    session.mark_as_one().await?;
+                }
                 let (ingested, is_all) = match known_past(&session, log).await? {
                     None => {
                         session

@@ -7,17 +7,23 @@
 //! comes first, so that in a store that does not know the source it is the session, and what was left is a fork.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memory_model::{ConversationId, EntryKind, LogEntry, Message, Part, Seq, SeqRange, SessionKey};
+use memory_model::{
+    ConversationId, EntryKind, LogEntry, Message, Part, RawJson, Seq, SeqRange, SessionKey,
+};
 use memory_store::{
-    Conversation, ConversationFilter, ConversationRef, Origin as StoredOrigin, read_conversations,
+    Conversation, ConversationFilter, ConversationRef, ERASED, Origin as StoredOrigin,
+    read_conversations,
 };
 use message_formats::{Origin, SessionBuilder, SessionLog, Transcript};
 
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::session::Session;
+
+/// Key of the state that says that a session has the records of one source alone.
+const ONE_SOURCE: &str = "one-source";
 
 /// The conversations of a transcript as a store has them or will have them.
 #[derive(Debug)]
@@ -118,7 +124,11 @@ impl Memory {
                 _ => SessionKey::new(format!("{}-{number}", root.key)),
             };
             let Some(stored) = self.stored(&key).await? else {
-                return Ok(best.map_or(key, |(_, best)| best));
+                return Ok(match best {
+                    Some((_, best)) => best,
+                    None if self.is_known_of_old(root).await? => root.key.clone(),
+                    None => key,
+                });
             };
             let session = Session::bind(self, stored)?;
             if let Some(shared) = session.agreement(family, &courses).await?
@@ -128,6 +138,28 @@ impl Memory {
             }
         }
         Ok(root.key.clone())
+    }
+
+    /// Whether a session holds all records of a source that names none, and was written by a program that took all sources with
+    /// one first line for the same. Sessions that are created now are marked: see [`Session::mark_as_one`].
+    async fn is_known_of_old(&self, log: &SessionLog) -> Result<bool> {
+        let ids = log.messages.iter().map(|message| match own_id(message) {
+            None => message.external_id.clone(),
+            Some(_) => None,
+        });
+        let (Some(stored), Some(ids)) = (
+            self.stored(&log.key).await?,
+            ids.collect::<Option<Vec<String>>>(),
+        ) else {
+            return Ok(false);
+        };
+        let store = &self.inner.store;
+        Ok(store.state(stored.id, ONE_SOURCE).await?.is_none()
+            && store
+                .find(stored.id, &ids)
+                .await?
+                .iter()
+                .all(Option::is_some))
     }
 
     /// Lays a conversation with its forks over what is stored under its key and of its forks.
@@ -168,6 +200,7 @@ impl Memory {
             let new: Vec<Place> = places
                 .into_iter()
                 .filter(|place| told.insert(*place))
+                .filter(|place| !map.has_elsewhere(target, place, family))
                 .collect();
             match rows.iter_mut().find(|row| row.target == target) {
                 Some(row) => {
@@ -321,12 +354,11 @@ impl Memory {
             None if map.branches.is_empty() => (map.add(Branch::root(map.key.clone())), Seq::NONE),
             None => (map.root_of(map.base), Seq::NONE),
         };
-        let new: Vec<&str> = places
-            .iter()
-            .filter_map(id_at)
-            .filter(|id| map.position(branch, id).is_none())
-            .collect();
-        if new.is_empty() {
+        let is_new = |map: &Map, branch: usize, place: &Place| {
+            id_at(place).is_some_and(|id| map.position(branch, id).is_none())
+                && !map.has_elsewhere(branch, place, family)
+        };
+        if !places.iter().any(|place| is_new(map, branch, place)) {
             return Ok(branch);
         }
         let head = map.branch(branch).head;
@@ -359,12 +391,8 @@ impl Memory {
                 })
             }
         };
-        let new: Vec<String> = places
-            .iter()
-            .filter_map(id_at)
-            .filter(|id| map.position(target, id).is_none())
-            .map(str::to_owned)
-            .collect();
+        let new = places.iter().filter(|place| is_new(map, target, place));
+        let new: Vec<String> = new.filter_map(id_at).map(str::to_owned).collect();
         for id in new {
             map.append(target, id);
         }
@@ -430,6 +458,20 @@ impl Memory {
 }
 
 impl Session {
+    /// Marks a session whose source names none as that of one source alone.
+    pub(crate) async fn mark_as_one(&self) -> Result<()> {
+        let store = &self.memory().inner.store;
+        if store.state(self.id(), ONE_SOURCE).await?.is_some() {
+            return Ok(());
+        }
+        let mark = RawJson::from_value(&true)?;
+        match store.put_state(self.id(), ONE_SOURCE, 0, Some(&mark)).await {
+            // Another process did it.
+            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
+            marked => Ok(marked.map(|_| ())?),
+        }
+    }
+
     /// Number of entries that the session's log and one of the courses of a source share at their beginning, where one of the
     /// two ends there; `None` where both go on in different ways.
     async fn agreement(
@@ -484,7 +526,12 @@ impl Session {
 /// Whether an entry says which one it follows, or is erased and cannot say so.
 fn is_linked(entry: &LogEntry) -> bool {
     let is_message = entry.kind == EntryKind::Message && entry.external_id.is_some();
-    is_message && (message_formats::is_linked(&entry.message) || entry.parts.is_empty())
+    is_message && (message_formats::is_linked(&entry.message) || is_erased(entry))
+}
+
+/// Whether an entry's words may be erased: no word is left.
+fn is_erased(entry: &LogEntry) -> bool {
+    entry.parts.is_empty() || (entry.meta.is_none() && entry.text() == ERASED)
 }
 
 /// Whether a record of a source that names no session is an entry of a log. Ids that the source made up itself are not enough: two
@@ -495,11 +542,12 @@ fn is_same(message: &Message, entry: &LogEntry) -> bool {
     }
     let is_read = |message: &Message| {
         let unread = |part: &Part| matches!(part, Part::Unknown { .. });
-        !message.parts.is_empty() && !message.parts.iter().any(unread)
+        !message.parts.iter().any(unread)
     };
+    // Another version of a format may read what this one does not.
+    let is_comparable = is_read(message) && is_read(entry) && !is_erased(entry);
     own_id(message).is_none()
-        || !is_read(message)
-        || !is_read(entry)
+        || !is_comparable
         || (message.role == entry.role && message.text() == entry.text())
 }
 
@@ -663,7 +711,7 @@ struct Branch {
     /// External id of the entry at that position.
     after: Option<String>,
     /// Positions of its own entries by external id. Of a stored root those that the source has.
-    own: HashMap<String, Seq>,
+    own: BTreeMap<String, Seq>,
     head: Seq,
     /// The stored conversation and its head; `None` for a branch that is to be created.
     stored: Option<(ConversationId, Seq)>,
@@ -675,7 +723,7 @@ impl Branch {
             key,
             parent: None,
             after: None,
-            own: HashMap::new(),
+            own: BTreeMap::new(),
             head: Seq::NONE,
             stored: None,
         }
@@ -701,7 +749,6 @@ impl Map {
         }
     }
 
-    #[expect(clippy::indexing_slicing, reason = "indices come from `add` alone")]
     fn branch(&self, index: usize) -> &Branch {
         &self.branches[index]
     }
@@ -728,6 +775,18 @@ impl Map {
     fn knows(&self, log: &SessionLog) -> bool {
         let mut ids = log.messages.iter().filter_map(own_id);
         ids.any(|id| self.owners.contains_key(id))
+    }
+
+    /// Whether a record is a note without an id of its own that another branch holds: it belongs to none more than to another, and
+    /// is kept once.
+    fn has_elsewhere(&self, index: usize, place: &Place, family: &[&SessionLog]) -> bool {
+        place.message(family).is_some_and(|message| {
+            let id = message.external_id.as_deref().unwrap_or_default();
+            message.kind == EntryKind::Note
+                && own_id(message).is_none()
+                && self.owners.contains_key(id)
+                && self.position(index, id).is_none()
+        })
     }
 
     fn root_of(&self, mut index: usize) -> usize {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use agent_memory::testing::memory;
 use agent_memory::{ConversationFilter, EntryKind, Memory, Message, Session};
-use memory_store::{InMemoryStore, Origin, Store};
+use memory_store::{InMemoryStore, Origin};
 use message_formats::{ReadOptions, Transcript, read};
 use proptest::prelude::*;
 
@@ -356,6 +356,25 @@ async fn sources_that_name_no_session_are_one_only_where_one_begins_the_other() 
 }
 
 #[tokio::test]
+async fn what_older_programs_took_for_one_source_is_known() {
+    let (one, two) = (plain("system hi yes"), plain("system hello yes"));
+    let memory = memory().open().await.unwrap();
+    let key = parse(&one).sessions[0].key.clone();
+    let session = memory.session(key).await.unwrap();
+    for source in [&one, &two] {
+        let messages = parse(source).sessions.remove(0).messages;
+        let _ = session.ingest_batch(messages).await.unwrap();
+    }
+    let known = told(&memory).await;
+    for source in [&one, &two, &plain("system hi"), &plain("system hello")] {
+        assert_eq!(import(&memory, source).await.1, 0);
+    }
+    assert_eq!(told(&memory).await, known);
+    // What was never imported is a session of its own.
+    assert_eq!(import(&memory, &plain("system hello yes and")).await.1, 4);
+}
+
+#[tokio::test]
 async fn ids_of_its_own_do_not_make_two_plain_sources_one() {
     let numbered = |texts: &str| {
         let lines = plain(texts);
@@ -399,7 +418,7 @@ async fn a_tree_without_a_name_is_told_from_another_with_the_same_first_line() {
 #[tokio::test]
 async fn two_at_once_do_not_become_one() {
     for round in 0..8 {
-        let store: Arc<dyn Store> = Arc::new(InMemoryStore::new());
+        let store = Arc::new(InMemoryStore::new());
         let sources: Vec<String> = (0..4)
             .map(|n| {
                 plain(&format!(
@@ -547,7 +566,7 @@ proptest! {
             };
             let memory = memory().open().await.unwrap();
             let parts = imports.iter().map(|(source, part)| {
-                let words = words(source.get(&sources));
+                let words = words(source.get::<Vec<u8>>(&sources));
                 let part = part.index(words.len()) + 1;
                 words[..part].to_vec()
             });
