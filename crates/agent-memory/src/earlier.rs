@@ -11,6 +11,18 @@ use crate::error::Result;
 use crate::ingest::IngestReport;
 use crate::session::Session;
 
+/// Whether earlier versions made nothing of a message's record.
+pub(crate) fn was_passed_over(
+    message: &Message,
+    earlier: &BTreeMap<String, EarlierReading>,
+) -> bool {
+    let id = message.external_id.as_ref();
+    matches!(
+        id.and_then(|id| earlier.get(id)),
+        Some(EarlierReading::PassedOver)
+    )
+}
+
 impl Session {
     /// Appends a transcript's messages, behind position `head` if that is given. `earlier` says what earlier versions made of some
     /// of them. Returns the outcomes, and whether that were all: `false` where the log has grown since.
@@ -43,18 +55,12 @@ impl Session {
 
     /// The messages without those that earlier versions passed over and whose place is gone: an entry that came behind them is
     /// stored, or all that came before them and nothing came behind.
-    async fn without_passed_over<'a>(
+    pub(crate) async fn without_passed_over<'a>(
         &self,
         messages: &'a [Message],
         earlier: &BTreeMap<String, EarlierReading>,
     ) -> Result<Cow<'a, [Message]>> {
-        let was_passed_over = |message: &Message| {
-            let id = message.external_id.as_ref();
-            matches!(
-                id.and_then(|id| earlier.get(id)),
-                Some(EarlierReading::PassedOver)
-            )
-        };
+        let was_passed_over = |message: &Message| was_passed_over(message, earlier);
         if !messages.iter().any(was_passed_over) {
             return Ok(Cow::Borrowed(messages));
         }

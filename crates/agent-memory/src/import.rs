@@ -123,12 +123,14 @@ impl Memory {
         let Some(session) = self.find_session(main).await? else {
             return Ok(None);
         };
-        let logs = placement.logs.iter();
-        let ids: Vec<String> = logs
-            .filter(|placed| placed.log.key == *session.key())
-            .flat_map(|placed| placed.log.messages.iter())
-            .filter_map(|message| message.external_id.clone())
-            .collect();
+        let mut ids: Vec<String> = Vec::new();
+        let logs = placement.logs.iter().map(|placed| &*placed.log);
+        for log in logs.filter(|log| log.key == *session.key()) {
+            let messages = session
+                .without_passed_over(&log.messages, &log.earlier)
+                .await?;
+            ids.extend(messages.iter().filter_map(|m| m.external_id.clone()));
+        }
         let found = self.inner.store.find(session.id(), &ids).await?;
         let new = found.iter().filter(|seq| seq.is_none()).count() as u64;
         Ok(Some((session, new)))

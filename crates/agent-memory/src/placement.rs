@@ -16,8 +16,9 @@ use memory_store::{
     Conversation, ConversationFilter, ConversationRef, ERASED, Origin as StoredOrigin,
     read_conversations,
 };
-use message_formats::{Origin, SessionBuilder, SessionLog, Transcript};
+use message_formats::{EarlierReading, Origin, SessionBuilder, SessionLog, Transcript};
 
+use crate::earlier::was_passed_over;
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::session::Session;
@@ -143,7 +144,9 @@ impl Memory {
     /// Whether a session holds all records of a source that names none, and was written by a program that took all sources with
     /// one first line for the same. Sessions that are created now are marked: see [`Session::mark_as_one`].
     async fn is_known_of_old(&self, log: &SessionLog) -> Result<bool> {
-        let ids = log.messages.iter().map(|message| match own_id(message) {
+        let messages = log.messages.iter();
+        let messages = messages.filter(|message| !was_passed_over(message, &log.earlier));
+        let ids = messages.map(|message| match own_id(message) {
             None => message.external_id.clone(),
             Some(_) => None,
         });
@@ -187,12 +190,14 @@ impl Memory {
             Some(stored) => self.map_of(family, key, stored).await?,
         };
         let is_known = family.iter().any(|log| map.knows(log));
+        let gone = map.passed_over(family);
         let in_use = family.iter().position(|log| log.in_use).unwrap_or(0);
         let others = (0..family.len()).filter(|index| *index != in_use);
         let mut rows: Vec<Row> = Vec::new();
         let mut told: HashSet<Place> = HashSet::new();
         for index in std::iter::once(in_use).chain(others) {
-            let places = course(family, index);
+            let mut places = course(family, index);
+            places.retain(|place| !gone.contains(place));
             let is_first = rows.is_empty() && !is_known;
             let target = self
                 .target(&mut map, family, index, &places, is_first)
@@ -486,19 +491,20 @@ impl Session {
         while let Some(range) = rest {
             let page = self.entries_in(range).await?;
             for entry in &page.items {
-                alive.retain_mut(|(shared, places)| match places.split_first() {
-                    // The source is a beginning of the log.
-                    None => {
-                        best = best.max(Some(*shared));
-                        false
-                    }
-                    Some((place, behind)) => {
-                        let message = place.message(family);
-                        let is_same = message.is_some_and(|message| is_same(message, entry));
-                        *shared += 1;
+                alive.retain_mut(|(shared, places)| {
+                    while let Some((place, behind)) = places.split_first() {
                         *places = behind;
-                        is_same
+                        if place.is(family, entry) {
+                            *shared += 1;
+                            return true;
+                        }
+                        if !place.was_passed_over(family) {
+                            return false;
+                        }
                     }
+                    // The source is a beginning of the log.
+                    best = best.max(Some(*shared));
+                    false
                 });
             }
             rest = page.next.filter(|_| !alive.is_empty());
@@ -571,6 +577,22 @@ impl Place {
 
     fn id<'a>(&self, family: &[&'a SessionLog]) -> Option<&'a str> {
         self.message(family)?.external_id.as_deref()
+    }
+
+    /// Whether it is an entry of a log, as it is read now or as earlier versions read it.
+    fn is(&self, family: &[&SessionLog], entry: &LogEntry) -> bool {
+        let (Some(log), Some(message)) = (family.get(self.log), self.message(family)) else {
+            return false;
+        };
+        let was = self.id(family).and_then(|id| log.earlier.get(id));
+        is_same(message, entry)
+            || matches!(was, Some(EarlierReading::Entry(was)) if is_same(was, entry))
+    }
+
+    fn was_passed_over(&self, family: &[&SessionLog]) -> bool {
+        let (log, message) = (family.get(self.log), self.message(family));
+        log.zip(message)
+            .is_some_and(|(log, message)| was_passed_over(message, &log.earlier))
     }
 }
 
@@ -775,6 +797,34 @@ impl Map {
     fn knows(&self, log: &SessionLog) -> bool {
         let mut ids = log.messages.iter().filter_map(own_id);
         ids.any(|id| self.owners.contains_key(id))
+    }
+
+    /// The records that earlier versions passed over and that are stored nowhere, though a record beside them is. Their place is
+    /// gone, and they make no other course.
+    fn passed_over(&self, family: &[&SessionLog]) -> HashSet<Place> {
+        let mut gone = HashSet::new();
+        let is_known = |place: &Place| {
+            let id = place.id(family);
+            id.is_some_and(|id| self.owners.contains_key(id))
+        };
+        for index in (0..family.len()).filter(|_| !self.owners.is_empty()) {
+            let places = course(family, index);
+            for (at, place) in places.iter().enumerate() {
+                if place.log != index || !place.was_passed_over(family) || is_known(place) {
+                    continue;
+                }
+                let (before, behind) = places.split_at(at);
+                let mut next = behind.iter().filter(|next| !next.was_passed_over(family));
+                let mut last = before.iter().rev();
+                let neighbour = next
+                    .next()
+                    .or_else(|| last.find(|last| !last.was_passed_over(family)));
+                if neighbour.is_some_and(is_known) {
+                    gone.insert(*place);
+                }
+            }
+        }
+        gone
     }
 
     /// Whether a record is a note without an id of its own that another branch holds: it belongs to none more than to another, and

@@ -113,6 +113,8 @@ struct Reader {
     calls: Vec<SpawnCall>,
     /// Words that were typed while the program was busy.
     queue: Queue,
+    /// The branch that holds each of them, by external id.
+    queued: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
@@ -388,7 +390,7 @@ impl Reader {
             message.created_at = time.unwrap_or_default();
         }
         let passed_over = Some(EarlierReading::PassedOver);
-        let branch = self.current;
+        let branch = *self.queued.entry(id.clone()).or_insert(self.current);
         let pushed = self.push(branch, message, Some(id), line, passed_over);
         // It is beside the tree of lines.
         if let Some(chain) = self.sessions.get_mut(branch).filter(|_| pushed.is_some()) {

@@ -35,14 +35,13 @@ pub(crate) const QUEUED: &str = "queued-";
 /// Returns whether an external id was made of a record's text: [`SessionBuilder::push`] makes such ids for records without
 /// one of their own.
 pub fn is_made_id(id: &str) -> bool {
-    if id.starts_with(QUEUED) {
-        return true;
+    let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    if let Some(hash) = id.strip_prefix(QUEUED) {
+        return is_hash(hash);
     }
     let made = id.strip_prefix("h-").and_then(|rest| rest.split_once('-'));
     made.is_some_and(|(hash, ordinal)| {
-        hash.len() == 16
-            && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && ordinal.bytes().all(|byte| byte.is_ascii_digit())
+        is_hash(hash) && ordinal.bytes().all(|byte| byte.is_ascii_digit())
     })
 }
 

@@ -419,7 +419,7 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
             vec![
                 enqueue("use gas"),
                 queue("dequeue", ""),
-                user("u2", "", "use gas", ""),
+                user("u2", "a1", "use gas", ""),
             ],
             vec!["use gas"],
         ),
@@ -428,7 +428,7 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
             vec![
                 enqueue("use gas"),
                 queue("remove", absorbed),
-                user("u2", "", "use gas", ""),
+                user("u2", "a1", "use gas", ""),
             ],
             vec!["use gas"],
         ),
@@ -438,7 +438,7 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
                 enqueue("use gas"),
                 queue("remove", absorbed),
                 reply("a9"),
-                user("u2", "", "use gas", ""),
+                user("u2", "a1", "use gas", ""),
             ],
             vec!["use gas", "use gas"],
         ),
@@ -451,7 +451,7 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
                 enqueue("three"),
                 queue("remove", r#","content":"three""#),
                 queue("dequeue", ""),
-                user("u2", "", "two", ""),
+                user("u2", "a1", "two", ""),
             ],
             vec!["one", "three", "two"],
         ),
@@ -752,6 +752,57 @@ fn a_turn_that_was_taken_back_is_left_behind_in_its_branch() {
             course("s1/u5", "u5", Some("s1:a2"), true),
         ]
     );
+}
+
+#[test]
+fn words_from_the_queue_and_attachments_are_taken_back_with_their_turn() {
+    let file = |uuid: &str, parent: &str| {
+        let attached = r#","attachment":{"type":"directory","path":"/w","content":"tax.rs"}"#;
+        line(uuid, parent, "attachment", "{}", attached)
+    };
+    let source = user("u1", "", "hello", "")
+        + &said("a1", "u1")
+        + &enqueue("before")
+        + &queue("remove", "")
+        + &user("u2", "a1", "paint it red", "")
+        + &file("t2", "u2")
+        + &enqueue("darker")
+        + &queue("remove", "")
+        + &said("a2", "t2")
+        + &user("u3", "a1", "paint it blue", "")
+        + &file("t3", "u3")
+        + &enqueue("lighter")
+        + &queue("remove", r#","commandUuid":"c1""#)
+        + &said("a3", "t3")
+        + &user("u4", "a3", "paint it green", "")
+        + &said("a4", "u4")
+        + &user("u5", "a3", "paint it grey", "");
+    let words: Vec<String> = ["before", "darker", "lighter"]
+        .iter()
+        .map(|words| {
+            let messages = read_str(&source).sessions.into_iter();
+            let mut messages = messages.flat_map(|session| session.messages);
+            let message = messages.find(|message| message.text() == *words);
+            message.unwrap().external_id.unwrap()
+        })
+        .collect();
+    let [before, darker, lighter] = &words[..] else {
+        panic!("{words:?}")
+    };
+    let left = format!("u1 a1 {before} u2 t2 {darker} a2");
+    let again = format!("u3 t3 {lighter} a3 u4 a4");
+    // The history once more says nothing twice.
+    let twice = source.repeat(2);
+    for source in [source, twice] {
+        assert_eq!(
+            courses(&source),
+            [
+                course("s1", &left, None, false),
+                course("s1/u3", &again, Some(&format!("s1:{before}")), false),
+                course("s1/u5", "u5", Some("s1/u3:a3"), true),
+            ]
+        );
+    }
 }
 
 #[test]
