@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::Message;
+use memory_model::{Message, Seq};
 use memory_store::EntryOutcome;
 use message_formats::EarlierReading;
 
@@ -11,15 +11,29 @@ use crate::error::Result;
 use crate::ingest::IngestReport;
 use crate::session::Session;
 
+/// Whether earlier versions made nothing of a message's record.
+pub(crate) fn was_passed_over(
+    message: &Message,
+    earlier: &BTreeMap<String, EarlierReading>,
+) -> bool {
+    let id = message.external_id.as_ref();
+    matches!(
+        id.and_then(|id| earlier.get(id)),
+        Some(EarlierReading::PassedOver)
+    )
+}
+
 impl Session {
-    /// Appends a transcript's messages. `earlier` says what earlier versions made of some of them.
+    /// Appends a transcript's messages, behind position `head` if that is given. `earlier` says what earlier versions made of some
+    /// of them. Returns the outcomes, and whether that were all: `false` where the log has grown since.
     pub(crate) async fn ingest_log(
         &self,
         messages: &[Message],
         earlier: &BTreeMap<String, EarlierReading>,
-    ) -> Result<IngestReport> {
+        head: Option<Seq>,
+    ) -> Result<(IngestReport, bool)> {
         let messages = self.without_passed_over(messages, earlier).await?;
-        let mut report = self.ingest_import(&messages).await?;
+        let (mut report, is_all) = self.ingest_import(&messages, head).await?;
         let (mut places, mut again) = (Vec::new(), Vec::new());
         for (place, (message, outcome)) in messages.iter().zip(&report.outcomes).enumerate() {
             let was = message.external_id.as_ref().and_then(|id| earlier.get(id));
@@ -30,29 +44,23 @@ impl Session {
             }
         }
         // Each has an external id that is known, so that nothing is stored.
-        let known = self.ingest_import(&again).await?;
+        let (known, _) = self.ingest_import(&again, None).await?;
         for (place, outcome) in places.into_iter().zip(known.outcomes) {
             if let Some(slot) = report.outcomes.get_mut(place) {
                 *slot = outcome;
             }
         }
-        Ok(report)
+        Ok((report, is_all))
     }
 
     /// The messages without those that earlier versions passed over and whose place is gone: an entry that came behind them is
     /// stored, or all that came before them and nothing came behind.
-    async fn without_passed_over<'a>(
+    pub(crate) async fn without_passed_over<'a>(
         &self,
         messages: &'a [Message],
         earlier: &BTreeMap<String, EarlierReading>,
     ) -> Result<Cow<'a, [Message]>> {
-        let was_passed_over = |message: &Message| {
-            let id = message.external_id.as_ref();
-            matches!(
-                id.and_then(|id| earlier.get(id)),
-                Some(EarlierReading::PassedOver)
-            )
-        };
+        let was_passed_over = |message: &Message| was_passed_over(message, earlier);
         if !messages.iter().any(was_passed_over) {
             return Ok(Cow::Borrowed(messages));
         }

@@ -1,6 +1,6 @@
 //! Import of other agents' transcripts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use memory_model::{Accounting as _, EntryKind, Message, Seq, SessionKey, SpanBody};
 use memory_store::Origin;
@@ -18,8 +18,10 @@ use crate::supplied;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Imported sessions, in the order of the file.
+    /// Imported sessions, in the order of the file; of a conversation with forks the branch in use comes first.
     pub sessions: Vec<SessionImport>,
+    /// Key of the transcript's main session: the branch in use of its first conversation that is no sub-agent's.
+    pub main: Option<SessionKey>,
     /// Number of lines that were not imported, by kind.
     pub skipped: BTreeMap<String, u64>,
 }
@@ -44,48 +46,94 @@ pub struct SessionImport {
     pub notes: u64,
 }
 
-impl ImportReport {
-    /// Returns the key of the transcript's main session: the first that is not a fork or a
-    /// sub-agent.
-    pub fn main(&self, transcript: &Transcript) -> Option<&SessionKey> {
-        let root = transcript
-            .sessions
-            .iter()
-            .find(|session| session.origin == message_formats::Origin::Root)
-            .or(transcript.sessions.first())?;
-        self.sessions
-            .iter()
-            .map(|s| &s.session)
-            .find(|key| **key == root.key)
-    }
-}
-
 impl Memory {
     /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents.
-    /// Importing a transcript again stores only its new entries. Where a program has put a summary in the place of messages
+    /// Importing a transcript again stores only its new entries.
+    ///
+    /// A session that the transcript names goes on in the stored session with that name. Where its entries also say which one
+    /// they follow, and it leaves the stored session's course, what it does not share becomes a fork. In a store that does not
+    /// know the transcript, the branch in use has the session's own key, and what was left are its forks. A transcript that names
+    /// no session goes on in the stored session with the same first entry whose log is a beginning of it, or that it is a
+    /// beginning of; else it becomes a session of its own.
+    /// Where a program has put a summary in the place of messages
     /// that the session has, the summary is passed over: see [`Memory::import_summaries`].
     ///
     /// # Errors
     /// `Invalid` when a session forks off a message that its parent does not have; or when the store
     /// fails. Sessions that were imported before the error stay, and importing again continues.
     pub async fn import(&self, transcript: &Transcript) -> Result<ImportReport> {
-        let mut imported = ImportReport {
-            sessions: Vec::new(),
-            skipped: transcript.report.skipped.clone(),
-        };
-        for log in &transcript.sessions {
-            let session = self.open_log(log).await?;
-            let ingested = match known_past(&session, log).await? {
-                None => session.ingest_log(&log.messages, &log.earlier).await?,
-                Some(summary) => {
-                    let mut messages = log.messages.clone();
-                    messages.remove(summary);
-                    session.ingest_log(&messages, &log.earlier).await?
-                }
+        let mut inserted: HashMap<SessionKey, u64> = HashMap::new();
+        loop {
+            let placement = self.place(transcript).await?;
+            let mut imported = ImportReport {
+                sessions: Vec::new(),
+                main: placement.main,
+                skipped: transcript.report.skipped.clone(),
             };
-            imported.sessions.push(report(transcript, log, &ingested));
+            let mut is_done = true;
+            for placed in &placement.logs {
+                let log = &*placed.log;
+                let session = self.open_log(log).await?;
+                if !log.named && placed.head == Some(Seq::NONE) {
+                    session.mark_as_one().await?;
+                }
+                let (ingested, is_all) = match known_past(&session, log).await? {
+                    None => {
+                        session
+                            .ingest_log(&log.messages, &log.earlier, placed.head)
+                            .await?
+                    }
+                    Some(summary) => {
+                        let mut messages = log.messages.clone();
+                        messages.remove(summary);
+                        session
+                            .ingest_log(&messages, &log.earlier, placed.head)
+                            .await?
+                    }
+                };
+                let mut one = report(transcript, log, &ingested);
+                let earlier = inserted.entry(log.key.clone()).or_default();
+                let new = one.inserted;
+                one.duplicates = one.duplicates.saturating_sub(*earlier);
+                one.inserted += *earlier;
+                *earlier += new;
+                imported.sessions.push(one);
+                is_done &= is_all;
+                if !is_all {
+                    break;
+                }
+            }
+            if is_done {
+                return Ok(imported);
+            }
+            // Another process appended to a session meanwhile: what is stored now may be another course.
         }
-        Ok(imported)
+    }
+
+    /// Returns the stored session in which a transcript's main session goes on, and the number of its entries that are not stored;
+    /// `None` if it would become a new session. Writes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn session_of(&self, transcript: &Transcript) -> Result<Option<(Session, u64)>> {
+        let placement = self.place(transcript).await?;
+        let Some(main) = placement.main else {
+            return Ok(None);
+        };
+        let Some(session) = self.find_session(main).await? else {
+            return Ok(None);
+        };
+        let mut ids: Vec<String> = Vec::new();
+        let logs = placement.logs.iter().map(|placed| &*placed.log);
+        for log in logs.filter(|log| log.key == *session.key()) {
+            let messages = session
+                .without_passed_over(&log.messages, &log.earlier)
+                .await?;
+            ids.extend(messages.iter().filter_map(|m| m.external_id.clone()));
+        }
+        let found = self.inner.store.find(session.id(), &ids).await?;
+        let new = found.iter().filter(|seq| seq.is_none()).count() as u64;
+        Ok(Some((session, new)))
     }
 
     /// Opens the session of a transcript's log, linked to its parent, without storing its messages.
@@ -166,11 +214,9 @@ impl Memory {
     /// `NotFound` for a session that was not imported; or when the store fails.
     pub async fn import_summaries(&self, transcript: &Transcript) -> Result<Vec<SummaryImport>> {
         let mut imported = Vec::new();
-        for log in transcript
-            .sessions
-            .iter()
-            .filter(|log| !log.summaries.is_empty())
-        {
+        let placement = self.place(transcript).await?;
+        let logs = placement.logs.iter().map(|placed| &*placed.log);
+        for log in logs.filter(|log| !log.summaries.is_empty()) {
             let session = self.get_session(log.key.clone()).await?;
             let mut report = SummaryImport {
                 session: log.key.clone(),
@@ -295,7 +341,7 @@ impl Memory {
         }
         for found in database.conversations {
             let session = self.session(found.key.clone()).await?;
-            let ingested = session.ingest_import(&found.messages).await?;
+            let (ingested, _) = session.ingest_import(&found.messages, None).await?;
             let is_new = ingested.inserted() == found.messages.len();
             if is_new && (found.title.is_some() || found.archived) {
                 let patch = memory_store::ConversationPatch {

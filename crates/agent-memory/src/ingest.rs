@@ -6,6 +6,10 @@ use memory_store::{Append, AppendAt, EntryOutcome, NewEntry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
+/// The log does not end where an append expects it to.
+#[cfg(feature = "import")]
+const HEAD_MOVED: ErrorKind = ErrorKind::Store(memory_store::ErrorKind::HeadMoved);
+
 /// Number of an import's messages in one transaction.
 #[cfg(feature = "import")]
 const BATCH: usize = 256;
@@ -96,12 +100,17 @@ impl Session {
                 }
             })
             .collect();
-        self.append(entries, now).await
+        self.append(entries, AppendAt::Any, now).await
     }
 
-    /// Appends imported messages unchanged, in transactions of [`BATCH`].
+    /// Appends imported messages unchanged, in transactions of [`BATCH`], behind position `head` if that is given. Returns
+    /// the outcomes, and whether that were all: `false` where the log has grown since.
     #[cfg(feature = "import")]
-    pub(crate) async fn ingest_import(&self, messages: &[Message]) -> Result<IngestReport> {
+    pub(crate) async fn ingest_import(
+        &self,
+        messages: &[Message],
+        mut head: Option<Seq>,
+    ) -> Result<(IngestReport, bool)> {
         let mut all = IngestReport::default();
         for batch in messages.chunks(BATCH) {
             let entries = batch
@@ -113,17 +122,27 @@ impl Session {
                 })
                 .collect();
             let now = self.memory().inner.clock.now();
-            let appended = self.append(entries, now).await?;
+            let at = head.map_or(AppendAt::Any, AppendAt::Head);
+            let appended = match self.append(entries, at, now).await {
+                Err(error) if error.kind() == HEAD_MOVED => return Ok((all, false)),
+                appended => appended?,
+            };
             all.outcomes.extend(appended.outcomes);
             all.head = appended.head;
+            head = head.map(|_| appended.head);
         }
-        Ok(all)
+        Ok((all, true))
     }
 
     /// Appends entries in one transaction.
-    async fn append(&self, entries: Vec<NewEntry>, now: Timestamp) -> Result<IngestReport> {
+    async fn append(
+        &self,
+        entries: Vec<NewEntry>,
+        at: AppendAt,
+        now: Timestamp,
+    ) -> Result<IngestReport> {
         let append = Append {
-            at: AppendAt::Any,
+            at,
             estimator: self.accounting().estimator_id(),
             entries,
             now,

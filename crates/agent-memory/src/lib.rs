@@ -20,6 +20,8 @@ mod indexing;
 mod ingest;
 mod memory;
 mod open_calls;
+#[cfg(feature = "import")]
+mod placement;
 mod process_owner;
 mod purge;
 #[cfg(feature = "replay")]

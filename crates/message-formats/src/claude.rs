@@ -3,7 +3,7 @@
 mod attachment;
 mod queue;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memory_model::{EntryKind, Message, Part, Role, SessionKey};
 
@@ -11,7 +11,7 @@ use crate::blocks::{Blocks, Dialect, only_results, set_meta};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
-use crate::session::{SessionBuilder, note, short_hash, unknown};
+use crate::session::{QUEUED, SessionBuilder, note, short_hash, unknown};
 use crate::{
     Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
@@ -83,13 +83,29 @@ struct SpawnCall {
     taken: bool,
 }
 
-/// Reads a file's lines in file order. `parentUuid` only tells side chains apart.
+/// Beginnings of what the program writes as the user's when the user runs a command.
+const COMMANDS: [&str; 3] = ["<command-", "<local-command-", "<bash-"];
+
+/// Beginning of what the program writes as the user's when the user stops it.
+const INTERRUPT: &str = "[Request interrupted by user";
+
+/// Reads a file's lines in file order. `parentUuid` tells side chains apart, and shows where the user went back to before a turn
+/// and took it back: there a fork begins. Any other line goes on in file order, since the results of parallel calls, and what
+/// the program notes meanwhile, are branches of the tree too.
 #[derive(Debug, Default)]
 struct Reader {
-    /// The session that the first conversational line names.
+    /// The session that the first conversational line names, or a key made from that line.
     key: Option<String>,
-    /// The root conversation, then side chains in file order.
+    /// Whether the line names it.
+    named: bool,
+    /// The session that the last conversational line named.
+    last_key: Option<String>,
+    /// The root conversation, then its forks and side chains in file order.
     sessions: Vec<Chain>,
+    /// The branch of the root conversation that was written to last.
+    current: usize,
+    /// Lines of the root conversation and its forks, by uuid.
+    lines: HashMap<String, TreeLine>,
     /// The side chain of each line of one, by the line's uuid.
     chain_of: HashMap<String, usize>,
     /// The side chain of each agent.
@@ -97,26 +113,133 @@ struct Reader {
     calls: Vec<SpawnCall>,
     /// Words that were typed while the program was busy.
     queue: Queue,
+    /// The branch that holds each of them, by external id.
+    queued: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
 struct Chain {
     log: SessionBuilder,
-    /// What follows the session in a side chain's key; `None` for the root.
+    /// What follows the session in the key of a side chain or fork; `None` for the root.
     name: Option<String>,
-    /// The side chain's parent, as an index, and the call that started it.
+    /// Parent of the side chain or fork, as an index.
     parent: usize,
-    call: Option<usize>,
+    start: Start,
+    /// The lines of the root or a fork, one for each message.
+    steps: Vec<Step>,
+}
+
+/// How a chain begins.
+#[derive(Debug, Clone, Copy)]
+enum Start {
+    /// With the file, or with the call that started a side chain, as an index.
+    Alone { call: Option<usize> },
+    /// As a fork that shares this number of lines with its parent.
+    Fork { shared: usize },
 }
 
 impl Chain {
-    fn root() -> Self {
+    fn new(log: SessionBuilder, parent: usize, name: Option<String>, start: Start) -> Self {
         Self {
-            log: SessionBuilder::new(Origin::Root),
-            name: None,
-            parent: 0,
-            call: None,
+            log,
+            name,
+            parent,
+            start,
+            steps: Vec::new(),
         }
+    }
+
+    fn root() -> Self {
+        let log = SessionBuilder::new(Origin::Root);
+        Self::new(log, 0, None, Start::Alone { call: None })
+    }
+
+    /// Number of lines that it shares with its parent.
+    fn shared(&self) -> usize {
+        match self.start {
+            Start::Alone { .. } => 0,
+            Start::Fork { shared } => shared,
+        }
+    }
+}
+
+/// A line in the tree of the root conversation.
+#[derive(Debug, Clone)]
+struct TreeLine {
+    /// Its parent's uuid; `None` at a root of the tree.
+    parent: Option<String>,
+    /// Its chain, and its place among the lines that the chain shows; `None` for noise.
+    place: Option<(usize, usize)>,
+    kind: LineKind,
+}
+
+/// A line of the root conversation or of a fork.
+#[derive(Debug, Clone)]
+struct Step {
+    uuid: Option<String>,
+    /// The nearest line above it that is no noise.
+    above: Option<String>,
+    /// Whether it is a root of the tree.
+    is_root: bool,
+    kind: LineKind,
+    /// The session that it names.
+    session: Option<String>,
+}
+
+/// What a line says about turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineKind {
+    /// The user's own words: a turn begins.
+    Prompt,
+    /// A command of the user, or a text of the program as the user's: a turn begins if the assistant answers.
+    Command,
+    Assistant,
+    /// Results, interruptions, summaries.
+    Other,
+    /// Something that the program notes between messages.
+    Aside,
+    /// Where the program compacted the conversation.
+    Boundary,
+}
+
+impl LineKind {
+    fn of(object: &RawObject<'_>, tag: &str) -> Self {
+        match tag {
+            "assistant" => Self::Assistant,
+            "user" if object.is_true("isCompactSummary") => Self::Other,
+            "user" => {
+                let inner = object.object("message");
+                let value = inner.as_ref().and_then(|message| message.get("content"));
+                let blocks = Blocks::new(Dialect::Claude, Reading::Now);
+                let parts = value.map(|value| blocks.content(value, &mut MetaBuilder::default()));
+                let parts = parts.unwrap_or_default();
+                let text = parts.iter().find_map(|part| match part {
+                    Part::Text { text } => Some(text.trim_start()),
+                    _ => None,
+                });
+                let begins = |with: &str| text.is_some_and(|text| text.starts_with(with));
+                if only_results(&parts) || begins(INTERRUPT) {
+                    Self::Other
+                } else if object.is_true("isMeta") || COMMANDS.iter().any(|tag| begins(tag)) {
+                    Self::Command
+                } else {
+                    Self::Prompt
+                }
+            }
+            "system" if object.string("subtype").as_deref() == Some("compact_boundary") => {
+                Self::Boundary
+            }
+            _ => Self::Aside,
+        }
+    }
+
+    fn may_begin_turn(self) -> bool {
+        matches!(self, Self::Prompt | Self::Command)
+    }
+
+    /// Whether it is part of what is said, and not beside it.
+    fn is_said(self) -> bool {
+        !matches!(self, Self::Aside | Self::Boundary)
     }
 }
 
@@ -129,17 +252,28 @@ impl LineReader for Reader {
         let tag = object.string("type").unwrap_or_default();
         let uuid = object.id("uuid");
         let conversational = ["user", "assistant", "system"].contains(&tag.as_str());
+        let names = object.id("sessionId").filter(|_| conversational);
         if conversational && self.key.is_none() {
-            let session = object.id("sessionId");
-            self.key = Some(session.unwrap_or_else(|| format!("claude-{}", short_hash(line.text))));
+            self.named = names.is_some();
+            let made = || format!("claude-{}", short_hash(line.text));
+            self.key = Some(names.clone().unwrap_or_else(made));
         }
-        let session = if object.is_true("isSidechain") {
-            let noise = NOISE.contains(&tag.as_str());
-            self.chain(line, uuid.as_deref(), noise)
-        } else {
-            0
+        let noise = NOISE.contains(&tag.as_str());
+        let side = object.is_true("isSidechain");
+        let mut found = (!noise).then(|| read(line, &tag, false, Reading::Now));
+        let mut repeats = false;
+        if let Some((message, _)) = found.as_ref().filter(|_| !side) {
+            repeats = self.repeats_queued(&tag, object, message);
+            self.push_queued(true);
+            if tag == "assistant" {
+                self.queue.replied();
+            }
+        }
+        let session = match side {
+            true => self.chain(line, uuid.as_deref(), noise),
+            false => self.branch(object, uuid.as_deref(), &tag, noise),
         };
-        if NOISE.contains(&tag.as_str()) {
+        let Some((mut message, mut revised)) = found.take() else {
             if tag == QUEUE {
                 if self.queue.operation(line) {
                     self.push_passed_over(whole(line, &tag), line.text);
@@ -149,18 +283,13 @@ impl LineReader for Reader {
                 report.skip(&tag);
             }
             return;
+        };
+        if object.is_true("isCompactSummary") && self.is_only_trace(session) {
+            (message, revised) = read(line, &tag, true, Reading::Now);
         }
-        let only_trace = object.is_true("isCompactSummary") && self.is_only_trace(session);
-        let (mut message, mut revised) = read(line, &tag, only_trace, Reading::Now);
-        if session == 0 {
-            if self.repeats_queued(&tag, object, &message) {
-                message = whole(line, &tag);
-                revised = true;
-            }
-            self.push_queued(true);
-            if tag == "assistant" {
-                self.queue.replied();
-            }
+        if repeats {
+            message = whole(line, &tag);
+            revised = true;
         }
         let at = |reading| object.time("timestamp", reading).unwrap_or_default();
         message.created_at = at(Reading::Now);
@@ -169,14 +298,25 @@ impl LineReader for Reader {
             first.created_at = at(Reading::First);
             EarlierReading::Entry(Box::new(first))
         });
-        self.push(session, message, uuid, line.text, earlier);
+        let pushed = self.push(session, message, uuid.clone(), line.text, earlier);
+        if let Some(external) = pushed.filter(|_| !side) {
+            self.step(session, object, uuid, LineKind::of(object, &tag));
+            let new = names.filter(|name| self.last_key.as_ref() != Some(name));
+            if let Some(name) = new {
+                let chain = self.sessions.get_mut(session);
+                if let Some(chain) = chain.filter(|_| self.last_key.is_some()) {
+                    chain.log.push_key(external, SessionKey::new(name.as_str()));
+                }
+                self.last_key = Some(name);
+            }
+        }
     }
 }
 
 impl Reader {
     fn finish(self, report: &mut Report) -> Vec<SessionLog> {
         self.queue.finish(report);
-        let Some(key) = self.key else {
+        let Some(key) = self.key.clone() else {
             for chain in &self.sessions {
                 for _ in &chain.log.messages {
                     report.lose("no_session");
@@ -192,19 +332,21 @@ impl Reader {
                 None => SessionKey::new(key.as_str()),
             })
             .collect();
+        let origins: Vec<Origin> = (0..keys.len())
+            .map(|index| self.origin(index, &keys))
+            .collect();
         let mut logs = Vec::with_capacity(keys.len());
-        for (mut chain, own) in self.sessions.into_iter().zip(&keys) {
-            if chain.name.is_some() {
-                let call = chain.call.and_then(|call| self.calls.get(call));
-                chain.log.origin = Origin::Spawn {
-                    parent: keys.get(chain.parent).unwrap_or(own).clone(),
-                    call: call.map(|call| call.id.clone()),
-                    after: call.map(|call| call.line.clone()),
-                };
+        let chains = self.sessions.into_iter().zip(origins).zip(keys);
+        for (index, ((mut chain, origin), key)) in chains.enumerate() {
+            if chain.log.messages.is_empty() {
+                continue;
             }
-            if !chain.log.messages.is_empty() {
-                logs.push(chain.log.finish(own.clone()));
-            }
+            chain.log.origin = origin;
+            let mut log = chain.log.finish(key);
+            log.named = self.named;
+            log.linked = !matches!(log.origin, Origin::Spawn { .. });
+            log.in_use = index == self.current;
+            logs.push(log);
         }
         logs
     }
@@ -214,7 +356,7 @@ impl Reader {
         let is_note = |message: &Message| message.kind == EntryKind::Note;
         self.sessions
             .get(session)
-            .is_some_and(|chain| chain.log.messages.iter().all(is_note))
+            .is_some_and(|chain| chain.shared() == 0 && chain.log.messages.iter().all(is_note))
     }
 
     /// Whether a line says once more what the user said from the queue.
@@ -240,7 +382,7 @@ impl Reader {
     /// Adds what a record of the queue holds, which the first reading passed over.
     fn push_passed_over(&mut self, mut message: Message, line: &str) {
         // The same record once more, as where a file repeats its history, is no second message.
-        let id = format!("queued-{}", short_hash(line));
+        let id = format!("{QUEUED}{}", short_hash(line));
         if !message.created_at.is_known()
             && let Some(line) = RawObject::parse(line)
         {
@@ -248,9 +390,282 @@ impl Reader {
             message.created_at = time.unwrap_or_default();
         }
         let passed_over = Some(EarlierReading::PassedOver);
-        self.push(0, message, Some(id), line, passed_over);
+        let branch = *self.queued.entry(id.clone()).or_insert(self.current);
+        let pushed = self.push(branch, message, Some(id), line, passed_over);
+        // It is beside the tree of lines.
+        if let Some(chain) = self.sessions.get_mut(branch).filter(|_| pushed.is_some()) {
+            chain.steps.push(Step {
+                uuid: None,
+                above: None,
+                is_root: false,
+                kind: LineKind::Aside,
+                session: None,
+            });
+        }
     }
 
+    fn origin(&self, index: usize, keys: &[SessionKey]) -> Origin {
+        let Some(chain) = self
+            .sessions
+            .get(index)
+            .filter(|chain| chain.name.is_some())
+        else {
+            return Origin::Root;
+        };
+        let key = |index: usize| {
+            keys.get(index)
+                .cloned()
+                .unwrap_or_else(|| SessionKey::new(""))
+        };
+        match chain.start {
+            Start::Alone { call } => {
+                let call = call.and_then(|call| self.calls.get(call));
+                Origin::Spawn {
+                    parent: key(chain.parent),
+                    call: call.map(|call| call.id.clone()),
+                    after: call.map(|call| call.line.clone()),
+                }
+            }
+            Start::Fork { shared } => {
+                // The chain that has the last shared line as its own.
+                let last = shared
+                    .checked_sub(1)
+                    .map(|last| self.owner(chain.parent, last));
+                let message = last.and_then(|(owner, at)| {
+                    let chain = self.sessions.get(owner)?;
+                    chain.log.messages.get(at - chain.shared())
+                });
+                Origin::Fork {
+                    parent: key(last.map_or(0, |(owner, _)| owner)),
+                    after: message.and_then(|message| message.external_id.clone()),
+                }
+            }
+        }
+    }
+
+    /// The chain that has what a chain shows at a place as its own, and that place.
+    fn owner(&self, mut chain: usize, place: usize) -> (usize, usize) {
+        while let Some(at) = self.sessions.get(chain)
+            && place < at.shared()
+        {
+            chain = at.parent;
+        }
+        (chain, place)
+    }
+
+    /// Whether a chain shows what another has as its own at a place.
+    fn shows(&self, chain: usize, (owner, place): (usize, usize)) -> bool {
+        self.owner(chain, place).0 == owner
+    }
+
+    /// The branch that a line of the root conversation belongs to: a new one where it begins a turn behind a turn that was taken
+    /// back.
+    fn branch(
+        &mut self,
+        object: &RawObject<'_>,
+        uuid: Option<&str>,
+        tag: &str,
+        noise: bool,
+    ) -> usize {
+        if let Some(known) = uuid.and_then(|uuid| self.lines.get(uuid))
+            && let Some((chain, _)) = known.place
+        {
+            // The same line once more, or another with its uuid.
+            return chain;
+        }
+        let Some(stated) = object.get("parentUuid") else {
+            return self.current;
+        };
+        let parent = object.string("parentUuid");
+        if parent.is_none() && stated.get() != "null" {
+            return self.current;
+        }
+        if noise {
+            if let Some(uuid) = uuid {
+                let line = TreeLine {
+                    parent,
+                    place: None,
+                    kind: LineKind::Aside,
+                };
+                self.lines.insert(uuid.to_owned(), line);
+            }
+            return self.current;
+        }
+        let place = parent.as_deref().and_then(|parent| self.placed(parent));
+        let place = place.and_then(|uuid| self.lines.get(uuid)?.place);
+        let branch = match place {
+            Some(place) if !self.shows(self.current, place) => place.0,
+            _ => self.current,
+        };
+        let kind = LineKind::of(object, tag);
+        if kind.may_begin_turn()
+            && (parent.is_none() || place.is_some())
+            && let Some(shared) =
+                self.taken_back(branch, parent.as_deref(), object.id("sessionId").as_deref())
+            && let Some(from) = self.sessions.get(branch)
+        {
+            let name = uuid.map_or_else(|| format!("fork-{}", self.sessions.len()), str::to_owned);
+            let fork = Chain::new(
+                from.log.branch(),
+                branch,
+                Some(name),
+                Start::Fork { shared },
+            );
+            self.sessions.push(fork);
+            self.current = self.sessions.len() - 1;
+            return self.current;
+        }
+        // A result that comes late does not bring its branch back into use.
+        if kind.may_begin_turn() || kind == LineKind::Assistant {
+            self.current = branch;
+        }
+        branch
+    }
+
+    /// The nearest line from this one up that is no noise.
+    fn placed<'a>(&'a self, mut uuid: &'a str) -> Option<&'a str> {
+        // A file may state a circle.
+        for _ in 0..=self.lines.len() {
+            let line = self.lines.get(uuid)?;
+            if line.place.is_some() {
+                return Some(uuid);
+            }
+            uuid = line.parent.as_deref()?;
+        }
+        None
+    }
+
+    /// Keeps the place of a line that was stored in a branch.
+    fn step(
+        &mut self,
+        session: usize,
+        object: &RawObject<'_>,
+        uuid: Option<String>,
+        kind: LineKind,
+    ) {
+        let parent = object.string("parentUuid");
+        let above = parent.as_deref().and_then(|parent| self.placed(parent));
+        let step = Step {
+            uuid: uuid.clone(),
+            above: above.map(str::to_owned),
+            is_root: object
+                .get("parentUuid")
+                .is_some_and(|parent| parent.get() == "null"),
+            kind,
+            session: object.id("sessionId"),
+        };
+        let Some(chain) = self.sessions.get_mut(session) else {
+            return;
+        };
+        let place = Some((session, chain.shared() + chain.steps.len()));
+        chain.steps.push(step);
+        if let Some(uuid) = uuid {
+            let line = TreeLine {
+                parent,
+                place,
+                kind,
+            };
+            self.lines.entry(uuid).or_insert(line);
+        }
+    }
+
+    /// The lines that a chain shows from a place on, oldest first.
+    fn steps_from(&self, chain: usize, place: usize) -> Vec<&Step> {
+        let mut steps = Vec::new();
+        let (mut at, mut end) = (self.sessions.get(chain), usize::MAX);
+        while let Some(chain) = at {
+            let shared = chain.shared();
+            let own = chain.steps.iter().take(end.saturating_sub(shared));
+            steps.extend(own.skip(place.saturating_sub(shared)).rev());
+            end = end.min(shared);
+            at = match shared > place {
+                true => self.sessions.get(chain.parent),
+                false => None,
+            };
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// Where a line that begins a turn behind `parent` leaves a branch: the number of lines that stay before the first that was
+    /// taken back. `None` where no turn is taken back: the line goes on in the branch.
+    ///
+    /// A turn is taken back if it begins with a line that is further down the tree than the line that this one goes on from. Any
+    /// other line between them, such as the result of a parallel call, may be beside the way, and stays.
+    fn taken_back(
+        &self,
+        branch: usize,
+        parent: Option<&str>,
+        session: Option<&str>,
+    ) -> Option<usize> {
+        // What the program noted before the turn is no place to go back to.
+        let mut anchor = parent;
+        for _ in 0..=self.lines.len() {
+            match anchor.and_then(|uuid| self.lines.get(uuid)) {
+                Some(line) if line.kind == LineKind::Aside => anchor = line.parent.as_deref(),
+                _ => break,
+            }
+        }
+        let first = match anchor {
+            None => 0,
+            Some(uuid) => {
+                self.lines
+                    .get(uuid)?
+                    .place
+                    .filter(|place| self.shows(branch, *place))?
+                    .1
+                    + 1
+            }
+        };
+        // Lines further down the tree, each with the first on the way that is said, and the turn that it is in.
+        let mut below: HashMap<&str, (Option<usize>, Option<usize>)> = HashMap::new();
+        let mut prompts: Vec<(usize, usize)> = Vec::new();
+        let mut answered: HashSet<usize> = HashSet::new();
+        let mut linked = anchor.is_some();
+        for (place, step) in (first..).zip(self.steps_from(branch, first)) {
+            if anchor.is_none() && step.kind == LineKind::Boundary {
+                // What comes behind it is in a tree of its own.
+                return None;
+            }
+            let above = step.above.as_deref();
+            let state = match (above, anchor) {
+                (above, Some(anchor)) if above == Some(anchor) => (None, None),
+                // A second root of the tree is a resume, unless it is one of the same session.
+                (None, None) if step.is_root && step.session.as_deref() == session => (None, None),
+                (Some(above), _) => match below.get(above) {
+                    Some(state) => *state,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            linked |= above.is_some();
+            let (mut said, mut turn) = state;
+            if step.kind.is_said() {
+                said = said.or(Some(place));
+            }
+            match (step.kind, said) {
+                (LineKind::Prompt | LineKind::Command, Some(said)) => {
+                    prompts.push((place, said));
+                    if step.kind == LineKind::Prompt {
+                        answered.insert(place);
+                    }
+                    turn = Some(place);
+                }
+                (LineKind::Assistant, _) => answered.extend(turn),
+                _ => {}
+            }
+            if let Some(uuid) = &step.uuid {
+                below.insert(uuid, (said, turn));
+            }
+        }
+        let turns = prompts
+            .into_iter()
+            .filter(|(place, _)| answered.contains(place));
+        let left = turns.map(|(_, said)| said).min();
+        left.filter(|_| linked)
+    }
+
+    /// Stores a message in a chain. Returns its external id; `None` where an equal line came before.
     fn push(
         &mut self,
         session: usize,
@@ -258,13 +673,9 @@ impl Reader {
         uuid: Option<String>,
         text: &str,
         earlier: Option<EarlierReading>,
-    ) {
-        let Some(chain) = self.sessions.get_mut(session) else {
-            return;
-        };
-        let Some(line) = chain.log.push_revised(message, uuid, text, earlier) else {
-            return;
-        };
+    ) -> Option<String> {
+        let chain = self.sessions.get_mut(session)?;
+        let line = chain.log.push_revised(message, uuid, text, earlier)?;
         for part in chain.log.messages.last().map_or(&[][..], |m| &m.parts) {
             match part {
                 Part::ToolCall {
@@ -287,6 +698,7 @@ impl Reader {
                 _ => {}
             }
         }
+        Some(line)
     }
 
     /// The side chain that a line belongs to: that of its agent, or of the line before it in the
@@ -327,12 +739,10 @@ impl Reader {
         let parent = call
             .and_then(|call| self.calls.get(call))
             .map_or(0, |call| call.session);
-        self.sessions.push(Chain {
-            log: SessionBuilder::new(Origin::Root),
-            name: Some(name),
-            parent,
-            call,
-        });
+        let log = SessionBuilder::new(Origin::Root);
+        let start = Start::Alone { call };
+        self.sessions
+            .push(Chain::new(log, parent, Some(name), start));
         self.sessions.len() - 1
     }
 

@@ -31,6 +31,6 @@ pub use pi::Pi;
 pub use plain::PlainLines;
 pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
-pub use session::SessionBuilder;
+pub use session::{SessionBuilder, is_linked, is_made_id};
 pub use session_file::SessionFile;
 pub use transcript::{EarlierReading, Origin, SessionLog, SourceScope, SourceSummary, Transcript};

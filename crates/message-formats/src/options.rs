@@ -6,8 +6,8 @@
 pub struct ReadOptions {
     /// Name of the source in errors; default "the transcript". [`read_file`](crate::read_file) takes the path.
     pub name: String,
-    /// The session of plain JSON lines that name none; default: `jsonl-` and 16 hex digits of the
-    /// first line's SHA-256.
+    /// The session of plain JSON lines that name none. By default the key is `jsonl-` and 16 hex digits of the first line's
+    /// SHA-256, and the session counts as not [named](crate::SessionLog::named).
     pub session: Option<String>,
     /// Lines of more bytes than this are counted as `too_long` and passed over; default 256 MiB.
     /// It bounds the memory that a line takes, and a source without end: reading stops in a line

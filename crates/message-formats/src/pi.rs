@@ -58,6 +58,8 @@ impl Format for Pi {
 #[derive(Debug, Default)]
 struct Reader {
     key: String,
+    /// Whether the header names the session.
+    named: bool,
     branches: Vec<Branch>,
     /// Branch and external id of each entry, by the entry's id.
     entries: HashMap<String, (usize, String)>,
@@ -85,6 +87,7 @@ impl LineReader for Reader {
         let id = object.id("id");
         let header = tag == "session";
         if self.branches.is_empty() {
+            self.named = header && id.is_some();
             self.key = id
                 .clone()
                 .filter(|_| header)
@@ -207,14 +210,18 @@ impl Reader {
             })
             .collect();
         let mut logs = Vec::with_capacity(keys.len());
-        for (mut branch, key) in self.branches.into_iter().zip(&keys) {
+        for (index, (mut branch, key)) in self.branches.into_iter().zip(&keys).enumerate() {
             if branch.name.is_some() {
                 branch.log.origin = Origin::Fork {
                     parent: keys.get(branch.parent).unwrap_or(key).clone(),
                     after: branch.after,
                 };
             }
-            logs.push(branch.log.finish(key.clone()));
+            let mut log = branch.log.finish(key.clone());
+            log.named = self.named;
+            log.linked = true;
+            log.in_use = index == self.current;
+            logs.push(log);
         }
         logs
     }

@@ -67,11 +67,14 @@ impl Format for PlainLines {
     ) -> Result<Report, Error> {
         let mut reader = Reader {
             session: options.session.clone(),
+            made: None,
             sessions: Vec::new(),
         };
         let report = json_lines::read(input, options, &mut reader)?;
-        for (key, session) in reader.sessions {
-            sink.session(session.log.finish(SessionKey::new(key)))?;
+        for ((key, named), session) in reader.sessions {
+            let mut log = session.log.finish(SessionKey::new(key));
+            log.named = named;
+            sink.session(log)?;
         }
         Ok(report)
     }
@@ -80,9 +83,12 @@ impl Format for PlainLines {
 /// Reads lines in file order, each into the session it names.
 #[derive(Debug)]
 struct Reader {
-    /// The session of lines that name none; found at the first line when not given.
+    /// The session of lines that name none, if the caller gave it.
     session: Option<String>,
-    sessions: Vec<(String, Session)>,
+    /// The key that is made from the first line, for lines that name no session when none was given.
+    made: Option<String>,
+    /// The sessions by key, and whether somebody named them so.
+    sessions: Vec<((String, bool), Session)>,
 }
 
 /// A session, and the calls in it that have no id.
@@ -118,7 +124,7 @@ impl Functions {
 }
 
 impl Reader {
-    fn session(&mut self, key: String) -> Option<&mut Session> {
+    fn session(&mut self, key: (String, bool)) -> Option<&mut Session> {
         let at = match self.sessions.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
@@ -136,13 +142,13 @@ impl Reader {
 
 impl LineReader for Reader {
     fn line(&mut self, line: &Line<'_>, report: &mut Report) {
-        let fallback = self
-            .session
-            .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)))
-            .clone();
-        let named = line.object.id("session");
+        let made = self
+            .made
+            .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)));
+        let named = line.object.id("session").or_else(|| self.session.clone());
+        let key = named.map_or_else(|| (made.clone(), false), |key| (key, true));
         let id = line.object.id("external_id");
-        let Some(session) = self.session(named.unwrap_or(fallback)) else {
+        let Some(session) = self.session(key) else {
             return;
         };
         let found = message(line, Reading::Now, &mut session.functions);

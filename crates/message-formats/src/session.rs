@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use memory_model::{Message, Part, RawJson, Role, SessionKey};
 use sha2::{Digest, Sha256};
 
+use crate::raw::RawObject;
 use crate::{EarlierReading, Origin, SessionLog, SourceSummary};
 
 /// The first 16 hex digits of the SHA-256 of a line.
@@ -26,6 +27,34 @@ fn digest(text: &str) -> [u8; 16] {
     let mut out = [0; 16];
     out.copy_from_slice(full.get(..16).unwrap_or(&[0; 16]));
     out
+}
+
+/// What the ids of Claude Code's words from its queue begin with, whose records have none.
+pub(crate) const QUEUED: &str = "queued-";
+
+/// Returns whether an external id was made of a record's text: [`SessionBuilder::push`] makes such ids for records without
+/// one of their own.
+pub fn is_made_id(id: &str) -> bool {
+    let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    if let Some(hash) = id.strip_prefix(QUEUED) {
+        return is_hash(hash);
+    }
+    let made = id.strip_prefix("h-").and_then(|rest| rest.split_once('-'));
+    made.is_some_and(|(hash, ordinal)| {
+        is_hash(hash) && ordinal.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Keys under which records name the one that they follow; `null` at the first.
+const LINKS: [&str; 2] = ["parentUuid", "parentId"];
+
+/// Returns whether a message says which entry of its source it follows, as those of [linked](SessionLog::linked)
+/// conversations do.
+pub fn is_linked(message: &Message) -> bool {
+    message.meta.as_ref().is_some_and(|meta| {
+        RawObject::parse(meta.as_str())
+            .is_some_and(|meta| LINKS.iter().any(|key| meta.get(key).is_some()))
+    })
 }
 
 /// A line kept whole as a note.
@@ -54,6 +83,7 @@ pub struct SessionBuilder {
     duplicates: u64,
     summaries: Vec<SourceSummary>,
     earlier: BTreeMap<String, EarlierReading>,
+    later_keys: Vec<(String, SessionKey)>,
 }
 
 impl SessionBuilder {
@@ -67,6 +97,15 @@ impl SessionBuilder {
             duplicates: 0,
             summaries: Vec::new(),
             earlier: BTreeMap::new(),
+            later_keys: Vec::new(),
+        }
+    }
+
+    /// Creates a branch of this conversation without entries. Records without ids that come to it are counted on from here.
+    pub(crate) fn branch(&self) -> Self {
+        Self {
+            ordinals: self.ordinals.clone(),
+            ..Self::new(Origin::Root)
         }
     }
 
@@ -134,7 +173,12 @@ impl SessionBuilder {
         }
     }
 
-    /// Returns the conversation.
+    /// Notes that the source names another session from an entry on.
+    pub(crate) fn push_key(&mut self, entry: String, key: SessionKey) {
+        self.later_keys.push((entry, key));
+    }
+
+    /// Returns the conversation, as one that the source names, whose entries are not linked, and which is not in use.
     pub fn finish(self, key: SessionKey) -> SessionLog {
         SessionLog {
             key,
@@ -143,6 +187,10 @@ impl SessionBuilder {
             duplicates: self.duplicates,
             summaries: self.summaries,
             earlier: self.earlier,
+            named: true,
+            linked: false,
+            in_use: false,
+            later_keys: self.later_keys,
         }
     }
 }

@@ -36,6 +36,17 @@ pub struct SessionLog {
     pub duplicates: u64,
     /// Summaries that the source holds, in order. Their entries are among `messages` too, mostly as notes.
     pub summaries: Vec<SourceSummary>,
+    /// Whether the source names the session. Otherwise the key is made from its first record, and another source that begins
+    /// with the same record has the same key.
+    pub named: bool,
+    /// Whether entries say which entry they follow. Then a source that leaves the course of a stored session is another
+    /// branch of it.
+    pub linked: bool,
+    /// Whether this is the branch in use: of a conversation and its forks, the one that the source was last written to.
+    pub in_use: bool,
+    /// Other sessions that the source names further on, as it does after a resume: external id of the first entry of each, and
+    /// its key.
+    pub later_keys: Vec<(String, SessionKey)>,
     /// What earlier versions of the format made of entries that are read otherwise now, by external id: a store that holds
     /// such an entry has it already.
     pub earlier: BTreeMap<String, EarlierReading>,

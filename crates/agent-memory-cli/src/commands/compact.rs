@@ -11,7 +11,7 @@ use agent_memory::{
 };
 use serde::Serialize;
 
-use super::import::{self, main_session};
+use super::import;
 use super::{dropped, show, verify};
 use crate::app::App;
 use crate::args::{Compact, ModeArg};
@@ -127,11 +127,8 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     }
     progress.say(&format!("reading {}", args.target));
     let transcript = import::read(path, None)?;
-    let Some(main) = main_session(&transcript).cloned() else {
-        return Err(Failure::new(Kind::Empty, format!("{} is empty", args.target)).into());
-    };
     if args.dry_run {
-        let session = open_for_dry_run(app, &transcript, main.as_str()).await?;
+        let session = open_for_dry_run(app, &transcript, &args.target).await?;
         return dry_run(app, &planned(session, args)).await;
     }
     let memory = app
@@ -139,8 +136,9 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         .await?;
     progress.say(&format!("importing {}", args.target));
     let mut imported = import::Answer::default();
-    imported.take(&memory, &args.target, &transcript).await?;
+    let main = imported.take(&memory, &args.target, &transcript).await?;
     drop(transcript);
+    let main = main.ok_or_else(|| empty(&args.target))?;
     let session = memory.get_session(main).await?;
     compact(app, args, &session, Some(imported), &progress).await
 }
@@ -420,19 +418,11 @@ fn why(stop: StopReason) -> &'static str {
 async fn open_for_dry_run(
     app: &App,
     transcript: &Transcript,
-    main: &str,
+    file: &str,
 ) -> anyhow::Result<Session> {
     if app.place()?.exists() {
         let memory = app.open().await?;
-        if let Some(session) = memory.find_session(main).await? {
-            let logs = transcript.sessions.iter();
-            let ids: Vec<String> = logs
-                .filter(|log| log.key == *session.key())
-                .flat_map(|log| log.messages.iter())
-                .filter_map(|message| message.external_id.clone())
-                .collect();
-            let found = memory.store().find(session.id(), &ids).await?;
-            let new = found.iter().filter(|seq| seq.is_none()).count() as u64;
+        if let Some((session, new)) = memory.session_of(transcript).await? {
             if new > 0 {
                 note(&format!(
                     "the plan leaves out {} of the file: import it to plan with them",
@@ -443,8 +433,14 @@ async fn open_for_dry_run(
         }
     }
     let memory = Memory::builder().open().await?;
-    memory.import(transcript).await?;
+    let main = memory.import(transcript).await?.main;
+    let main = main.ok_or_else(|| empty(file))?;
     Ok(memory.get_session(main).await?)
+}
+
+/// The error for a file without a session.
+fn empty(file: &str) -> Failure {
+    Failure::new(Kind::Empty, format!("{file} is empty"))
 }
 
 async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {

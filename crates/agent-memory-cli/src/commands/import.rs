@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_memory::sqlite::is_sqlite_file;
-use agent_memory::transcripts::{Origin, ReadOptions, Transcript, read_file};
+use agent_memory::transcripts::{ReadOptions, Transcript, read_file};
 use agent_memory::{ImportReport, Memory, SessionKey, SummaryImport};
 use serde::Serialize;
 
@@ -42,6 +42,8 @@ pub(crate) struct Row {
     notes: u64,
     /// Lines of the whole file, told with its first session.
     skipped: BTreeMap<String, u64>,
+    /// Whether the file goes on in it: the branch in use of the file's first conversation.
+    in_use: bool,
 }
 
 /// A file that is no transcript.
@@ -53,20 +55,21 @@ pub(crate) struct SkippedFile {
 }
 
 impl Answer {
-    /// Imports a transcript. Lines that may have been part of a conversation and did not become
-    /// messages are named on stderr.
+    /// Imports a transcript, and returns the key of its main session. Lines that may have been part of a conversation and
+    /// did not become messages are named on stderr.
     pub(crate) async fn take(
         &mut self,
         memory: &Memory,
         file: &str,
         transcript: &Transcript,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Option<SessionKey>> {
         let imported = memory.import(transcript).await?;
         for warning in warnings(file, transcript) {
             note(&warning);
         }
+        let main = imported.main.clone();
         self.add(file, imported);
-        Ok(())
+        Ok(main)
     }
 
     /// Imports the conversations of a plain database.
@@ -94,6 +97,15 @@ impl Answer {
     fn add(&mut self, file: &str, imported: ImportReport) {
         let mut skipped = Some(imported.skipped);
         for session in imported.sessions {
+            if session.conflicts > 0 {
+                note(&format!(
+                    "warning: {} of {file} refused by the session {}, which has another entry with the same id: what is stored \
+                     stays as it is",
+                    count(session.conflicts, "entry", "entries"),
+                    one_line(session.session.as_str())
+                ));
+            }
+            let in_use = imported.main.as_ref() == Some(&session.session);
             self.sessions.push(Row {
                 session: session.session.to_string(),
                 file: file.to_owned(),
@@ -104,6 +116,7 @@ impl Answer {
                 conflicts: session.conflicts,
                 notes: session.notes,
                 skipped: skipped.take().unwrap_or_default(),
+                in_use,
             });
         }
     }
@@ -121,13 +134,6 @@ impl Answer {
                     "skipped lines of {}: {}",
                     row.file,
                     kinds.join(", ")
-                ));
-            }
-            if row.conflicts > 0 {
-                lines.push(format!(
-                    "refused in {}: {} whose id another entry has",
-                    row.session,
-                    count(row.conflicts, "entry", "entries")
                 ));
             }
         }
@@ -220,15 +226,6 @@ pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Fai
         return Err(Failure::new(Kind::Empty, text).hint("try again when it has grown"));
     }
     Ok(transcript)
-}
-
-/// The session that a command on the whole file is about: the first that stands alone.
-pub(crate) fn main_session(transcript: &Transcript) -> Option<&SessionKey> {
-    let sessions = &transcript.sessions;
-    let root = sessions
-        .iter()
-        .find(|session| session.origin == Origin::Root);
-    root.or(sessions.first()).map(|session| &session.key)
 }
 
 pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {

@@ -4,6 +4,8 @@ use std::process::Command;
 
 use agent_memory::testing::fixtures::{nested_claude_code, nested_pi, nested_plain};
 
+use serde_json::json;
+
 use crate::support::{Home, Ran};
 
 /// Runs a command line of bash, in which `$0` is the program, in the home.
@@ -235,4 +237,151 @@ fn plain_databases_and_the_summaries_of_session_files_are_imported() {
     let database = home.database();
     let refused = other.run(&["import", database.to_str().unwrap()]);
     assert_ne!(refused.code, 0);
+}
+
+/// A line of a Claude Code file.
+fn claude(uuid: &str, parent: &str, text: &str) -> String {
+    let role = if uuid.starts_with('u') {
+        "user"
+    } else {
+        "assistant"
+    };
+    let parent = if parent.is_empty() {
+        "null".to_owned()
+    } else {
+        format!("\"{parent}\"")
+    };
+    format!(
+        "{{\"parentUuid\":{parent},\"sessionId\":\"harbour\",\"type\":\"{role}\",\"uuid\":\"{uuid}\",\
+         \"timestamp\":\"2026-05-02T08:00:00.000Z\",\"message\":{{\"role\":\"{role}\",\"content\":\"{text}\"}}}}\n"
+    )
+}
+
+#[test]
+fn a_line_that_was_rewritten_is_told_with_its_session() {
+    let home = Home::new();
+    let line = claude("u1", "", "the crane is green");
+    home.file("log.jsonl", &line);
+    assert!(!home.ok(&["import", "log.jsonl"]).err.contains("warning"));
+    home.file("log.jsonl", line.replace("green", "grey"));
+    for json in [
+        &["import", "log.jsonl"][..],
+        &["--json", "import", "log.jsonl"],
+    ] {
+        let ran = home.ok(json);
+        let told = "warning: 1 entry of log.jsonl refused by the session harbour, which has another entry with the same id";
+        assert!(ran.err.contains(told), "{}", ran.err);
+    }
+    assert!(home.ok(&["export", "harbour"]).out.contains("green"));
+}
+
+#[test]
+fn a_file_with_branches_goes_on_in_the_branch_in_use() {
+    let begin = claude("u1", "", "Which quay is free?") + &claude("a1", "u1", "Two are free.");
+    let left = begin.clone()
+        + &claude("u2", "a1", "Take the north quay.")
+        + &claude("a2", "u2", "Mooring north.");
+    let back = left.clone()
+        + &claude("u3", "a1", "Take the south quay.")
+        + &claude("a3", "u3", "Mooring south.");
+    let shows = |home: &Home, session: &str| {
+        let context = home.ok(&["context", session]).out;
+        (
+            context.contains("Mooring north"),
+            context.contains("Mooring south"),
+        )
+    };
+    // A database that does not know the file.
+    let home = Home::new();
+    home.file("log.jsonl", &back);
+    let plan = home.json(&["compact", "log.jsonl", "--dry-run"]);
+    assert_eq!(
+        (&plan["session"], &plan["before"]["messages"]),
+        (&json!("harbour"), &json!(4))
+    );
+    let compacted = home.json(&["compact", "log.jsonl"]);
+    assert_eq!(compacted["session"], "harbour");
+    assert_eq!(shows(&home, "harbour"), (false, true));
+    assert_eq!(shows(&home, "harbour/u2"), (true, false));
+    // One that holds what was taken back.
+    let home = Home::new();
+    home.file("log.jsonl", &left);
+    home.ok(&["import", "log.jsonl"]);
+    home.file("log.jsonl", &back);
+    let imported = home.json(&["import", "log.jsonl"]);
+    let rows = imported["sessions"].as_array().unwrap().iter();
+    let rows: Vec<_> = rows
+        .map(|row| (&row["session"], &row["inserted"], &row["in_use"]))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (&json!("harbour/u3"), &json!(2), &json!(true)),
+            (&json!("harbour"), &json!(0), &json!(false)),
+        ]
+    );
+    for dry in [
+        &["compact", "log.jsonl", "--dry-run"][..],
+        &["compact", "log.jsonl"],
+    ] {
+        assert_eq!(home.json(dry)["session"], "harbour/u3");
+    }
+    assert_eq!(shows(&home, "harbour/u3"), (false, true));
+    assert_eq!(shows(&home, "harbour"), (true, false));
+    // The file was written to elsewhere: the database is asked, and nothing is stored.
+    home.file(
+        "log.jsonl",
+        back + &claude("u4", "a2", "Is it deep enough?"),
+    );
+    let ran = home.ok(&["--json", "compact", "log.jsonl", "--dry-run"]);
+    assert!(ran.err.contains("leaves out 1 new entry"), "{}", ran.err);
+    let plan: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(plan["session"], "harbour");
+}
+
+#[test]
+fn chats_with_one_system_prompt_are_sessions_of_their_own() {
+    let chat = |texts: &[&str]| -> String {
+        let lines = texts
+            .iter()
+            .map(|text| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n"));
+        lines.collect()
+    };
+    let (one, two) = (
+        chat(&["You answer briefly.", "Hello", "Where is the key?"]),
+        chat(&["You answer briefly.", "Hello", "Who has the map?"]),
+    );
+    for names in [["a.jsonl", "b.jsonl"], ["b.jsonl", "a.jsonl"]] {
+        let home = Home::new();
+        home.file(&format!("chats/{}", names[0]), &one);
+        home.file(&format!("chats/{}", names[1]), &two);
+        home.file("chats/deeper/copy.jsonl", &one);
+        let imported = home.json(&["import", "chats"]);
+        let rows = imported["sessions"].as_array().unwrap();
+        let counts: Vec<_> = rows
+            .iter()
+            .map(|row| (&row["inserted"], &row["duplicates"]))
+            .collect();
+        let (all, none) = (json!(3), json!(0));
+        assert_eq!(counts, [(&all, &none), (&all, &none), (&none, &all)]);
+        let sessions = home.json(&["sessions"]);
+        let sessions = sessions["sessions"].as_array().unwrap();
+        assert_eq!(sessions.len(), 2);
+        let contexts: Vec<String> = sessions
+            .iter()
+            .map(|session| {
+                home.ok(&["context", session["session"].as_str().unwrap()])
+                    .out
+            })
+            .collect();
+        for word in ["the key", "the map"] {
+            assert_eq!(
+                contexts
+                    .iter()
+                    .filter(|context| context.contains(word))
+                    .count(),
+                1
+            );
+        }
+    }
 }

@@ -67,12 +67,13 @@ async fn statements(shape: Shape, forks: usize) -> Statements {
 #[tokio::test]
 async fn statements_grow_linearly_with_forks() {
     for shape in SHAPES {
+        // Ids are looked up 64 at once: each of these numbers takes two looks.
         let [small, middle, large] = [
-            statements(shape, 10).await,
-            statements(shape, 20).await,
-            statements(shape, 30).await,
+            statements(shape, 14).await,
+            statements(shape, 24).await,
+            statements(shape, 34).await,
         ];
-        println!("{shape:?}: 10 forks {small:?}, 20 forks {middle:?}, 30 forks {large:?}");
+        println!("{shape:?}: 14 forks {small:?}, 24 forks {middle:?}, 34 forks {large:?}");
         for (what, of) in [
             ("import", (|s| s.import) as fn(&Statements) -> u64),
             ("import again", |s| s.again),

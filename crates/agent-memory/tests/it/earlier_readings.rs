@@ -1,6 +1,6 @@
 //! Files that an earlier version imported, and read otherwise.
 
-use agent_memory::Memory;
+use agent_memory::{ConversationFilter, Memory};
 use message_formats::{EarlierReading, ReadOptions, Transcript, read};
 
 use crate::support::plain;
@@ -121,5 +121,55 @@ async fn another_message_is_a_conflict_still() {
     for place in plain().await {
         let _ = counts(&place.memory, &first(&now)).await;
         assert_eq!(counts(&place.memory, &transcript(&other)).await, (0, 1));
+    }
+}
+
+/// What Claude Code wrote of a turn that was taken back. Words of the queue are in what was left, and in what came instead.
+const REWOUND: &[&str] = &[
+    r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"r","message":{"role":"user","content":"hello"}}"#,
+    r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"r","message":{"id":"a","role":"assistant","content":[{"type":"text","text":"hi"}]}}"#,
+    r#"{"type":"user","uuid":"u2","parentUuid":"a1","sessionId":"r","message":{"role":"user","content":"paint it red"}}"#,
+    r#"{"type":"queue-operation","operation":"enqueue","sessionId":"r","content":"darker"}"#,
+    r#"{"type":"queue-operation","operation":"remove","sessionId":"r"}"#,
+    r#"{"type":"attachment","uuid":"t2","parentUuid":"u2","sessionId":"r","attachment":{"type":"directory","path":"/w","content":"tax.rs"}}"#,
+    r#"{"type":"assistant","uuid":"a2","parentUuid":"t2","sessionId":"r","message":{"id":"b","role":"assistant","content":[{"type":"text","text":"red"}]}}"#,
+    r#"{"type":"queue-operation","operation":"enqueue","sessionId":"r","content":"and a frame"}"#,
+    r#"{"type":"queue-operation","operation":"remove","sessionId":"r"}"#,
+    r#"{"type":"user","uuid":"u3","parentUuid":"a1","sessionId":"r","message":{"role":"user","content":"paint it blue"}}"#,
+    r#"{"type":"queue-operation","operation":"enqueue","sessionId":"r","content":"lighter"}"#,
+    r#"{"type":"queue-operation","operation":"remove","sessionId":"r"}"#,
+    r#"{"type":"assistant","uuid":"a3","parentUuid":"u3","sessionId":"r","message":{"id":"c","role":"assistant","content":[{"type":"text","text":"blue"}]}}"#,
+];
+
+/// An earlier version stored what was left and what came instead in one line. Neither its shape nor what it passed over make
+/// another session, and a compaction of the file finds the session with nothing new to store.
+#[tokio::test]
+async fn a_course_that_an_earlier_version_stored_in_line_is_known() {
+    let unnamed: Vec<String> = REWOUND
+        .iter()
+        .map(|line| line.replace(r#","sessionId":"r""#, ""))
+        .collect();
+    let unnamed: Vec<&str> = unnamed.iter().map(String::as_str).collect();
+    for lines in [REWOUND, &unnamed[..]] {
+        let now = transcript(lines);
+        assert_eq!(now.sessions.len(), 2);
+        let mut in_line = first(&now);
+        let fork = in_line.sessions.pop().unwrap();
+        in_line.sessions[0].messages.extend(fork.messages);
+        in_line.sessions[0].in_use = true;
+        for place in plain().await {
+            let memory = &place.memory;
+            assert_eq!(counts(memory, &in_line).await, (7, 0));
+            for _ in 0..2 {
+                let (session, new) = memory.session_of(&now).await.unwrap().unwrap();
+                assert_eq!((session.key(), new), (&now.sessions[0].key, 0));
+                assert_eq!(counts(memory, &now).await, (0, 0), "{}", place.name);
+            }
+            let known = memory
+                .sessions(&ConversationFilter::default())
+                .await
+                .unwrap();
+            assert_eq!(known.len(), 1, "{}", place.name);
+        }
     }
 }

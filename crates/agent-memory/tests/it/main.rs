@@ -32,6 +32,7 @@ mod history;
 mod laws;
 mod left_branches;
 mod model_windows;
+mod placement;
 mod plain_export;
 #[path = "../../../context-assembler/tests/it/provider.rs"]
 mod provider;

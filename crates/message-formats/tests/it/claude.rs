@@ -419,7 +419,7 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
             vec![
                 enqueue("use gas"),
                 queue("dequeue", ""),
-                user("u2", "", "use gas", ""),
+                user("u2", "a1", "use gas", ""),
             ],
             vec!["use gas"],
         ),
@@ -428,7 +428,7 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
             vec![
                 enqueue("use gas"),
                 queue("remove", absorbed),
-                user("u2", "", "use gas", ""),
+                user("u2", "a1", "use gas", ""),
             ],
             vec!["use gas"],
         ),
@@ -438,7 +438,7 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
                 enqueue("use gas"),
                 queue("remove", absorbed),
                 reply("a9"),
-                user("u2", "", "use gas", ""),
+                user("u2", "a1", "use gas", ""),
             ],
             vec!["use gas", "use gas"],
         ),
@@ -451,7 +451,7 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
                 enqueue("three"),
                 queue("remove", r#","content":"three""#),
                 queue("dequeue", ""),
-                user("u2", "", "two", ""),
+                user("u2", "a1", "two", ""),
             ],
             vec!["one", "three", "two"],
         ),
@@ -659,4 +659,264 @@ fn half_a_surrogate_pair_leaves_texts_readable() {
     let exported = export(&log);
     assert_eq!(exported.matches(r"\ud83d").count(), 2);
     assert_eq!(log.earlier.keys().collect::<Vec<_>>(), ["r1", "u1"]);
+}
+
+/// The conversations of a source: key, texts or ids of the messages, and what a fork shares.
+fn courses(source: &str) -> Vec<(String, Vec<String>, Option<String>, bool)> {
+    let transcript = read_str(source);
+    let sessions = transcript.sessions.iter().map(|session| {
+        let ids = session.messages.iter();
+        let after = match &session.origin {
+            Origin::Fork { parent, after } => {
+                Some(format!("{parent}:{}", after.as_deref().unwrap_or("")))
+            }
+            _ => None,
+        };
+        (
+            session.key.to_string(),
+            ids.map(|m| m.external_id.clone().unwrap()).collect(),
+            after,
+            session.in_use,
+        )
+    });
+    sessions.collect()
+}
+
+fn said(uuid: &str, parent: &str) -> String {
+    let block = format!(r#"{{"type":"text","text":"answer {uuid}"}}"#);
+    assistant(uuid, parent, &format!("r-{uuid}"), &block, "")
+}
+
+fn aside(uuid: &str, parent: &str) -> String {
+    line(
+        uuid,
+        parent,
+        "system",
+        "{}",
+        r#","subtype":"turn_duration""#,
+    )
+}
+
+fn course(
+    key: &str,
+    ids: &str,
+    after: Option<&str>,
+    in_use: bool,
+) -> (String, Vec<String>, Option<String>, bool) {
+    let ids = ids.split(' ').map(str::to_owned).collect();
+    (key.to_owned(), ids, after.map(str::to_owned), in_use)
+}
+
+#[test]
+fn a_turn_that_was_taken_back_is_left_behind_in_its_branch() {
+    let begin = user("u1", "", "hello", "") + &said("a1", "u1") + &aside("n1", "a1");
+    let turn = user("u2", "n1", "paint it red", "") + &said("a2", "u2");
+    // The user goes back behind what the program noted, or before it.
+    for parent in ["a1", "n1"] {
+        let again = user("u3", parent, "paint it blue", "") + &said("a3", "u3");
+        assert_eq!(
+            courses(&(begin.clone() + &turn + &again)),
+            [
+                course("s1", "u1 a1 n1 u2 a2", None, false),
+                course("s1/u3", "u3 a3", Some("s1:n1"), true),
+            ]
+        );
+    }
+    // The prompt alone was taken back, twice.
+    let source = begin.clone()
+        + &user("u2", "n1", "paint it red", "")
+        + &user("u3", "n1", "paint it green", "")
+        + &user("u4", "n1", "paint it blue", "")
+        + &said("a4", "u4");
+    assert_eq!(
+        courses(&source),
+        [
+            course("s1", "u1 a1 n1 u2", None, false),
+            course("s1/u3", "u3", Some("s1:n1"), false),
+            course("s1/u4", "u4 a4", Some("s1:n1"), true),
+        ]
+    );
+    // To the very first message; then back to the first branch, and before a turn of it.
+    let source = begin
+        + &turn
+        + &user("u3", "", "hello again", "")
+        + &said("a3", "u3")
+        + &user("u4", "a2", "as it was", "")
+        + &said("a4", "u4")
+        + &user("u5", "a2", "as it was, but larger", "");
+    assert_eq!(
+        courses(&source),
+        [
+            course("s1", "u1 a1 n1 u2 a2 u4 a4", None, false),
+            course("s1/u3", "u3 a3", Some("s1:"), false),
+            course("s1/u5", "u5", Some("s1:a2"), true),
+        ]
+    );
+}
+
+#[test]
+fn words_from_the_queue_and_attachments_are_taken_back_with_their_turn() {
+    let file = |uuid: &str, parent: &str| {
+        let attached = r#","attachment":{"type":"directory","path":"/w","content":"tax.rs"}"#;
+        line(uuid, parent, "attachment", "{}", attached)
+    };
+    let source = user("u1", "", "hello", "")
+        + &said("a1", "u1")
+        + &enqueue("before")
+        + &queue("remove", "")
+        + &user("u2", "a1", "paint it red", "")
+        + &file("t2", "u2")
+        + &enqueue("darker")
+        + &queue("remove", "")
+        + &said("a2", "t2")
+        + &user("u3", "a1", "paint it blue", "")
+        + &file("t3", "u3")
+        + &enqueue("lighter")
+        + &queue("remove", r#","commandUuid":"c1""#)
+        + &said("a3", "t3")
+        + &user("u4", "a3", "paint it green", "")
+        + &said("a4", "u4")
+        + &user("u5", "a3", "paint it grey", "");
+    let words: Vec<String> = ["before", "darker", "lighter"]
+        .iter()
+        .map(|words| {
+            let messages = read_str(&source).sessions.into_iter();
+            let mut messages = messages.flat_map(|session| session.messages);
+            let message = messages.find(|message| message.text() == *words);
+            message.unwrap().external_id.unwrap()
+        })
+        .collect();
+    let [before, darker, lighter] = &words[..] else {
+        panic!("{words:?}")
+    };
+    let left = format!("u1 a1 {before} u2 t2 {darker} a2");
+    let again = format!("u3 t3 {lighter} a3 u4 a4");
+    // The history once more says nothing twice.
+    let twice = source.repeat(2);
+    for source in [source, twice] {
+        assert_eq!(
+            courses(&source),
+            [
+                course("s1", &left, None, false),
+                course("s1/u3", &again, Some(&format!("s1:{before}")), false),
+                course("s1/u5", "u5", Some("s1/u3:a3"), true),
+            ]
+        );
+    }
+}
+
+#[test]
+fn other_branches_of_the_tree_stay_in_line() {
+    let call =
+        |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"Read","input":{{}}}}"#);
+    let answer = |uuid: &str, parent: &str, call: &str| {
+        let message = format!(
+            r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{call}","content":"done"}}]}}"#
+        );
+        line(uuid, parent, "user", &message, "")
+    };
+    // The results of parallel calls, the second of which is where the conversation goes on.
+    let parallel = user("u1", "", "read both", "")
+        + &assistant("a1", "u1", "r1", &call("c1"), "")
+        + &assistant("a2", "a1", "r1", &call("c2"), "")
+        + &answer("t1", "a1", "c1")
+        + &answer("t2", "a2", "c2")
+        + &said("a3", "t1")
+        + &user("u2", "a3", "thanks", "")
+        + &said("a4", "u2");
+    // A command that the program alone answers, beside the way.
+    let command = user("c", "a4", "<command-name>/cost</command-name>", "")
+        + &user(
+            "o",
+            "c",
+            "<local-command-stdout>3</local-command-stdout>",
+            "",
+        )
+        + &user("u3", "a4", "go on", "")
+        + &said("a5", "u3");
+    // A compaction begins a tree of its own; a resume may too.
+    let boundary = line("b", "", "system", "{}", r#","subtype":"compact_boundary""#)
+        + &user("s", "b", "Summary so far", r#","isCompactSummary":true"#)
+        + &user("u4", "s", "and now", "")
+        + &said("a6", "u4")
+        + &user("u5", "", "a root behind the boundary", "")
+        + &said("a7", "u5");
+    // The history once more, a late result of the first turn, and an answer that was asked for again.
+    let source = parallel.clone()
+        + &command
+        + &boundary
+        + &parallel
+        + &answer("t3", "a1", "c1")
+        + &said("a8", "u5");
+    let transcript = courses(&source);
+    assert_eq!(
+        transcript,
+        [course(
+            "s1",
+            "u1 a1 a2 t1 t2 a3 u2 a4 c o u3 a5 b s u4 a6 u5 a7 t3 a8",
+            None,
+            true
+        )]
+    );
+    // Lines that say of none which one they follow.
+    let source =
+        user("u1", "", "one", "") + &said("a1", "") + &user("u2", "", "two", "") + &said("a2", "");
+    assert_eq!(courses(&source), [course("s1", "u1 a1 u2 a2", None, true)]);
+}
+
+#[test]
+fn what_comes_late_to_a_branch_that_was_left_goes_there_and_does_not_bring_it_back() {
+    let call = r#"{"type":"tool_use","id":"c1","name":"Read","input":{}}"#;
+    let result =
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"done"}]}"#;
+    let note = r#"{"type":"title","title":"ships"}"#.to_owned() + "\n";
+    let source = user("u1", "", "hello", "")
+        + &said("a1", "u1")
+        + &user("u2", "a1", "read it", "")
+        + &assistant("a2", "u2", "r2", call, "")
+        + &note
+        + &user("u3", "a1", "do not read it", "")
+        + &note
+        + &line("t2", "a2", "user", result, "")
+        + &said("a3", "u3");
+    let hash = "h-";
+    let found = courses(&source);
+    let shorten = |id: &String| match id.starts_with(hash) {
+        true => format!("note{}", id.rsplit('-').next().unwrap()),
+        false => id.clone(),
+    };
+    let found: Vec<_> = found
+        .into_iter()
+        .map(|(key, ids, after, in_use)| {
+            (
+                key,
+                ids.iter().map(shorten).collect::<Vec<_>>(),
+                after,
+                in_use,
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            course("s1", "u1 a1 u2 a2 note1 t2", None, false),
+            course("s1/u3", "u3 note2 a3", Some("s1:a1"), true),
+        ]
+    );
+}
+
+#[test]
+fn a_source_tells_which_sessions_it_names_further_on() {
+    let other = |text: String, key: &str| text.replace("\"sessionId\":\"s1\"", key);
+    let source = user("u1", "", "hello", "")
+        + &other(said("a1", "u1"), "\"sessionId\":\"s2\"")
+        + &user("u2", "a1", "more", "");
+    let transcript = read_str(&source);
+    let session = &transcript.sessions[0];
+    assert!(session.named && session.linked);
+    let later = session.later_keys.iter();
+    let later: Vec<(&str, &str)> = later.map(|(id, key)| (id.as_str(), key.as_str())).collect();
+    assert_eq!(later, [("a1", "s2"), ("u2", "s1")]);
+    let transcript = read_str(&other(user("u1", "", "hello", ""), "\"version\":\"2\""));
+    assert!(!transcript.sessions[0].named);
 }

@@ -1,0 +1,945 @@
+//! Where the conversations of a transcript belong: into which stored sessions, and which become forks of them.
+//!
+//! A format reads a source in file order, so that what it read once stays as it is while the source grows. What a store holds of
+//! the source may be arranged in another way: it keeps what came first in line, and another source with the same beginning may
+//! have come between. Here the branches of a source are laid over the stored ones. A branch goes on in the session that holds
+//! its last known entry, if nothing of another course stands behind that entry, and forks off there otherwise. The branch in use
+//! comes first, so that in a store that does not know the source it is the session, and what was left is a fork.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use memory_model::{
+    ConversationId, EntryKind, LogEntry, Message, Part, RawJson, Seq, SeqRange, SessionKey,
+};
+use memory_store::{
+    Conversation, ConversationFilter, ConversationRef, ERASED, Origin as StoredOrigin,
+    read_conversations,
+};
+use message_formats::{EarlierReading, Origin, SessionBuilder, SessionLog, Transcript};
+
+use crate::earlier::was_passed_over;
+use crate::error::Result;
+use crate::memory::Memory;
+use crate::session::Session;
+
+/// Key of the state that says that a session has the records of one source alone.
+const ONE_SOURCE: &str = "one-source";
+
+/// The conversations of a transcript as a store has them or will have them.
+#[derive(Debug)]
+pub(crate) struct Placement<'a> {
+    pub(crate) logs: Vec<PlacedLog<'a>>,
+    /// Key of the transcript's main session: the branch in use of the first conversation that is no sub-agent's.
+    pub(crate) main: Option<SessionKey>,
+}
+
+/// A conversation of a transcript under the key that it has in the store.
+#[derive(Debug, Clone)]
+pub(crate) struct PlacedLog<'a> {
+    pub(crate) log: Cow<'a, SessionLog>,
+    /// Where the session's log must end for new entries to belong behind it; `None` if that does not matter.
+    pub(crate) head: Option<Seq>,
+}
+
+impl<'a> PlacedLog<'a> {
+    fn as_it_is(log: &'a SessionLog) -> Self {
+        Self {
+            log: Cow::Borrowed(log),
+            head: None,
+        }
+    }
+}
+
+impl Memory {
+    /// Returns where the conversations of a transcript belong. Writes nothing.
+    pub(crate) async fn place<'a>(&self, transcript: &'a Transcript) -> Result<Placement<'a>> {
+        let logs = &transcript.sessions;
+        let mut placed = Vec::with_capacity(logs.len());
+        let mut main = None;
+        let mut moved = Moves::default();
+        for family in families(logs) {
+            let Some(root) = family.first().copied() else {
+                continue;
+            };
+            let key = match root.named {
+                true => root.key.clone(),
+                false => self.key_of(&family).await?,
+            };
+            let mut arranged = match root.linked || family.len() > 1 {
+                true => self.arrange(&family, &key, &mut moved).await?,
+                false => vec![self.single(root, &key).await?],
+            };
+            if key != root.key {
+                moved.keys.insert(root.key.clone(), key);
+            }
+            for one in &mut arranged {
+                moved.relink(&mut one.log);
+            }
+            let is_main = main.is_none() && !matches!(root.origin, Origin::Spawn { .. });
+            if let Some(first) = arranged.first().filter(|_| is_main) {
+                main = Some(first.log.key.clone());
+            }
+            placed.extend(arranged);
+        }
+        let main = main.or_else(|| {
+            placed
+                .first()
+                .map(|one: &PlacedLog<'_>| one.log.key.clone())
+        });
+        Ok(Placement { logs: placed, main })
+    }
+
+    /// A conversation without branches.
+    async fn single<'a>(&self, log: &'a SessionLog, key: &SessionKey) -> Result<PlacedLog<'a>> {
+        if log.named {
+            return Ok(PlacedLog::as_it_is(log));
+        }
+        let mut placed = PlacedLog::as_it_is(log);
+        if *key != log.key {
+            placed.log.to_mut().key = key.clone();
+        }
+        let stored = self.stored(key).await?;
+        placed.head = Some(stored.map_or(Seq::NONE, |stored| stored.head));
+        Ok(placed)
+    }
+
+    async fn stored(&self, key: &SessionKey) -> Result<Option<Conversation>> {
+        let key = ConversationRef::Key(key.clone());
+        Ok(self.inner.store.conversation(&key).await?)
+    }
+
+    /// The key of a conversation that its source does not name: that of the stored session with the longest log that is a
+    /// beginning of it, or that it is a beginning of. A new key where there is none.
+    async fn key_of(&self, family: &[&SessionLog]) -> Result<SessionKey> {
+        let Some(root) = family.first() else {
+            return Ok(SessionKey::new(""));
+        };
+        let courses: Vec<Vec<Place>> = (0..family.len())
+            .map(|index| course(family, index))
+            .collect();
+        let mut best: Option<(usize, SessionKey)> = None;
+        for number in 1_u64.. {
+            let key = match number {
+                1 => root.key.clone(),
+                _ => SessionKey::new(format!("{}-{number}", root.key)),
+            };
+            let Some(stored) = self.stored(&key).await? else {
+                return Ok(match best {
+                    Some((_, best)) => best,
+                    None if self.is_known_of_old(root).await? => root.key.clone(),
+                    None => key,
+                });
+            };
+            let session = Session::bind(self, stored)?;
+            if let Some(shared) = session.agreement(family, &courses).await?
+                && best.as_ref().is_none_or(|(most, _)| shared > *most)
+            {
+                best = Some((shared, key));
+            }
+        }
+        Ok(root.key.clone())
+    }
+
+    /// Whether a session holds all records of a source that names none, and was written by a program that took all sources with
+    /// one first line for the same. Sessions that are created now are marked: see [`Session::mark_as_one`].
+    async fn is_known_of_old(&self, log: &SessionLog) -> Result<bool> {
+        let messages = log.messages.iter();
+        let messages = messages.filter(|message| !was_passed_over(message, &log.earlier));
+        let ids = messages.map(|message| match own_id(message) {
+            None => message.external_id.clone(),
+            Some(_) => None,
+        });
+        let (Some(stored), Some(ids)) = (
+            self.stored(&log.key).await?,
+            ids.collect::<Option<Vec<String>>>(),
+        ) else {
+            return Ok(false);
+        };
+        let store = &self.inner.store;
+        Ok(store.state(stored.id, ONE_SOURCE).await?.is_none()
+            && store
+                .find(stored.id, &ids)
+                .await?
+                .iter()
+                .all(Option::is_some))
+    }
+
+    /// Lays a conversation with its forks over what is stored under its key and of its forks.
+    async fn arrange<'a>(
+        &self,
+        family: &[&'a SessionLog],
+        key: &SessionKey,
+        moved: &mut Moves,
+    ) -> Result<Vec<PlacedLog<'a>>> {
+        let stored = self.stored(key).await?;
+        if let [log] = family {
+            let Some(stored) = &stored else {
+                let mut placed = self.single(log, key).await?;
+                placed.head = Some(Seq::NONE);
+                return Ok(vec![placed]);
+            };
+            if let Some(head) = self.goes_on(log, stored).await? {
+                let mut placed = self.single(log, key).await?;
+                placed.head = Some(head);
+                return Ok(vec![placed]);
+            }
+        }
+        let mut map = match stored {
+            None => Map::new(key.clone()),
+            Some(stored) => self.map_of(family, key, stored).await?,
+        };
+        let is_known = family.iter().any(|log| map.knows(log));
+        let gone = map.passed_over(family);
+        let in_use = family.iter().position(|log| log.in_use).unwrap_or(0);
+        let others = (0..family.len()).filter(|index| *index != in_use);
+        let mut rows: Vec<Row> = Vec::new();
+        let mut told: HashSet<Place> = HashSet::new();
+        for index in std::iter::once(in_use).chain(others) {
+            let mut places = course(family, index);
+            places.retain(|place| !gone.contains(place));
+            let is_first = rows.is_empty() && !is_known;
+            let target = self
+                .target(&mut map, family, index, &places, is_first)
+                .await?;
+            let new: Vec<Place> = places
+                .into_iter()
+                .filter(|place| told.insert(*place))
+                .filter(|place| !map.has_elsewhere(target, place, family))
+                .collect();
+            match rows.iter_mut().find(|row| row.target == target) {
+                Some(row) => {
+                    row.places.extend(new);
+                    row.logs.push(index);
+                }
+                None => rows.push(Row {
+                    target,
+                    places: new,
+                    logs: vec![index],
+                }),
+            }
+        }
+        let placed = rows.iter().map(|row| PlacedLog {
+            log: Cow::Owned(row.log(family, &map)),
+            head: Some(map.branch(row.target).stored_head()),
+        });
+        let placed = placed.collect();
+        moved.note(family, &rows, map);
+        Ok(placed)
+    }
+
+    /// The head of a stored session in which a source without forks goes on; `None` where it leaves the session's course, or
+    /// another session may hold what this one does not.
+    async fn goes_on(&self, log: &SessionLog, stored: &Conversation) -> Result<Option<Seq>> {
+        let session = Session::bind(self, stored.clone())?;
+        let store = &self.inner.store;
+        if let Some(last) = log.messages.iter().rev().find_map(own_id) {
+            let known = store.find(stored.id, &[last.to_owned()]).await?;
+            if known.first().is_some_and(Option::is_some) {
+                return Ok(Some(stored.head));
+            }
+        }
+        let ids: Vec<String> = log
+            .messages
+            .iter()
+            .filter_map(|m| m.external_id.clone())
+            .collect();
+        let positions = store.find(stored.id, &ids).await?;
+        let own = log
+            .messages
+            .iter()
+            .filter(|m| m.external_id.is_some())
+            .zip(&positions);
+        let last = own
+            .filter(|(message, _)| own_id(message).is_some())
+            .filter_map(|(_, position)| *position)
+            .max();
+        let Some(last) = last else {
+            return Ok(Some(stored.head));
+        };
+        let behind = positions
+            .iter()
+            .flatten()
+            .filter(|seq| **seq > last)
+            .count() as u64;
+        let is_end = behind == u64::from(stored.head.0.saturating_sub(last.0))
+            || !session.is_left_behind(last).await?;
+        Ok(is_end.then_some(stored.head))
+    }
+
+    /// Reads what is stored of a session and of its forks.
+    async fn map_of(
+        &self,
+        family: &[&SessionLog],
+        key: &SessionKey,
+        stored: Conversation,
+    ) -> Result<Map> {
+        let store = &self.inner.store;
+        let mut filter = ConversationFilter::default();
+        filter.archived = true;
+        filter.family = Some(stored.family);
+        let members = read_conversations(&**store, &filter).await?;
+        let by_id: HashMap<ConversationId, &Conversation> =
+            members.iter().map(|member| (member.id, member)).collect();
+        let fork_root = |mut id: ConversationId| {
+            while let Some(StoredOrigin::Fork { parent, .. }) =
+                by_id.get(&id).map(|member| &member.origin)
+            {
+                id = *parent;
+            }
+            id
+        };
+        let root = fork_root(stored.id);
+        let mut map = Map::new(key.clone());
+        let mut index_of: HashMap<ConversationId, usize> = HashMap::new();
+        for member in members.iter().filter(|member| fork_root(member.id) == root) {
+            let parent = match &member.origin {
+                StoredOrigin::Fork { parent, at } => {
+                    index_of.get(parent).map(|parent| (*parent, *at))
+                }
+                _ => None,
+            };
+            let mut branch = Branch {
+                parent,
+                head: member.head,
+                stored: Some((member.id, member.head)),
+                ..Branch::root(member.key.clone())
+            };
+            let shared = branch.shared();
+            if parent.is_none() {
+                let messages = family.iter().flat_map(|log| &log.messages);
+                let mut ids: Vec<String> = messages.filter_map(|m| m.external_id.clone()).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                let positions = store.find(member.id, &ids).await?;
+                let known = ids.into_iter().zip(positions);
+                branch.own = known.filter_map(|(id, seq)| Some((id, seq?))).collect();
+            } else {
+                let session = Session::bind(self, member.clone())?;
+                let mut rest = SeqRange::new(shared.next(), member.head);
+                while let Some(range) = rest {
+                    let page = session.entries_in(range).await?;
+                    for entry in page.items {
+                        if let Some(id) = entry.message.external_id {
+                            branch.own.insert(id, entry.seq);
+                        }
+                    }
+                    rest = page.next;
+                }
+            }
+            index_of.insert(member.id, map.branches.len());
+            map.add(branch);
+        }
+        map.base = index_of.get(&stored.id).copied().unwrap_or(0);
+        Ok(map)
+    }
+
+    /// The branch that a course of the source goes on in, its new entries entered.
+    async fn target(
+        &self,
+        map: &mut Map,
+        family: &[&SessionLog],
+        index: usize,
+        places: &[Place],
+        is_first: bool,
+    ) -> Result<usize> {
+        let id_at = |place: &Place| place.id(family);
+        let last = places
+            .iter()
+            .rev()
+            .filter_map(|place| own_id(place.message(family)?))
+            .find(|id| map.owners.contains_key(*id));
+        let key = &family
+            .get(index)
+            .map_or_else(|| map.key.clone(), |log| log.key.clone());
+        let (branch, at) = match last {
+            Some(id) => map.owner(id, places, family, key),
+            // A source that shares nothing with the session that it names goes on there.
+            None if is_first && !map.branches.is_empty() => (map.base, map.branch(map.base).head),
+            None if map.branches.is_empty() => (map.add(Branch::root(map.key.clone())), Seq::NONE),
+            None => (map.root_of(map.base), Seq::NONE),
+        };
+        let is_new = |map: &Map, branch: usize, place: &Place| {
+            id_at(place).is_some_and(|id| map.position(branch, id).is_none())
+                && !map.has_elsewhere(branch, place, family)
+        };
+        if !places.iter().any(|place| is_new(map, branch, place)) {
+            return Ok(branch);
+        }
+        let head = map.branch(branch).head;
+        let known = places.iter().filter_map(id_at);
+        let behind = known.filter(|id| map.position(branch, id).is_some_and(|seq| seq > at));
+        let is_end = behind.count() as u64 == u64::from(head.0.saturating_sub(at.0));
+        let is_end = is_end
+            || match map.branch(branch).stored {
+                Some((id, stored)) if stored == head => {
+                    let conversation = ConversationRef::Id(id);
+                    match self.inner.store.conversation(&conversation).await? {
+                        Some(one) => !Session::bind(self, one)?.is_left_behind(at).await?,
+                        None => false,
+                    }
+                }
+                _ => false,
+            };
+        let target = match is_end {
+            true => branch,
+            false => {
+                let (key, stored) = self
+                    .fork_key(map, family, index, places, (branch, at))
+                    .await?;
+                map.add(Branch {
+                    parent: Some((branch, at)),
+                    after: last.filter(|_| at > Seq::NONE).map(str::to_owned),
+                    head: at,
+                    stored: stored.map(|stored| (stored.id, stored.head)),
+                    ..Branch::root(key)
+                })
+            }
+        };
+        let new = places.iter().filter(|place| is_new(map, target, place));
+        let new: Vec<String> = new.filter_map(id_at).map(str::to_owned).collect();
+        for id in new {
+            map.append(target, id);
+        }
+        Ok(target)
+    }
+
+    /// A key for a fork behind position `at` of a branch.
+    async fn fork_key(
+        &self,
+        map: &Map,
+        family: &[&SessionLog],
+        index: usize,
+        places: &[Place],
+        (branch, at): (usize, Seq),
+    ) -> Result<(SessionKey, Option<Conversation>)> {
+        let shown = |id: &str| map.position(branch, id).is_some_and(|seq| seq <= at);
+        let new = |place: &&Place| place.id(family).is_some_and(|id| !shown(id));
+        let begins = places.iter().find(new);
+        let mut wanted: Vec<SessionKey> = Vec::new();
+        // The branch of the file that begins here.
+        let named = begins.and_then(|begins| {
+            let log = family.get(begins.log)?;
+            (begins.at == 0 && begins.log > 0).then(|| renamed(&log.key, family, &map.key))
+        });
+        wanted.extend(named);
+        // What the source calls itself by now, where it did so behind the shared beginning.
+        if family.get(index).is_some_and(|log| log.in_use) {
+            let later = places.iter().filter(new).filter_map(|place| {
+                let log = family.get(place.log)?;
+                let id = place.id(family)?;
+                let later = log.later_keys.iter().find(|(entry, _)| entry == id)?;
+                Some(later.1.clone())
+            });
+            wanted.extend(later.last());
+        }
+        let first = begins
+            .and_then(|begins| begins.id(family))
+            .unwrap_or("fork");
+        let base = format!("{}/{first}", map.key);
+        wanted.push(SessionKey::new(base.as_str()));
+        for number in 2_u64.. {
+            for key in wanted.drain(..) {
+                if map
+                    .branches
+                    .iter()
+                    .any(|known| known.key == key && known.stored.is_none())
+                {
+                    continue;
+                }
+                match self.stored(&key).await? {
+                    None => return Ok((key, None)),
+                    // A fork that was begun, and not a message of it stored.
+                    Some(stored) if map.is_empty_fork(&stored, branch, at) => {
+                        return Ok((key, Some(stored)));
+                    }
+                    Some(_) => {}
+                }
+            }
+            wanted.push(SessionKey::new(format!("{base}-{number}")));
+        }
+        Ok((SessionKey::new(base), None))
+    }
+}
+
+impl Session {
+    /// Marks a session whose source names none as that of one source alone.
+    pub(crate) async fn mark_as_one(&self) -> Result<()> {
+        let store = &self.memory().inner.store;
+        if store.state(self.id(), ONE_SOURCE).await?.is_some() {
+            return Ok(());
+        }
+        let mark = RawJson::from_value(&true)?;
+        match store.put_state(self.id(), ONE_SOURCE, 0, Some(&mark)).await {
+            // Another process did it.
+            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
+            marked => Ok(marked.map(|_| ())?),
+        }
+    }
+
+    /// Number of entries that the session's log and one of the courses of a source share at their beginning, where one of the
+    /// two ends there; `None` where both go on in different ways.
+    async fn agreement(
+        &self,
+        family: &[&SessionLog],
+        courses: &[Vec<Place>],
+    ) -> Result<Option<usize>> {
+        let mut alive: Vec<(usize, &[Place])> =
+            courses.iter().map(|places| (0, &**places)).collect();
+        let mut best = None;
+        let mut rest = self.info().await?.conversation.range();
+        while let Some(range) = rest {
+            let page = self.entries_in(range).await?;
+            for entry in &page.items {
+                alive.retain_mut(|(shared, places)| {
+                    while let Some((place, behind)) = places.split_first() {
+                        *places = behind;
+                        if place.is(family, entry) {
+                            *shared += 1;
+                            return true;
+                        }
+                        if !place.was_passed_over(family) {
+                            return false;
+                        }
+                    }
+                    // The source is a beginning of the log.
+                    best = best.max(Some(*shared));
+                    false
+                });
+            }
+            rest = page.next.filter(|_| !alive.is_empty());
+        }
+        // The log is a beginning of the source.
+        let whole = alive.iter().map(|(shared, _)| *shared).max();
+        Ok(best.max(whole))
+    }
+
+    /// Whether entries behind a position come from a transcript: they are another course than that of a source which does not
+    /// have them. What an application appended is not.
+    async fn is_left_behind(&self, at: Seq) -> Result<bool> {
+        let mut rest = SeqRange::new(at.next(), self.info().await?.conversation.head);
+        while let Some(range) = rest {
+            let page = self.entries_in(range).await?;
+            if page.items.iter().any(is_linked) {
+                return Ok(true);
+            }
+            rest = page.next;
+        }
+        Ok(false)
+    }
+}
+
+/// Whether an entry says which one it follows, or is erased and cannot say so.
+fn is_linked(entry: &LogEntry) -> bool {
+    let is_message = entry.kind == EntryKind::Message && entry.external_id.is_some();
+    is_message && (message_formats::is_linked(&entry.message) || is_erased(entry))
+}
+
+/// Whether an entry's words may be erased: no word is left.
+fn is_erased(entry: &LogEntry) -> bool {
+    entry.parts.is_empty() || (entry.meta.is_none() && entry.text() == ERASED)
+}
+
+/// Whether a record of a source that names no session is an entry of a log. Ids that the source made up itself are not enough: two
+/// sources may count their records from 1.
+fn is_same(message: &Message, entry: &LogEntry) -> bool {
+    if message.external_id != entry.external_id {
+        return false;
+    }
+    let is_read = |message: &Message| {
+        let unread = |part: &Part| matches!(part, Part::Unknown { .. });
+        !message.parts.iter().any(unread)
+    };
+    // Another version of a format may read what this one does not.
+    let is_comparable = is_read(message) && is_read(entry) && !is_erased(entry);
+    own_id(message).is_none()
+        || !is_comparable
+        || (message.role == entry.role && message.text() == entry.text())
+}
+
+/// The external id of a record that has one of its own, not one made of its text.
+fn own_id(message: &Message) -> Option<&str> {
+    let id = message.external_id.as_deref()?;
+    (!message_formats::is_made_id(id)).then_some(id)
+}
+
+/// A record of a source: its conversation in the family, and its place there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    log: usize,
+    at: usize,
+}
+
+impl Place {
+    fn message<'a>(&self, family: &[&'a SessionLog]) -> Option<&'a Message> {
+        family.get(self.log)?.messages.get(self.at)
+    }
+
+    fn id<'a>(&self, family: &[&'a SessionLog]) -> Option<&'a str> {
+        self.message(family)?.external_id.as_deref()
+    }
+
+    /// Whether it is an entry of a log, as it is read now or as earlier versions read it.
+    fn is(&self, family: &[&SessionLog], entry: &LogEntry) -> bool {
+        let (Some(log), Some(message)) = (family.get(self.log), self.message(family)) else {
+            return false;
+        };
+        let was = self.id(family).and_then(|id| log.earlier.get(id));
+        is_same(message, entry)
+            || matches!(was, Some(EarlierReading::Entry(was)) if is_same(was, entry))
+    }
+
+    fn was_passed_over(&self, family: &[&SessionLog]) -> bool {
+        let (log, message) = (family.get(self.log), self.message(family));
+        log.zip(message)
+            .is_some_and(|(log, message)| was_passed_over(message, &log.earlier))
+    }
+}
+
+/// The conversations of a source, each that stands alone with its forks, in the order of the source.
+fn families(logs: &[SessionLog]) -> Vec<Vec<&SessionLog>> {
+    let mut families: Vec<Vec<&SessionLog>> = Vec::new();
+    let mut family_of: HashMap<&SessionKey, usize> = HashMap::new();
+    for log in logs {
+        let family = match &log.origin {
+            Origin::Fork { parent, .. } => family_of.get(parent).copied(),
+            _ => None,
+        };
+        let family = family.unwrap_or_else(|| {
+            families.push(Vec::new());
+            families.len() - 1
+        });
+        family_of.insert(&log.key, family);
+        if let Some(family) = families.get_mut(family) {
+            family.push(log);
+        }
+    }
+    families
+}
+
+/// The records that a conversation of a family shows, those that it shares with its parent included.
+fn course(family: &[&SessionLog], index: usize) -> Vec<Place> {
+    let mut shown: Vec<Place> = Vec::new();
+    let mut until: Option<&str> = None;
+    let mut next = Some(index);
+    while let Some(index) = next {
+        let Some(log) = family.get(index) else {
+            break;
+        };
+        let count = match until {
+            None => log.messages.len(),
+            Some(id) => {
+                let last = |m: &Message| m.external_id.as_deref() == Some(id);
+                log.messages
+                    .iter()
+                    .position(last)
+                    .map_or(0, |last| last + 1)
+            }
+        };
+        shown.extend((0..count).rev().map(|at| Place { log: index, at }));
+        next = match &log.origin {
+            Origin::Fork {
+                parent,
+                after: Some(after),
+            } => {
+                until = Some(after);
+                // A fork comes behind its parent.
+                let before = family.get(..index).unwrap_or_default();
+                before.iter().position(|log| log.key == *parent)
+            }
+            _ => None,
+        };
+    }
+    shown.reverse();
+    shown
+}
+
+/// The key of a fork in a family whose root has another key in the store.
+fn renamed(key: &SessionKey, family: &[&SessionLog], root: &SessionKey) -> SessionKey {
+    let tail = family
+        .first()
+        .and_then(|first| key.as_str().strip_prefix(first.key.as_str()));
+    tail.map_or_else(
+        || key.clone(),
+        |tail| SessionKey::new(format!("{root}{tail}")),
+    )
+}
+
+/// A conversation of the source as it will be imported.
+struct Row {
+    target: usize,
+    /// The records that are told with it. Each record of the source is told once.
+    places: Vec<Place>,
+    /// The conversations of the source that end in it.
+    logs: Vec<usize>,
+}
+
+impl Row {
+    fn log(&self, family: &[&SessionLog], map: &Map) -> SessionLog {
+        let branch = map.branch(self.target);
+        let origin = match (&branch.stored, branch.parent) {
+            // What exists keeps its origin.
+            (Some(_), _) => Origin::Root,
+            (None, Some((parent, _))) => Origin::Fork {
+                parent: map.branch(parent).key.clone(),
+                after: branch.after.clone(),
+            },
+            (None, None) => family
+                .first()
+                .map_or(Origin::Root, |log| log.origin.clone()),
+        };
+        let mut log = SessionBuilder::new(origin).finish(branch.key.clone());
+        let messages = self.places.iter().filter_map(|place| place.message(family));
+        log.messages = messages.cloned().collect();
+        for (index, source) in family.iter().enumerate() {
+            let is_told = |entry: &str| {
+                let mut own = self.places.iter().filter(|place| place.log == index);
+                own.any(|place| place.id(family) == Some(entry))
+            };
+            let summaries = source.summaries.iter();
+            log.summaries
+                .extend(summaries.filter(|one| is_told(&one.entry)).cloned());
+            let earlier = source.earlier.iter().filter(|(id, _)| is_told(id));
+            log.earlier
+                .extend(earlier.map(|(id, was)| (id.clone(), was.clone())));
+            if self.logs.contains(&index) {
+                log.duplicates += source.duplicates;
+                log.in_use |= source.in_use;
+            }
+            log.linked |= source.linked;
+        }
+        log
+    }
+}
+
+/// Stored and new branches of one conversation.
+#[derive(Debug)]
+struct Map {
+    /// The conversation's key.
+    key: SessionKey,
+    /// Parents before their forks.
+    branches: Vec<Branch>,
+    /// The branch with the key.
+    base: usize,
+    /// The branches that have an entry as their own, by external id.
+    owners: HashMap<String, Vec<usize>>,
+}
+
+#[derive(Debug)]
+struct Branch {
+    key: SessionKey,
+    /// The branch that it forks off, and the last position that both share.
+    parent: Option<(usize, Seq)>,
+    /// External id of the entry at that position.
+    after: Option<String>,
+    /// Positions of its own entries by external id. Of a stored root those that the source has.
+    own: BTreeMap<String, Seq>,
+    head: Seq,
+    /// The stored conversation and its head; `None` for a branch that is to be created.
+    stored: Option<(ConversationId, Seq)>,
+}
+
+impl Branch {
+    fn root(key: SessionKey) -> Self {
+        Self {
+            key,
+            parent: None,
+            after: None,
+            own: BTreeMap::new(),
+            head: Seq::NONE,
+            stored: None,
+        }
+    }
+
+    fn shared(&self) -> Seq {
+        self.parent.map_or(Seq::NONE, |(_, at)| at)
+    }
+
+    /// Where its log ends before anything is appended.
+    fn stored_head(&self) -> Seq {
+        self.stored.map_or(self.shared(), |(_, head)| head)
+    }
+}
+
+impl Map {
+    fn new(key: SessionKey) -> Self {
+        Self {
+            key,
+            branches: Vec::new(),
+            base: 0,
+            owners: HashMap::new(),
+        }
+    }
+
+    fn branch(&self, index: usize) -> &Branch {
+        &self.branches[index]
+    }
+
+    fn add(&mut self, branch: Branch) -> usize {
+        let index = self.branches.len();
+        for id in branch.own.keys() {
+            self.owners.entry(id.clone()).or_default().push(index);
+        }
+        self.branches.push(branch);
+        index
+    }
+
+    fn append(&mut self, index: usize, id: String) {
+        let Some(branch) = self.branches.get_mut(index) else {
+            return;
+        };
+        branch.head = branch.head.next();
+        branch.own.insert(id.clone(), branch.head);
+        self.owners.entry(id).or_default().push(index);
+    }
+
+    /// Whether the store has an entry of a log.
+    fn knows(&self, log: &SessionLog) -> bool {
+        let mut ids = log.messages.iter().filter_map(own_id);
+        ids.any(|id| self.owners.contains_key(id))
+    }
+
+    /// The records that earlier versions passed over and that are stored nowhere, though a record beside them is. Their place is
+    /// gone, and they make no other course.
+    fn passed_over(&self, family: &[&SessionLog]) -> HashSet<Place> {
+        let mut gone = HashSet::new();
+        let is_known = |place: &Place| {
+            let id = place.id(family);
+            id.is_some_and(|id| self.owners.contains_key(id))
+        };
+        for index in (0..family.len()).filter(|_| !self.owners.is_empty()) {
+            let places = course(family, index);
+            for (at, place) in places.iter().enumerate() {
+                if place.log != index || !place.was_passed_over(family) || is_known(place) {
+                    continue;
+                }
+                let (before, behind) = places.split_at(at);
+                let mut next = behind.iter().filter(|next| !next.was_passed_over(family));
+                let mut last = before.iter().rev();
+                let neighbour = next
+                    .next()
+                    .or_else(|| last.find(|last| !last.was_passed_over(family)));
+                if neighbour.is_some_and(is_known) {
+                    gone.insert(*place);
+                }
+            }
+        }
+        gone
+    }
+
+    /// Whether a record is a note without an id of its own that another branch holds: it belongs to none more than to another, and
+    /// is kept once.
+    fn has_elsewhere(&self, index: usize, place: &Place, family: &[&SessionLog]) -> bool {
+        place.message(family).is_some_and(|message| {
+            let id = message.external_id.as_deref().unwrap_or_default();
+            message.kind == EntryKind::Note
+                && own_id(message).is_none()
+                && self.owners.contains_key(id)
+                && self.position(index, id).is_none()
+        })
+    }
+
+    fn root_of(&self, mut index: usize) -> usize {
+        while let Some((parent, _)) = self.branch(index).parent {
+            index = parent;
+        }
+        index
+    }
+
+    /// The branch that has an entry as its own among those that `index` shows, and the entry's position.
+    fn shown_by(&self, mut index: usize, id: &str) -> Option<(usize, Seq)> {
+        let mut until = Seq(u32::MAX);
+        loop {
+            let branch = self.branch(index);
+            if let Some(seq) = branch.own.get(id)
+                && *seq <= until
+            {
+                return Some((index, *seq));
+            }
+            let (parent, at) = branch.parent?;
+            until = until.min(at);
+            index = parent;
+        }
+    }
+
+    fn position(&self, index: usize, id: &str) -> Option<Seq> {
+        self.shown_by(index, id).map(|(_, seq)| seq)
+    }
+
+    /// The branch that has an entry as its own, and the entry's position. Of several, the one that shows most of a course.
+    fn owner(
+        &self,
+        id: &str,
+        places: &[Place],
+        family: &[&SessionLog],
+        key: &SessionKey,
+    ) -> (usize, Seq) {
+        let owners = self.owners.get(id).map_or(&[][..], Vec::as_slice);
+        let shows = |index: usize| {
+            let ids = places.iter().filter_map(|place| place.id(family));
+            ids.filter(|id| self.position(index, id).is_some()).count()
+        };
+        let best = match owners {
+            [one] => *one,
+            many => {
+                let many = many.iter().rev().copied();
+                many.max_by_key(|index| (shows(*index), self.branch(*index).key == *key))
+                    .unwrap_or(self.base)
+            }
+        };
+        (best, self.position(best, id).unwrap_or(Seq::NONE))
+    }
+
+    fn is_empty_fork(&self, stored: &Conversation, branch: usize, at: Seq) -> bool {
+        let parent = self.branch(branch).stored.map(|(id, _)| id);
+        let begins = match stored.origin {
+            StoredOrigin::Fork { parent, at } => Some((parent, at)),
+            _ => None,
+        };
+        stored.head == at && parent.is_some_and(|parent| begins == Some((parent, at)))
+    }
+}
+
+/// Where the conversations of a transcript went, for the sub-agents that they started.
+#[derive(Debug, Default)]
+struct Moves {
+    /// New keys of conversations.
+    keys: HashMap<SessionKey, SessionKey>,
+    /// Index of the arranged family of a conversation, and the branch that it ends in.
+    ends: HashMap<SessionKey, (usize, usize)>,
+    maps: Vec<Map>,
+}
+
+impl Moves {
+    fn note(&mut self, family: &[&SessionLog], rows: &[Row], map: Map) {
+        for row in rows {
+            for log in row.logs.iter().filter_map(|index| family.get(*index)) {
+                self.ends
+                    .insert(log.key.clone(), (self.maps.len(), row.target));
+            }
+        }
+        self.maps.push(map);
+    }
+
+    /// Names the parent of a sub-agent's conversation as the store does.
+    fn relink(&self, log: &mut Cow<'_, SessionLog>) {
+        let Origin::Spawn { parent, after, .. } = &log.origin else {
+            return;
+        };
+        let arranged = self.ends.get(parent).and_then(|(map, end)| {
+            let map = self.maps.get(*map)?;
+            let owner = after.as_deref().and_then(|after| map.shown_by(*end, after));
+            Some(
+                map.branch(owner.map_or(*end, |(owner, _)| owner))
+                    .key
+                    .clone(),
+            )
+        });
+        let key = arranged.or_else(|| self.keys.get(parent).cloned());
+        if let Some(key) = key.filter(|key| key != parent)
+            && let Origin::Spawn { parent, .. } = &mut log.to_mut().origin
+        {
+            *parent = key;
+        }
+    }
+}
