@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use memory_model::{Accounting as _, EntryKind, Message, Seq, SessionKey, SpanBody};
-use memory_store::Origin;
+use memory_store::{EntryOutcome, Origin};
 use message_formats::{SessionLog, SourceScope, SourceSummary, Transcript};
 use serde::Serialize;
 
@@ -40,10 +40,14 @@ pub struct SessionImport {
     pub inserted: u64,
     /// Number of entries that were stored before.
     pub duplicates: u64,
+    /// Number of those among them whose words were erased. They stay erased.
+    pub erased: u64,
     /// Number of entries that were refused, because another entry has their external id.
     pub conflicts: u64,
     /// Number of the session's notes in the file.
     pub notes: u64,
+    /// Whether the session is archived: what was stored is not seen in lists of sessions.
+    pub archived: bool,
 }
 
 impl Memory {
@@ -92,6 +96,7 @@ impl Memory {
                     }
                 };
                 let mut one = report(transcript, log, &ingested);
+                session.look_at_erasures(&mut one, &ingested).await?;
                 let earlier = inserted.entry(log.key.clone()).or_default();
                 let new = one.inserted;
                 one.duplicates = one.duplicates.saturating_sub(*earlier);
@@ -269,6 +274,15 @@ impl Session {
         let Some(kept_from) = kept_from.filter(|seq| *seq > Seq::FIRST) else {
             return Ok(false);
         };
+        // It may tell what was erased.
+        let erasures = self.erasures().await?;
+        if erasures
+            .entries
+            .iter()
+            .any(|erasure| erasure.range.first < kept_from)
+        {
+            return Ok(false);
+        }
         let handoffs = self.clone().with_strategy(Strategy::Handoff);
         let is_covered = handoffs.spans().await?.iter().any(|span| {
             matches!(span.body, SpanBody::Summary { .. })
@@ -281,6 +295,25 @@ impl Session {
         let details = summary.details.clone();
         let outcome = supplied::publish(self, planner, kept_from, &summary.text, details).await?;
         Ok(outcome.published.total() > 0)
+    }
+
+    /// Reports which of the entries that were stored before were erased, and whether the session is archived.
+    async fn look_at_erasures(
+        &self,
+        report: &mut SessionImport,
+        ingested: &IngestReport,
+    ) -> Result<()> {
+        let conversation = self.info().await?.conversation;
+        report.archived = conversation.archived;
+        if conversation.erasures > 0 && report.duplicates > 0 {
+            let erasures = self.erasures().await?;
+            let is_erased = |outcome: &&EntryOutcome| match outcome {
+                EntryOutcome::Duplicate(seq) => erasures.covers(*seq),
+                _ => false,
+            };
+            report.erased = ingested.outcomes.iter().filter(is_erased).count() as u64;
+        }
+        Ok(())
     }
 
     /// The position of the first message that follows an entry of a transcript, if it is stored and something stands
@@ -315,8 +348,10 @@ fn report(transcript: &Transcript, log: &SessionLog, ingested: &IngestReport) ->
         messages: log.messages.len() as u64 - notes,
         inserted: ingested.inserted() as u64,
         duplicates: ingested.duplicates() as u64 + log.duplicates,
+        erased: 0,
         conflicts: ingested.conflicts() as u64,
         notes,
+        archived: false,
     }
 }
 
@@ -359,8 +394,10 @@ impl Memory {
                 messages: found.messages.len() as u64 - notes,
                 inserted: ingested.inserted() as u64,
                 duplicates: ingested.duplicates() as u64,
+                erased: 0,
                 conflicts: ingested.conflicts() as u64,
                 notes,
+                archived: found.archived,
             });
         }
         Ok(report)

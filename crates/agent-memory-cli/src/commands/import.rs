@@ -38,8 +38,11 @@ pub(crate) struct Row {
     messages: u64,
     inserted: u64,
     duplicates: u64,
+    /// Of the duplicates, those whose words were erased.
+    erased: u64,
     conflicts: u64,
     notes: u64,
+    archived: bool,
     /// Lines of the whole file, told with its first session.
     skipped: BTreeMap<String, u64>,
     /// Whether the file goes on in it: the branch in use of the file's first conversation.
@@ -97,6 +100,14 @@ impl Answer {
     fn add(&mut self, file: &str, imported: ImportReport) {
         let mut skipped = Some(imported.skipped);
         for session in imported.sessions {
+            if session.archived && session.inserted > 0 {
+                let name = one_line(session.session.as_str());
+                note(&format!(
+                    "warning: the session {name} is archived, and {} of {file} were added to it: `set {name} --unarchive` \
+                     shows it again",
+                    count(session.inserted, "entry", "entries"),
+                ));
+            }
             if session.conflicts > 0 {
                 note(&format!(
                     "warning: {} of {file} refused by the session {}, which has another entry with the same id: what is stored \
@@ -113,8 +124,10 @@ impl Answer {
                 messages: session.messages,
                 inserted: session.inserted,
                 duplicates: session.duplicates,
+                erased: session.erased,
                 conflicts: session.conflicts,
                 notes: session.notes,
+                archived: session.archived,
                 skipped: skipped.take().unwrap_or_default(),
                 in_use,
             });
@@ -134,6 +147,13 @@ impl Answer {
                     "skipped lines of {}: {}",
                     row.file,
                     kinds.join(", ")
+                ));
+            }
+            if row.erased > 0 {
+                lines.push(format!(
+                    "erased before: {} of {}, which stay erased",
+                    count(row.erased, "entry", "entries"),
+                    row.session
                 ));
             }
         }
@@ -168,7 +188,7 @@ impl Answer {
                 number(row.messages),
                 number(row.notes),
                 number(row.inserted),
-                number(row.duplicates),
+                number(row.duplicates.saturating_sub(row.erased)),
             ]
         }));
         table(&rows)
