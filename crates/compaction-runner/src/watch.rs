@@ -40,6 +40,8 @@ pub(crate) struct Watch {
     outdated: AtomicBool,
     /// Whether a call of the summarizer was waited for since that was looked up.
     waited: AtomicBool,
+    /// Held while that is looked up: calls that begin meanwhile wait for the answer.
+    pub(crate) looking: futures::lock::Mutex<()>,
 }
 
 impl Default for Watch {
@@ -55,6 +57,7 @@ impl Default for Watch {
             erasures: AtomicU64::default(),
             outdated: AtomicBool::default(),
             waited: AtomicBool::default(),
+            looking: futures::lock::Mutex::default(),
         }
     }
 }

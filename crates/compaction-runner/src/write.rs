@@ -98,17 +98,19 @@ struct WordsAreThere<'a> {
 #[async_trait]
 impl BeforeCall for WordsAreThere<'_> {
     async fn before_call(&self) -> std::result::Result<(), Failure> {
-        if !self.watch.take_waited() {
-            return Ok(());
-        }
         let withdrawn = |why: String| Failure::with_text(FailureKind::Withdrawn, why);
-        let now = self.env.snapshot().await;
-        let now = now.map_err(|error| withdrawn(with_causes(&error)))?;
-        if now.erasures == self.watch.erasures() {
-            return Ok(());
+        let _looking = self.watch.looking.lock().await;
+        if self.watch.take_waited() && !self.watch.is_outdated() {
+            let now = self.env.snapshot().await;
+            let now = now.map_err(|error| withdrawn(with_causes(&error)))?;
+            if now.erasures != self.watch.erasures() {
+                self.watch.outdate();
+            }
         }
-        self.watch.outdate();
-        Err(withdrawn("words of the source were erased".to_owned()))
+        match self.watch.is_outdated() {
+            false => Ok(()),
+            true => Err(withdrawn("words of the source were erased".to_owned())),
+        }
     }
 }
 

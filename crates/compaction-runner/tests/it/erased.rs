@@ -1,7 +1,7 @@
 //! Words that are erased while a compaction runs are not published, and not sent to a model afterwards.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use compaction_plan::{Mode, StopReason};
@@ -16,7 +16,7 @@ use crate::world::{
 };
 
 /// The messages that are erased: some of the first leaf, and some of later ones.
-const ERASED: std::ops::RangeInclusive<u32> = 3..=30;
+const ERASED: std::ops::RangeInclusive<u32> = 3..=52;
 
 /// What only one message of [`chat`] says.
 fn mark(n: u32) -> String {
@@ -28,6 +28,8 @@ fn mark(n: u32) -> String {
 struct Repeats<'s> {
     store: &'s dyn Store,
     id: ConversationId,
+    /// Calls begun. The first four wait for each other, and so end together.
+    begun: AtomicU32,
     erased: AtomicBool,
     sent_afterwards: Mutex<String>,
     /// Whether it needs no model.
@@ -39,6 +41,7 @@ impl<'s> Repeats<'s> {
         Self {
             store,
             id,
+            begun: AtomicU32::new(0),
             erased: AtomicBool::new(false),
             sent_afterwards: Mutex::default(),
             provisional: false,
@@ -69,8 +72,11 @@ impl Summarizer for Repeats<'_> {
         if self.erased.load(Ordering::SeqCst) {
             self.sent_afterwards.lock().unwrap().push_str(&said);
         }
+        self.begun.fetch_add(1, Ordering::SeqCst);
         // A model is waited for.
-        tokio::task::yield_now().await;
+        while self.begun.load(Ordering::SeqCst) < 4 {
+            tokio::task::yield_now().await;
+        }
         if !self.erased.swap(true, Ordering::SeqCst) {
             let range = SeqRange::new(Seq(*ERASED.start()), Seq(*ERASED.end())).unwrap();
             let request = Erase::range(range, "asked for", Timestamp(5));
