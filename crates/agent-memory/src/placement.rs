@@ -692,10 +692,9 @@ impl Row {
         let messages = self.places.iter().filter_map(|place| place.message(family));
         log.messages = messages.cloned().collect();
         for (index, source) in family.iter().enumerate() {
-            let is_told = |entry: &str| {
-                let mut own = self.places.iter().filter(|place| place.log == index);
-                own.any(|place| place.id(family) == Some(entry))
-            };
+            let own = self.places.iter().filter(|place| place.log == index);
+            let told: HashSet<&str> = own.filter_map(|place| place.id(family)).collect();
+            let is_told = |entry: &str| told.contains(entry);
             let summaries = source.summaries.iter();
             log.summaries
                 .extend(summaries.filter(|one| is_told(&one.entry)).cloned());

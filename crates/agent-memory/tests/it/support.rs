@@ -144,6 +144,7 @@ pub(crate) async fn dump(memory: &Memory) -> String {
                 version: view.version,
                 saved: view.saved,
                 spans: view.spans,
+                erasures: conversation.erasures,
             };
             let all = SeqRange::new(Seq::FIRST, head).unwrap();
             let spans = store.spans(&snapshot, all, Order::OldestFirst, 10_000);
