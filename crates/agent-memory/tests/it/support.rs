@@ -136,7 +136,6 @@ pub(crate) async fn dump(memory: &Memory) -> String {
                 writeln!(out, "{publication:?}").unwrap();
             }
             let snapshot = Snapshot {
-                erasures: 0,
                 conversation: id,
                 head,
                 log_tokens: conversation.tokens,
