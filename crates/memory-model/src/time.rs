@@ -71,9 +71,9 @@ impl Timestamp {
         // How many decimal places a unit has in microseconds.
         let places = match number {
             ..100_000_000 => return None,
-            ..100_000_000_000 => 6,
-            ..100_000_000_000_000 => 3,
-            ..100_000_000_000_000_000 => 0,
+            100_000_000..100_000_000_000 => 6,
+            100_000_000_000..100_000_000_000_000 => 3,
+            100_000_000_000_000..100_000_000_000_000_000 => 0,
             _ => return Some(Self(number / 1000)),
         };
         let digits: String = fraction

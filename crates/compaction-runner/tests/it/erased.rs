@@ -31,6 +31,8 @@ struct Repeats<'s> {
     /// Calls begun. The first four wait for each other, and so end together.
     begun: AtomicU32,
     erased: AtomicBool,
+    /// Whether the erasure has returned.
+    gone: AtomicBool,
     sent_afterwards: Mutex<String>,
     /// Whether it needs no model.
     provisional: bool,
@@ -43,6 +45,7 @@ impl<'s> Repeats<'s> {
             id,
             begun: AtomicU32::new(0),
             erased: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
             sent_afterwards: Mutex::default(),
             provisional: false,
         }
@@ -69,7 +72,7 @@ impl Summarizer for Repeats<'_> {
 
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let said = said(request.source);
-        if self.erased.load(Ordering::SeqCst) {
+        if self.gone.load(Ordering::SeqCst) {
             self.sent_afterwards.lock().unwrap().push_str(&said);
         }
         self.begun.fetch_add(1, Ordering::SeqCst);
@@ -82,6 +85,7 @@ impl Summarizer for Repeats<'_> {
             let request = Erase::range(range, "asked for", Timestamp(5));
             let which = ConversationRef::Id(self.id);
             erase(self.store, &which, &request).await.unwrap();
+            self.gone.store(true, Ordering::SeqCst);
         }
         let marks = (1..=64)
             .map(mark)

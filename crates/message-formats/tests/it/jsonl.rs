@@ -181,7 +181,7 @@ fn a_time_is_read_in_each_form_and_under_each_key() {
             r#""created_at":null,"timestamp":"2026-05-28T22:26:40+02:00""#,
             false,
         ),
-        (r#""created_at":0,"timestamp":1780000000000"#, false),
+        (r#""created_at":0,"timestamp":1780000000000"#, true),
     ] {
         let line = format!(r#"{{"role":"user","content":"hi",{time}}}"#);
         let transcript = read_str(&line);
