@@ -425,13 +425,13 @@ impl Memory {
         wanted.extend(named);
         // What the source calls itself by now, where it did so behind the shared beginning.
         if family.get(index).is_some_and(|log| log.in_use) {
-            let later = places.iter().filter(new).filter_map(|place| {
+            let mut later = places.iter().filter(new).filter_map(|place| {
                 let log = family.get(place.log)?;
                 let id = place.id(family)?;
                 let later = log.later_keys.iter().find(|(entry, _)| entry == id)?;
                 Some(later.1.clone())
             });
-            wanted.extend(later.last());
+            wanted.extend(later.next_back());
         }
         let first = begins
             .and_then(|begins| begins.id(family))

@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(regex.spans(text, 100), [span], "{pattern}");
         }
         let exact = RegexPattern::new("É", true).unwrap();
-        assert_eq!(exact.spans("e\u{301} E\u{301}", 100), [4..7]);
+        assert_eq!(exact.spans("e\u{301} E\u{301}", 100).first(), Some(&(4..7)));
     }
 
     #[test]

@@ -152,7 +152,7 @@ async fn readable(request: Request, next: Next) -> Response {
 }
 
 fn refused(status: StatusCode, unreadable: Unreadable) -> Response {
-    let error = JsonRpcError::new(unreadable.id, unreadable.error);
+    let error = JsonRpcError::new(unreadable.id, *unreadable.error);
     match serde_json::to_string(&error) {
         Ok(text) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
         Err(_) => status.into_response(),

@@ -80,7 +80,7 @@ where
 
     /// Sends an error. It is written even where reading is given up meanwhile.
     fn reply(&mut self, unreadable: Unreadable) {
-        let message = ServerJsonRpcMessage::error(unreadable.error, unreadable.id);
+        let message = ServerJsonRpcMessage::error(*unreadable.error, unreadable.id);
         let sending = self.send(message);
         self.replying = Some(tokio::spawn(async move {
             // A client that has gone needs no error.

@@ -17,7 +17,7 @@ pub(super) const HEAD_BYTES: usize = 64 << 10;
 pub(super) struct Unreadable {
     /// The request's id, as far as it could be told.
     pub(super) id: Option<RequestId>,
-    pub(super) error: ErrorData,
+    pub(super) error: Box<ErrorData>,
 }
 
 impl Unreadable {
@@ -26,7 +26,7 @@ impl Unreadable {
             format!("Parse error: the request is not JSON ({why}): send one JSON object a line");
         Self {
             id: id_in(text),
-            error: ErrorData::parse_error(message, None),
+            error: Box::new(ErrorData::parse_error(message, None)),
         }
     }
 
@@ -37,7 +37,7 @@ impl Unreadable {
         );
         Self {
             id: id_in(&String::from_utf8_lossy(beginning)),
-            error: ErrorData::parse_error(message, None),
+            error: Box::new(ErrorData::parse_error(message, None)),
         }
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreada
             let message = "Invalid params: params are an object, or left out";
             Err(Unreadable {
                 id: id_in(&text),
-                error: ErrorData::invalid_params(message, None),
+                error: Box::new(ErrorData::invalid_params(message, None)),
             })
         }
         Ok(_) => {
@@ -74,7 +74,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreada
             );
             Err(Unreadable {
                 id: id_in(&text),
-                error: ErrorData::invalid_request(message, None),
+                error: Box::new(ErrorData::invalid_request(message, None)),
             })
         }
         Err::<Value, _>(error) => Err(Unreadable::parse(&text, error)),
