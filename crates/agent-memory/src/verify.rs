@@ -6,8 +6,8 @@ use std::sync::Arc;
 use memory_model::{Accounting, ConversationId, SessionKey};
 use memory_search::ranking::RankingPolicy;
 use memory_store::{
-    Conversation, ConversationFilter, Report, Verifier, Violation, ViolationKind, check_index,
-    check_vectors, verify,
+    Conversation, ConversationFilter, ConversationRef, Report, Verifier, Violation, ViolationKind,
+    check_index, check_vectors, read_conversations, verify,
 };
 use token_estimate::EstimatorId;
 
@@ -62,6 +62,29 @@ impl Memory {
     /// # Errors
     /// When the store cannot be read at all. Damage in it is a violation, not an error.
     pub async fn verify(&self) -> Result<VerifyReport> {
+        loop {
+            let before = self.erasure_counts().await?;
+            let verified = self.verify_once().await?;
+            // What is read in part before an erasure and in part behind it contradicts itself.
+            if verified.is_ok() || self.erasure_counts().await? == before {
+                return Ok(verified);
+            }
+        }
+    }
+
+    /// How many erasures each conversation has; nothing for conversations that cannot be read.
+    async fn erasure_counts(&self) -> Result<Vec<(ConversationId, u64)>> {
+        let mut filter = ConversationFilter::default();
+        filter.archived = true;
+        let all = match read_conversations(&*self.inner.store, &filter).await {
+            Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => Vec::new(),
+            all => all?,
+        };
+        let counts = all.iter().map(|one| (one.id, one.erasures));
+        Ok(counts.collect())
+    }
+
+    async fn verify_once(&self) -> Result<VerifyReport> {
         let mut verified = VerifyReport {
             violations: self.inner.store.check().await?,
             ..VerifyReport::default()
@@ -135,8 +158,18 @@ impl Memory {
     /// Verifies one conversation.
     pub(crate) async fn verify_one(&self, conversation: &Conversation) -> Result<VerifyReport> {
         let accountings = self.accountings();
-        let mut verified = VerifyReport::default();
-        verified.add(verify(&*self.inner.store, conversation.id, &accountings).await?);
-        Ok(verified)
+        let store = &*self.inner.store;
+        let mut erasures = conversation.erasures;
+        loop {
+            let mut verified = VerifyReport::default();
+            verified.add(verify(store, conversation.id, &accountings).await?);
+            let id = ConversationRef::Id(conversation.id);
+            let now = store.conversation(&id).await?.map(|now| now.erasures);
+            if verified.is_ok() || now.is_none_or(|now| now == erasures) {
+                return Ok(verified);
+            }
+            // What is read in part before an erasure and in part behind it contradicts itself.
+            erasures = now.unwrap_or(erasures);
+        }
     }
 }

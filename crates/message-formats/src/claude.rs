@@ -16,10 +16,7 @@ use crate::{
     Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
 };
-use queue::{Queue, Queued};
-
-/// The type of the lines that say what became of words which a user typed while the program was busy.
-const QUEUE: &str = "queue-operation";
+use queue::{QUEUE, Queue, Queued};
 
 /// Line types that are no part of a conversation.
 const NOISE: [&str; 3] = ["progress", "file-history-snapshot", QUEUE];

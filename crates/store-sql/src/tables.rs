@@ -516,7 +516,7 @@ pub enum Publication {
     At,
     /// Column `hash`: over the hash before it, the range, the removed and the added spans.
     Hash,
-    /// Column `record`: hash over hash and at; zeros in rows of older versions.
+    /// Column `record`: hash over hash and at; null in rows of older versions.
     Record,
 }
 

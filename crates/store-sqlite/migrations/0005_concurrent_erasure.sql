@@ -56,4 +56,4 @@ create table wipe (
   at integer not null -- microseconds: when the erasure was
 ) strict;
 
-alter table publication add column record blob not null default ( zeroblob ( 32 ) ) check ( length ( record ) = 32 );
+alter table publication add column record blob check ( length ( record ) = 32 );

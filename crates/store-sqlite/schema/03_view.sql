@@ -78,7 +78,7 @@ create table publication (
   last         integer not null, -- inclusive
   at           integer not null, -- microseconds
   hash         blob    not null check (length(hash) = 32), -- over the hash before it, the range, the removed and the added spans
-  record       blob    not null default (zeroblob(32)) check (length(record) = 32), -- hash over hash and at; zeros in rows of older versions
+  record       blob    check (length(record) = 32), -- hash over hash and at; null in rows of older versions
   primary key (conversation, view, version)
 ) strict, without rowid;
 

@@ -35,7 +35,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 5,
         name: "concurrent_erasure",
-        checksum: "88c361d205042f0ae123c9b22777700caa3e831a849a2da50fddbb300ab7f91a",
+        checksum: "9ae42ac785d49a7a510848e43b93dd6afed2a28a6f2631c7428a9702ceaa28b9",
         sql: include_str!("../migrations/0005_concurrent_erasure.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 5",
     },

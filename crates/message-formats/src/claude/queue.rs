@@ -11,6 +11,9 @@ use crate::blocks::{Blocks, Dialect, set_meta};
 use crate::json_lines::Line;
 use crate::raw::{MetaBuilder, Reading};
 
+/// The type of the lines that say what became of words which a user typed while the program was busy.
+pub(super) const QUEUE: &str = "queue-operation";
+
 /// Keys of a line that its message carries otherwise.
 const CARRIED: [&str; 2] = ["content", "timestamp"];
 
@@ -148,11 +151,11 @@ impl Queue {
     /// Counts the lines that did not become messages, and names words that no line says more of.
     pub(super) fn finish(&self, report: &mut Report) {
         for _ in 0..self.passed_over {
-            report.skip(super::QUEUE);
+            report.skip(QUEUE);
         }
         let removed = self.removed.iter().map(|(queued, _)| queued);
         for queued in removed.chain(&self.waiting) {
-            report.await_more(super::QUEUE, "queued", queued.number);
+            report.await_more(QUEUE, "queued", queued.number);
         }
     }
 }

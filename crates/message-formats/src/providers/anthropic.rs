@@ -23,6 +23,7 @@ use super::fields::{Facts, Object, invalid, native, object, string, text, tokens
 use super::media::{PDF, Source};
 use super::prepare::{Prepared, wire_name};
 use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
+use super::unknown::as_text;
 use super::{arguments, media, original_call_id, wire_call_id};
 use crate::error::Error;
 
@@ -40,7 +41,7 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     for message in prepared.iter() {
         match message.role {
             Role::System => {
-                let texts = message.parts.iter().filter_map(media::as_text);
+                let texts = message.parts.iter().filter_map(as_text);
                 let texts = texts.filter(|text| !text.trim().is_empty());
                 match !turns.is_empty() {
                     false => system.extend(texts.filter_map(|text| text_block(&text))),
@@ -173,7 +174,7 @@ fn pair_searches(blocks: &mut Vec<Value>) {
         };
         match stays {
             true => Some(block),
-            false => media::as_text(&unknown(&block)).and_then(|text| said(&text)),
+            false => as_text(&unknown(&block)).and_then(|text| said(&text)),
         }
     });
     *blocks = settled.collect();
@@ -215,9 +216,9 @@ fn assistant(parts: &[Part]) -> Vec<Value> {
                     reasoning.push(block);
                     continue;
                 }
-                web_search(raw).or_else(|| said(&media::as_text(part)?))
+                web_search(raw).or_else(|| said(&as_text(part)?))
             }
-            part => media::as_text(part).and_then(|text| said(&text)),
+            part => as_text(part).and_then(|text| said(&text)),
         };
         if let Some(block) = block {
             blocks.append(&mut reasoning);
@@ -261,7 +262,7 @@ fn user(name: Option<&str>, parts: &[Part]) -> (Vec<Value>, Vec<Value>) {
 }
 
 fn user_block(part: &Part) -> Option<Value> {
-    medium(part).or_else(|| said(&media::as_text(part)?))
+    medium(part).or_else(|| said(&as_text(part)?))
 }
 
 /// Returns an image or a PDF that the API takes.
@@ -304,7 +305,7 @@ fn tool_result(
                         let label = format!("Part of the result of {}:", wire_call_id(call_id));
                         others.extend(text_block(&label));
                         others.push(medium);
-                        blocks.extend(media::as_text(part).and_then(|text| said(&text)));
+                        blocks.extend(as_text(part).and_then(|text| said(&text)));
                     }
                     None => blocks.extend(user_block(part)),
                 }

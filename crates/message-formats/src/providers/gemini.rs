@@ -23,6 +23,7 @@ use super::fields::{Facts, Object, invalid, object, string, text, tokens, unknow
 use super::media::Source;
 use super::prepare::{Prepared, wire_name};
 use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
+use super::unknown::as_text;
 use super::{arguments, media, original_call_id, wire_call_id};
 use crate::error::Error;
 
@@ -79,7 +80,7 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     for message in prepared.iter() {
         match message.role {
             Role::System => {
-                let texts = message.parts.iter().filter_map(media::as_text);
+                let texts = message.parts.iter().filter_map(as_text);
                 let texts = texts.filter(|text| !text.is_empty());
                 match !turns.is_empty() {
                     false => system.extend(texts.filter_map(|text| text_part(&text))),
@@ -207,10 +208,10 @@ fn model(parts: &[Part]) -> Vec<Value> {
                 "args": arguments::to_object(arguments),
             }})),
             Part::Image(media) | Part::File(media) => {
-                data_part(media).or_else(|| said(&media::as_text(part)?))
+                data_part(media).or_else(|| said(&as_text(part)?))
             }
             Part::Text { text } if text.is_empty() => signature.take().map(signed_nothing),
-            part => media::as_text(part).and_then(|text| said(&text)),
+            part => as_text(part).and_then(|text| said(&text)),
         };
         let Some(mut written) = written else { continue };
         let is_thought = matches!(part, Part::Reasoning { .. });
@@ -270,7 +271,7 @@ fn user_part(part: &Part) -> Option<Value> {
         Part::Image(media) | Part::File(media) => data_part(media),
         _ => None,
     };
-    written.or_else(|| said(&media::as_text(part)?))
+    written.or_else(|| said(&as_text(part)?))
 }
 
 fn data_part(media: &Media) -> Option<Value> {
@@ -313,7 +314,7 @@ fn output(call_id: &str, content: &ResultContent, others: &mut Vec<Value>) -> Va
                 others.push(data);
             }
             None => {
-                let text = media::as_text(part);
+                let text = as_text(part);
                 texts.extend(text.map(|text| escape_system(&text).into_owned().into()));
             }
         }

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 
 use memory_model::{Media, MediaSource, Part};
 
-use super::unknown;
-
 /// Media type of an image by URL, whose source names none.
 pub(super) const ANY_IMAGE: &str = "image/*";
 /// Media type of a file by URL, whose source names none.
@@ -256,18 +254,8 @@ pub(super) fn from_url(url: &str, media_type: &str) -> Media {
     }
 }
 
-/// Returns the text that stands for content where a provider has no place for it. Bytes are never text.
-pub(super) fn as_text(part: &Part) -> Option<String> {
-    match part {
-        Part::Text { text } => Some(text.clone()),
-        Part::Image(media) => Some(named("image", media)),
-        Part::File(media) => Some(named("file", media)),
-        Part::Unknown { raw } => unknown::text(raw),
-        Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => None,
-    }
-}
-
-fn named(kind: &str, media: &Media) -> String {
+/// Names a picture or a file in a text that stands for it.
+pub(super) fn named(kind: &str, media: &Media) -> String {
     let declared = shortened(&media.media_type, 100);
     match (source(media), &media.source) {
         (Some(Source::Data { media_type, data }), _) => {
@@ -302,6 +290,7 @@ fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::providers::unknown::as_text;
 
     const PNG: &str = "iVBORw0KGgo=";
 

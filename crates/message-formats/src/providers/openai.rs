@@ -19,6 +19,7 @@ use token_estimate::Usage;
 use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
 use super::media::{PDF, Source};
 use super::prepare::{Prepared, wire_name};
+use super::unknown::as_text;
 use super::{arguments, chat_call_id, media, original_call_id};
 use crate::error::Error;
 
@@ -98,7 +99,7 @@ fn text_block(text: &str) -> Option<Value> {
 }
 
 fn texts(parts: &[&Part]) -> Option<Value> {
-    let texts = parts.iter().filter_map(|part| media::as_text(part));
+    let texts = parts.iter().filter_map(|part| as_text(part));
     content(texts.filter_map(|text| text_block(&text)).collect())
 }
 
@@ -116,7 +117,7 @@ fn user_block(part: &Part) -> Option<Value> {
         Part::Unknown { raw } => file_by_id(raw),
         _ => None,
     };
-    block.or_else(|| text_block(&media::as_text(part)?))
+    block.or_else(|| text_block(&as_text(part)?))
 }
 
 /// Returns a file that the provider keeps.
@@ -159,10 +160,10 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
                 "function": {"name": wire_name(name), "arguments": arguments::to_text(arguments)},
             })),
             Part::Unknown { raw } => {
-                let text = media::as_text(part);
+                let text = as_text(part);
                 blocks.extend(refusal(raw).or_else(|| text_block(&text?)));
             }
-            part => blocks.extend(media::as_text(part).and_then(|text| text_block(&text))),
+            part => blocks.extend(as_text(part).and_then(|text| text_block(&text))),
         }
     }
     let content = content(blocks);

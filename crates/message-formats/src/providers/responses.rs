@@ -18,6 +18,7 @@ use super::media::{PDF, Source};
 use super::openai::IMAGE_TYPES;
 use super::prepare::{Prepared, wire_name};
 use super::turns::said_by;
+use super::unknown::as_text;
 use super::{arguments, media, original_call_id, wire_call_id};
 use crate::error::Error;
 
@@ -44,7 +45,7 @@ pub fn write(messages: &[Message]) -> (Option<String>, Vec<Value>) {
         let parts = message.parts.as_slice();
         match message.role {
             Role::System => {
-                let texts = parts.iter().filter_map(media::as_text);
+                let texts = parts.iter().filter_map(as_text);
                 let mut texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
                 if input.is_empty() && instructions.is_none() && texts.len() == 1 {
                     instructions = texts.pop();
@@ -77,7 +78,7 @@ fn input_block(part: &Part) -> Option<Value> {
         },
         _ => None,
     };
-    block.or_else(|| input_text(&media::as_text(part)?))
+    block.or_else(|| input_text(&as_text(part)?))
 }
 
 fn file_block(file: &Media) -> Option<Value> {
@@ -149,8 +150,8 @@ fn write_assistant(parts: &[Part], input: &mut Vec<Value>) {
             })),
             Part::Unknown { raw } => server_call(raw)
                 .filter(|_| !left_out)
-                .or_else(|| said(&media::as_text(part)?)),
-            part => media::as_text(part).and_then(|text| said(&text)),
+                .or_else(|| said(&as_text(part)?)),
+            part => as_text(part).and_then(|text| said(&text)),
         };
         if let Some(item) = item {
             input.append(&mut waiting);

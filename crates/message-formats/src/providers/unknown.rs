@@ -4,7 +4,7 @@ use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::Value;
 
 use super::fields::{Object, text as string};
-use super::media::{ANY_FILE, ANY_IMAGE, from_url};
+use super::media::{ANY_FILE, ANY_IMAGE, from_url, named};
 
 /// Types of reasoning: only the provider that wrote it reads it.
 const REASONING: &[&str] = &[
@@ -174,6 +174,17 @@ fn part(media: Media) -> Part {
     match media.media_type.starts_with("image/") {
         true => Part::Image(media),
         false => Part::File(media),
+    }
+}
+
+/// Returns the text that stands for content where a provider has no place for it. Bytes are never text.
+pub(super) fn as_text(part: &Part) -> Option<String> {
+    match part {
+        Part::Text { text } => Some(text.clone()),
+        Part::Image(media) => Some(named("image", media)),
+        Part::File(media) => Some(named("file", media)),
+        Part::Unknown { raw } => text(raw),
+        Part::Reasoning { .. } | Part::ToolCall { .. } | Part::ToolResult { .. } => None,
     }
 }
 

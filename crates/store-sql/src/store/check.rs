@@ -83,10 +83,11 @@ async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Res
     on.each(&view::publication_records(), |row| {
         let (conversation, view) = (row.int(0)?, row.text(1)?);
         let hash = to_hash("publication", &row.bytes(4)?)?;
-        let record = to_hash("record of a publication", &row.bytes(5)?)?;
+        let record = row.opt_bytes(5)?;
         let of_view = Some((conversation, view));
-        if record != Hash::ZERO || recorded == of_view {
-            if record != publication_record_hash(hash, Timestamp(row.int(3)?)) {
+        if record.is_some() || recorded == of_view {
+            let expected = publication_record_hash(hash, Timestamp(row.int(3)?));
+            if record.is_none_or(|record| record != expected.0) {
                 let (version, view) = (row.int(2)?, row.text(1)?);
                 found.push(Violation::new(
                     ViolationKind::HistoryChanged,

@@ -6,7 +6,8 @@
 //! costs what its characters cost alone, so the estimate of such a run is raised to it. An ordinary run costs more than
 //! its least, and keeps its estimate.
 
-use super::model::ONE;
+/// Parts of a token in the fixed-point weights: 2^12.
+pub(crate) const ONE: u64 = 4_096;
 
 /// Facts of a vocabulary; `coefficients/README.md` describes the format.
 #[derive(Debug)]

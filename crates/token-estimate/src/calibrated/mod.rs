@@ -11,7 +11,8 @@ use std::fmt;
 
 use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead, tool};
 use floor::Joins;
-use model::{Model, ONE};
+use floor::ONE;
+use model::Model;
 
 static O200K: Model = Model::new(include_bytes!("coefficients/o200k.bin"));
 static CL100K: Model = Model::new(include_bytes!("coefficients/cl100k.bin"));

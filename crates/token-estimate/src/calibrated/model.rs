@@ -1,11 +1,8 @@
 //! Adds up, in one pass, the weights of the counters that a text raises.
 
 use super::class::{self, Classes};
-use super::floor::{Joins, Run};
+use super::floor::{Joins, ONE, Run};
 use super::machine;
-
-/// Parts of a token in the fixed-point weights: 2^12.
-pub(crate) const ONE: u64 = 4_096;
 
 /// The place of a pair in the table of pairs.
 const fn pair(before: usize, fine: usize) -> usize {
