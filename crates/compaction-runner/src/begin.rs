@@ -50,9 +50,12 @@ pub(crate) async fn begin<'j, 'e>(
     for ((index, job), sources) in wanted.into_iter().zip(summarized).zip(sources) {
         let done = match sources {
             None => Done::unleased(job, Prepared::Skipped(sources_gone(env))),
-            Some(sources) => match (OpenJob::new(env, job, sources), supplied.remove(&index)) {
+            Some(sources) => match (
+                OpenJob::new(env, job, sources, watch.erasures()),
+                supplied.remove(&index),
+            ) {
                 (Err(done), _) => *done,
-                (Ok(opened), Some(text)) => supply(env, opened, text),
+                (Ok(opened), Some(text)) => supply(env, opened, text, watch.erasures()),
                 (Ok(opened), None) => {
                     open.push((index, opened));
                     continue;
@@ -122,7 +125,12 @@ fn sources_gone(env: &Environment<'_>) -> SkipReason {
 }
 
 /// A summary whose text a hook gave.
-fn supply<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, text: String) -> Done<'j> {
+fn supply<'j>(
+    env: &Environment<'_>,
+    open: OpenJob<'j, '_>,
+    text: String,
+    erasures: u64,
+) -> Done<'j> {
     let written = Written {
         body: text.into(),
         tier: "supplied".to_owned(),
@@ -130,7 +138,7 @@ fn supply<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, text: String) -> Don
         meta: None,
         cause: None,
         provisional: false,
-        recipe: with_details(open.job, Recipe::new("supplied@1")),
+        recipe: with_details(open.job, Recipe::new("supplied@1"), erasures),
     };
     open.finish(env, written, false)
 }

@@ -36,6 +36,7 @@ impl<'j, 'e> OpenJob<'j, 'e> {
         env: &Environment<'_>,
         job: &'j Job,
         sources: Sources<'e>,
+        erasures: u64,
     ) -> std::result::Result<Self, Box<Done<'j>>> {
         let prompts = job.request.as_ref().and_then(|r| r.prompts.as_ref());
         let prompts = prompts.map(|p| PromptSet::single(&p.id, &p.system, &p.user));
@@ -47,7 +48,8 @@ impl<'j, 'e> OpenJob<'j, 'e> {
         let source_hash = sources.hash(job);
         let pieces = sources.pieces(job);
         let request = summary_request(env, job, &pieces, prompts.as_ref());
-        let recipe = with_details(job, recipe(env.summarizer.id(), env.ladder, &request));
+        let recipe = recipe(env.summarizer.id(), env.ladder, &request);
+        let recipe = with_details(job, recipe, erasures);
         drop(pieces);
         Ok(Self {
             job,
@@ -97,12 +99,17 @@ impl<'j, 'e> OpenJob<'j, 'e> {
     }
 }
 
-/// The recipe of a summary to which the planner adds.
-pub(crate) fn with_details(job: &Job, recipe: Recipe) -> Recipe {
+/// The recipe of a summary to which the planner adds. After an erasure it says so: what is made anew of the same messages may
+/// have the same words as a summary that was erased, and must not be taken for it.
+pub(crate) fn with_details(job: &Job, recipe: Recipe, erasures: u64) -> Recipe {
     let rule = job.request.as_ref().and_then(|r| r.details.as_deref());
-    match rule {
+    let recipe = match rule {
         Some(rule) => Recipe::new(format!("{recipe} details={rule}")),
         None => recipe,
+    };
+    match erasures {
+        0 => recipe,
+        count => Recipe::new(format!("{recipe} erasures={count}")),
     }
 }
 

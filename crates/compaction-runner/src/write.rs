@@ -83,7 +83,7 @@ async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) ->
         tier: outcome.tier.as_str().to_owned(),
         model: outcome.model,
         provisional: outcome.provisional,
-        recipe: with_details(open.job, outcome.recipe),
+        recipe: with_details(open.job, outcome.recipe, watch.erasures()),
     };
     open.finish(env, written, true)
 }

@@ -372,8 +372,23 @@ impl Reader {
     /// Adds what the user said from the queue; `next` says whether another record follows.
     fn push_queued(&mut self, next: bool) {
         for Queued { message, line, .. } in self.queue.due(next) {
+            // Sent twice before anything was answered: the same words.
+            let message = match self.has_just_said(&message) {
+                true => note(Role::User, &line),
+                false => message,
+            };
             self.push_passed_over(message, &line);
         }
+    }
+
+    /// Whether the last message of the branch in use is this one.
+    fn has_just_said(&self, message: &Message) -> bool {
+        let chain = self.sessions.get(self.current);
+        let mut said = chain
+            .into_iter()
+            .flat_map(|chain| chain.log.messages.iter().rev());
+        let last = said.find(|last| last.kind == EntryKind::Message);
+        last.is_some_and(|last| last.role == message.role && last.parts == message.parts)
     }
 
     /// Adds what a record of the queue holds, which the first reading passed over.

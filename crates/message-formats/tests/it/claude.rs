@@ -433,6 +433,15 @@ fn what_was_typed_while_a_tool_ran_is_said_once() {
             vec!["use gas"],
         ),
         (
+            "sent twice before an answer",
+            vec![
+                user("u2", "a1", "use gas", ""),
+                enqueue("use gas"),
+                queue("remove", ""),
+            ],
+            vec!["use gas"],
+        ),
+        (
             "said again after an answer",
             vec![
                 enqueue("use gas"),
