@@ -189,9 +189,12 @@ impl Summarizer for Counted<'_> {
         let answer = match allowed {
             Ok(()) => {
                 let mut call = self.summarizer.summarize(request);
+                let mut is_waited_for = false;
                 poll_fn(|cx| {
                     let polled = call.as_mut().poll(cx);
-                    if polled.is_pending() {
+                    // Also at its end: others may have looked for erasures since it began.
+                    is_waited_for |= polled.is_pending();
+                    if is_waited_for {
                         self.watch.waited.store(true, Ordering::Relaxed);
                     }
                     polled
