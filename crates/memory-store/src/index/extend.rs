@@ -29,7 +29,7 @@ const MOST_BUILT: usize = 1024;
 /// Documents of the largest segment. Larger ones are not merged.
 const MOST_MERGED: u32 = 65_536;
 
-/// Documents of the largest segment that is looked at each time the index is extended.
+/// Documents of the largest segment that is looked at when a segment is added.
 const MOST_CHECKED: u32 = 1_024;
 
 /// How often an index is made anew because it turns out to be damaged while it is extended.
@@ -63,8 +63,8 @@ pub struct IndexCheck {
 /// At most about `most` messages are indexed, and as many summaries; the rest is left for the next call.
 /// The words of a segment are read as `policy` says. Two that extend one index at the same time do no
 /// harm: one of them is refused and stops. So does one whose index is removed meanwhile. What is found to be damaged is
-/// removed with all else, and made anew; one of the smaller segments is looked at each time, and [`mend_index`] looks at
-/// all of them.
+/// removed with all else, and made anew; one of the smaller segments is looked at each time that a segment is added, and
+/// [`mend_index`] looks at all of them.
 ///
 /// # Errors
 /// `NotFound` when the conversation does not exist; those of the store.
@@ -237,10 +237,12 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         most: u64,
     ) -> std::result::Result<(), Stop> {
         let mut state = self.state().await?;
-        self.check_one(&state).await?;
         while progress.messages < most
             && let Some(made) = self.next_messages(&state).await?
         {
+            if progress.messages == 0 {
+                self.check_one(&state).await?;
+            }
             let documents = u64::from(made.data.documents);
             if !self.put(made, &state, &[]).await? {
                 return Ok(());
