@@ -30,11 +30,11 @@ const METHODS: [&str; 4] = ["extractive", "head", "tail", "head+tail"];
 const CUTS: usize = 3;
 /// The share of directives that must be kept where they fit into half of the budget.
 const KEPT: f64 = 0.95;
-/// Else the share of the best cut's loss that must be removed. 0.6 until words that were typed into a queue were read: one
-/// conversation begins with a plan of 2,500 tokens among them, all of it directives.
-const LOSS_REMOVED: f64 = 0.4;
-/// Where no text of this length could remove so much of that loss, none is asked for.
-const POSSIBLE: f64 = 0.6;
+/// Else the share of the best cut's loss that must be removed.
+const LOSS_REMOVED: f64 = 0.6;
+/// Targets that are missed, and known to be. This conversation begins with a plan of 2,500 tokens that was typed into the queue,
+/// nearly all of it directives, which extracts of this recipe cannot keep.
+const KNOWN_MISSES: [&str; 1] = ["directives of claude-code/ujuc-ko-22-81c24bf2ba-1 at 1/10:"];
 
 type Kept = [Option<f64>; COLUMNS.len()];
 
@@ -94,7 +94,13 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (page, misses) = page(&measured, &ranked::rows()?);
     mode.apply(PAGE, &page, COMMAND)?;
     if mode == Mode::Check {
-        ensure!(misses.is_empty(), "targets missed: {}", misses.join("; "));
+        let is_known = |miss: &String| KNOWN_MISSES.iter().any(|known| miss.starts_with(known));
+        let (known, new): (Vec<String>, Vec<String>) = misses.iter().cloned().partition(is_known);
+        ensure!(new.is_empty(), "targets missed: {}", new.join("; "));
+        ensure!(
+            known.len() == KNOWN_MISSES.len(),
+            "a target that was known to be missed is met: take it off the list in xtask/src/retention.rs"
+        );
     }
     for miss in misses {
         println!("missed: {miss}");
@@ -309,20 +315,20 @@ fn page(measured: &[Measured], ranked: &[ranked::Row]) -> (String, Vec<String>) 
                 percent(Some(ours)),
                 percent(Some(cut)),
                 removed * 100.0,
-                match m.fits[r] || possible >= POSSIBLE {
+                match m.fits[r] || possible >= LOSS_REMOVED {
                     true => String::new(),
                     false => format!(" of {:.0} %", possible * 100.0),
                 }
             );
             let met = match m.fits[r] {
                 true => ours >= KEPT,
-                false => removed >= LOSS_REMOVED || possible < POSSIBLE,
+                false => removed >= LOSS_REMOVED || possible < LOSS_REMOVED,
             };
             if !met {
                 let rule = if m.fits[r] {
                     "95 % kept"
                 } else {
-                    "40 % of the loss removed"
+                    "60 % of the loss removed"
                 };
                 misses.push(format!(
                     "directives of {} at 1/{ratio}: {:.1} %, not {rule}",
