@@ -92,6 +92,13 @@ mod suite {
     store_conformance::search_conformance_tests!(super::Indexed);
 }
 
+/// A runtime for one thread of a test that has several.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+}
+
 /// Some extend an index while others make it anew: none of them fails, and the index is sound.
 #[test]
 fn indexing_beside_others_that_index_does_not_fail() {
@@ -99,11 +106,6 @@ fn indexing_beside_others_that_index_does_not_fail() {
     use store_conformance::{Source, publish_summary, summary_of};
 
     const ROUNDS: u32 = 150;
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap()
-    };
     let store = Arc::new(InMemoryStore::new());
     let chat = runtime().block_on(root(&*store, "chat")).id;
     let policy = RankingPolicy::default();
@@ -148,11 +150,6 @@ fn a_search_is_complete_while_segments_are_merged_and_replaced() {
     use memory_search::{HitOrder, HitTarget, Query, Search as _, SearchMode, SearchScope};
 
     const ROUNDS: u32 = 60;
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap()
-    };
     let store = Arc::new(InMemoryStore::new());
     let chat = runtime().block_on(root(&*store, "chat")).id;
     // The last position that is stored.

@@ -206,9 +206,8 @@ impl From<Error> for Stop {
 struct Extension<'s, S: ?Sized> {
     store: &'s S,
     index: &'s dyn IndexStore,
-    conversation: ConversationId,
-    /// The first position of the conversation's own log.
-    own_first: Seq,
+    /// The conversation, read at the beginning. Messages that are appended meanwhile are left for the next call.
+    info: Conversation,
     format: SegmentFormat,
     name: String,
 }
@@ -221,11 +220,12 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         policy: &RankingPolicy,
     ) -> Result<Self> {
         let format = SegmentFormat::of(policy);
+        let which = ConversationRef::Id(conversation);
+        let found = store.conversation(&which).await?;
         Ok(Self {
             store,
             index,
-            conversation,
-            own_first: conversation_of(store, conversation).await?.own_first(),
+            info: found.ok_or_else(|| no_conversation(conversation))?,
             format,
             name: format.name(),
         })
@@ -266,13 +266,13 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     /// Where the segments of a kind begin.
     fn begin(&self, kind: IndexedKind) -> u32 {
         match kind {
-            IndexedKind::Messages => self.own_first.0,
+            IndexedKind::Messages => self.info.own_first().0,
             IndexedKind::Summaries => 1,
         }
     }
 
     fn sound<'i>(&self, state: &'i IndexState, kind: IndexedKind) -> Sound<'i> {
-        let of = (self.conversation, kind, self.begin(kind));
+        let of = (self.info.id, kind, self.begin(kind));
         Sound::of(&state.segments, of, &self.name, &|_| true)
     }
 
@@ -284,7 +284,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     }
 
     fn damage(&self, what: &str) -> String {
-        let conversation = self.conversation;
+        let conversation = self.info.id;
         format!(
             "the search index of {what} of conversation {conversation} is not what they say: build it anew"
         )
@@ -292,12 +292,12 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
 
     /// The segments as they are. Those of another format, and damaged ones, are dropped with all others: they are of no use.
     async fn state(&self) -> Result<IndexState> {
-        let state = self.index.index_state(self.conversation).await?;
+        let state = self.index.index_state(self.info.id).await?;
         if self.is_sound(&state) {
             return Ok(state);
         }
-        self.index.drop_index(self.conversation).await?;
-        self.index.index_state(self.conversation).await
+        self.index.drop_index(self.info.id).await?;
+        self.index.index_state(self.info.id).await
     }
 
     /// Looks at one of the segments, at another one each time.
@@ -317,7 +317,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     /// Seals the chunks of what was made. Returns the segment's format with the seal.
     fn sealed(&self, made: &Made, chunks: &mut [Chunk]) -> String {
         let row = Row {
-            conversation: self.conversation,
+            conversation: self.info.id,
             kind: made.kind,
             first: made.first,
             last: made.last,
@@ -341,15 +341,12 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             erasures: state.erasures,
             replaces,
         };
-        self.index
-            .put_index_segment(self.conversation, &segment)
-            .await
+        self.index.put_index_segment(self.info.id, &segment).await
     }
 
     /// A segment of the next messages; `None` where too few are left.
     async fn next_messages(&self, state: &IndexState) -> Result<Option<Made>> {
-        let id = self.conversation;
-        let info = conversation_of(self.store, id).await?;
+        let info = &self.info;
         let indexed = state.of(IndexedKind::Messages).next_back();
         let first = indexed.map_or(info.own_first(), |last| Seq(last.last).next());
         let pending = (u64::from(info.head.0) + 1).saturating_sub(u64::from(first.0));
@@ -375,7 +372,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     }
 
     async fn add_messages(&self, builder: &mut SegmentBuilder, entries: &[LogEntry]) -> Result<()> {
-        let mut calls = LogCalls::new(self.store, self.conversation);
+        let mut calls = LogCalls::new(self.store, self.info.id);
         calls.add_page(entries);
         for entry in entries {
             calls.resolve(entry).await?;
@@ -391,10 +388,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         while let Some(range) = rest
             && entries.len() < wanted
         {
-            let page = self
-                .store
-                .read(self.conversation, &LogRead::new(range))
-                .await?;
+            let page = self.store.read(self.info.id, &LogRead::new(range)).await?;
             let messages = page.items.into_iter();
             entries.extend(messages.filter(|entry| entry.kind != EntryKind::Note));
             rest = page.next;
@@ -413,7 +407,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         let first = indexed.map_or(1, |last| last.last + 1);
         let page = self
             .store
-            .own_summaries(self.conversation, after.as_ref(), MOST_BUILT)
+            .own_summaries(self.info.id, after.as_ref(), MOST_BUILT)
             .await?;
         let count = page.items.len() / LEAST_SUMMARIES * LEAST_SUMMARIES;
         if count == 0 {
@@ -523,7 +517,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
                 while number < segment.last {
                     let page = self
                         .store
-                        .own_summaries(self.conversation, after.as_ref(), MOST_BUILT)
+                        .own_summaries(self.info.id, after.as_ref(), MOST_BUILT)
                         .await?;
                     for summary in &page.items {
                         number += 1;
@@ -545,11 +539,6 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             data: builder.finish(),
         })
     }
-}
-
-async fn conversation_of<S: Store + ?Sized>(store: &S, id: ConversationId) -> Result<Conversation> {
-    let found = store.conversation(&ConversationRef::Id(id)).await?;
-    found.ok_or_else(|| no_conversation(id))
 }
 
 /// Which of the segments of one kind are to be merged into one: the last ones, two or more; or none.

@@ -17,6 +17,12 @@ use crate::builders::{
     PlainCounts, Source, append, fill, message, publish_summary, range, root, sound, summary_of,
 };
 
+/// Appends one message of the user for each text.
+async fn say<S: Store + ?Sized>(store: &S, chat: ConversationId, texts: &[&str]) {
+    let messages = texts.iter().map(|text| Message::user(*text));
+    append(store, chat, messages.collect()).await;
+}
+
 /// A store and the search for it.
 pub(super) struct World<'a, F: SearchFixture> {
     fixture: &'a F,
@@ -120,12 +126,7 @@ pub async fn search_is_literal<F: SearchFixture>(fixture: &F) {
         "nul\0nul",
         "x",
     ];
-    append(
-        store,
-        chat,
-        texts.iter().map(|text| Message::user(*text)).collect(),
-    )
-    .await;
+    say(store, chat, &texts).await;
     for (pattern, expected) in [
         ("100%", &["m1"][..]),
         ("%", &["m1"]),
@@ -167,12 +168,7 @@ pub async fn search_ignores_normal_forms<F: SearchFixture>(fixture: &F) {
         "カ\u{3099}ス と パン",
         "10 \u{212b} wide, \u{915}\u{93c}लम",
     ];
-    append(
-        store,
-        chat,
-        texts.iter().map(|text| Message::user(*text)).collect(),
-    )
-    .await;
+    say(store, chat, &texts).await;
     for (pattern, expected) in [
         ("café", "m1"),
         ("CAFE\u{301} is", "m1"),
@@ -221,12 +217,7 @@ pub async fn search_ignores_case<F: SearchFixture>(fixture: &F) {
         "ÅÄÖ straße",
         "緑 は みどり",
     ];
-    append(
-        store,
-        chat,
-        texts.iter().map(|text| Message::user(*text)).collect(),
-    )
-    .await;
+    say(store, chat, &texts).await;
     for (pattern, expected) in [
         ("tests ARE green", "m1"),
         ("пРИВЕТ мир", "m2"),

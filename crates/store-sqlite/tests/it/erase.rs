@@ -47,6 +47,15 @@ async fn connect(folder: &tempfile::TempDir) -> SqliteConnection {
         .unwrap()
 }
 
+/// Opens a connection in a transaction that has read the log. It holds the log until it is closed.
+async fn hold_the_log(folder: &tempfile::TempDir) -> SqliteConnection {
+    let mut reader = connect(folder).await;
+    for statement in ["begin", "select count(*) from message"] {
+        sqlx::query(statement).execute(&mut reader).await.unwrap();
+    }
+    reader
+}
+
 /// Everything that the files say: raw bytes, and every packed column unpacked.
 async fn everything(folder: &tempfile::TempDir) -> String {
     let mut all = Vec::new();
@@ -149,12 +158,7 @@ async fn a_reader_that_holds_the_log_keeps_bytes_and_is_named() {
     let (folder, store) = store().await;
     let id = root(&store, "a").await;
     append(&store, id, (0..12).map(said).collect()).await;
-    let mut reader = connect(&folder).await;
-    let mut held = reader.begin().await.unwrap();
-    sqlx::query("select count(*) from message")
-        .fetch_one(&mut *held)
-        .await
-        .unwrap();
+    let reader = hold_the_log(&folder).await;
 
     let which = ConversationRef::Id(id);
     let request = Erase::range(range(1, 12), "asked for", Timestamp(1));
@@ -170,7 +174,6 @@ async fn a_reader_that_holds_the_log_keeps_bytes_and_is_named() {
     );
 
     assert_eq!(store.pending_wipe().await.unwrap(), Some(Timestamp(1)));
-    held.rollback().await.unwrap();
     reader.close().await.unwrap();
     erase(&store, &which, &request).await.unwrap();
     assert_eq!(store.pending_wipe().await.unwrap(), None);
@@ -186,17 +189,11 @@ async fn an_erasure_that_was_cut_short_is_finished_by_the_next_writer() {
     let (folder, store) = store().await;
     let id = root(&store, "a").await;
     append(&store, id, (0..12).map(said).collect()).await;
-    let mut reader = connect(&folder).await;
-    let mut held = reader.begin().await.unwrap();
-    sqlx::query("select count(*) from message")
-        .fetch_one(&mut *held)
-        .await
-        .unwrap();
+    let reader = hold_the_log(&folder).await;
     let which = ConversationRef::Id(id);
     let request = Erase::range(range(1, 12), "asked for", Timestamp(1));
     let refused = erase(&store, &which, &request).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotGone);
-    held.rollback().await.unwrap();
     reader.close().await.unwrap();
     drop(store);
 

@@ -87,8 +87,8 @@ impl Calibrated {
 pub(crate) struct Version3(pub(crate) Calibrated);
 
 impl Version3 {
-    fn weigh(self, text: &str, stop: u64) -> u64 {
-        self.0.by(|model, _| model.weigh(text, stop))
+    fn weigh(self, text: &str) -> u64 {
+        self.0.by(|model, _| model.weigh(text, u64::MAX))
     }
 }
 
@@ -98,11 +98,6 @@ const UNKNOWN_MORE: u64 = 4;
 /// Weight in tokens: rounded up, and at least 1 for a text that is not empty.
 fn tokens(weight: u64, empty: bool) -> u64 {
     weight.div_ceil(ONE).max(u64::from(!empty))
-}
-
-fn fits(limit: u64, empty: bool, weigh: impl Fn(u64) -> u64) -> Option<u64> {
-    let tokens = tokens(weigh(limit.saturating_mul(ONE)), empty);
-    (tokens <= limit).then_some(tokens)
 }
 
 fn message_tokens(message: &dyn MessageView, weigh: impl Fn(&str) -> u64) -> u64 {
@@ -124,15 +119,11 @@ impl TokenEstimator for Version3 {
     }
 
     fn text(&self, text: &str) -> u64 {
-        tokens(self.weigh(text, u64::MAX), text.is_empty())
-    }
-
-    fn fits(&self, text: &str, limit: u64) -> Option<u64> {
-        fits(limit, text.is_empty(), |stop| self.weigh(text, stop))
+        tokens(self.weigh(text), text.is_empty())
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        message_tokens(message, |text| self.weigh(text, u64::MAX))
+        message_tokens(message, |text| self.weigh(text))
     }
 
     fn request_overhead(&self) -> u64 {
@@ -162,7 +153,8 @@ impl TokenEstimator for Calibrated {
     }
 
     fn fits(&self, text: &str, limit: u64) -> Option<u64> {
-        fits(limit, text.is_empty(), |stop| self.weigh(text, stop))
+        let weight = self.weigh(text, limit.saturating_mul(ONE));
+        Some(tokens(weight, text.is_empty())).filter(|tokens| *tokens <= limit)
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
