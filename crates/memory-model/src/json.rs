@@ -63,19 +63,18 @@ impl RawJson {
         decoded_strings(self.as_str())
     }
 
-    /// The JSON text with a note of their size in the place of strings that hold bytes: what is encrypted or
-    /// signed, data URLs, and long Base64. Everything else stays as it came. For a reader of text, to whom bytes say
-    /// nothing and cost much.
+    /// Returns the JSON text with a note of the size in place of binary data: encrypted or signed values, data URLs and
+    /// long Base64. Everything else stays as it came. For readers of text: bytes tell them nothing and cost much.
     pub fn without_bytes(&self) -> Cow<'_, str> {
         without_bytes(self.as_str())
     }
 }
 
-/// Length from which Base64 in a text is taken for bytes, in characters. Hashes, ids and paths are shorter.
+/// Minimum length of Base64 in a text that counts as binary data, in characters. Hashes, ids and paths are shorter.
 const LONG_BASE64: usize = 256;
-/// Length from which Base64 is taken for bytes where its key says so, in characters.
+/// Minimum length of Base64 that counts as binary data if its key or a data URL says so, in characters.
 const NAMED_BASE64: usize = 64;
-/// Keys whose values are bytes.
+/// Keys of binary data.
 const KEYS_OF_BYTES: [&str; 10] = [
     "data",
     "file_data",
@@ -129,8 +128,8 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=-_\\".contains(&byte)
 }
 
-/// The ranges of a string, as JSON has it, that hold bytes; `key` is the one that it is the value of, and all of it is
-/// bytes where it is `encrypted`.
+/// Returns the byte ranges of binary data in a string with JSON escapes. `key` is the key of the string; an `encrypted`
+/// string is binary data as a whole.
 fn byte_runs(key: &str, encrypted: bool, inside: &str) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let named = KEYS_OF_BYTES.contains(&key) && inside.len() >= NAMED_BASE64;

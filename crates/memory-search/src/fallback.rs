@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Maximum length of a pattern, in characters. It bounds what one search costs: a question of a million words would keep
+/// Maximum length of a pattern, in characters. It bounds the cost of a search: a question of a million words would keep
 /// a server busy for a minute.
 pub const MAX_PATTERN_CHARS: usize = 10_000;
 

@@ -1,8 +1,7 @@
-//! Case and normal forms: what is alike when texts are compared.
+//! Case folding and normalization of texts that are compared.
 //!
-//! Unicode writes many letters in two ways: `é` is one character, or an `e` with a mark behind it, as macOS writes names
-//! of files. Texts are compared in the composed form (NFC), in which each such letter is one character where there is
-//! one for it.
+//! Unicode writes many letters in two ways: `é` is one character, or an `e` followed by a mark, as macOS writes file
+//! names. Texts are compared in the composed form (NFC), which joins a letter and its marks if it can.
 
 use std::borrow::Cow;
 use std::iter::once;
@@ -17,8 +16,8 @@ pub fn fold_case(text: &str) -> String {
     Image::composed(text, true).into_text()
 }
 
-/// A text in lower case in each form in which a pattern is looked for, most often one: an index of runs of characters has
-/// those of each form. What has the pattern, in the mode `Literal`, has one of the pattern's own forms in one of its.
+/// Returns a text in lower case in each form that a search compares, most often one. An index of runs of characters has
+/// the runs of each: if a pattern matches in the mode `Literal`, a form of the text contains one of the pattern's.
 pub fn folded_forms(text: &str) -> Vec<String> {
     let forms = compared_forms(text);
     let lower = |form: &Cow<'_, str>| Image::as_written(form, true).into_text();
@@ -30,7 +29,7 @@ pub(crate) fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
 }
 
-/// The composed form (NFC) of a text: the same letters, each one character where there is one for it.
+/// Returns a text in composed form (NFC): the same letters, each as one character if Unicode composes it.
 pub fn composed(text: &str) -> Cow<'_, str> {
     Image::composed(text, false).text
 }
@@ -54,12 +53,12 @@ pub(crate) fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
     forms
 }
 
-/// Whether a text is composed, as most are: nothing in it may be a part of a letter.
+/// Whether no character of a text may be a part of a letter: the text is composed, as most are.
 fn is_plain(text: &str) -> bool {
     text.is_ascii() || text.chars().all(is_settled)
 }
 
-/// Whether a character is the same in the composed form, whatever stands before it.
+/// Whether a character is in composed form and never composes with one before it.
 fn is_settled(c: char) -> bool {
     match c {
         // Without a look into tables: Latin, Cyrillic, dashes and quotation marks, arrows, symbols, Kana, Han, Hangul,
@@ -81,7 +80,7 @@ fn is_settled(c: char) -> bool {
     }
 }
 
-/// Whether a character is composed with none before it. A letter and the marks behind it are cut before such a character.
+/// Whether a character never composes with one before it: it begins a letter, and the marks that follow belong to it.
 pub(crate) fn begins_letter(c: char) -> bool {
     is_settled(c) || {
         let mut first = None;
@@ -92,17 +91,17 @@ pub(crate) fn begins_letter(c: char) -> bool {
     }
 }
 
-/// A text as it is compared, and where each piece of it stands in the text as it is written.
+/// A text in the form that is compared, with a mapping of its byte ranges to the text as written.
 #[derive(Debug)]
 pub(crate) struct Image<'t> {
     text: Cow<'t, str>,
-    /// The pieces that are written otherwise or have another length, rising.
+    /// The pieces that were composed, or that lower case made longer or shorter; in ascending order.
     pieces: Vec<Piece>,
     /// Whether composing changed nothing.
     is_as_written: bool,
 }
 
-/// A piece of an image, and what it stands for.
+/// The byte range of a piece of an image, and the range of the text that it comes from.
 #[derive(Debug)]
 struct Piece {
     image: Range<usize>,
@@ -139,7 +138,7 @@ impl<'t> Image<'t> {
             pieces: Vec::new(),
         };
         let mut is_as_written = true;
-        // Where the last letter begins.
+        // Start of the last letter.
         let mut letter = writer.place(0);
         let mut at = 0;
         while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -173,12 +172,12 @@ impl<'t> Image<'t> {
         self.text.into_owned()
     }
 
-    /// Whether the text was composed before.
+    /// Whether composing changed nothing.
     pub(crate) fn is_as_written(&self) -> bool {
         self.is_as_written
     }
 
-    /// What a range of the image stands for: whole pieces.
+    /// Returns the byte range of the text that a range of the image comes from, extended to whole pieces.
     pub(crate) fn source(&self, range: Range<usize>) -> Range<usize> {
         if self.pieces.is_empty() {
             return range;
@@ -212,7 +211,7 @@ struct Writer {
     pieces: Vec<Piece>,
 }
 
-/// Where something begins: in the text, in the image, and how many pieces are before it.
+/// The start of a letter: its byte offsets in the text and in the image, and the number of pieces before it.
 struct Place {
     text: usize,
     image: usize,
@@ -228,7 +227,7 @@ impl Writer {
         }
     }
 
-    /// Adds a character, which stands at `at` of the text.
+    /// Adds the character at the byte offset `at` of the text.
     fn push(&mut self, c: char, at: usize) {
         if c.is_ascii() || !self.fold {
             self.image.push(match self.fold {
@@ -247,7 +246,7 @@ impl Writer {
         }
     }
 
-    /// Adds a letter with its marks, in place of what was written of it. Returns whether it was composed before.
+    /// Replaces the image from `place` on by a letter with its marks. Returns whether composing changed nothing.
     fn compose(&mut self, place: &Place, letter: &str) -> bool {
         let folded: String = match self.fold {
             true => letter.chars().flat_map(fold_char).collect(),
@@ -324,7 +323,7 @@ mod tests {
                 let range = at(from)..at(upto);
                 let source = image.source(range.clone());
                 let found = text.get(source.clone()).unwrap();
-                // What it stands for has the whole range in its own image.
+                // The image of the source contains the whole range.
                 let again = match image.is_as_written() {
                     true => lower(found),
                     false => fold_case(found),

@@ -77,13 +77,13 @@ pub struct Hits {
     pub cursor: Option<Cursor>,
     /// What was done instead, when the query could not be answered as it was.
     pub fallback: Option<Fallback>,
-    /// Whether a part of an index was found to be damaged. It was not used: what it should hold was read instead, so that
-    /// no hit is missing.
+    /// Whether a part of an index was damaged. It was not used: its messages and summaries were read instead, so no hit
+    /// is missing.
     pub index_damaged: bool,
     /// Whether the answer is incomplete because its time was over: see [`Query::stop`](crate::Query::stop). Then it may
     /// have fewer hits than asked for, or none.
     pub stopped: bool,
-    /// For each hit the cursor of what comes behind it; empty from a search that does not tell.
+    /// For each hit, the cursor of the hits that follow it; empty if the search does not provide them.
     pub cursors: Vec<Cursor>,
 }
 
@@ -127,13 +127,13 @@ impl Hits {
         }
     }
 
-    /// Sets whether a part of an index was found to be damaged.
+    /// Sets whether a part of an index was damaged.
     pub fn with_damaged_index(mut self, damaged: bool) -> Self {
         self.index_damaged = damaged;
         self
     }
 
-    /// Sets for each hit the cursor of what comes behind it.
+    /// Sets, for each hit, the cursor of the hits that follow it.
     pub fn with_cursors(mut self, cursors: Vec<Cursor>) -> Self {
         self.cursors = cursors;
         self
@@ -145,8 +145,8 @@ impl Hits {
         self
     }
 
-    /// Shortens the answer to its first `count` hits, at least one, as if no more had been asked for. Returns whether that
-    /// was possible: it is not where the search did not tell [where it goes on](Self::cursors) behind that hit.
+    /// Shortens the answer to its first `count` hits, at least one, as if the query had that limit. Returns whether
+    /// this was possible: without a [cursor](Self::cursors) for the last of them, the answer stays as it is.
     pub fn truncate(&mut self, count: usize) -> bool {
         let count = count.max(1);
         if self.hits.len() <= count {

@@ -21,8 +21,8 @@ pub enum SearchMode {
     #[default]
     Literal,
     /// The pattern is a regular expression, in the syntax of the crate `regex`, that matches somewhere
-    /// in the text. Case and normal forms are ignored, and `^` and `$` match at line breaks. What is no regular
-    /// expression is searched for literally, and the answer says so.
+    /// in the text. Case and normal forms are ignored, and `^` and `$` match at line breaks. A pattern that is not a
+    /// regular expression is searched for literally, and the answer says so.
     Regex,
     /// Every word of the pattern occurs in one of the texts as a whole word, in any form and order. A
     /// pattern without words is searched for literally, and the answer says so.
@@ -195,7 +195,7 @@ impl Query {
         self.long_at().is_some()
     }
 
-    /// Where the characters of the pattern begin that are too many.
+    /// Returns the byte offset of the first character of the pattern that is too many; `None` if none is.
     fn long_at(&self) -> Option<usize> {
         // A character takes at least a byte.
         let may_be_long = self.pattern.len() > MAX_PATTERN_CHARS;
@@ -203,8 +203,8 @@ impl Query {
         chars.nth(MAX_PATTERN_CHARS).map(|(at, _)| at)
     }
 
-    /// Returns the query as it is answered: [checked](Self::check), and in the mode `Prose` with the beginning of a long
-    /// pattern; then also what was done instead of what was asked.
+    /// [Checks](Self::check) the query and returns it. In the mode `Prose` a pattern that is too long is cut to its
+    /// beginning, and the fallback says so.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -224,7 +224,7 @@ impl Query {
         self.stop.as_ref().is_some_and(SearchStop::is_over)
     }
 
-    /// Sets what ends the search early.
+    /// Sets the stop that ends the search early.
     #[must_use]
     pub fn with_stop(mut self, stop: SearchStop) -> Self {
         self.stop = Some(stop);

@@ -1,11 +1,12 @@
-//! The end of the time that a search may take.
+//! Stop conditions of searches.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Tells a search when its time is over: it then answers with what it has found, incomplete and with a cursor.
+/// A stop condition of a search, such as a deadline. When it holds, the search returns the hits found so far,
+/// incomplete and with a cursor.
 ///
-/// A search asks about once for each message that it reads. At least one message is looked at for each answer, so that
+/// A search checks it about once for each message that it reads. Each answer examines at least one message, so that
 /// every cursor leads on.
 ///
 /// ```

@@ -48,7 +48,7 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
         page.iter()
             .filter(is_new)
             .for_each(|entry| self.names.add(entry));
-        // Results of what is read now, or before it, have no call farther back.
+        // Results in this page need no calls farther back than the window.
         self.names.forget_before(range.first);
         let oldest = Seq(range.first.0.saturating_sub(CALL_WINDOW).max(1));
         self.known = match known {
@@ -123,7 +123,7 @@ mod tests {
         entry(seq, Message::tool_result(format!("c{of}"), "done"))
     }
 
-    /// What was read for one result is not read again for another, in either order.
+    /// Calls that were read for one result are kept for the next, in either order.
     #[test]
     fn pages_that_touch_are_kept() {
         let store = InMemoryStore::new();
@@ -139,11 +139,11 @@ mod tests {
         assert_eq!(calls.known, SeqRange::new(Seq(8), Seq(20)));
         calls.add_page(&[call(21), call(22)]);
         assert_eq!(calls.known, SeqRange::new(Seq(8), Seq(22)));
-        // What is too far back is forgotten, and not taken for known.
+        // Calls that are too far back are forgotten, and do not count as known.
         calls.add_page(&[call(23), call(400)]);
         calls.add_page(&[call(401)]);
         assert_eq!(calls.known, SeqRange::new(Seq(401 - CALL_WINDOW), Seq(401)));
-        // A gap: what stands in it is not known.
+        // A gap: its calls are not known.
         calls.add_page(&[result(900, 12)]);
         assert_eq!(calls.known, SeqRange::new(Seq(900), Seq(900)));
         assert!(calls.names.misses(&result(900, 401)));

@@ -14,7 +14,7 @@ use crate::types::Conversation;
 /// than the message did.
 pub const ERASED: &str = "[erased]";
 
-/// What the keys of small values begin with that hold prepared work. An erasure removes them, as it removes drafts.
+/// Key prefix of small values that hold prepared work. An erasure removes them, as it removes drafts.
 pub const PREPARED: &str = "prepared/";
 
 /// Cost from which [`ERASED`] costs no more than the message that it replaces, in tokens.

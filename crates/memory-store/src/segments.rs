@@ -41,7 +41,7 @@ pub struct IndexSegment {
     pub last: u32,
     /// Number of messages, notes left out, or of summaries.
     pub documents: u32,
-    /// Name of its format, followed by checksums of what was made.
+    /// Name of its format, followed by checksums of its row and its chunks.
     pub format: String,
 }
 
@@ -113,7 +113,7 @@ pub struct NewIndexSegment<'a> {
     pub last: u32,
     /// Number of messages, notes left out, or of summaries.
     pub documents: u32,
-    /// Name of its format, followed by checksums of what was made.
+    /// Name of its format, followed by checksums of its row and its chunks.
     pub format: &'a str,
     /// What is in it.
     pub chunks: &'a [Chunk],

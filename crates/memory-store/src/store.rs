@@ -335,8 +335,8 @@ pub trait Maintain: Store {
     /// and that its rows agree with each other. [`crate::verify`] checks everything else.
     async fn check(&self) -> Result<Vec<Violation>>;
 
-    /// When words were erased that may still be in the database's files, because the erasure was cut short; `None`
-    /// where there are none. Opening the store to write, and erasing, removes them.
+    /// Returns the time of an erasure that was cut short, so that its words may still be in the database's files;
+    /// `None` if there is none. Opening the store to write, and erasing, removes them.
     ///
     /// # Errors
     /// Those of the store.

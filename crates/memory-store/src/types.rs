@@ -152,8 +152,8 @@ pub struct Conversation {
     pub created_at: Timestamp,
     /// Time of the last append, publish or change.
     pub updated_at: Timestamp,
-    /// How many erasures took words out of what it sees since it was created. Whoever keeps words of the log in memory
-    /// compares it before using them.
+    /// Number of erasures since its creation that removed words it saw. Compare it before using words of the log kept
+    /// in memory.
     pub erasures: u64,
 }
 
@@ -390,8 +390,8 @@ pub struct Appended {
     pub tokens: u64,
 }
 
-/// An immutable state of a conversation as a view shows it: appends and publishes after it do not
-/// change what it reads. Only an erasure does.
+/// An immutable state of a conversation as a view shows it. Later appends and publishes do not change
+/// it; only an erasure does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The conversation.

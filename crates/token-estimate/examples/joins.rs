@@ -98,7 +98,7 @@ pub fn joins(tokenizer: &Tokenizer) -> Vec<u8> {
     out
 }
 
-/// The whole characters of a token, whose ends may be parts of one.
+/// Returns the whole characters of a token; its ends may be parts of characters.
 fn whole(bytes: &[u8]) -> Vec<u32> {
     let begin = bytes
         .iter()

@@ -25,8 +25,8 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// Returns the estimator with this name (`calibrated`) or id (`calibrated@4`). By id there are former versions too, for what
-/// was counted with them.
+/// Returns the estimator with this name (`calibrated`) or id (`calibrated@4`). An id may be of a former version, for
+/// figures that were counted with it.
 ///
 /// # Errors
 ///

@@ -42,7 +42,7 @@ impl<T> Inverted<T> {
         self.items.push(item);
     }
 
-    /// The places that may match a pattern, in any of its forms: all where one is shorter than three characters.
+    /// Returns the places that may match a pattern in any of its forms: all if a form is shorter than three characters.
     fn candidates(&self, pattern: &str) -> Vec<usize> {
         let none = BTreeSet::new();
         let mut places = BTreeSet::new();

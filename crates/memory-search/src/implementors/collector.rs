@@ -15,7 +15,7 @@ pub struct HitCollector {
     hits: Vec<Hit>,
     limit: usize,
     overflow: bool,
-    /// The last place that was looked at, where the search ended before it was done.
+    /// The last position that was examined, if the search stopped early.
     ended: Option<Position>,
     stopped: bool,
 }

@@ -1,18 +1,18 @@
-//! A text that is looked for as it is.
+//! Literal patterns.
 
 use std::ops::Range;
 
 use crate::fold::Image;
 use crate::segment::Need;
 
-/// A text that is looked for: in any case or in its own, and however its letters and marks are written.
+/// A literal pattern, with or without case. It matches letters and marks however they are written.
 #[derive(Debug, Clone)]
 pub(super) struct Literal {
-    /// Whether case makes no difference.
+    /// Whether case is ignored.
     fold: bool,
-    /// It in composed form, which is looked for in texts in composed form.
+    /// The pattern in composed form, for texts in composed form.
     composed: String,
-    /// It as it is written, which is looked for in texts as they are written.
+    /// The pattern as written, for texts as written.
     written: String,
 }
 
@@ -25,7 +25,7 @@ impl Literal {
         }
     }
 
-    /// What a text needs to have it.
+    /// Returns the condition of an index that every matching text meets.
     pub(super) fn need(&self) -> Need {
         let mut needs = vec![Need::of_literal(&self.composed)];
         if self.written != self.composed {
@@ -34,13 +34,13 @@ impl Literal {
         Need::any(needs)
     }
 
-    /// Where it stands in a text, in order and without overlaps: the first place, and those that a snippet of so many
-    /// characters may show with it.
+    /// Returns the byte ranges of the matches in a text, in order and without overlaps: the first, and those that a
+    /// snippet of `chars` characters may show with it.
     pub(super) fn spans(&self, text: &str, chars: usize) -> Vec<Range<usize>> {
         let image = Image::composed(text, self.fold);
         let spans = spans(&image, &self.composed, chars);
-        // A part of a letter may be looked for, such as the letter without the marks that are written behind it. What is
-        // written in composed form has none other than those that were found.
+        // The pattern may be a part of a letter, such as the letter without its marks. A text in composed form has no
+        // further matches.
         if spans.is_empty() && !image.is_as_written() {
             return self::spans(&Image::as_written(text, self.fold), &self.written, chars);
         }

@@ -14,7 +14,7 @@ use crate::ranking::RankingPolicy;
 use crate::segment::{Need, SegmentFormat};
 use crate::words::{Language, Tokenizer, WordLists, pieces};
 
-/// Bytes of a text in which the best place for a snippet is looked for, where they have what is to be found.
+/// Bytes of a text after which the search for words ends, if the words that must occur were found.
 const ENOUGH_BYTES: usize = 1 << 19;
 
 /// A pattern, ready to be held against texts.

@@ -15,7 +15,7 @@ use crate::ranking::{Corpus, Document, FusionPolicy, RankingPolicy};
 /// grows between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankedUpTo {
-    /// The first message. It is not the log's where an answer goes on behind a ranking that was stopped.
+    /// The first message. It is not the first of the log if the ranking continues one that was stopped.
     pub first: Seq,
     /// The last message.
     pub head: Seq,
@@ -23,8 +23,8 @@ pub struct RankedUpTo {
     pub summaries: usize,
     /// The last message whose vector counts; `None` where words alone are ranked.
     pub vectors: Option<Seq>,
-    /// Whether the time was over before all was read. Then the messages behind `head`, and all summaries, are a ranking of
-    /// their own, which comes behind this one.
+    /// Whether the time was over before everything was read. The messages behind `head`, and all summaries, are then
+    /// ranked separately, and their hits follow.
     pub stopped: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct RankedPage {
     pub targets: Vec<(RankedTarget, f64)>,
     /// Cursor of the next page; `None` when there is none.
     pub cursor: Option<Cursor>,
-    /// For each of the targets the cursor of what comes behind it.
+    /// For each target, the cursor of the targets that follow it.
     pub cursors: Vec<Cursor>,
 }
 
@@ -58,9 +58,10 @@ pub struct RankedCursor {
 }
 
 impl RankedCursor {
-    /// The cursor: `r`, the head, the number of summaries, where the page begins, and the last message
-    /// whose vector counts, where vectors do. The cursor of a ranking that was stopped begins with `w` and the first
-    /// message, that of the last behind such with `e` and the first message; its head is 0 before it was read.
+    /// Returns the cursor: `r`, the head, the number of summaries, the number of hits before the page and, if vectors
+    /// count, the last message with a vector that counts. The cursor of a stopped ranking begins with `w` and the first
+    /// message. The cursor of the last ranking behind it begins with `e` and the first message; its head is 0 until it
+    /// is read.
     pub fn to_cursor(self) -> Cursor {
         let RankedUpTo {
             first,
@@ -81,7 +82,8 @@ impl RankedCursor {
         ))
     }
 
-    /// The cursor of what comes behind this place, where the ranking has `found` hits; `None` where nothing does.
+    /// Returns the cursor that continues here in a ranking of `found` hits, or behind it if it was stopped; `None` if
+    /// nothing follows.
     pub fn behind(self, found: usize) -> Option<Cursor> {
         if self.begin < found {
             return Some(self.to_cursor());
@@ -248,7 +250,7 @@ impl<'q> RankedQuery<'q> {
         cursor.unwrap_or(Seq::FIRST)
     }
 
-    /// Adds the calls of a message that stands before the first that is ranked: results may belong to them.
+    /// Adds the calls of a message before the first ranked one: results may belong to them.
     pub fn add_calls(&mut self, entry: &LogEntry) {
         self.calls.add(entry);
     }
@@ -351,7 +353,7 @@ fn found<T>(
     })
 }
 
-/// Reads what [`RankedCursor::to_cursor`] wrote.
+/// Parses the text of [`RankedCursor::to_cursor`].
 fn read_cursor(text: &str) -> Option<RankedCursor> {
     let (first, numbers) = match text.split_at_checked(1)? {
         ("r", numbers) => (Seq::FIRST, numbers),

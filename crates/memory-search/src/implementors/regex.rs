@@ -12,12 +12,12 @@ use crate::segment::Need;
 
 /// A regular expression, ready to be held against texts. Matching takes time linear in the text.
 ///
-/// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless `exact`. The expression and
-/// the text are read in their composed form, and where that does not match, as they are written.
+/// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless `exact`. The expression
+/// and the text are matched in composed form; if that finds nothing, both are matched as written.
 #[derive(Debug, Clone)]
 pub(super) struct RegexPattern {
     regex: Regex,
-    /// The expression as it is written, where composing changes it.
+    /// The expression as written, if `regex` is compiled from another, composed form.
     written: Option<Regex>,
     /// What a text in ASCII contains when it matches, in lower case.
     literal: Option<String>,
@@ -61,8 +61,8 @@ impl RegexPattern {
         &self.need
     }
 
-    /// Returns where the pattern matches, in order and without overlaps, in bytes: the first match, and those that a snippet of
-    /// so many characters may show with it.
+    /// Returns the byte ranges of the matches in a text, in order and without overlaps: the first, and those that a
+    /// snippet of `chars` characters may show with it.
     pub(super) fn spans(&self, text: &str, chars: usize) -> Vec<Range<usize>> {
         let may_match = match &self.literal {
             Some(literal) if text.is_ascii() => text.to_ascii_lowercase().contains(literal),

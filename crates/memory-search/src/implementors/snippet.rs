@@ -103,7 +103,8 @@ fn window(text: &str, matched: Range<usize>, width: usize) -> Range<usize> {
     begin..whole.filter(|end| *end > begin).unwrap_or(end).min(end)
 }
 
-/// The first match, and those that begin within `chars` characters behind its beginning: what a snippet shows.
+/// Returns the first match and those that begin at most `4 * chars` bytes behind its beginning: all that a snippet of
+/// `chars` characters may show with it.
 pub(super) fn near_first(
     spans: impl Iterator<Item = Range<usize>>,
     chars: usize,

@@ -21,8 +21,8 @@ const MOST_TOLD_WORDS: usize = 1 << 19;
 /// Terms that are kept from one question to the next.
 const MOST_TERMS: usize = 1 << 17;
 
-/// Telling words of a document, from its beginning on, that the ranking keeps in their order. The best documents lend a
-/// question words; of a document of megabytes the beginning says what it is about.
+/// Maximum number of telling words of a document, from its beginning, that the ranking keeps in order. The best
+/// documents lend words to a question; the beginning of a document of megabytes names its subject.
 const MOST_TELLING_WORDS: usize = 1 << 13;
 
 /// Number of a term in a corpus.
@@ -641,7 +641,8 @@ mod tests {
         (0..corpus.len()).map(|at| scores.get(at)).collect()
     }
 
-    /// Of a document of megabytes the beginning lends words to a question; what is told of it is what is read of it.
+    /// Only the beginning of a document of megabytes lends words to a question. `telling_words` returns the same words
+    /// that `add` keeps.
     #[test]
     fn the_telling_words_of_a_long_document_are_bounded() {
         let mut text: String = (0..3 * MOST_TELLING_WORDS)

@@ -1,12 +1,11 @@
 //! Words: how a text is cut into them, and the terms that they are found by.
 //!
 //! A word is a run of letters, digits and the marks on them, in lower case. Texts are read in their composed form
-//! ([`composed`](crate::fold::composed)), whichever way they are written. What terms it is found by
-//! depends on its script:
+//! ([`composed`](crate::fold::composed)), whichever way they are written. The terms of a word depend on its script:
 //!
-//! - where scripts put spaces between words, by its stem, if the language has stemming rules;
-//! - in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese, by its pairs of neighbouring
-//!   characters, or by its single character;
+//! - in scripts with spaces between words, its stem, if the language has stemming rules;
+//! - in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese, its pairs of neighbouring
+//!   characters, or its single character;
 //! - a pictograph is a word of its own.
 //!
 //! An apostrophe ends a word, and an English ending behind it (`'s`, `n't` …) is dropped.
@@ -113,7 +112,8 @@ pub(crate) fn visit_words(text: &str, f: &mut dyn FnMut(Word)) {
 /// Bytes after which a piece of a text ends.
 const PIECE: usize = 1 << 16;
 
-/// A long text in pieces, each with where it begins. A piece ends at a line break or a space: no word stands in two.
+/// Returns the pieces of a long text with their byte offsets. A piece ends before a line break or a space, so that no
+/// word is split.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut begin = 0;
     std::iter::from_fn(move || {

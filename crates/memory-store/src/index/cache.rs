@@ -53,11 +53,11 @@ fn beginning(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// A segment by its number, and its seal: what has another seal is not the same.
+/// Number and seal of a segment. Segments with different seals are different.
 type Sealed = (u64, Seal);
 
-/// Keys of segments, and chunks that were read. Segments never change, so that nothing in it gets stale. What is not as it
-/// was made is not kept: the segment is not trusted any more, so that a search reads the messages instead.
+/// Keys of segments, and chunks that were read. Segments never change, so no entry gets stale. Keys and chunks with a
+/// wrong checksum are not kept: their segment is no longer trusted, and a search reads the messages instead.
 #[derive(Debug, Default)]
 pub(super) struct ChunkCache {
     inner: Mutex<Inner>,
@@ -68,7 +68,7 @@ struct Inner {
     keys: HashMap<Sealed, Arc<ChunkKeys>>,
     chunks: HashMap<(Sealed, usize), Arc<[u8]>>,
     bytes: usize,
-    /// Segments of which something was not there. Another has taken the place of one, unless it is asked for again.
+    /// Segments with a missing part. Another segment has replaced them, unless they are read again.
     absent: HashSet<Sealed>,
     damaged: HashSet<Sealed>,
 }
@@ -78,7 +78,7 @@ impl ChunkCache {
         f(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether nothing is known that speaks against a segment.
+    /// Whether a segment has a seal and no known damage.
     pub(super) fn trusts(&self, segment: &IndexSegment) -> bool {
         let sealed = Seal::of(segment).map(|seal| (segment.id, seal));
         sealed.is_some_and(|sealed| self.with(|inner| !inner.damaged.contains(&sealed)))
@@ -89,8 +89,8 @@ impl ChunkCache {
         self.with(|inner| inner.damaged.len())
     }
 
-    /// The error for a segment that cannot be read as it was made: the search begins anew. It is not trusted any more where
-    /// it is damaged, or where something of it was missing before: then no other has taken its place.
+    /// Records an unreadable segment and returns the error that makes the search begin anew. The segment is no longer
+    /// trusted if it is damaged, or if a part of it was missing before: then no other has replaced it.
     fn unreadable(&self, sealed: Sealed, is_damaged: bool) -> Error {
         self.with(|inner| {
             if inner.absent.len() + inner.damaged.len() >= MOST_SEGMENTS {

@@ -1,4 +1,4 @@
-//! Making segments of what was not indexed yet.
+//! Building segments of messages and summaries that are not indexed yet.
 
 use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange, SummaryId};
 use memory_search::ranking::RankingPolicy;
@@ -29,10 +29,10 @@ const MOST_BUILT: usize = 1024;
 /// Documents of the largest segment. Larger ones are not merged.
 const MOST_MERGED: u32 = 65_536;
 
-/// Documents of the largest segment that is looked at when a segment is added.
+/// Maximum documents of a segment that is checked while an index is extended.
 const MOST_CHECKED: u32 = 1_024;
 
-/// How often an index is made anew because it turns out to be damaged while it is extended.
+/// Maximum number of attempts to extend an index. Each that finds damage removes the index.
 const ATTEMPTS: usize = 3;
 
 /// What was added to an index.
@@ -57,14 +57,14 @@ pub struct IndexCheck {
     pub damage: Vec<String>,
 }
 
-/// Indexes what a conversation's own log and summaries have more than its index, except for the last few (fewer than 16
-/// messages, and one summary at most), which a search reads as they are. A store without an index is left as it is.
+/// Indexes the messages of a conversation's own log and the summaries that its index lacks, except for the last few
+/// (fewer than 16 messages, and one summary at most), which a search reads directly. Does nothing if the store has no
+/// index.
 ///
-/// At most about `most` messages are indexed, and as many summaries; the rest is left for the next call.
-/// The words of a segment are read as `policy` says. Two that extend one index at the same time do no
-/// harm: one of them is refused and stops. So does one whose index is removed meanwhile. What is found to be damaged is
-/// removed with all else, and made anew; one of the smaller segments is looked at each time that a segment is added, and
-/// [`mend_index`] looks at all of them.
+/// Indexes at most about `most` messages and as many summaries; the next call continues. `policy` says how words are
+/// read. Concurrent calls for one index do no harm: one of them is refused and stops. A call also stops if its index is
+/// removed meanwhile. An index that is found to be damaged is removed and made anew. A call that adds messages checks
+/// one of the smaller segments; [`mend_index`] checks all segments.
 ///
 /// # Errors
 /// `NotFound` when the conversation does not exist; those of the store.
@@ -97,7 +97,7 @@ pub async fn extend_index<S: Store + ?Sized>(
     Ok(progress)
 }
 
-/// Reads a conversation's whole index, and removes it where any of it is not as it was made, so that
+/// Reads a conversation's whole index, and removes it if a part is damaged or of another format, so that
 /// [`extend_index`] makes it anew. Returns whether it was removed.
 ///
 /// # Errors
@@ -116,7 +116,7 @@ pub async fn mend_index<S: Store + ?Sized>(
     for segment in &state.segments {
         is_sound = is_sound && extension.read(segment).await?.is_some();
     }
-    // What was not read in whole may have been merged meanwhile.
+    // An unreadable segment may have been merged meanwhile.
     is_sound = is_sound || index.index_state(conversation).await? != state;
     if !is_sound {
         index.drop_index(conversation).await?;
@@ -192,7 +192,7 @@ struct Made {
 
 /// Why an index was not extended.
 enum Stop {
-    /// A segment is not as it was made, or there no more.
+    /// The segment with this number is damaged, or was removed.
     Unreadable(u64),
     Failed(Error),
 }
@@ -263,7 +263,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(())
     }
 
-    /// Where the segments of a kind begin.
+    /// Returns the position or number at which the first segment of a kind begins.
     fn begin(&self, kind: IndexedKind) -> u32 {
         match kind {
             IndexedKind::Messages => self.info.own_first().0,
@@ -276,7 +276,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Sound::of(&state.segments, of, &self.name, &|_| true)
     }
 
-    /// Whether all segments are of this format and their rows what was made.
+    /// Whether all segments are of this format, without a gap and with undamaged rows.
     fn is_sound(&self, state: &IndexState) -> bool {
         let kinds = [IndexedKind::Messages, IndexedKind::Summaries];
         let sound = kinds.map(|kind| self.sound(state, kind).segments.len());
@@ -290,7 +290,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         )
     }
 
-    /// The segments as they are. Those of another format, and damaged ones, are dropped with all others: they are of no use.
+    /// Returns the state of the index. Drops all segments first if one is damaged or of another format.
     async fn state(&self) -> Result<IndexState> {
         let state = self.index.index_state(self.info.id).await?;
         if self.is_sound(&state) {
@@ -300,7 +300,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         self.index.index_state(self.info.id).await
     }
 
-    /// Looks at one of the segments, at another one each time.
+    /// Checks one of the smaller segments, another one each time. Damage is `Stop::Unreadable`.
     async fn check_one(&self, state: &IndexState) -> std::result::Result<(), Stop> {
         let small = |one: &&IndexSegment| one.documents <= MOST_CHECKED;
         let small: Vec<&IndexSegment> = state.segments.iter().filter(small).collect();
@@ -314,7 +314,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         }
     }
 
-    /// Seals the chunks of what was made. Returns the segment's format with the seal.
+    /// Adds checksums to the chunks of a segment. Returns the segment's format with the seal.
     fn sealed(&self, made: &Made, chunks: &mut [Chunk]) -> String {
         let row = Row {
             conversation: self.info.id,
@@ -484,7 +484,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(chunks)
     }
 
-    /// Everything in a segment; `None` where it is not as it was made.
+    /// Returns all chunks of a segment; `None` if it is damaged.
     async fn read(&self, segment: &IndexSegment) -> Result<Option<SegmentData>> {
         let stored = self.stored_chunks(segment).await?;
         let keys: Vec<Vec<u8>> = stored.iter().map(|chunk| chunk.key.clone()).collect();

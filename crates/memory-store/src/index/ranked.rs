@@ -147,8 +147,8 @@ where
         Ok(answer.with_cursors(cursors.collect()).with_stopped(stopped))
     }
 
-    /// The hits of a page, where the index says which messages may have all words: each is read, best first.
-    /// Also the number of hits up to the page's end, and of one behind it where more follow.
+    /// Returns the hits of a page if the index says which messages may have all words: each is read, best first.
+    /// Also returns the number of hits up to the page's end, plus one if more follow.
     async fn matching(
         &self,
         info: &Conversation,

@@ -1,8 +1,8 @@
-//! Checksums of segments, by which damage is noticed.
+//! Checksums of segments, which detect damage.
 //!
-//! The name of a segment's format is followed by its seal: checksums of what is in it, of the keys of its chunks, and of
-//! the row itself. Each chunk ends with a checksum that the seal, its key and its bytes go into, so that a chunk of
-//! another segment, or at another key, is told from the one that was made.
+//! The name of a segment's format is followed by its seal: checksums of its content, of the keys of its chunks and of
+//! its row. Each chunk ends with a checksum of the seal, its key and its bytes, so that a chunk of another segment, or
+//! at another key, is detected.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::segments::{IndexSegment, IndexedKind};
 /// Bytes of a chunk's checksum, at its end.
 const CHECK_BYTES: usize = 4;
 
-/// What stands between the name of the format and the seal.
+/// Separator between the name of the format and the seal.
 const SIGN: &str = " #";
 
 /// The checksums of a segment.
@@ -29,7 +29,7 @@ pub(super) struct Seal {
     row: u32,
 }
 
-/// What a segment's row says: whose it is, what it holds, in which format.
+/// Fields of a segment's row that the seal covers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'r> {
     pub(super) conversation: ConversationId,
@@ -79,7 +79,7 @@ impl fmt::Display for Seal {
 }
 
 impl Seal {
-    /// Seals what was made: the segment's format with the seal, and the chunks with their checksums.
+    /// Adds checksums to the chunks of a segment. Returns the segment's format with the seal.
     pub(super) fn put_on(row: &Row<'_>, chunks: &mut [Chunk]) -> String {
         let mut content = Hasher::new();
         for chunk in chunks.iter() {
@@ -102,7 +102,7 @@ impl Seal {
         format!("{}{SIGN}{seal}", row.format)
     }
 
-    /// The seal of a segment; `None` where it has none.
+    /// Returns the seal of a segment; `None` if it has none.
     pub(super) fn of(segment: &IndexSegment) -> Option<Self> {
         let (_, seal) = segment.format.split_once(SIGN)?;
         let number = |at: usize| u32::from_str_radix(seal.get(at..at + 8)?, 16).ok();
@@ -119,7 +119,7 @@ impl Seal {
         check_keys(keys.iter().map(|key| &**key)) == self.keys
     }
 
-    /// The bytes of a chunk that stands at a key without their checksum; `None` where they are not those that were made.
+    /// Returns the bytes of the chunk at a key without their checksum; `None` if the checksum is wrong.
     pub(super) fn opened(self, key: &[u8], mut data: Vec<u8>) -> Option<Vec<u8>> {
         let (bytes, check) = data.split_last_chunk::<CHECK_BYTES>()?;
         if u32::from_le_bytes(*check) != self.check_chunk(key, bytes) {
@@ -153,14 +153,14 @@ fn update(hasher: &mut Hasher, bytes: &[u8]) {
 /// Segments of one kind that can be relied on.
 #[derive(Debug, Default)]
 pub(super) struct Sound<'s> {
-    /// The first ones, without a gap, whose rows are what was made.
+    /// The first segments without a gap that are trusted and have undamaged rows.
     pub(super) segments: Vec<&'s IndexSegment>,
-    /// Whether what comes behind them is damaged, and not just of another format.
+    /// Whether a damaged segment follows them, and not just one of another format.
     pub(super) is_cut: bool,
 }
 
 impl<'s> Sound<'s> {
-    /// The first of the segments of a kind, the first of which begins at `begin`, up to one that is not trusted.
+    /// Returns the segments of a kind from `begin` on, up to the first that cannot be relied on.
     pub(super) fn of(
         segments: &'s [IndexSegment],
         (conversation, kind, begin): (ConversationId, IndexedKind, u32),

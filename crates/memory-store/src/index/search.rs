@@ -38,8 +38,9 @@ const BATCH: usize = 64;
 /// A search that reads the index that a store keeps, and scans what is not indexed yet.
 ///
 /// It answers as [`ScanSearch`] does: the same hits with the same scores in the same order, whatever the
-/// index holds, and it never writes. What of the index is damaged is not used, and the answer says so. [`extend_index`](crate::extend_index) keeps what is scanned short. A
-/// store that keeps no index is scanned, and so is a ranking that counts echoes.
+/// index holds. It never writes. Damaged parts of the index are not used, and the answer says so.
+/// [`extend_index`](crate::extend_index) keeps the part that is scanned short. A store that keeps no index is scanned,
+/// and so is a ranking that counts echoes.
 ///
 /// Clones share what they read of the index: some 32 MB at most. They also keep what they know of the four rankings that
 /// were asked last; a conversation's messages are one ranking, its summaries another. Each takes its records, up to
@@ -517,7 +518,7 @@ where
             true if query.scope.has_messages() && matcher.searches_echoes() => {
                 self.scan.search(conversation, query).await
             }
-            // What comes behind a ranking that was stopped is mostly not indexed.
+            // Messages behind a stopped ranking are mostly not indexed.
             true if begins_behind(query)? => self.scan.search(conversation, query).await,
             true => {
                 self.ranked(&handle, info, visible, query, matcher, name)

@@ -52,7 +52,7 @@ impl LastSummary {
 }
 
 impl Visible {
-    /// A conversation and what an index of some format holds of it, as far as it is sound.
+    /// Reads a conversation and the sound segments of a format that it sees.
     pub(super) async fn read<S: Store + ?Sized>(
         store: &S,
         index: &dyn IndexStore,

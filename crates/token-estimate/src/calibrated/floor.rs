@@ -1,10 +1,10 @@
-//! The least that characters beyond ASCII cost: the tokens that are left when every join of the vocabulary is used.
+//! Lower bounds on the tokens of characters beyond ASCII: the tokens left if every join of the vocabulary is used.
 //!
-//! The weights of the model are averages over what people write. Letters in no order, rows of blocks and spinners join as no
-//! ordinary text does, and cost several times that. Here are the joins that a vocabulary has at all: which two characters
-//! are a token or part of one between others, and which three stand beside each other within one. What cannot be joined
-//! costs what its characters cost alone, so the estimate of such a run is raised to it. An ordinary run costs more than
-//! its least, and keeps its estimate.
+//! The weights of the model are averages over ordinary text. Letters in no order, rows of blocks and spinners join less
+//! and cost several times as much. This module holds all joins of a vocabulary: pairs of characters that are a token,
+//! or all of one beyond ASCII, and triples of neighbours within a token. Characters that cannot be joined cost as much
+//! as they do alone, so the estimate of such a run is raised to its bound. An ordinary run costs more than its bound
+//! and keeps its estimate.
 
 /// Parts of a token in the fixed-point weights: 2^12.
 pub(crate) const ONE: u64 = 4_096;
@@ -13,14 +13,14 @@ pub(crate) const ONE: u64 = 4_096;
 #[derive(Debug)]
 pub(crate) struct Joins {
     data: &'static [u8],
-    /// Where the repeats begin and how many there are.
+    /// Byte offset and number of the repeats.
     repeats: (usize, usize),
     pairs: Set,
     triples: Set,
 }
 
-/// A set of hashes: where its bits begin, and the number of bits as a power of two. A hash that was never put in is found in
-/// a few of a hundred cases, which makes a least smaller.
+/// A Bloom filter: the byte offset of its bits, and their number as a power of two. A few percent of the absent entries
+/// are found too, which lowers a bound.
 #[derive(Debug, Clone, Copy)]
 struct Set {
     at: usize,
@@ -31,7 +31,7 @@ struct Set {
 const PLANE: usize = 0x8000;
 const BLOCKS: usize = 0x200;
 
-/// What is known of a character.
+/// Facts of a character in a vocabulary.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fact {
     /// Tokens of the character alone.
@@ -40,19 +40,19 @@ pub(super) struct Fact {
     pub(super) joins: bool,
 }
 
-/// A sum that cannot be had.
+/// The sum of an impossible case.
 const NEVER: i64 = i64::MAX / 4;
 
-/// The least tokens of what was read of a run of characters beyond ASCII, by what the last character is in its token.
+/// Minimum tokens of the part of a run that was read, by the role of the last character in its token.
 #[derive(Debug, Clone, Copy)]
 struct Least {
-    /// A token alone.
+    /// The character is a token alone.
     alone: i64,
-    /// The first of a token that goes on.
+    /// It is the first of a token that goes on.
     first: i64,
-    /// The second, where the pair is no token: it must go on.
+    /// It is the second of a token that must go on: the pair is no token.
     second: i64,
-    /// The end of a token of several.
+    /// It ends a token of several characters.
     end: i64,
 }
 
@@ -61,7 +61,7 @@ impl Least {
         self.alone.min(self.end)
     }
 
-    /// Whatever follows.
+    /// Returns the minimum for any continuation.
     fn at_least(self) -> i64 {
         self.done().min(self.first).min(self.second)
     }
@@ -78,29 +78,30 @@ impl Least {
     }
 }
 
-/// What is being read.
+/// State of the run of characters beyond ASCII that is being read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     least: Least,
-    /// The last character, that before it, and what is known of the last. 0 where the run begins.
+    /// The last character, the one before it, and whether the last one joins. 0 at the beginning of the run.
     last: u32,
     before: u32,
     joins: bool,
-    /// How often the last character stands in a row, and in the token that is being read.
+    /// Length of the row of the last character, and of the token that is being read, in characters.
     same: u32,
     same_in_token: u32,
-    /// Whether all is of what bars and spinners are drawn with, and whether all is without a shape.
+    /// Whether all characters draw bars or spinners, and whether all are without a shape.
     drawn: bool,
     unseen: bool,
-    /// Weight of the run in the model, and what was added to it.
+    /// Weight of the run in the model, and the weight that was added to it.
     weight: u64,
     added: u64,
-    /// What the last character adds if no other end of a line follows; `None` where it is no carriage return.
+    /// Weight that the last character adds if no other line end follows; `None` if it is not a carriage return, or
+    /// follows a line end.
     carriage_return: Option<u64>,
     /// The ASCII character before the run, or 0, and its weight.
     after: u8,
     after_weight: u64,
-    /// Weight of a space behind the run, which goes on if what follows is not ASCII.
+    /// Weight of a space behind the run. The run goes on if the next character is not ASCII.
     space: Option<u64>,
     row: Row,
 }
@@ -135,7 +136,7 @@ impl Run {
         self.row.redrawn || self.carriage_return.is_some()
     }
 
-    /// Begins a line over another, if the last character is a carriage return. Returns what that costs.
+    /// Begins a line over another, if the last character is a carriage return. Returns the weight of that.
     fn redraw(&mut self) -> u64 {
         self.row.redrawn |= self.carriage_return.is_some();
         self.carriage_return.take().unwrap_or(0)
@@ -146,14 +147,14 @@ impl Run {
         (self.carriage_return, self.after) = (None, 0);
     }
 
-    /// Raises what was added so that the run costs `tokens`, where that is clearly more than the model says. Returns the
-    /// difference.
+    /// Raises the added weight so that the run costs at least `tokens`, if this is clearly more than its weight in the
+    /// model. Returns the difference.
     fn raise(&mut self, tokens: i64) -> u64 {
         let least = u64::try_from(tokens).unwrap_or(0).saturating_mul(ONE);
         let (enough, cost) = match (self.unseen, self.drawn) {
             (true, _) => (self.weight, least),
             (_, true) => (self.weight + ONE, least),
-            // Words have a least too, and are estimated with errors around their cost. Not every join that is there is used.
+            // Words have a bound too, and estimates with errors around their cost. A tokenizer does not use every join.
             _ => {
                 let (short, long) = (self.weight / 2 + 3 * ONE, self.weight / 8 + 6 * ONE);
                 (self.weight + short.min(long), least + least / 16)
@@ -210,7 +211,7 @@ impl Row {
         weight: 0,
     };
 
-    /// Length from which on a row is a token, or 0 for what makes no row.
+    /// Returns the minimum length of a row that is a token, in characters; 0 for a character that forms no row.
     fn long(byte: u8) -> u32 {
         match byte {
             b' ' => 3,
@@ -219,7 +220,7 @@ impl Row {
         }
     }
 
-    /// Reads a character that has this weight in the model. Returns what it costs beside that.
+    /// Reads a character that has this weight in the model. Returns the weight to add to it.
     fn read(&mut self, byte: u8, weight: u64) -> u64 {
         if !self.redrawn {
             return 0;
@@ -277,7 +278,7 @@ impl Joins {
         let place = match point {
             0..0x1_0000 => point,
             0x1_0000..0x2_0000 => 0x1_0000 + (point - 0x1_0000) / 64,
-            // Rare ideographs, and what nobody writes.
+            // Rare ideographs, and characters that nobody writes.
             _ => {
                 return Fact {
                     alone: 3,
@@ -311,7 +312,7 @@ impl Joins {
         self.has(self.triples, [a, b, c])
     }
 
-    /// The most of this character in a row that is a token.
+    /// Returns the length of the longest row of this character that is a token, in characters.
     fn repeats(&self, point: u32) -> u32 {
         let (mut low, mut high) = (0, self.repeats.1);
         while low < high {
@@ -327,7 +328,7 @@ impl Joins {
         1
     }
 
-    /// Reads a character that has this weight in the model. Returns what it costs beside that.
+    /// Reads a character that has this weight in the model. Returns the weight to add to it.
     #[inline]
     pub(crate) fn read(&self, run: &mut Run, character: char, weight: u64) -> u64 {
         if character.is_ascii() {
@@ -358,7 +359,7 @@ impl Joins {
         }
         // No token has a carriage return behind anything but line ends.
         run.carriage_return = match byte == b'\r' && run.after != b'\n' {
-            // The weight behind a mark is of what both are together.
+            // Behind a mark, the weight is for both characters together.
             true if run.after.is_ascii_punctuation() => Some(ONE),
             true => Some(ONE.saturating_sub(weight)),
             false => None,
@@ -387,8 +388,8 @@ impl Joins {
         more
     }
 
-    /// Adds what a row of one character costs more than as few tokens as possible: of a row of drawn characters, tokens
-    /// have mostly 2, 4, 8 or 16.
+    /// Adds the tokens that a row of one drawn character costs above the minimum: its tokens mostly have 2, 4, 8 or 16
+    /// characters.
     fn end_row(&self, run: &mut Run) {
         if run.same > 1 && is_drawn(run.last) {
             let longest = self.repeats(run.last);

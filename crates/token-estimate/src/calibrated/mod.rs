@@ -81,8 +81,8 @@ impl Calibrated {
     }
 }
 
-/// Version 3, for what was counted with it: nothing keeps a run of letters in no order, a bar or a spinner from being
-/// estimated as ordinary text.
+/// Version 3, for figures that were counted with it. It estimates runs of letters in no order, bars and spinners as
+/// ordinary text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Version3(pub(crate) Calibrated);
 

@@ -134,7 +134,7 @@ impl Model {
         sum
     }
 
-    /// The same, where no run beyond ASCII weighs less than the least that it costs by a vocabulary's joins.
+    /// Returns the same weight, but raises runs beyond ASCII that weigh clearly less than their lower bound by `joins`.
     pub(crate) fn weigh_with(&self, joins: &Joins, text: &str, stop: u64) -> u64 {
         let bytes = text.as_bytes();
         let (mut place, mut run) = (BEGIN, Run::START);

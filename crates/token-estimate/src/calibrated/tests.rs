@@ -207,7 +207,7 @@ fn a_mark_after_a_word_costs_a_token_more_at_most() {
     assert!(dearer > 0);
 }
 
-/// A calibrated family, what it was, and the tokenizer that it estimates.
+/// Calibrated families, each with its version 3 and the tokenizer that it estimates.
 fn families() -> [(Calibrated, Version3, &'static Tokenizer); 2] {
     [
         (Calibrated::O200k, o200k_base()),
@@ -272,7 +272,7 @@ fn ordinary_text_is_estimated_as_before() {
     }
 }
 
-/// Whatever a vocabulary joins is in the sets, and what a character costs alone is what the tokenizer says.
+/// The sets contain all joins of a vocabulary, and a character alone has the tokenizer's cost.
 #[test]
 fn joins_are_those_of_the_vocabulary() {
     for (joins, tokenizer) in [(&O200K_JOINS, o200k_base()), (&CL100K_JOINS, cl100k_base())] {
@@ -349,7 +349,7 @@ const SCRIPTS: [(char, char); 40] = [
     ('\u{13000}', '\u{1342e}'),
 ];
 
-/// What hides between letters, or is piled on them.
+/// Invisible characters between letters, and marks that pile up on them.
 const MARKED: [&str; 3] = [
     "\u{200b}\u{200c}\u{200d}\u{feff}",
     "\u{32e}\u{316}\u{339}\u{364}\u{302}\u{301}",
@@ -372,7 +372,7 @@ fn letters_in_no_order() -> impl Strategy<Value = String> {
     })
 }
 
-/// What bars are drawn with: done, the end of it, and left.
+/// Characters of bars: for the part that is done, its end, and the part that is left.
 const BARS: [[&str; 3]; 12] = [
     ["█", "", "░"],
     ["█", "▌", " "],

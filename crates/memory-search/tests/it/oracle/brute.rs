@@ -45,7 +45,7 @@ pub(crate) fn lower(text: &str) -> Vec<char> {
     out
 }
 
-/// Letters of the scripts that are tried, what each is made of, and whether these are made one again.
+/// Letters of the tested scripts, with their decomposition and whether composing it gives the letter again.
 const LETTERS: &[(char, [char; 2], bool)] = &[
     ('é', ['e', '\u{301}'], true),
     ('É', ['E', '\u{301}'], true),
@@ -120,10 +120,10 @@ const LETTERS: &[(char, [char; 2], bool)] = &[
     ('ゞ', ['ゝ', '\u{3099}'], true),
 ];
 
-/// Signs that stand for a letter.
+/// Signs, each with its equivalent letter.
 const SIGNS: [(char, char); 3] = [('\u{212b}', 'Å'), ('\u{212a}', 'K'), ('\u{2126}', 'Ω')];
 
-/// Where marks stand, by which those of one letter are put in order; 0 for what is no mark.
+/// Returns the combining class of a mark, which orders the marks of a letter; 0 for other characters.
 fn class(c: char) -> u8 {
     match c {
         '\u{93c}' => 7,
@@ -145,7 +145,7 @@ fn class(c: char) -> u8 {
     }
 }
 
-/// What a character is made of, marks last.
+/// Decomposes a character; marks are last.
 pub(crate) fn apart(c: char) -> Vec<char> {
     if let Some((_, letter)) = SIGNS.iter().find(|(sign, _)| *sign == c) {
         return apart(*letter);
@@ -168,7 +168,7 @@ pub(crate) fn apart(c: char) -> Vec<char> {
     }
 }
 
-/// One character for two; `None` where there is none.
+/// Composes two characters into one; `None` if they do not compose.
 fn joined(one: char, other: char) -> Option<char> {
     let is_pair = |(_, pair, again): &&(char, [char; 2], bool)| *again && *pair == [one, other];
     if let Some((letter, ..)) = LETTERS.iter().find(is_pair) {
@@ -185,7 +185,7 @@ fn joined(one: char, other: char) -> Option<char> {
     char::from_u32(joined)
 }
 
-/// A text with each letter as one character, where there is one for it.
+/// Returns a text in composed form.
 pub(crate) fn composed(text: &str) -> String {
     let mut chars: Vec<char> = text.chars().flat_map(apart).collect();
     // Marks in their order, by exchanging neighbours.
@@ -202,7 +202,7 @@ pub(crate) fn composed(text: &str) -> String {
     for c in chars {
         let last = out.last().map_or(0, |last| class(*last));
         if let Some(at) = letter {
-            // Nothing stands between that is placed as it is.
+            // No character between them blocks the composition.
             let is_free = out.len() == at + 1 || (last > 0 && last < class(c));
             if is_free && let Some(one) = joined(out[at], c) {
                 out[at] = one;

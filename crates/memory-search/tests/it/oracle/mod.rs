@@ -282,7 +282,7 @@ async fn regular_expressions_find_what_brute_force_finds() {
         let chars: Vec<char> = letters.chars().chain("s ( -.".chars()).collect();
         for _ in 0..60 {
             let tree = Tree::random(&mut rng, &chars, 3);
-            // What is composed across two parts of an expression is another expression.
+            // Composing across two parts of an expression gives another expression.
             if brute::composed(&tree.written()) != tree.written() {
                 continue;
             }
