@@ -22,7 +22,7 @@ use crate::table::Table;
 /// Maximum number of sessions that an error about an ambiguous name lists.
 const CANDIDATES: usize = 10;
 
-/// Minimum number of characters of a name's beginning where its words are erased.
+/// Minimum length of a prefix that names a session to erase from, in characters.
 const LEAST_BEGINNING: usize = 4;
 
 /// One run of the program.
@@ -78,8 +78,8 @@ impl App {
         }
     }
 
-    /// Opens a database, to be closed at the end of the command. Warns of other users' access only then: what could not
-    /// be opened may be anything.
+    /// Opens a database, to be closed at the end of the command. Warns of other users' access only if the open
+    /// succeeds: before that, the file may be no database.
     async fn opened(
         &self,
         place: &Place,
@@ -248,7 +248,8 @@ impl App {
         }
     }
 
-    /// As [`session`](Self::session), for what cannot be undone: the beginning of a name has a minimum length.
+    /// Opens a session as [`session`](Self::session) does, for an erasure, which cannot be undone: a prefix of its name
+    /// must have a minimum length.
     pub(crate) async fn session_to_erase(
         &self,
         memory: &Memory,

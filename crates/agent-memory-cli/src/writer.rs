@@ -220,7 +220,7 @@ fn split(text: &str) -> Option<(&'static Provider, &str)> {
     (!model.is_empty()).then_some((provider, model))
 }
 
-/// What keys of providers begin with, as no model's name does.
+/// Prefixes of providers' keys. No model's name begins with one.
 const KEY_BEGINNINGS: [&str; 12] = [
     "sk-",
     "sk_",
@@ -250,7 +250,7 @@ fn has_key(text: &str) -> bool {
     text.split(word).any(begins) || text.split(|c: char| !c.is_ascii_alphanumeric()).any(run)
 }
 
-/// The name of a summarizer that there is not, where it can be no key: an error is seen by others, and kept.
+/// Returns an unknown summarizer's name for an error, unless it may be a key: others see errors, and logs keep them.
 fn shown(name: &str) -> Option<&str> {
     const LONGEST: usize = 16;
     (name.len() <= LONGEST && !has_key(name)).then_some(name)

@@ -162,7 +162,7 @@ impl Session {
                 let (text, provisional) = written?;
                 break (text, provisional, files, left_out);
             }
-            // Words were erased meanwhile: what is left is read again.
+            // Words were erased meanwhile: the branch is read again.
             erasures = now;
         };
         let text = format!(

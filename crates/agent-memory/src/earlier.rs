@@ -1,4 +1,4 @@
-//! Import of entries that earlier versions read otherwise: what a store has of them stays, and is not told as a conflict.
+//! Import of entries that earlier versions read otherwise: the stored entries stay, and are not reported as conflicts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +24,8 @@ pub(crate) fn was_passed_over(
 }
 
 impl Session {
-    /// Appends a transcript's messages, behind position `head` if that is given. `earlier` says what earlier versions made of some
-    /// of them. Returns the outcomes, and whether that were all: `false` where the log has grown since.
+    /// Appends a transcript's messages, behind position `head` if one is given. `earlier` has the readings by earlier
+    /// versions. Returns the outcomes, and whether they cover all messages: `false` if another append moved the head.
     pub(crate) async fn ingest_log(
         &self,
         messages: &[Message],
@@ -53,8 +53,9 @@ impl Session {
         Ok((report, is_all))
     }
 
-    /// The messages without those that earlier versions passed over and whose place is gone: an entry that came behind them is
-    /// stored, or all that came before them and nothing came behind.
+    /// Returns the messages without those that earlier versions passed over and that have no place in the log any more:
+    /// the next entry is stored or, if none follows, the previous one. Other messages that were passed over do not
+    /// count.
     pub(crate) async fn without_passed_over<'a>(
         &self,
         messages: &'a [Message],

@@ -40,13 +40,13 @@ pub struct SessionImport {
     pub inserted: u64,
     /// Number of entries that were stored before.
     pub duplicates: u64,
-    /// Number of those among them whose words were erased. They stay erased.
+    /// Number of the duplicates with erased words. They stay erased.
     pub erased: u64,
     /// Number of entries that were refused, because another entry has their external id.
     pub conflicts: u64,
     /// Number of the session's notes in the file.
     pub notes: u64,
-    /// Whether the session is archived: what was stored is not seen in lists of sessions.
+    /// Whether the session is archived, so that lists of sessions do not show its new entries.
     pub archived: bool,
 }
 
@@ -54,13 +54,12 @@ impl Memory {
     /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents.
     /// Importing a transcript again stores only its new entries.
     ///
-    /// A session that the transcript names goes on in the stored session with that name. Where its entries also say which one
-    /// they follow, and it leaves the stored session's course, what it does not share becomes a fork. In a store that does not
-    /// know the transcript, the branch in use has the session's own key, and what was left are its forks. A transcript that names
-    /// no session goes on in the stored session with the same first entry whose log is a beginning of it, or that it is a
-    /// beginning of; else it becomes a session of its own.
-    /// Where a program has put a summary in the place of messages
-    /// that the session has, the summary is passed over: see [`Memory::import_summaries`].
+    /// A session that the transcript names continues the stored session with that name. If its entries also link to
+    /// their predecessors and it leaves the stored session's course, its entries behind the shared ones become a fork.
+    /// If the store does not know the transcript, the branch in use gets the session's own key, and the abandoned
+    /// branches become its forks. A session without a name continues the stored session with the same first entry if
+    /// the log of one is a prefix of the other's; otherwise it becomes a new session. A summary in the place of
+    /// messages that the session has is passed over: see [`Memory::import_summaries`].
     ///
     /// # Errors
     /// `Invalid` when a session forks off a message that its parent does not have; or when the store
@@ -111,7 +110,7 @@ impl Memory {
             if is_done {
                 return Ok(imported);
             }
-            // Another process appended to a session meanwhile: what is stored now may be another course.
+            // Another process appended to a session meanwhile: the stored log may have taken another course.
         }
     }
 
@@ -274,7 +273,7 @@ impl Session {
         let Some(kept_from) = kept_from.filter(|seq| *seq > Seq::FIRST) else {
             return Ok(false);
         };
-        // It may tell what was erased.
+        // The summary may repeat erased words.
         let erasures = self.erasures().await?;
         if erasures
             .entries

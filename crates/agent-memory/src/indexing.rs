@@ -18,11 +18,11 @@ const STEP: u32 = 16;
 const MOST_AT_ONCE: u64 = 1_024;
 
 impl Session {
-    /// Indexes all that is not indexed yet, except for the last few: fewer than 16 messages, and one summary at most.
+    /// Indexes all messages and summaries that are not indexed yet, except for the last few: fewer than 16 messages,
+    /// and one summary at most. A damaged index is removed first, and built anew.
     ///
-    /// Ingesting and compacting do that as they go along, some at a time; this finishes it, such as for a database that
-    /// was written without an index. A search is complete without it: it reads what is not indexed. An index that is
-    /// damaged is removed first, and made anew.
+    /// Ingesting and compacting index as they go along, some at a time; this method finishes the index, such as in a
+    /// database that was written without one. Searches are complete without it: they read the rest unindexed.
     ///
     /// # Errors
     /// When the store fails.

@@ -6,7 +6,7 @@ use memory_store::{Append, AppendAt, EntryOutcome, NewEntry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// The log does not end where an append expects it to.
+/// Kind of the error when the log's head is not the one that an append expects.
 #[cfg(feature = "import")]
 const HEAD_MOVED: ErrorKind = ErrorKind::Store(memory_store::ErrorKind::HeadMoved);
 
@@ -103,8 +103,8 @@ impl Session {
         self.append(entries, AppendAt::Any, now).await
     }
 
-    /// Appends imported messages unchanged, in transactions of [`BATCH`], behind position `head` if that is given. Returns
-    /// the outcomes, and whether that were all: `false` where the log has grown since.
+    /// Appends imported messages unchanged, in transactions of [`BATCH`], behind position `head` if one is given.
+    /// Returns the outcomes, and whether they cover all messages: `false` if another append moved the head.
     #[cfg(feature = "import")]
     pub(crate) async fn ingest_import(
         &self,

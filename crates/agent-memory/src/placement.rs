@@ -1,10 +1,11 @@
-//! Where the conversations of a transcript belong: into which stored sessions, and which become forks of them.
+//! Placement of a transcript's conversations: the stored sessions that they continue, and the forks that they become.
 //!
-//! A format reads a source in file order, so that what it read once stays as it is while the source grows. What a store holds of
-//! the source may be arranged in another way: it keeps what came first in line, and another source with the same beginning may
-//! have come between. Here the branches of a source are laid over the stored ones. A branch goes on in the session that holds
-//! its last known entry, if nothing of another course stands behind that entry, and forks off there otherwise. The branch in use
-//! comes first, so that in a store that does not know the source it is the session, and what was left is a fork.
+//! A format reads a source in file order, so that the conversations of a growing source are stable. The store may
+//! arrange them in another way: it keeps the course that it stored first, and another source with the same beginning
+//! may have been imported in between. This module matches the branches of a source with the stored ones. A branch
+//! continues the session that holds its last known entry if no entry of another course follows that entry, and forks
+//! off there otherwise. The branch in use comes first: in a store that does not know the source, it becomes the
+//! session, and the abandoned branches become forks.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -38,7 +39,7 @@ pub(crate) struct Placement<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct PlacedLog<'a> {
     pub(crate) log: Cow<'a, SessionLog>,
-    /// Where the session's log must end for new entries to belong behind it; `None` if that does not matter.
+    /// Head that the session's log must have when new entries are appended; `None` if any will do.
     pub(crate) head: Option<Seq>,
 }
 
@@ -52,7 +53,7 @@ impl<'a> PlacedLog<'a> {
 }
 
 impl Memory {
-    /// Returns where the conversations of a transcript belong. Writes nothing.
+    /// Returns the placement of a transcript's conversations. Writes nothing.
     pub(crate) async fn place<'a>(&self, transcript: &'a Transcript) -> Result<Placement<'a>> {
         let logs = &transcript.sessions;
         let mut placed = Vec::with_capacity(logs.len());
@@ -90,7 +91,7 @@ impl Memory {
         Ok(Placement { logs: placed, main })
     }
 
-    /// A conversation without branches.
+    /// Returns the placement of a conversation without branches.
     async fn single<'a>(&self, log: &'a SessionLog, key: &SessionKey) -> Result<PlacedLog<'a>> {
         if log.named {
             return Ok(PlacedLog::as_it_is(log));
@@ -109,8 +110,9 @@ impl Memory {
         Ok(self.inner.store.conversation(&key).await?)
     }
 
-    /// The key of a conversation that its source does not name: that of the stored session with the longest log that is a
-    /// beginning of it, or that it is a beginning of. A new key where there is none.
+    /// Returns the key of a conversation that its source does not name: the key of the stored session that shares most
+    /// entries with it, if one of the two is a prefix of the other. Otherwise its own key if a session of an older
+    /// version holds all its records, and else a new key.
     async fn key_of(&self, family: &[&SessionLog]) -> Result<SessionKey> {
         let Some(root) = family.first() else {
             return Ok(SessionKey::new(""));
@@ -141,8 +143,8 @@ impl Memory {
         Ok(root.key.clone())
     }
 
-    /// Whether a session holds all records of a source that names none, and was written by a program that took all sources with
-    /// one first line for the same. Sessions that are created now are marked: see [`Session::mark_as_one`].
+    /// Whether a session holds all records of a source without a name, and was written by an older version, which took
+    /// all sources with the same first line for one. New sessions are marked: see [`Session::mark_as_one`].
     async fn is_known_of_old(&self, log: &SessionLog) -> Result<bool> {
         let messages = log.messages.iter();
         let messages = messages.filter(|message| !was_passed_over(message, &log.earlier));
@@ -165,7 +167,7 @@ impl Memory {
                 .all(Option::is_some))
     }
 
-    /// Lays a conversation with its forks over what is stored under its key and of its forks.
+    /// Matches a conversation and its forks with the stored session of this key and its forks.
     async fn arrange<'a>(
         &self,
         family: &[&'a SessionLog],
@@ -228,8 +230,8 @@ impl Memory {
         Ok(placed)
     }
 
-    /// The head of a stored session in which a source without forks goes on; `None` where it leaves the session's course, or
-    /// another session may hold what this one does not.
+    /// Returns the head of a stored session that a source without forks continues; `None` if entries of another course
+    /// follow the source's last known entry.
     async fn goes_on(&self, log: &SessionLog, stored: &Conversation) -> Result<Option<Seq>> {
         let session = Session::bind(self, stored.clone())?;
         let store = &self.inner.store;
@@ -267,7 +269,7 @@ impl Memory {
         Ok(is_end.then_some(stored.head))
     }
 
-    /// Reads what is stored of a session and of its forks.
+    /// Reads the stored branches of a session: the root of its forks, and all forks of that root.
     async fn map_of(
         &self,
         family: &[&SessionLog],
@@ -334,7 +336,7 @@ impl Memory {
         Ok(map)
     }
 
-    /// The branch that a course of the source goes on in, its new entries entered.
+    /// Returns the branch that a course of the source continues, and adds the course's new entries to it.
     async fn target(
         &self,
         map: &mut Map,
@@ -404,7 +406,8 @@ impl Memory {
         Ok(target)
     }
 
-    /// A key for a fork behind position `at` of a branch.
+    /// Returns a key for a fork behind position `at` of a branch, and the stored conversation of that key if it is an
+    /// empty fork at the same position.
     async fn fork_key(
         &self,
         map: &Map,
@@ -423,7 +426,7 @@ impl Memory {
             (begins.at == 0 && begins.log > 0).then(|| renamed(&log.key, family, &map.key))
         });
         wanted.extend(named);
-        // What the source calls itself by now, where it did so behind the shared beginning.
+        // The session that the source names by now, if its entries behind the shared prefix name it.
         if family.get(index).is_some_and(|log| log.in_use) {
             let mut later = places.iter().filter(new).filter_map(|place| {
                 let log = family.get(place.log)?;
@@ -463,7 +466,7 @@ impl Memory {
 }
 
 impl Session {
-    /// Marks a session whose source names none as that of one source alone.
+    /// Marks a session of a source without a name as one that holds the records of that source alone.
     pub(crate) async fn mark_as_one(&self) -> Result<()> {
         let store = &self.memory().inner.store;
         if store.state(self.id(), ONE_SOURCE).await?.is_some() {
@@ -477,8 +480,8 @@ impl Session {
         }
     }
 
-    /// Number of entries that the session's log and one of the courses of a source share at their beginning, where one of the
-    /// two ends there; `None` where both go on in different ways.
+    /// Returns the number of entries that the session's log shares with a course of a source, if one of the two is a
+    /// prefix of the other; the largest number of all courses. `None` if all of them diverge.
     async fn agreement(
         &self,
         family: &[&SessionLog],
@@ -514,8 +517,8 @@ impl Session {
         Ok(best.max(whole))
     }
 
-    /// Whether entries behind a position come from a transcript: they are another course than that of a source which does not
-    /// have them. What an application appended is not.
+    /// Whether linked entries of a transcript follow a position: for a source without them, they are another course.
+    /// Entries of an application do not count.
     async fn is_left_behind(&self, at: Seq) -> Result<bool> {
         let mut rest = SeqRange::new(at.next(), self.info().await?.conversation.head);
         while let Some(range) = rest {
@@ -550,7 +553,7 @@ fn is_same(message: &Message, entry: &LogEntry) -> bool {
         let unread = |part: &Part| matches!(part, Part::Unknown { .. });
         !message.parts.iter().any(unread)
     };
-    // Another version of a format may read what this one does not.
+    // Another version of a format may read a part that is unknown to this one.
     let is_comparable = is_read(message) && is_read(entry) && !is_erased(entry);
     own_id(message).is_none()
         || !is_comparable
@@ -596,7 +599,7 @@ impl Place {
     }
 }
 
-/// The conversations of a source, each that stands alone with its forks, in the order of the source.
+/// Groups the conversations of a source, in its order: each root or sub-agent's conversation with its forks.
 fn families(logs: &[SessionLog]) -> Vec<Vec<&SessionLog>> {
     let mut families: Vec<Vec<&SessionLog>> = Vec::new();
     let mut family_of: HashMap<&SessionKey, usize> = HashMap::new();
@@ -654,7 +657,7 @@ fn course(family: &[&SessionLog], index: usize) -> Vec<Place> {
     shown
 }
 
-/// The key of a fork in a family whose root has another key in the store.
+/// Returns a fork's key with the root's key in the store in place of the root's key in the source.
 fn renamed(key: &SessionKey, family: &[&SessionLog], root: &SessionKey) -> SessionKey {
     let tail = family
         .first()
@@ -678,7 +681,7 @@ impl Row {
     fn log(&self, family: &[&SessionLog], map: &Map) -> SessionLog {
         let branch = map.branch(self.target);
         let origin = match (&branch.stored, branch.parent) {
-            // What exists keeps its origin.
+            // A stored branch keeps its origin.
             (Some(_), _) => Origin::Root,
             (None, Some((parent, _))) => Origin::Fork {
                 parent: map.branch(parent).key.clone(),
@@ -754,7 +757,7 @@ impl Branch {
         self.parent.map_or(Seq::NONE, |(_, at)| at)
     }
 
-    /// Where its log ends before anything is appended.
+    /// Returns the head of its log before anything is appended.
     fn stored_head(&self) -> Seq {
         self.stored.map_or(self.shared(), |(_, head)| head)
     }
@@ -899,7 +902,7 @@ impl Map {
     }
 }
 
-/// Where the conversations of a transcript went, for the sub-agents that they started.
+/// New places of a transcript's conversations, to relink the sub-agents that they started.
 #[derive(Debug, Default)]
 struct Moves {
     /// New keys of conversations.

@@ -65,7 +65,7 @@ impl Memory {
         loop {
             let before = self.erasure_counts().await?;
             let verified = self.verify_once().await?;
-            // What is read in part before an erasure and in part behind it contradicts itself.
+            // Reads before and after an erasure contradict each other.
             if verified.is_ok() || self.erasure_counts().await? == before {
                 return Ok(verified);
             }
@@ -168,7 +168,7 @@ impl Memory {
             if verified.is_ok() || now.is_none_or(|now| now == erasures) {
                 return Ok(verified);
             }
-            // What is read in part before an erasure and in part behind it contradicts itself.
+            // Reads before and after an erasure contradict each other.
             erasures = now.unwrap_or(erasures);
         }
     }

@@ -13,7 +13,7 @@ pub(crate) enum Dialect {
     Pi,
 }
 
-/// Whose blocks are read, and how.
+/// Reader of content blocks, for one dialect and one version of the reading.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blocks {
     pub(crate) dialect: Dialect,
@@ -25,8 +25,7 @@ impl Blocks {
         Self { dialect, reading }
     }
 
-    /// Reads a message's content. What blocks hold beside the modelled keys goes to `extras`, under
-    /// the block's index.
+    /// Reads a message's content. Keys of blocks that no part models go to `extras`, under the block's index.
     pub(crate) fn content(self, value: &RawValue, extras: &mut MetaBuilder) -> Vec<Part> {
         match value.get().as_bytes().first() {
             Some(b'"') => {
@@ -50,7 +49,8 @@ impl Blocks {
         }
     }
 
-    /// The text of a string. One that is not all of it is kept in `extra` under `key`, which is JSON text.
+    /// Returns the text of a string. If it is not all of the string, `extra` keeps the string under `key`, which is
+    /// JSON text.
     pub(crate) fn text(
         self,
         value: &RawValue,
@@ -75,7 +75,7 @@ impl Blocks {
             Some((part, found))
         });
         match known {
-            // The first reading had no place for what a part of a result holds beside the modelled keys.
+            // The first reading had no place for further keys of a result's parts.
             Some((part, found)) if level == 1 || found.is_empty() => {
                 extra.take(found);
                 part
@@ -159,9 +159,9 @@ impl Blocks {
         Some(part)
     }
 
-    /// What a tool returned, in a result on a level below [`MAX_PART_DEPTH`]. A result must stay paired
-    /// with its call, so content that is not text is kept inside the result as an unknown part. What it holds beside the
-    /// modelled keys goes to `extra`, as `content`.
+    /// Reads the content of a result on a level below [`MAX_PART_DEPTH`]. Content that no other part can hold becomes
+    /// an unknown part inside the result, so that the result stays paired with its call. Keys that no part models go to
+    /// `extra`, under `content`.
     pub(crate) fn result_content(
         self,
         value: Option<&RawValue>,

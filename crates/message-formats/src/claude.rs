@@ -80,15 +80,15 @@ struct SpawnCall {
     taken: bool,
 }
 
-/// Beginnings of what the program writes as the user's when the user runs a command.
+/// Prefixes of texts that the program writes in the user's name when the user runs a command.
 const COMMANDS: [&str; 3] = ["<command-", "<local-command-", "<bash-"];
 
-/// Beginning of what the program writes as the user's when the user stops it.
+/// Prefix of the text that the program writes in the user's name when the user stops it.
 const INTERRUPT: &str = "[Request interrupted by user";
 
-/// Reads a file's lines in file order. `parentUuid` tells side chains apart, and shows where the user went back to before a turn
-/// and took it back: there a fork begins. Any other line goes on in file order, since the results of parallel calls, and what
-/// the program notes meanwhile, are branches of the tree too.
+/// Reads a file's lines in file order. `parentUuid` tells side chains apart. It also shows when the user went back to a
+/// message before a turn, and thus took the turn back: a fork begins there. Any other line continues its branch in file
+/// order, since results of parallel calls and notes of the program are branches of the tree too.
 #[derive(Debug, Default)]
 struct Reader {
     /// The session that the first conversational line names, or a key made from that line.
@@ -117,7 +117,7 @@ struct Reader {
 #[derive(Debug)]
 struct Chain {
     log: SessionBuilder,
-    /// What follows the session in the key of a side chain or fork; `None` for the root.
+    /// Suffix of the session's key in the key of a side chain or fork; `None` for the root.
     name: Option<String>,
     /// Parent of the side chain or fork, as an index.
     parent: usize,
@@ -183,7 +183,7 @@ struct Step {
     session: Option<String>,
 }
 
-/// What a line says about turns.
+/// Kind of a line, by its part in turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineKind {
     /// The user's own words: a turn begins.
@@ -195,7 +195,7 @@ enum LineKind {
     Other,
     /// Something that the program notes between messages.
     Aside,
-    /// Where the program compacted the conversation.
+    /// A mark of the program that it compacted the conversation.
     Boundary,
 }
 
@@ -234,7 +234,7 @@ impl LineKind {
         matches!(self, Self::Prompt | Self::Command)
     }
 
-    /// Whether it is part of what is said, and not beside it.
+    /// Whether the line is part of the conversation, and no note or mark beside it.
     fn is_said(self) -> bool {
         !matches!(self, Self::Aside | Self::Boundary)
     }
@@ -348,7 +348,7 @@ impl Reader {
         logs
     }
 
-    /// Whether nothing was said in a conversation yet, so that a summary is the only trace of what came before.
+    /// Whether a conversation has no message yet, so that a summary is the only trace of its past.
     fn is_only_trace(&self, session: usize) -> bool {
         let is_note = |message: &Message| message.kind == EntryKind::Note;
         self.sessions
@@ -356,7 +356,7 @@ impl Reader {
             .is_some_and(|chain| chain.shared() == 0 && chain.log.messages.iter().all(is_note))
     }
 
-    /// Whether a line says once more what the user said from the queue.
+    /// Whether a line repeats words that were said from the queue. The queue forgets words that have their copy now.
     fn repeats_queued(&mut self, tag: &str, object: &RawObject<'_>, message: &Message) -> bool {
         match tag {
             "attachment" if attachment::is_queued_command(object) => {
@@ -369,7 +369,7 @@ impl Reader {
         }
     }
 
-    /// Adds what the user said from the queue; `next` says whether another record follows.
+    /// Adds the words that were said from the queue by now; `next`: another record follows.
     fn push_queued(&mut self, next: bool) {
         for Queued { message, line, .. } in self.queue.due(next) {
             // Sent twice before anything was answered: the same words.
@@ -391,9 +391,9 @@ impl Reader {
         last.is_some_and(|last| last.role == message.role && last.parts == message.parts)
     }
 
-    /// Adds what a record of the queue holds, which the first reading passed over.
+    /// Adds a message of a queue record, which the first reading passed over.
     fn push_passed_over(&mut self, mut message: Message, line: &str) {
-        // The same record once more, as where a file repeats its history, is no second message.
+        // A record that the file repeats is no second message.
         let id = format!("{QUEUED}{}", short_hash(line));
         if !message.created_at.is_known()
             && let Some(line) = RawObject::parse(line)
@@ -455,7 +455,7 @@ impl Reader {
         }
     }
 
-    /// The chain that has what a chain shows at a place as its own, and that place.
+    /// Returns the chain that owns the line at a place of a chain, and that place.
     fn owner(&self, mut chain: usize, place: usize) -> (usize, usize) {
         while let Some(at) = self.sessions.get(chain)
             && place < at.shared()
@@ -465,13 +465,13 @@ impl Reader {
         (chain, place)
     }
 
-    /// Whether a chain shows what another has as its own at a place.
+    /// Whether a chain shows the line that another chain owns at a place.
     fn shows(&self, chain: usize, (owner, place): (usize, usize)) -> bool {
         self.owner(chain, place).0 == owner
     }
 
-    /// The branch that a line of the root conversation belongs to: a new one where it begins a turn behind a turn that was taken
-    /// back.
+    /// Returns the branch that a line of the root conversation belongs to: a new fork if the line begins a turn in the
+    /// place of a turn that was taken back.
     fn branch(
         &mut self,
         object: &RawObject<'_>,
@@ -599,18 +599,18 @@ impl Reader {
         steps
     }
 
-    /// Where a line that begins a turn behind `parent` leaves a branch: the number of lines that stay before the first that was
-    /// taken back. `None` where no turn is taken back: the line goes on in the branch.
+    /// Returns the number of lines of a branch that stay before the first that was taken back, if a line behind
+    /// `parent` begins a turn. `None` if no turn is taken back: the line continues the branch.
     ///
-    /// A turn is taken back if it begins with a line that is further down the tree than the line that this one goes on from. Any
-    /// other line between them, such as the result of a parallel call, may be beside the way, and stays.
+    /// A turn is taken back if its first line is further down the tree than the line that the new turn continues. Other
+    /// lines between the two, such as the result of a parallel call, may be on a side branch, and stay.
     fn taken_back(
         &self,
         branch: usize,
         parent: Option<&str>,
         session: Option<&str>,
     ) -> Option<usize> {
-        // What the program noted before the turn is no place to go back to.
+        // The user goes back to a message, not to a note of the program before the turn.
         let mut anchor = parent;
         for _ in 0..=self.lines.len() {
             match anchor.and_then(|uuid| self.lines.get(uuid)) {
@@ -636,7 +636,7 @@ impl Reader {
         let mut linked = anchor.is_some();
         for (place, step) in (first..).zip(self.steps_from(branch, first)) {
             if anchor.is_none() && step.kind == LineKind::Boundary {
-                // What comes behind it is in a tree of its own.
+                // The lines behind a boundary are a tree of their own.
                 return None;
             }
             let above = step.above.as_deref();
@@ -677,7 +677,7 @@ impl Reader {
         left.filter(|_| linked)
     }
 
-    /// Stores a message in a chain. Returns its external id; `None` where an equal line came before.
+    /// Stores a message in a chain. Returns its external id; `None` if an equal line came before.
     fn push(
         &mut self,
         session: usize,
@@ -786,8 +786,8 @@ fn prompt(line: &RawObject<'_>) -> Option<String> {
     })
 }
 
-/// What a line is, without its time, and whether the first reading may have read it otherwise. `only_trace`: nothing was said
-/// before it.
+/// Reads a line without its time. Returns its message, and whether the first reading may have read it otherwise.
+/// `only_trace`: no message comes before it.
 fn read(line: &Line<'_>, tag: &str, only_trace: bool, reading: Reading) -> (Message, bool) {
     let object = &line.object;
     let is_summary = object.is_true("isCompactSummary");

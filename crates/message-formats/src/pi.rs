@@ -293,7 +293,7 @@ fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
     let named = object.object("message");
     let role = named.as_ref().and_then(|inner| inner.string("role"));
     let role = role.unwrap_or_default();
-    // A user's command whose output the model is not to see.
+    // A user's command with output that is hidden from the model.
     let hidden = role == "bashExecution"
         && reading == Reading::Now
         && named.is_some_and(|inner| inner.is_true("excludeFromContext"));
@@ -332,7 +332,7 @@ fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
     (message, revised)
 }
 
-/// What a message holds beside its parts.
+/// Members of a message that its parts do not hold.
 #[derive(Debug, Default)]
 struct Found {
     blocks: MetaBuilder,
@@ -352,7 +352,7 @@ fn known(
             let parts = blocks.content(inner.get("content")?, &mut found.blocks);
             Some((parts, &["role", "content"]))
         }
-        // What an extension put before the model.
+        // Context that an extension gave to the model.
         "custom" if reading == Reading::Now => {
             let parts = blocks.content(inner.get("content")?, &mut found.blocks);
             Some((parts, &["content"]))

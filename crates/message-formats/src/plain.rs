@@ -114,7 +114,8 @@ impl Functions {
         id
     }
 
-    /// The id of the call that a result answers; one of its own where there is none.
+    /// Returns the id of the oldest open call of this name, and closes the call; an id made from the name if none is
+    /// open.
     fn answer(&mut self, name: &str) -> String {
         match self.open.iter().position(|(open, _)| open == name) {
             Some(at) => self.open.remove(at).1,
@@ -174,8 +175,8 @@ fn has_no_role(line: &Line<'_>) -> bool {
     role.as_deref().and_then(role_of).is_none() && kind.as_deref() != Some(EntryKind::Note.as_str())
 }
 
-/// A line that no message can hold exactly: in its place and whole, as a message where it says
-/// whose, else as a note.
+/// A line that no message can hold exactly: in its place and whole, as a message if it names a role and no other kind,
+/// else as a note.
 fn whole(line: &Line<'_>) -> Message {
     let role = line.object.string("role");
     let role = role.as_deref().and_then(role_of);
@@ -357,7 +358,7 @@ fn part(item: &RawValue, reading: Reading, extra: &mut MetaBuilder) -> Part {
         .unwrap_or(read)
 }
 
-/// A part some of whose members are `null`.
+/// Reads a part without its optional members that are `null`; they go to `extra`.
 fn without_nulls(item: &RawValue, object: &RawObject<'_>, extra: &mut MetaBuilder) -> Option<Part> {
     if !item.get().contains("null") {
         return None;
@@ -377,7 +378,8 @@ fn without_nulls(item: &RawValue, object: &RawObject<'_>, extra: &mut MetaBuilde
     }
 }
 
-/// A text, a picture or a file as providers' interfaces write it. What a part has no place for goes to `extra`.
+/// Reads a text, a picture or a file in the shape of a provider's interface. Members that the part cannot hold go to
+/// `extra`.
 fn of_others(object: &RawObject<'_>, reading: Reading, extra: &mut MetaBuilder) -> Option<Part> {
     if reading == Reading::First {
         return None;
@@ -434,8 +436,8 @@ fn of_others(object: &RawObject<'_>, reading: Reading, extra: &mut MetaBuilder) 
     Some(part)
 }
 
-/// The URL of a medium that stands under `key`, or in an object there under `inner`. All members but it go to `extra`, and of a
-/// data URL its head.
+/// Returns the URL of a medium under `key`, or under `inner` of the object there. All other members go to `extra`, and
+/// so does the head of a data URL.
 fn media_url(
     object: &RawObject<'_>,
     key: &str,
@@ -478,7 +480,7 @@ fn data_url(url: &str) -> Option<(&str, &str, &str)> {
     Some((head, media_type, data))
 }
 
-/// What a URL points to, or holds.
+/// Returns the medium that a URL points to, or that a data URL holds.
 fn url_media(url: &str, fallback: &str) -> Media {
     match data_url(url) {
         Some((_, media_type, data)) => Media {

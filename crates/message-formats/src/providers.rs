@@ -47,17 +47,17 @@
 //!   out. See each module.
 //! - Arguments that are no JSON object are sent to Anthropic and Gemini as `{"_arguments": "the text"}`,
 //!   and read back as the text.
-//! - Images and files are sent where the provider takes their media type, which their first bytes tell, or a URL's
-//!   ending, before what their source says. Base64 is written as providers read it, whether it came with line ends, without
-//!   padding or as a data URL.
+//! - Images and files are sent if the provider takes their media type. It is read from the first bytes or a URL's
+//!   ending, and otherwise is the declared one; for Gemini, a URL has its declared type. Base64 is written as providers
+//!   read it, even if it came with line ends, without padding or as a data URL.
 //! - Content that a provider has no place for, such as an image in an assistant's message, a picture of another media
 //!   type or one without readable data, becomes a short text that names it.
 //! - Unknown parts that hold an image or a file in the shape of a provider or of the Model Context Protocol are sent as
-//!   such. Other ones are sent as they came where the provider knows them and they are complete (redacted thinking and web
-//!   searches to Anthropic, calls of server tools to OpenAI), and otherwise as their JSON text without bytes
-//!   ([`RawJson::without_bytes`](memory_model::RawJson::without_bytes)).
-//! - Where Anthropic and Gemini get a later system message as a user's text between `<system>` tags, nobody else's text has
-//!   such a tag: its `<` is written `&lt;`.
+//!   images and files. Other ones are sent as they came if the provider knows them and they are complete (redacted
+//!   thinking and web searches to Anthropic, calls of server tools to OpenAI). The rest is sent as JSON text without
+//!   bytes ([`RawJson::without_bytes`](memory_model::RawJson::without_bytes)), except for reasoning, which is left out.
+//! - Anthropic and Gemini get a later system message as a user's text between `<system>` tags. In texts of users,
+//!   models and tools, the `<` of such a tag is written `&lt;`.
 //!
 //! Reading what was written gives the same messages, as far as the provider can express them: facts beside
 //! the content (`external_id`, `created_at`, `turn`, `meta`) are not sent, and messages that were joined

@@ -140,7 +140,7 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// Whether a time is read otherwise than by the first reading. Where that one found none, the store compares without it.
+    /// Whether the first reading found another time. `false` if it found none: the store then compares without times.
     pub(crate) fn time_is_revised(&self, name: &str) -> bool {
         let first = self.time(name, Reading::First);
         first.is_some() && first != self.time(name, Reading::Now)
@@ -188,7 +188,7 @@ pub(crate) fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// Which version of this crate's reading: what a store holds may have been read by the first one.
+/// Version of this crate's reading: entries in a store may come from the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// The one before texts with half a surrogate pair, further keys of inner parts, pictures of plain lines and other forms of

@@ -207,7 +207,8 @@ fn read_some(
     Ok(more)
 }
 
-/// The encoding of a source that no format claims, where its byte order mark or its first character says that it is not UTF-8.
+/// Returns the encoding of a source that no format claims, if its byte order mark or first character shows that it is
+/// not UTF-8.
 fn encoding(head: &[u8]) -> Option<&'static str> {
     const MARKS: [(&[u8], &str); 6] = [
         (b"\xff\xfe\0\0", "UTF-32"),

@@ -29,7 +29,7 @@ fn digest(text: &str) -> [u8; 16] {
     out
 }
 
-/// What the ids of Claude Code's words from its queue begin with, whose records have none.
+/// Prefix of the ids of words from Claude Code's queue: their records have no ids.
 pub(crate) const QUEUED: &str = "queued-";
 
 /// Returns whether an external id was made of a record's text: [`SessionBuilder::push`] makes such ids for records without
@@ -148,7 +148,7 @@ impl SessionBuilder {
         Some(id)
     }
 
-    /// As [`push`](Self::push), with what earlier versions of the format made of the record.
+    /// Adds a message as [`push`](Self::push) does, with its reading by earlier versions of the format.
     pub fn push_revised(
         &mut self,
         message: Message,
@@ -178,7 +178,7 @@ impl SessionBuilder {
         self.later_keys.push((entry, key));
     }
 
-    /// Returns the conversation, as one that the source names, whose entries are not linked, and which is not in use.
+    /// Returns the conversation: named by the source, not linked, and not in use.
     pub fn finish(self, key: SessionKey) -> SessionLog {
         SessionLog {
             key,

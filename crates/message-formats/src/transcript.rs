@@ -47,12 +47,12 @@ pub struct SessionLog {
     /// Other sessions that the source names further on, as it does after a resume: external id of the first entry of each, and
     /// its key.
     pub later_keys: Vec<(String, SessionKey)>,
-    /// What earlier versions of the format made of entries that are read otherwise now, by external id: a store that holds
-    /// such an entry has it already.
+    /// Earlier readings of entries that this version reads otherwise, by external id. A store that holds such an entry
+    /// has it already.
     pub earlier: BTreeMap<String, EarlierReading>,
 }
 
-/// What earlier versions of a format made of a record that is read otherwise now.
+/// Reading of a record by earlier versions of a format, if this version reads it otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EarlierReading {
     /// Another message or note, under the same external id.

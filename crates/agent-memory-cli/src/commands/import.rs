@@ -38,7 +38,7 @@ pub(crate) struct Row {
     messages: u64,
     inserted: u64,
     duplicates: u64,
-    /// Of the duplicates, those whose words were erased.
+    /// Number of the duplicates with erased words.
     erased: u64,
     conflicts: u64,
     notes: u64,

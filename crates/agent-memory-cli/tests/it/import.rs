@@ -303,7 +303,7 @@ fn a_file_with_branches_goes_on_in_the_branch_in_use() {
     assert_eq!(compacted["session"], "harbour");
     assert_eq!(shows(&home, "harbour"), (false, true));
     assert_eq!(shows(&home, "harbour/u2"), (true, false));
-    // One that holds what was taken back.
+    // A database that holds the branch that was taken back.
     let home = Home::new();
     home.file("log.jsonl", &left);
     home.ok(&["import", "log.jsonl"]);

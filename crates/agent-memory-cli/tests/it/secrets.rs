@@ -129,7 +129,7 @@ fn a_key_in_place_of_a_name_is_refused_and_not_repeated() {
             }
         }
     }
-    // What is no key, but long enough to be one that nobody knows.
+    // A name without the form of a key, but long enough to be an unknown provider's key.
     let home = Home::new();
     let ran = compact(&home, &[], &["correct-horse-battery-staple"], "");
     assert_eq!(ran.code, 2);

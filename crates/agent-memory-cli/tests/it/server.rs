@@ -1,4 +1,4 @@
-//! `mcp` as a process: who is let in, and what keeps it waiting.
+//! `mcp` as a process: its token, and the end of its input.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -129,7 +129,7 @@ fn a_token_that_is_easily_guessed_is_refused() {
     assert_eq!(server.process.wait().unwrap().code(), Some(2));
 }
 
-/// What is asked is answered, although the client has closed its side already; and then the program ends.
+/// The server answers pending requests after the client has closed its side, and then exits.
 #[test]
 fn a_closed_input_is_answered_and_ends_the_program() {
     let home = home();

@@ -112,7 +112,7 @@ async fn a_file_that_grows_is_stored_as_a_whole_one() {
     }
 }
 
-/// What really is another message under the same id stays one.
+/// A message that really differs under the same id is still a conflict.
 #[tokio::test]
 async fn another_message_is_a_conflict_still() {
     let now = transcript(CLAUDE_CODE);
@@ -124,7 +124,7 @@ async fn another_message_is_a_conflict_still() {
     }
 }
 
-/// What Claude Code wrote of a turn that was taken back. Words of the queue are in what was left, and in what came instead.
+/// Claude Code's lines of a turn that was taken back. Both the abandoned branch and its replacement have queued words.
 const REWOUND: &[&str] = &[
     r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"r","message":{"role":"user","content":"hello"}}"#,
     r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"r","message":{"id":"a","role":"assistant","content":[{"type":"text","text":"hi"}]}}"#,
@@ -141,8 +141,8 @@ const REWOUND: &[&str] = &[
     r#"{"type":"assistant","uuid":"a3","parentUuid":"u3","sessionId":"r","message":{"id":"c","role":"assistant","content":[{"type":"text","text":"blue"}]}}"#,
 ];
 
-/// An earlier version stored what was left and what came instead in one line. Neither its shape nor what it passed over make
-/// another session, and a compaction of the file finds the session with nothing new to store.
+/// An earlier version stored the abandoned branch and its replacement in one line. Neither this order nor the records
+/// that it passed over make another session, and a compaction of the file finds the session with nothing new to store.
 #[tokio::test]
 async fn a_course_that_an_earlier_version_stored_in_line_is_known() {
     let unnamed: Vec<String> = REWOUND

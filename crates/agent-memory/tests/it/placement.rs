@@ -1,4 +1,4 @@
-//! Sources and sessions: two conversations are never one, and what two share is kept once.
+//! Sources and sessions: two conversations are never merged, and entries that two of them share are stored once.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -66,7 +66,7 @@ fn plain(texts: &str) -> String {
     })
 }
 
-/// What was said in a session, without notes.
+/// Returns the texts of a session's messages, without notes.
 async fn said(session: &Session) -> Vec<String> {
     let entries = session.entries().await.unwrap();
     let entries = entries
@@ -77,7 +77,7 @@ async fn said(session: &Session) -> Vec<String> {
         .collect()
 }
 
-/// All sessions as lines: key, what a fork shares, and what was said.
+/// Returns a line for each session: its key, a fork's parent and position, and its messages.
 async fn told(memory: &Memory) -> Vec<String> {
     let sessions = memory
         .sessions(&ConversationFilter::default())
@@ -106,7 +106,7 @@ async fn told(memory: &Memory) -> Vec<String> {
     lines
 }
 
-/// Imports a source, and returns what was said in its main session and the number of new entries.
+/// Imports a source. Returns the messages of its main session, and the number of new entries.
 async fn import(memory: &Memory, source: &str) -> (Vec<String>, u64) {
     let imported = memory.import(&parse(source)).await.unwrap();
     let main = memory.get_session(imported.main.unwrap()).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_resumed_copy_that_goes_another_way_is_a_session_of_its_own() {
             "fourth (copy 3): u1 a1 u3 u5"
         ]
     );
-    // Both go on. What one shares with the other comes twice to neither.
+    // Both go on. Neither gets the shared entries twice.
     let (first, copy) = (
         chain("u1 a1 u2 a2 u6"),
         chain("u1 a1 u3@copy a3@copy u7@copy"),
@@ -170,7 +170,7 @@ async fn a_resumed_copy_that_goes_another_way_is_a_session_of_its_own() {
             "main/u3 (main 2): u1 a1 u3 a3 u7"
         ]
     );
-    // A machine where the same session went on in another way.
+    // The same session went on in another way on another machine.
     let elsewhere = chain("u1 a1 u8");
     assert_eq!(
         imported(&[&first, &elsewhere]).await,
@@ -370,7 +370,7 @@ async fn what_older_programs_took_for_one_source_is_known() {
         assert_eq!(import(&memory, source).await.1, 0);
     }
     assert_eq!(told(&memory).await, known);
-    // What was never imported is a session of its own.
+    // A source that was never imported becomes a session of its own.
     assert_eq!(import(&memory, &plain("system hello yes and")).await.1, 4);
 }
 
@@ -475,7 +475,7 @@ impl Turns {
         lines
     }
 
-    /// What leads to a turn, itself included.
+    /// Returns the ids of the lines that lead to a turn, its own included.
     fn way(&self, mut turn: usize) -> Vec<String> {
         let mut way = Vec::new();
         while turn > 0 {
@@ -548,7 +548,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            // The words of a source, of which each names all before it where lines have ids.
+            // The words of a source. If lines have ids, each word begins with the word before it.
             let words = |source: &[u8]| -> Vec<String> {
                 let mut words = vec!["u".to_owned()];
                 for word in source {
@@ -579,7 +579,7 @@ proptest! {
             for part in &parts {
                 assert_eq!(import(&memory, &text(part)).await.1, 0, "{part:?} in {known:?}");
             }
-            // No session tells what no source does.
+            // Each session equals an imported part of a source.
             let all: HashSet<String> = parts.iter().map(|part| part.join(" ")).collect();
             for line in &known {
                 assert!(all.contains(line.split_once(": ").unwrap().1), "{line}");

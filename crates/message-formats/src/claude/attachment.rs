@@ -1,4 +1,5 @@
-//! Lines of type `attachment`: what a user typed while a tool ran, and what the program put before the model.
+//! Lines of type `attachment`: words that a user typed while a tool ran, and context that the program gave to the
+//! model.
 
 use memory_model::{Media, MediaSource, Message, Part, Role};
 
@@ -8,7 +9,7 @@ use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
 /// The kind of an attachment that holds a user's words.
 const QUEUED_COMMAND: &str = "queued_command";
 
-/// Where attachments hold the text that a model is shown, by their kind.
+/// Path of the text that a model is shown, by kind of attachment.
 const TEXTS: [(&str, &[&str]); 9] = [
     ("file", &["content", "file", "content"]),
     ("edited_text_file", &["snippet"]),
@@ -21,10 +22,10 @@ const TEXTS: [(&str, &[&str]); 9] = [
     ("hook_blocking_error", &["blockingError", "blockingError"]),
 ];
 
-/// Hooks whose output a model is shown.
+/// Events of hooks that show their output to the model.
 const SHOWN_HOOKS: [&str; 2] = ["SessionStart", "UserPromptSubmit"];
 
-/// Where an attached picture or document is.
+/// Path of the bytes of an attached picture or document.
 const BYTES: &[&str] = &["content", "file", "base64"];
 
 /// Keys of a line that its message carries otherwise.
@@ -39,8 +40,8 @@ fn kind(line: &RawObject<'_>) -> Option<String> {
     line.object("attachment")?.string("type")
 }
 
-/// The message of an attachment: a user's words, or in the role of a tool a text that the program gave to the model. `None` for
-/// what a model is not shown, or cannot be read.
+/// Returns the message of an attachment: a user's words, or in the role of a tool a text that the program gave to the
+/// model. `None` if the model is not shown the attachment, or it cannot be read.
 pub(super) fn message(line: &RawObject<'_>) -> Option<Message> {
     if line.repeats_any(&["type", "attachment", "uuid", "isSidechain"]) {
         return None;
@@ -76,7 +77,8 @@ fn is_blank(part: &Part) -> bool {
     matches!(part, Part::Text { text } if text.trim().is_empty())
 }
 
-/// What a program gave to the model: the role, a heading and the content, and where that stands.
+/// Returns the role, the parts (a heading and the content) and the path of the content that the program gave to a
+/// model.
 fn given(
     attachment: &RawObject<'_>,
     kind: &str,
@@ -106,7 +108,8 @@ fn given(
     Some((Role::Tool, parts.chain(content).collect(), path))
 }
 
-/// The texts at a path: a string, or a list of strings or of objects with a text. `None` where there is none, or another one.
+/// Returns the texts at a path: a string, or a list of strings or of objects with one text each. `None` if anything
+/// else is there, or only blank texts.
 fn texts(object: &RawObject<'_>, path: &[&str]) -> Option<Vec<String>> {
     let (last, above) = path.split_last()?;
     let value = match above.split_first() {
@@ -122,7 +125,7 @@ fn texts(object: &RawObject<'_>, path: &[&str]) -> Option<Vec<String>> {
             let text = |item: &&serde_json::value::RawValue| {
                 string(item).or_else(|| {
                     let object = RawObject::parse(item.get())?;
-                    // Only the text may stand for the object.
+                    // An object with further keys is more than its text.
                     let others = object.others(&["type", "text"]).next().is_some();
                     object.string("text").filter(|_| !others)
                 })

@@ -11,7 +11,7 @@ use crate::blocks::{Blocks, Dialect, set_meta};
 use crate::json_lines::Line;
 use crate::raw::{MetaBuilder, Reading};
 
-/// The type of the lines that say what became of words which a user typed while the program was busy.
+/// Type of the lines that record how words enter and leave the queue.
 pub(super) const QUEUE: &str = "queue-operation";
 
 /// Keys of a line that its message carries otherwise.
@@ -26,24 +26,24 @@ pub(super) struct Queued {
     number: u64,
 }
 
-/// The queue, and what left it.
+/// The queue, and the words that left it.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: Vec<Queued>,
-    /// What was said in the middle of a turn, and has no other copy so far; whether an attachment is to come.
+    /// Words that were said in the middle of a turn and have no other copy yet, and whether an attachment is announced.
     removed: Vec<(Queued, bool)>,
     /// Words of attachments that are in the queue still.
     attached: Vec<String>,
-    /// What was said from the queue without an attachment.
+    /// Words that were said from the queue without an attachment.
     said: Vec<String>,
-    /// The same, since the assistant last said something.
+    /// Those of `said` since the assistant's last words.
     said_last: Vec<String>,
     passed_over: u64,
 }
 
 impl Queue {
-    /// Takes a line that says what happened to the queue. Returns whether to keep it as a note: it holds words that went back to
-    /// the user, who may have sent others instead.
+    /// Applies a line about the queue. Returns whether to keep the line as a note: it holds words that went back to the
+    /// user, who may have sent others instead.
     pub(super) fn operation(&mut self, line: &Line<'_>) -> bool {
         let operation = line.string("operation");
         match operation.as_deref() {
@@ -84,7 +84,7 @@ impl Queue {
         false
     }
 
-    /// What leaves the queue: the words that a line names, else the oldest.
+    /// Removes words from the queue: those that the line names, else the oldest. `None` if they are not in it.
     fn leave(&mut self, line: &Line<'_>) -> Option<Queued> {
         let named = queued(line).map(|named| named.words);
         let at = match named {
@@ -135,7 +135,8 @@ impl Queue {
         self.said_last.clear();
     }
 
-    /// What the user said by now. `next`: another record follows, which is no copy of what was announced.
+    /// Returns the words that were said by now: those without an announced attachment or, if `next`, all. `next`:
+    /// another record follows, which is no copy of the announced words.
     pub(super) fn due(&mut self, next: bool) -> Vec<Queued> {
         let (due, later) = std::mem::take(&mut self.removed)
             .into_iter()

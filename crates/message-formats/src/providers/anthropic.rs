@@ -1,15 +1,15 @@
 //! Anthropic messages.
 //!
-//! - System messages before the first other message are `system`. A later one is a user's text between
-//!   `<system>` tags; where another text has such a tag, its `<` is written `&lt;`.
+//! - System messages before the first other message are `system`. A later one is a user's text between `<system>` tags;
+//!   in other texts, the `<` of such a tag is written `&lt;`.
 //! - Neighbours of one role are one message. In a user's message the results come first.
 //! - Reasoning is sent as `thinking` with its signature if Anthropic signed it, and otherwise left out; so is
 //!   reasoning at the end of a message, where the API does not accept it. `redacted_thinking` is sent as
 //!   it came.
 //! - A web search of the provider's own tool is sent as it came, if its result is there too.
 //! - Blank texts are left out, and white space at the end of a last message that is the assistant's.
-//! - Images are sent as JPEG, PNG, GIF or WebP or by an https URL, and files as PDF. A failed result has text alone: its
-//!   images follow the results. The name of a participant stands before the first text of a user's message.
+//! - Images are sent as JPEG, PNG, GIF or WebP or by an https URL, and files as PDF. A failed result has text alone:
+//!   its images follow the results. The name of a participant precedes the first text of a user's message.
 
 use std::collections::BTreeSet;
 
@@ -285,7 +285,7 @@ fn medium(part: &Part) -> Option<Value> {
     Some(json!({"type": kind, "source": source}))
 }
 
-/// Returns a result. What a failed one holds beside text goes to `others`.
+/// Returns a result. Images and files of a failed result go to `others`.
 fn tool_result(
     call_id: &str,
     content: &ResultContent,

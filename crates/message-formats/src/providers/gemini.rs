@@ -1,15 +1,16 @@
 //! Gemini `generateContent`.
 //!
-//! - System messages before the first other message are `systemInstruction`. A later one is a user's text
-//!   between `<system>` tags; where another text has such a tag, its `<` is written `&lt;`.
+//! - System messages before the first other message are `systemInstruction`. A later one is a user's text between
+//!   `<system>` tags; in other texts, the `<` of such a tag is written `&lt;`.
 //! - Neighbours of one role are one content. In a user's content the results come first, in the order of their
 //!   calls.
-//! - A result names its tool and holds `{"output": …}`, or `{"error": …}` where the tool failed. Images and files in a
+//! - A result names its tool and holds `{"output": …}`, or `{"error": …}` if the tool failed. Images and files of a
 //!   result follow it.
 //! - Thoughts are sent as such. A thought signature is sent with the part that it came with, if Gemini gave it;
 //!   signed reasoning of other providers is left out. In the current turn the first call of a content that has none gets
 //!   the placeholder that the documents give for calls of other models.
-//! - Images, sound, films and documents are sent of the types that the models read, and by URL where the type is known.
+//! - Images, audio, video and documents are sent if the models read their media type. A URL is sent if it is declared
+//!   with such a type, or if Google serves it.
 //! - Ids of calls are sent. Calls that came without one are called after the tool: `ls_1`.
 //! - Empty texts are left out. The name of a participant stands before the first text of a user's content.
 
@@ -65,7 +66,7 @@ const MEDIA_TYPES: &[&str] = &[
     "text/markdown",
     "text/javascript",
 ];
-/// Beginnings of the URLs that Google itself serves, whose types it knows.
+/// Prefixes of the URLs that Google serves itself; it knows their media types.
 const OWN_URLS: [&str; 2] = [
     "https://generativelanguage.googleapis.com/",
     "https://www.youtube.com/",

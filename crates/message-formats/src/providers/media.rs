@@ -1,4 +1,4 @@
-//! Images and files: what a provider can be sent of them.
+//! Images and files in the form that providers accept.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,13 @@ pub(super) const ANY_FILE: &str = "application/octet-stream";
 /// Media type of PDF.
 pub(super) const PDF: &str = "application/pdf";
 
-/// Length of the shortest Base64 that can be an image or a PDF, in characters. What is shorter is a word in its place.
+/// Minimum length of Base64 that is read as an image or a PDF without a known beginning, in characters. A shorter text
+/// is a placeholder.
 const SHORTEST: usize = 40;
 /// Length from which a URL in a text is cut, in characters.
 const LONG_URL: usize = 2_000;
 
-/// Beginnings of Base64 that tell what it is, whatever its source calls it.
+/// Media types by the beginning of their Base64. They take precedence over the declared type.
 const BEGINNINGS: &[(&str, &str)] = &[
     ("iVBORw0KGgo", "image/png"),
     ("/9j/", "image/jpeg"),
@@ -57,29 +58,29 @@ const ENDINGS: &[(&str, &str)] = &[
     ("zip", "application/zip"),
 ];
 
-/// What there is of a medium.
+/// Readable content of a medium.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Source<'a> {
     /// Its Base64, in the standard alphabet with padding.
     Data {
-        /// What it is, by its first bytes, or as its source says.
+        /// Media type of the first bytes, or the declared one.
         media_type: Cow<'a, str>,
         data: Cow<'a, str>,
     },
     /// A URL of the web.
     Url {
-        /// What it leads to; [`ANY_IMAGE`] or [`ANY_FILE`] where nothing says so.
+        /// Media type; [`ANY_IMAGE`], [`ANY_FILE`] or empty if nothing tells it.
         media_type: Cow<'a, str>,
         url: &'a str,
     },
 }
 
-/// Returns what there is of a medium; `None` where that is nothing: no data, a word in its place, or a URL that is
-/// not of the web.
+/// Returns the content of a medium; `None` if there is no data, a placeholder instead of it, or a URL that is not of
+/// the web.
 pub(super) fn source(media: &Media) -> Option<Source<'_>> {
     match &media.source {
         MediaSource::Data(data) => read_data(data, &media.media_type),
-        // A data URL, or what should have been one.
+        // A data URL, or data in the place of a URL.
         MediaSource::Url(url) if data_url(url).is_some() || !url.contains(':') => {
             read_data(url, &media.media_type)
         }
@@ -90,7 +91,8 @@ pub(super) fn source(media: &Media) -> Option<Source<'_>> {
     }
 }
 
-/// Returns the URL of a medium, or its data URL, where its media type is one of these. A type that nothing names is.
+/// Returns the URL of a medium, or its data URL, if its media type is one of `types`. A URL of the web is accepted if
+/// its type is unknown, too.
 pub(super) fn url<'a>(media: &'a Media, types: &[&str]) -> Option<Cow<'a, str>> {
     match source(media)? {
         Source::Url { media_type, url } => {
@@ -116,7 +118,7 @@ pub(super) fn is_image(part: &Part, media: &Media) -> bool {
     }
 }
 
-/// Whether a media type says nothing about what a URL leads to.
+/// Whether a media type leaves the type of a URL open.
 fn is_unnamed(media_type: &str) -> bool {
     [ANY_IMAGE, ANY_FILE, ""].contains(&media_type)
 }
@@ -196,7 +198,7 @@ fn known_type(data: &str) -> Option<&'static str> {
     let known = BEGINNINGS
         .iter()
         .find(|(beginning, _)| data.starts_with(beginning));
-    // "RIFF", the length, and what follows "W": "EBP" or "AVE".
+    // "RIFF", the length, and the rest of the format's name behind "W": "EBP" or "AVE".
     let riff = data
         .starts_with("UklGR")
         .then(|| match data.get(12..16) {
@@ -219,7 +221,7 @@ pub(super) fn type_name(declared: &str) -> Cow<'_, str> {
     alias.map_or(name, |(_, name)| Cow::Borrowed(*name))
 }
 
-/// Returns what a URL leads to: by its ending, or as declared.
+/// Returns the media type of a URL: by its ending, or as declared.
 fn type_of_url<'a>(url: &str, declared: &'a str) -> Cow<'a, str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let ending = path
@@ -254,7 +256,7 @@ pub(super) fn from_url(url: &str, media_type: &str) -> Media {
     }
 }
 
-/// Names a picture or a file in a text that stands for it.
+/// Returns a text that names a picture or a file in its place.
 pub(super) fn named(kind: &str, media: &Media) -> String {
     let declared = shortened(&media.media_type, 100);
     match (source(media), &media.source) {
@@ -331,7 +333,7 @@ mod tests {
                 "image/png",
                 PNG,
             ),
-            // Its first bytes say what it is.
+            // The first bytes decide the media type.
             (data("image/jpeg", PNG), "image/png", PNG),
             (by_url("image/*", PNG), "image/png", PNG),
             (data("image/png", "PHN2Zy8+"), "image/svg+xml", "PHN2Zy8+"),

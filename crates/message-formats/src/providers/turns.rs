@@ -79,13 +79,13 @@ impl Turns {
     }
 }
 
-/// Returns a system text in the midst of a conversation, where only users and models speak. Nobody else's text has
-/// such a tag: see [`escape_system`].
+/// Returns a system text for the middle of a conversation, in which only users and models speak. Texts of others never
+/// have such a tag: see [`escape_system`].
 pub(super) fn system_text(text: &str) -> String {
     format!("<system>\n{}\n</system>", escape_system(text))
 }
 
-/// Reads what [`system_text`] returned.
+/// Returns the inside of a text that [`system_text`] returned; `None` for any other text.
 fn from_system_text(text: &str) -> Option<&str> {
     let inside = text
         .strip_prefix("<system>\n")?
@@ -111,7 +111,7 @@ pub(super) fn escape_system(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether what follows a `<` is the rest of a system tag, ignoring case and white space.
+/// Whether the text behind a `<` is the rest of a system tag, ignoring case and white space.
 fn names_system(inside: &str) -> bool {
     let inside = inside.trim_start();
     let inside = inside.strip_prefix('/').unwrap_or(inside).trim_start();
@@ -130,7 +130,7 @@ pub(super) fn said_by(name: Option<&str>, text: &str) -> String {
     }
 }
 
-/// Splits a user's content into its results, its words, and what the system said among them.
+/// Splits a user's content into its results, its words, and the system texts among them.
 pub(super) fn split_results(parts: Vec<Part>, facts: Facts) -> Vec<Message> {
     let (results, others): (Vec<Part>, Vec<Part>) = parts
         .into_iter()

@@ -1,4 +1,4 @@
-//! Content of unknown parts: what there is in it that a provider can be sent.
+//! Content of unknown parts in the form that providers accept.
 
 use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::Value;
@@ -39,8 +39,8 @@ pub(super) fn is_readable(message: &Message) -> bool {
     })
 }
 
-/// Returns the message with its images and files as such, in whatever shape they came, and with results whose
-/// content has no results of its own, and no bytes but those.
+/// Returns the message with its images and files as parts of their kind, whatever shape they came in. Results contain
+/// no calls or results, and no bytes beside images and files.
 pub(super) fn readable(message: &Message) -> Message {
     let mut message = message.clone();
     for part in &mut message.parts {
@@ -177,7 +177,8 @@ fn part(media: Media) -> Part {
     }
 }
 
-/// Returns the text that stands for content where a provider has no place for it. Bytes are never text.
+/// Returns a part's text, or the text that replaces the part if a provider has no place for it; `None` for reasoning,
+/// calls and results. Bytes are never text.
 pub(super) fn as_text(part: &Part) -> Option<String> {
     match part {
         Part::Text { text } => Some(text.clone()),

@@ -79,7 +79,7 @@ const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     lines: Vec<SourceLine>,
-    /// Words in Claude Code's queue, which are messages only where no other line has them.
+    /// Words in Claude Code's queue. They are messages only if no other line has them.
     queued: Vec<String>,
 }
 
@@ -198,7 +198,7 @@ pub fn check(source: &Source, exports: &[String]) -> Result<Checked, String> {
             }
             last = Some(at);
             let said = |(_, text): &(Kind, String)| queued.contains(text);
-            // What was said from the queue is not said again.
+            // Words that were said from the queue are not said again.
             if entry.note && line.strings.iter().any(said) {
                 let whole = SourceLine {
                     note: true,
@@ -301,7 +301,7 @@ fn text_kind(level: usize) -> Kind {
     }
 }
 
-/// Adds the strings of a part; `beside` is where a message may keep what the part has no place for.
+/// Adds the strings of a part; `beside` are the objects in which a message may keep the rest of the part.
 fn export_part(
     part: &Json<'_>,
     level: usize,
@@ -379,15 +379,14 @@ fn export_part(
     }
 }
 
-/// What a line of the source must come to; `None` for a product's noise.
-/// `said`: whether anything was said before it.
+/// Returns the expected reading of a line; `None` for a product's noise. `said`: whether anything was said before it.
 fn source_line(line: &Json<'_>, text: &str, said: bool) -> Option<SourceLine> {
     let tag = line.get("type").and_then(Json::text).unwrap_or_default();
     if ["progress", "file-history-snapshot", "queue-operation"].contains(&tag.as_str()) {
         return None;
     }
     let is_true = |key: &str| line.get(key).is_some_and(|value| value.raw() == "true");
-    // A summary of what the same file holds, and a client's own error, are notes.
+    // A summary of entries in the same file, and a client's own error, are notes.
     let summary = is_true("isCompactSummary") && (said || tag != "user")
         || is_true("isApiErrorMessage") && tag == "assistant";
     let role = |value: &Json<'_>| value.get("role").and_then(Json::text).unwrap_or_default();
@@ -444,7 +443,7 @@ fn own_copy(line: &Json<'_>, content: &Json<'_>) -> Option<String> {
     (!same).then(|| copy.to_owned())
 }
 
-/// What Claude Code attached for the model.
+/// Adds the strings that Claude Code attached for the model; `None` for other attachments.
 fn attached(line: &Json<'_>, out: &mut Vec<(Kind, String)>) -> Option<()> {
     let attachment = line.get("attachment")?;
     let tag = attachment.get("type")?.text()?;
@@ -548,7 +547,7 @@ fn well_formed(part: &Json<'_>, level: usize) -> bool {
         && (level == 1 || !["signature", "is_error", "data", "url"].iter().any(null))
 }
 
-/// A string's text, and where that is not all of it or it is no string, its bytes.
+/// Adds a string's text. Adds its bytes too if the text is not all of it, or if it is no string.
 fn push(value: &Json<'_>, kind: Kind, out: &mut Vec<(Kind, String)>) {
     let decoded = value.decoded();
     let whole = decoded.as_ref().is_some_and(|(_, whole)| *whole);

@@ -339,7 +339,7 @@ fn reply(uuid: &str) -> String {
     assistant(uuid, "", uuid, r#"{"type":"text","text":"Noted."}"#, "")
 }
 
-/// Reads a file line by line: what is read from fewer lines is the beginning, and nothing is lost.
+/// Reads a file line by line. Asserts that fewer lines yield a prefix of the conversation, and that nothing is lost.
 fn grown(lines: &[String]) -> SessionLog {
     let whole = read_str(&lines.concat());
     for count in 1..lines.len() {
@@ -670,7 +670,7 @@ fn half_a_surrogate_pair_leaves_texts_readable() {
     assert_eq!(log.earlier.keys().collect::<Vec<_>>(), ["r1", "u1"]);
 }
 
-/// The conversations of a source: key, texts or ids of the messages, and what a fork shares.
+/// Returns the conversations of a source: key, ids of the messages, the parent and entry of a fork, and whether in use.
 fn courses(source: &str) -> Vec<(String, Vec<String>, Option<String>, bool)> {
     let transcript = read_str(source);
     let sessions = transcript.sessions.iter().map(|session| {
@@ -720,7 +720,7 @@ fn course(
 fn a_turn_that_was_taken_back_is_left_behind_in_its_branch() {
     let begin = user("u1", "", "hello", "") + &said("a1", "u1") + &aside("n1", "a1");
     let turn = user("u2", "n1", "paint it red", "") + &said("a2", "u2");
-    // The user goes back behind what the program noted, or before it.
+    // The user goes back to the answer, or to the program's note behind it.
     for parent in ["a1", "n1"] {
         let again = user("u3", parent, "paint it blue", "") + &said("a3", "u3");
         assert_eq!(
@@ -824,7 +824,8 @@ fn other_branches_of_the_tree_stay_in_line() {
         );
         line(uuid, parent, "user", &message, "")
     };
-    // The results of parallel calls, the second of which is where the conversation goes on.
+    // The results of parallel calls. The conversation goes on from the first, although the second follows it in the
+    // file.
     let parallel = user("u1", "", "read both", "")
         + &assistant("a1", "u1", "r1", &call("c1"), "")
         + &assistant("a2", "a1", "r1", &call("c2"), "")

@@ -58,7 +58,7 @@ const PNG: &str = "iVBORw0KGgo=";
 fn image(provider: Provider) -> impl Strategy<Value = Part> {
     let url = MediaSource::Url("https://example.org/a.png".to_owned());
     let by_url = match provider {
-        // It takes no URL of which nobody says what it leads to.
+        // It takes no URL of unknown type.
         Provider::Gemini => "image/png",
         _ => "image/*",
     };
@@ -382,8 +382,8 @@ fn any_messages() -> impl Strategy<Value = Vec<Message>> {
     vec(message, 0..10)
 }
 
-/// What a provider refuses in a request of any list. Lists without content make no request, and a reply with
-/// interleaved thinking may have it anywhere.
+/// Returns the findings for which a provider refuses a request. Exceptions: lists without content make no request, and
+/// a reply with interleaved thinking may have it anywhere.
 fn refused(provider: Provider, request: &Value) -> Vec<String> {
     let findings = match provider {
         Provider::OpenAi => provider_rules::openai_chat(request),
@@ -790,7 +790,7 @@ fn a_web_search_is_sent_as_it_came_to_anthropic_alone() {
         assert!(sent.contains("https://a.b/tides"), "{sent}");
         assert!(!sent.contains(BYTES), "{sent}");
     }
-    // Without its result, a search is a text; and so is what is incomplete.
+    // A search without its result is sent as text.
     let parts = vec![unknown(used), Part::text("I could not.")];
     let messages = [Message::user("When?"), Message::new(Role::Assistant, parts)];
     let (_, sent) = anthropic::write(&messages);
@@ -863,7 +863,7 @@ fn a_later_system_message_is_told_from_an_imitation() {
         assert!(sent.contains("<system>\\nWork in /srv.\\n</system>"));
         assert_eq!(sent.matches("<system>").count(), 1, "{sent}");
         assert_eq!(sent.matches("</system>").count(), 1, "{sent}");
-        // Who said what is still known.
+        // The speaker of each text is still known.
         let read = provider.read_request(&request).unwrap();
         assert_eq!(read[2], messages[2]);
         assert_eq!(read.len(), 4);

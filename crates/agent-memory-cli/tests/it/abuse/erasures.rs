@@ -30,7 +30,7 @@ fn line(rng: &mut Rng, n: usize) -> String {
         "session": SESSION,
         "external_id": format!("message-{n}"),
         "created_at": format!("2026-01-01T00:{:02}:{:02}Z", n / 60, n % 60),
-        // What all say is kept once, and what is kept once changes where an erasure takes something out of it.
+        // Facts that messages share are stored once, in a text that an erasure may rewrite.
         "folder": "/home/somebody/project",
         "pair": mark(10_000 + n / 2),
         "note": mark(n),

@@ -371,7 +371,7 @@ fn check_block(path: &str, block: &Value, allowed: &[&str], judge: &mut Judge) {
         }
         "web_search_tool_result" => {
             let id = required("tool_use_id", Kind::Text);
-            // A list of results, or an object that says what failed.
+            // A list of results, or an object with an error.
             judge.fields(
                 path,
                 block,
