@@ -88,7 +88,7 @@ async fn execute_batch(
             let _ = alongside(give_up(env, done), &mut work, &mut waiting).await;
             continue;
         }
-        // What is under way may read the store, and must not stand still while it does.
+        // Jobs in flight may be reading the store: they are polled while this one is concluded.
         let concluding = conclude(env, done, tally);
         let concluded = alongside(concluding, &mut work, &mut waiting).await;
         if let Err(error) = concluded {
@@ -102,9 +102,9 @@ async fn execute_batch(
     failed.map_or(Ok(()), Err)
 }
 
-/// Runs a future while a stream goes on; what the stream gives meanwhile is put behind `waiting`.
+/// Runs a future to its end while polling a stream; appends the stream's items to `waiting`.
 ///
-/// A stream that is not polled stands still, with the calls that are under way in it.
+/// A stream that is not polled makes no progress, nor do the calls in flight in it.
 async fn alongside<T, S>(
     future: impl Future<Output = T>,
     stream: &mut S,

@@ -61,7 +61,7 @@ async fn iterate(
             return Ok(stop);
         }
         if tally.watch.take_outdated() {
-            // Words were erased meanwhile: what is left is read again.
+            // Words were erased meanwhile: the view is read again.
             reader.refresh().await?;
             tally.now = Some(reader.snapshot.clone());
             continue;

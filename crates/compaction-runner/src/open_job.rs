@@ -99,8 +99,8 @@ impl<'j, 'e> OpenJob<'j, 'e> {
     }
 }
 
-/// The recipe of a summary to which the planner adds. After an erasure it says so: what is made anew of the same messages may
-/// have the same words as a summary that was erased, and must not be taken for it.
+/// Returns the recipe with the planner's rule for details and the conversation's number of erasures. The number tells a
+/// summary apart from an erased one that had the same sources and the same text.
 pub(crate) fn with_details(job: &Job, recipe: Recipe, erasures: u64) -> Recipe {
     let rule = job.request.as_ref().and_then(|r| r.details.as_deref());
     let recipe = match rule {

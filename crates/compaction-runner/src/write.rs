@@ -88,7 +88,7 @@ async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) ->
     open.finish(env, written, true)
 }
 
-/// Holds back calls of a model whose prompts may have words that were erased since they were read.
+/// Check that withdraws model calls once words of the conversation were erased after the sources were read.
 #[derive(Debug)]
 struct WordsAreThere<'a> {
     env: &'a Environment<'a>,

@@ -1,10 +1,10 @@
-//! The marks of what a context adds to the messages, and the escaping of what looks like one.
+//! Marks around text that a context adds to the messages, and the escaping of their look-alikes.
 //!
 //! Three things in a context are nobody's words: summaries (`<summary id=…>`), the identity
 //! (`<memory>`), and remarks (`[… 900 tokens left out; expand message:7 …]`). A model trusts them,
-//! so no text of a message may look like one; nor like the tag between which a provider without
-//! system messages in a conversation gets one (`<system>`). Where a message's text has such a tag, its `<` is
-//! written `&lt;`, and a remark's `[…` is written `[...`. The log keeps the text as it is.
+//! so no text of a message may look like one, nor like the tag (`<system>`) that encloses a system message
+//! for a provider without system messages in a conversation. In a message's text, the `<` of such a tag is
+//! written `&lt;`, and the `[…` of a remark is written `[...`. The log keeps the text as it is.
 
 use std::borrow::Cow;
 

@@ -52,7 +52,7 @@ pub enum FailureKind {
     BreakerOpen,
     /// The model was not asked: the spending limit is reached.
     SpendLimit,
-    /// The model was not asked: what it was to be asked about was erased meanwhile.
+    /// The model was not asked: the caller withdrew the call, for example because its source was erased.
     Withdrawn,
     /// The client cannot be made: its address or its provider's name is wrong.
     InvalidClient,

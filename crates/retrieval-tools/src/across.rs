@@ -197,7 +197,7 @@ impl Found {
     }
 }
 
-/// What a session did instead of what was asked.
+/// Returns the fallback of the first session that used one.
 fn fallback_of(found: &[Found]) -> Option<Fallback> {
     let answers = found.iter().filter_map(|one| one.answer.as_ref());
     answers.filter_map(|one| one.fallback.clone()).next()

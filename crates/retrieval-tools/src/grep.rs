@@ -271,10 +271,10 @@ pub struct GrepAnswer {
     pub strategy: Cow<'static, str>,
     /// What was searched.
     pub scope: SearchScope,
-    /// What was done instead of what was asked, in words; `None` when nothing was.
+    /// Fallback that the search used, in words; `None` when it used none.
     #[serde(serialize_with = "in_words", skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Fallback>,
-    /// What else is to be said of how the hits were found: that the search index is damaged; `None` when nothing is.
+    /// Note that the search index is damaged; `None` when no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
     /// Whether there are no further hits.
@@ -287,7 +287,7 @@ pub struct GrepAnswer {
     /// Echoes that were left out, where this search finds nothing and some of them would match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echoes: Option<EchoCount>,
-    /// Messages without a time that match but for the limits of time, where there are such limits and such messages.
+    /// Messages without a time that match apart from the time limits; `None` without such limits or messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undated: Option<UndatedCount>,
     /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
@@ -295,7 +295,7 @@ pub struct GrepAnswer {
     pub stopped: bool,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
-    /// For each hit the search's cursor of what comes behind it.
+    /// The search's cursor right after each hit; empty if the search gives none.
     #[serde(skip)]
     pub(crate) cursors: Vec<Cursor>,
 }
@@ -306,7 +306,7 @@ pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// What an answer says whose time was over.
+/// Sentence of an answer that ran out of time.
 pub(crate) const STOPPED: &str = "The time of this call was over before all was searched. ";
 
 /// Messages that a search left out because they call these tools or are their results.
@@ -540,7 +540,7 @@ pub(crate) const BEFORE: &str = "before, at ";
 pub(crate) const AFTER: &str = "after, at ";
 pub(crate) const LATER: &str = "later, at ";
 
-/// What an answer says where the search index is damaged.
+/// Note of an answer when the search index is damaged.
 pub(crate) const DAMAGED_INDEX: &str = "the search index is damaged: what it should hold was read from the messages, and \
     no hit is missing; index the session again";
 
@@ -592,7 +592,7 @@ impl GrepAnswer {
         if let Some(note) = self.note {
             let _ = writeln!(out, "Note: {note}.");
         }
-        // Where nothing was found at all, it does not matter which of the modes was the last that was tried.
+        // If nothing was found at all, it does not matter which mode was tried last.
         let is_told = |fallback: &&Fallback| !self.hits.is_empty() || fallback.is_of_pattern();
         if let Some(fallback) = self.fallback.as_ref().filter(is_told) {
             let _ = writeln!(out, "Note: {fallback}.");

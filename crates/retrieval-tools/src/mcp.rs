@@ -8,9 +8,9 @@
 //! Every reply is bounded: its text and its structured content together hold fewer than
 //! [`DEFAULT_REPLY_TOKENS`] tokens, and what does not fit comes with a cursor.
 //!
-//! Every request gets an answer, also one that cannot be read, and no call keeps the others waiting: each is answered on
-//! a thread of its own, at most four at once. A call that takes longer than [`DEFAULT_TIME_LIMIT`] answers with what it
-//! has; one that is cancelled ends, and so does what is under way when the client closes its side.
+//! Every request gets an answer, also one that cannot be read. No call keeps the others waiting: each is answered on a
+//! thread of its own, at most four at once. A call that takes longer than [`DEFAULT_TIME_LIMIT`] returns its results so
+//! far. A cancelled call ends, and so do the calls in flight when the client closes its side.
 
 #[cfg(feature = "mcp-http")]
 mod http;
@@ -57,7 +57,7 @@ use crate::tools::ToolAnswer;
 /// Number of tokens that no reply reaches unless the host sets another.
 pub const DEFAULT_REPLY_TOKENS: u64 = 10_000;
 
-/// Time after which a call answers with what it has, unless the host sets another.
+/// Time after which a call returns its results so far, unless the host sets another.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time behind its limit that a call has to bring its answer together.
@@ -108,7 +108,7 @@ impl MemoryServer {
         self
     }
 
-    /// Sets the time after which a call answers with what it has, incomplete and with a cursor.
+    /// Sets the time after which a call returns its results so far, incomplete and with a cursor.
     pub fn with_time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
         self
@@ -130,7 +130,7 @@ impl MemoryServer {
         self.serve(reader, writer).await
     }
 
-    /// Serves one client over a connection until it leaves. What is still being answered one second later ends.
+    /// Serves one client over a connection until it leaves. Calls still in flight one second later end.
     ///
     /// # Errors
     /// As [`serve_stdio`](Self::serve_stdio).
@@ -371,7 +371,7 @@ impl ServerHandler for MemoryServer {
         Ok(result.await?.into())
     }
 
-    /// Answers a request whose params are missing or not what they must be, and one that nobody knows.
+    /// Answers requests with missing or malformed params, and requests of unknown methods.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -385,7 +385,7 @@ impl ServerHandler for MemoryServer {
             _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
         };
         let text = |key: &str| Some(params.as_ref()?.get(key)?.as_str()?.to_owned());
-        // Arguments that were written as a text are taken for what they are.
+        // Arguments that were sent as a string of JSON are accepted.
         if let ("tools/call", Some(name), Some(arguments)) =
             (method.as_str(), text("name"), text("arguments"))
         {

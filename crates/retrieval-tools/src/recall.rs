@@ -140,7 +140,7 @@ pub struct RecallAnswer {
     /// The turn that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Seq>,
-    /// What else is to be said of how the passages were found: that the search index is damaged; `None` when nothing is.
+    /// Note that the search index is damaged; `None` when no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
     /// Cost of the passages' words, in tokens; with their citations ([`Self::to_text`]) at most the budget.
@@ -151,7 +151,7 @@ pub struct RecallAnswer {
     /// Where to continue; `None` when complete. It is bound to this session and query. Messages that are said
     /// meanwhile are left out; they may change the order of the others a little.
     pub cursor: Option<String>,
-    /// What was done instead of what was asked, in words; `None` when nothing was.
+    /// Fallback that the search used, in words; `None` when it used none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// Whether the time of the call was over before all was searched: better passages may be missing.
@@ -236,7 +236,7 @@ pub(crate) fn note_line(note: &str) -> String {
 }
 
 impl RecallAnswer {
-    /// What stands before the passages.
+    /// Returns the notes before the passages; empty when there are none.
     pub(crate) fn beginning(&self) -> String {
         let mut out = self.note.map(note_line).unwrap_or_default();
         if let Some(fallback) = &self.fallback {

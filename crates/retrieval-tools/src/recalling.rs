@@ -29,11 +29,11 @@ struct Candidate {
     score: f64,
 }
 
-/// What may answer a query, the best first, and the summaries that lead to each.
+/// Candidate passages for a query, the best first, and the summaries that lead to each.
 struct Candidates {
     found: Vec<Candidate>,
     paths: BTreeMap<Seq, Vec<SummaryId>>,
-    /// What the search did instead of what was asked.
+    /// Fallback that the search used.
     fallback: Option<Fallback>,
     /// Whether the time was over before all was searched.
     stopped: bool,

@@ -121,7 +121,7 @@ impl Retrieval {
         self
     }
 
-    /// Sets what ends the searches of these tools early. An answer whose time was over is incomplete and has a cursor.
+    /// Sets the check that ends searches early. An answer that ran out of time is incomplete and has a cursor.
     pub fn with_stop(mut self, stop: SearchStop) -> Self {
         self.stop = Some(stop);
         self

@@ -169,7 +169,7 @@ impl Retrieval {
         }))
     }
 
-    /// How many messages without a time have the pattern, where the question is about a time.
+    /// Counts the messages without a time that have the pattern, if the question has time limits; `None` if none has.
     async fn undated(&self, args: &GrepArgs) -> Result<Option<UndatedCount>> {
         let has_limits = args.since.is_some() || args.until.is_some();
         if !has_limits || !args.scope.has_messages() || args.cursor.is_some() {
@@ -254,7 +254,7 @@ impl Retrieval {
     }
 }
 
-/// The hits of an answer that a tool set sees, each with the cursor of what comes behind it.
+/// Hits of an answer that a tool set sees, each with the cursor right after it.
 #[derive(Debug, Default)]
 struct Kept {
     hits: Vec<Hit>,
@@ -267,7 +267,7 @@ struct Kept {
 struct Seen<'a>(&'a Retrieval);
 
 impl Seen<'_> {
-    /// Moves what is seen from an answer to another.
+    /// Moves the hits that the tool set sees from an answer to `kept`; drops the others.
     async fn keep(&self, from: &mut Hits, kept: &mut Kept) -> memory_search::Result<()> {
         let grant = &self.0.grant;
         let mut cursors = std::mem::take(&mut from.cursors).into_iter();

@@ -19,7 +19,7 @@ pub(crate) fn moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::
     }
 }
 
-/// A time behind a space; nothing for what has none.
+/// Time shown after a space; an unknown time shows nothing.
 pub(crate) struct Moment(pub(crate) Timestamp);
 
 impl fmt::Display for Moment {

@@ -20,7 +20,7 @@ pub trait Fixture {
         store
     }
 
-    /// Opens a second store on what this one keeps, as another process would; `None` where that cannot be done.
+    /// Opens a second store on the same data, as another process would; `None` if the store does not allow it.
     async fn beside(&self, _store: &Self::Store) -> Option<Self::Store> {
         None
     }

@@ -64,7 +64,7 @@ pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
         .take()
 }
 
-/// A row of [`copies`]: a conversation, and where its first and its last such entry are.
+/// Reads a row of [`copies`]: a conversation, and the range from its first to its last copy.
 ///
 /// # Errors
 /// When the row does not mean a range of a conversation.
@@ -199,7 +199,7 @@ pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Counts an erasure of what a conversation sees.
+/// Increments the number of erasures that took words out of the log or summaries that a conversation sees.
 pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -228,7 +228,7 @@ pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
     Ok(statement)
 }
 
-/// The erasures whose words are still to be removed from the files: number and time.
+/// Selects the erasures with words still to be removed from the files: number and time.
 pub fn pending_wipes() -> SelectStatement {
     Query::select()
         .columns([Wipe::No, Wipe::At])

@@ -272,8 +272,8 @@ pub fn size(row: &impl Columns) -> Result<i64> {
     row.int(17)
 }
 
-/// The revision of its conversation's facts without which a row of [`range`] cannot be read; `None` where it needs none,
-/// as when its words were erased.
+/// Returns the revision of the conversation's facts that a row of [`range`] needs to be unpacked; `None` if it needs
+/// none, as after its words were erased.
 ///
 /// # Errors
 /// When there is no such column.

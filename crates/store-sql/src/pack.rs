@@ -20,13 +20,13 @@ use zstd_safe::{CCtx, CDict, DCtx, DDict};
 pub const PLAIN: i64 = 0;
 /// One frame against the fixed text.
 pub const PACKED: i64 = 1;
-/// One frame against the fixed text and the conversation's facts. What is packed against their revision N has this and
-/// 256 N.
+/// One frame against the fixed text and the conversation's facts. The codec of bytes packed against revision N of the
+/// facts is this plus 256 N.
 pub const PACKED_WITH_FACTS: i64 = 2;
 /// The bits of a codec that say how bytes are packed; the others are a revision of facts.
 const KIND: i64 = 0xff;
 
-/// The revision of the facts that bytes with this codec are packed against; `None` where that is none.
+/// Returns the revision of the facts that bytes with this codec are packed against; `None` if they need no facts.
 pub const fn facts_revision(codec: i64) -> Option<i64> {
     if codec & KIND == PACKED_WITH_FACTS {
         Some(codec >> KIND.count_ones())
@@ -84,8 +84,8 @@ impl Dictionary {
     }
 }
 
-/// What the entries of a conversation have in common, ready to be compressed against. A text and its revision never
-/// change: an erasure that takes something out of the text makes the next revision.
+/// Pieces that the meta of a conversation's entries have in common, as a dictionary to compress against. A text and its
+/// revision never change: an erasure that removes pieces from the text makes the next revision.
 #[derive(Clone)]
 pub struct Facts(Arc<FactsText>);
 
@@ -123,12 +123,12 @@ impl Facts {
         &self.0.text
     }
 
-    /// How often an erasure took something out of the text before.
+    /// Returns the number of erasures that removed pieces from the text.
     pub fn revision(&self) -> i64 {
         self.0.revision
     }
 
-    /// The codec of what is packed against them.
+    /// Returns the codec of bytes packed against these facts.
     fn codec(&self) -> i64 {
         PACKED_WITH_FACTS | self.revision() << KIND.count_ones()
     }

@@ -27,8 +27,8 @@ pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
         .take()
 }
 
-/// A row of [`segments`]: whose it is, and the segment. What no segment has is read as something else, such as 0 for a number
-/// out of its range: a segment's seal tells that it is damaged, and an index is made anew.
+/// Reads a row of [`segments`]: the conversation, and its segment. A value that no segment has is replaced, such as a
+/// number out of range by 0: the segment's seal then tells that it is damaged, and the index is made anew.
 ///
 /// # Errors
 /// When the row cannot be read.

@@ -133,8 +133,8 @@ impl Db {
     }
 }
 
-/// Brings what was written into the database, synced: closing a connection does it too, but tells of no error. Waits for
-/// no lock: whoever closes after a write that found the database locked has waited once already.
+/// Moves the write-ahead log into the database and syncs it: closing a connection does so too, but reports no error.
+/// Waits for no lock: a caller that closes after a write found the database locked has waited once already.
 async fn tidy(writer: &mut SqliteConnection) -> std::result::Result<(), sqlx::Error> {
     sqlx::raw_sql(NO_WAIT).execute(&mut *writer).await?;
     match sqlx::raw_sql(VACUUM).execute(&mut *writer).await {
@@ -142,7 +142,7 @@ async fn tidy(writer: &mut SqliteConnection) -> std::result::Result<(), sqlx::Er
         Err(error) if !is_busy(&error) && !is_full(&error) => return Err(error),
         _ => {}
     }
-    // What readers of other processes keep in the log stays there, synced.
+    // Pages that readers of other processes keep in the log stay there, synced.
     let moved = sqlx::raw_sql("pragma wal_checkpoint(passive)");
     match moved.execute(&mut *writer).await {
         Err(error) if !is_busy(&error) => Err(error),

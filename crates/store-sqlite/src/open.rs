@@ -56,7 +56,7 @@ impl SqliteStore {
             }
         };
         let (db, wipes) = settings.observed(&place, opening).await?;
-        // Only now: what could not be opened may be anybody's.
+        // Only after opening: a file that cannot be opened may belong to another program.
         for exposed in files::open_to_others(path) {
             tracing::warn!(path = %exposed.display(), "other users can read the database: chmod 600");
         }

@@ -109,7 +109,7 @@ impl<'a> SummaryRequest<'a> {
         }
     }
 
-    /// Asks [`before_call`](Self::before_call), where it is set.
+    /// Asks [`before_call`](Self::before_call), if it is set.
     ///
     /// # Errors
     /// The failure with which a call ends instead of being made.

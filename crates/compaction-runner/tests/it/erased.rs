@@ -18,7 +18,7 @@ use crate::world::{
 /// The messages that are erased: some of the first leaf, and some of later ones.
 const ERASED: std::ops::RangeInclusive<u32> = 3..=52;
 
-/// What only one message of [`chat`] says.
+/// Returns a text that no message of [`chat`] but number `n` contains.
 fn mark(n: u32) -> String {
     format!("port {} ", 8000 + n)
 }
@@ -139,7 +139,7 @@ async fn what_is_erased_while_a_model_is_asked_does_not_come_back() {
     }
 }
 
-/// A summary that was prefetched is a draft, which an erasure takes with it, and so is what is prefetched meanwhile.
+/// Prefetched summaries are drafts: an erasure deletes them, also those of a prefetch that is running.
 #[tokio::test]
 async fn what_is_erased_during_a_prefetch_is_not_kept_as_a_draft() {
     let store = on_sqlite(&lease_clock()).await;
@@ -171,7 +171,7 @@ async fn what_is_erased_during_a_prefetch_is_not_kept_as_a_draft() {
     sound(&store, id).await;
 }
 
-/// What is made anew may say the same as a summary that was erased, and is another summary.
+/// A summary that is made again may have the same text as an erased one, but it is another summary.
 #[tokio::test]
 async fn what_is_made_anew_is_not_taken_for_what_was_erased() {
     let store = in_memory(&lease_clock());

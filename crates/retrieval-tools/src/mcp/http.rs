@@ -130,7 +130,7 @@ async fn admitted(State(token): State<Arc<AccessToken>>, request: Request, next:
     (StatusCode::UNAUTHORIZED, challenge, text).into_response()
 }
 
-/// Answers a request whose body cannot be read; passes others on.
+/// Answers a request with an unreadable body; passes other requests on.
 async fn readable(request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     let body = match tokio::time::timeout(IDLE, to_bytes(body, MAX_REQUEST_BYTES)).await {
@@ -146,7 +146,7 @@ async fn readable(request: Request, next: Next) -> Response {
         },
     };
     let mut request = Request::from_parts(head, body);
-    // Of what was sent; a part of it may have been replaced.
+    // It is the length of the original body, parts of which may have been replaced.
     request.headers_mut().remove(header::CONTENT_LENGTH);
     next.run(request).await
 }

@@ -16,8 +16,8 @@ use super::request::{self, HEAD_BYTES, MAX_REQUEST_BYTES, Unreadable};
 /// Time that requests have to be answered once the client has closed its side.
 pub(super) const CLOSING: Duration = Duration::from_secs(1);
 
-/// Reads and writes messages, each a line. A line that cannot be read is answered with an error; one that is too long
-/// is skipped without being kept.
+/// Reads and writes messages, each a line. A line that cannot be read or is too long is answered with an error; the
+/// rest of one that is too long is skipped.
 pub(super) struct Lines<R, W> {
     read: BufReader<R>,
     /// The line so far, up to its end or its limit.
@@ -35,7 +35,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// A connection, and what tells that the client has closed its side and the time for answers is over.
+    /// Returns a connection, and a receiver of `true` when the client has closed its side and answers are too late.
     pub(super) fn new(read: R, write: W) -> (Self, watch::Receiver<bool>) {
         let (sender, receiver) = watch::channel(false);
         let lines = Self {
@@ -49,9 +49,9 @@ where
         (lines, receiver)
     }
 
-    /// Reads on to the end of a line; whether the line is too long. `None` at the end of the connection.
+    /// Reads on to the end of a line. Returns whether the line is too long; `None` at the end of the connection.
     ///
-    /// What was read stays where this is dropped in between.
+    /// The bytes read so far are kept if the future is dropped.
     async fn next_line(&mut self) -> Option<bool> {
         loop {
             let available = self.read.fill_buf().await.ok()?;
@@ -78,7 +78,7 @@ where
         }
     }
 
-    /// Sends an error. It is written even where reading is given up meanwhile.
+    /// Sends an error from a task of its own: it is written even if reading is cancelled meanwhile.
     fn reply(&mut self, unreadable: Unreadable) {
         let message = ServerJsonRpcMessage::error(*unreadable.error, unreadable.id);
         let sending = self.send(message);

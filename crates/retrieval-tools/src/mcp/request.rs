@@ -1,4 +1,4 @@
-//! How a request is read: what can be understood is, and everything else gets an error.
+//! Reading of requests. A request that cannot be read gets an error.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use rmcp::ErrorData;
 use rmcp::model::{ClientJsonRpcMessage, RequestId};
 use serde_json::Value;
 
-/// Maximum length of a request, in bytes. What is longer is skipped without being kept, and gets an error.
+/// Maximum length of a request, in bytes. The rest of a longer request is not kept, and the request gets an error.
 pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
 
 /// Bytes of a request that is too long in which its id is looked for.
@@ -42,8 +42,8 @@ impl Unreadable {
     }
 }
 
-/// Reads a request, a notification or a response; `None` for what needs no answer. Half of a surrogate pair, which no
-/// text can hold, is read as U+FFFD.
+/// Reads a request, a notification or a response. Returns `None` for blank input and for an unreadable notification,
+/// which need no answer. Half of a surrogate pair, which no text can hold, is read as U+FFFD.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreadable> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {
@@ -143,7 +143,7 @@ fn id_in(text: &str) -> Option<RequestId> {
     }
 }
 
-/// Where the quotation mark stands that ends a string.
+/// Returns the byte offset of the quotation mark that ends the string in which `text` begins.
 fn string_end(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {

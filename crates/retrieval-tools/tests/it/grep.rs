@@ -559,7 +559,7 @@ async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
     assert_eq!(recalled.passages[0].seq, Seq(2));
 }
 
-/// A search whose index is damaged.
+/// A search that reports a damaged index.
 #[derive(Debug)]
 struct Damaged(ScanSearch<Arc<memory_store::InMemoryStore>>);
 

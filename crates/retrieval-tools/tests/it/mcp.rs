@@ -284,7 +284,7 @@ async fn a_request_that_cannot_be_read_gets_an_error() {
         (&reply["id"], &reply["result"]["isError"]),
         (&json!("a"), &json!(false))
     );
-    // Nothing is owed to what is no request.
+    // A blank line and an unknown notification get no answer.
     client
         .write(b"\r\n{\"jsonrpc\":\"2.0\",\"method\":\"$/other\"}\n")
         .await;
@@ -484,7 +484,7 @@ async fn a_client_that_leaves_ends_its_calls() {
     let id = client.request("tools/call", anything()).await;
     has_begun.recv().await.unwrap();
     client.write.shutdown().await.unwrap();
-    // The server reads on to the end, and then gives what is under way a second.
+    // The server reads on to the end, and then gives calls in flight one second.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! What one question may cost: long patterns, and searches whose time is over.
+//! Limits of one question's cost: long patterns, and searches that run out of time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ async fn hurried(calls: u64) -> (World, Retrieval) {
     (world, tools.with_stop(over_at_every(calls)))
 }
 
-/// Every hit, page by page, and the number of pages whose time was over.
+/// Returns every hit, page by page, and the number of pages that ran out of time.
 async fn all_pages(tools: &Retrieval, args: &GrepArgs) -> (Vec<String>, usize) {
     let (mut hits, mut stopped, mut asked) = (Vec::new(), 0, args.clone());
     loop {

@@ -130,7 +130,7 @@ pub async fn an_erasure_takes_words_and_what_was_made_from_them<F: Fixture>(fixt
     assert_eq!(told.head, Seq(21));
 }
 
-/// What was made from words that were erased meanwhile is not published, and no job about them is granted.
+/// A summary of sources that were read before an erasure is not published, and no job planned before it is granted.
 pub async fn an_erasure_outdates_what_was_read_before_it<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = root(&store, "chat").await;

@@ -83,7 +83,7 @@ impl Simple {
 struct World<'a, F: Fixture> {
     fixture: &'a F,
     store: Option<F::Store>,
-    /// A second store on the same data, where there can be one.
+    /// A second store on the same data, if the fixture opens one.
     other: Option<F::Store>,
     reference: InMemoryStore,
     simple: Simple,
@@ -399,7 +399,7 @@ impl<F: Fixture> World<'_, F> {
                     7 => Message::note(Role::System, vec![Part::text(text)]),
                     _ => Message::user(text),
                 };
-                // What most have in common may be kept once; what few say must go with them.
+                // A store may keep shared metadata once. An erasure must remove it with the last entry that has it.
                 let branch = id % 5;
                 let meta = format!(
                     r#"{{"folder":"/home/somebody/project","branch":"branch-number-{branch}","note":"only {id} says this"}}"#

@@ -106,7 +106,7 @@ impl<D: Database> SqlStore<D> {
         Ok(erased)
     }
 
-    /// Removes erased words from the files, and records whose.
+    /// Removes erased words from the files, and records that the `pending` erasures are done.
     async fn wipe(&self, pending: Vec<(i64, i64)>) -> Result<()> {
         self.database.wipe().await?;
         let mut writer = self.database.write().await?;
@@ -116,8 +116,8 @@ impl<D: Database> SqlStore<D> {
         Ok(())
     }
 
-    /// Removes what an erasure that was cut short left in the files. Where another program reads the database, that is
-    /// left to the next one that opens it.
+    /// Removes words that an interrupted erasure left in the files. If another program uses the database, leaves them
+    /// to the next program that opens it to write.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -137,7 +137,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Erasures whose words are still to be removed from the files: number and time of each.
+    /// Returns the erasures with words still to be removed from the files: number and time of each.
     pub(super) async fn pending_wipes(&self, on: &mut impl Executor) -> Result<Vec<(i64, i64)>> {
         let rows = on.all(&sql::pending_wipes()).await?;
         rows.iter()

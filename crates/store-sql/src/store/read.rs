@@ -130,8 +130,8 @@ impl<D: Database> SqlStore<D> {
         Ok(())
     }
 
-    /// The facts of a conversation, once a row was read that needs this revision of them. Where they are of a later one
-    /// already, something was erased meanwhile, and the row is to be read again.
+    /// Reads the facts of a conversation for a row that needs this revision of them. If their revision is later, words
+    /// were erased meanwhile, and the caller must read the row again.
     async fn facts_from(
         &self,
         on: &mut impl Executor,
@@ -153,7 +153,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// The revision of the facts that a row needs, where it is not that of `facts`.
+/// Returns the revision of the facts that a row needs; `None` if it needs none or `facts` has that revision.
 fn lacking_facts(row: &impl Columns, facts: Option<&Facts>) -> Result<Option<i64>> {
     let needed = message::needed_facts(row)?;
     Ok(needed.filter(|needed| facts.is_none_or(|facts| facts.revision() != *needed)))

@@ -183,7 +183,7 @@ async fn a_reader_that_holds_the_log_keeps_bytes_and_is_named() {
     }
 }
 
-/// Who opens the database to write removes what an erasure that was cut short left in the files.
+/// The next store opened to write removes the words that an interrupted erasure left in the files.
 #[tokio::test]
 async fn an_erasure_that_was_cut_short_is_finished_by_the_next_writer() {
     let (folder, store) = store().await;

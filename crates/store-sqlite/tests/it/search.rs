@@ -51,8 +51,8 @@ async fn damage_to_the_index_is_found_and_mended() {
     assert_eq!((mended.documents, mended.damage.len()), (32, 0));
 }
 
-/// Whatever is done to a row of the index: every search answers as a scan, says so where it found the damage, and the index
-/// is made anew by the next indexing.
+/// With any row of the index damaged, every search answers as a scan does and reports the damage that it finds, and the
+/// next indexing makes the index anew.
 #[tokio::test]
 async fn a_damaged_index_hides_nothing() {
     let (sound, store) = store().await;
