@@ -48,8 +48,8 @@
 //! - Arguments that are no JSON object are sent to Anthropic and Gemini as `{"_arguments": "the text"}`,
 //!   and read back as the text.
 //! - Images and files are sent if the provider takes their media type. It is read from the first bytes or a URL's
-//!   ending, and otherwise is the declared one; for Gemini, a URL has its declared type. Base64 is written as providers
-//!   read it, even if it came with line ends, without padding or as a data URL.
+//!   ending, and otherwise is the declared one; for Gemini, a URL's declared type comes first. Base64 is written as
+//!   providers read it, even if it came with line ends, without padding or as a data URL.
 //! - Content that a provider has no place for, such as an image in an assistant's message, a picture of another media
 //!   type or one without readable data, becomes a short text that names it.
 //! - Unknown parts that hold an image or a file in the shape of a provider or of the Model Context Protocol are sent as

@@ -64,7 +64,7 @@ pub struct IndexCheck {
 /// Indexes at most about `most` messages and as many summaries; the next call continues. `policy` says how words are
 /// read. Concurrent calls for one index do no harm: one of them is refused and stops. A call also stops if its index is
 /// removed meanwhile. An index that is found to be damaged is removed and made anew. A call that adds messages checks
-/// one of the smaller segments; [`mend_index`] checks all segments.
+/// the segments that it merges, or else one of the smaller ones; [`mend_index`] checks all segments.
 ///
 /// # Errors
 /// `NotFound` when the conversation does not exist; those of the store.
@@ -240,15 +240,18 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         while progress.messages < most
             && let Some(made) = self.next_messages(&state).await?
         {
-            if progress.messages == 0 {
-                self.check_one(&state).await?;
-            }
+            let is_first = progress.messages == 0;
+            let with_it = state.segments.len() + 1;
             let documents = u64::from(made.data.documents);
             if !self.put(made, &state, &[]).await? {
                 return Ok(());
             }
             progress.messages += documents;
             state = self.merged(IndexedKind::Messages).await?;
+            // A merge has checked the segments that it read.
+            if is_first && state.segments.len() == with_it {
+                self.check_one(&state).await?;
+            }
         }
         while progress.summaries < most
             && let Some(made) = self.next_summaries(&state).await?

@@ -10,7 +10,7 @@
 //!   signed reasoning of other providers is left out. In the current turn the first call of a content that has none gets
 //!   the placeholder that the documents give for calls of other models.
 //! - Images, audio, video and documents are sent if the models read their media type. A URL is sent if it is declared
-//!   with such a type, or if Google serves it.
+//!   with such a type or its ending has one, or if Google serves it.
 //! - Ids of calls are sent. Calls that came without one are called after the tool: `ls_1`.
 //! - Empty texts are left out. The name of a participant stands before the first text of a user's content.
 
@@ -284,7 +284,11 @@ fn data_part(media: &Media) -> Option<Value> {
     let MediaSource::Url(url) = &media.source else {
         return None;
     };
-    let media_type = media::type_name(&media.media_type);
+    let declared = media::type_name(&media.media_type);
+    let media_type = match MEDIA_TYPES.contains(&&*declared) {
+        true => declared,
+        false => media::type_of_url(url, &media.media_type),
+    };
     // A file in Google's storage is no URL of the web.
     let at_hand = url.starts_with("gs://") || media::source(media).is_some();
     match MEDIA_TYPES.contains(&&*media_type) {

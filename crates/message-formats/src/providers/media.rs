@@ -222,7 +222,7 @@ pub(super) fn type_name(declared: &str) -> Cow<'_, str> {
 }
 
 /// Returns the media type of a URL: by its ending, or as declared.
-fn type_of_url<'a>(url: &str, declared: &'a str) -> Cow<'a, str> {
+pub(super) fn type_of_url<'a>(url: &str, declared: &'a str) -> Cow<'a, str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let ending = path
         .rsplit('/')

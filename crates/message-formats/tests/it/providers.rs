@@ -612,6 +612,26 @@ fn a_response_is_read_whole() {
 }
 
 #[test]
+fn gemini_gets_a_url_by_its_declared_type_or_its_ending() {
+    for (declared, url, expected) in [
+        ("image/webp", "https://a.b/c.png", json!("image/webp")),
+        ("image/*", "https://a.b/c.png?d=e", json!("image/png")),
+        ("", "gs://bucket/c.pdf", json!("application/pdf")),
+        ("image/*", "https://a.b/c", Value::Null),
+    ] {
+        let media = Media {
+            media_type: declared.to_owned(),
+            source: MediaSource::Url(url.to_owned()),
+        };
+        let mut message = Message::user("");
+        message.parts = vec![Part::Image(media)];
+        let (_, sent) = gemini::write(&[message]);
+        let sent = &sent[0]["parts"][0]["fileData"]["mimeType"];
+        assert_eq!(*sent, expected, "{declared}, {url}");
+    }
+}
+
+#[test]
 fn bad_input_is_refused_by_name() {
     for (messages, expected) in [
         (
