@@ -1,35 +1,31 @@
 //! Claude Code's session files.
 
 mod attachment;
+mod line;
 mod queue;
+mod tree;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use memory_model::{EntryKind, Message, Part, Role, SessionKey};
 
-use crate::blocks::{Blocks, Dialect, only_results, set_meta};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
-use crate::session::{QUEUED, SessionBuilder, note, short_hash, unknown};
+use crate::raw::{RawObject, Reading};
+use crate::session::{QUEUED, SessionBuilder, note, short_hash};
 use crate::{
     Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
 };
+use line::{prompt, read, whole};
 use queue::{QUEUE, Queue, Queued};
+use tree::{LineKind, Step, TreeLine};
 
 /// Line types that are no part of a conversation.
 const NOISE: [&str; 3] = ["progress", "file-history-snapshot", QUEUE];
 
 /// Tools that start a sub-agent.
 const SPAWNERS: [&str; 2] = ["Task", "Agent"];
-
-/// Keys of a line that its message carries otherwise.
-const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
-
-/// The tool's result once more, in the program's own shape: often the only full copy. The meta keeps
-/// it, unless it is the very content of the line's one result.
-const RESULT_COPY: &str = "toolUseResult";
 
 /// Claude Code's session files.
 #[derive(Debug, Clone, Copy, Default)]
@@ -79,12 +75,6 @@ struct SpawnCall {
     answered: bool,
     taken: bool,
 }
-
-/// Prefixes of texts that the program writes in the user's name when the user runs a command.
-const COMMANDS: [&str; 3] = ["<command-", "<local-command-", "<bash-"];
-
-/// Prefix of the text that the program writes in the user's name when the user stops it.
-const INTERRUPT: &str = "[Request interrupted by user";
 
 /// Reads a file's lines in file order. `parentUuid` tells side chains apart. It also shows when the user went back to a
 /// message before a turn, and thus took the turn back: a fork begins there. Any other line continues its branch in file
@@ -157,86 +147,6 @@ impl Chain {
             Start::Alone { .. } => 0,
             Start::Fork { shared } => shared,
         }
-    }
-}
-
-/// A line in the tree of the root conversation.
-#[derive(Debug, Clone)]
-struct TreeLine {
-    /// Its parent's uuid; `None` at a root of the tree.
-    parent: Option<String>,
-    /// Its chain, and its place among the lines that the chain shows; `None` for noise.
-    place: Option<(usize, usize)>,
-    kind: LineKind,
-}
-
-/// A line of the root conversation or of a fork.
-#[derive(Debug, Clone)]
-struct Step {
-    uuid: Option<String>,
-    /// The nearest line above it that is no noise.
-    above: Option<String>,
-    /// Whether it is a root of the tree.
-    is_root: bool,
-    kind: LineKind,
-    /// The session that it names.
-    session: Option<String>,
-}
-
-/// Kind of a line, by its part in turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LineKind {
-    /// The user's own words: a turn begins.
-    Prompt,
-    /// A command of the user, or a text of the program as the user's: a turn begins if the assistant answers.
-    Command,
-    Assistant,
-    /// Results, interruptions, summaries.
-    Other,
-    /// Something that the program notes between messages.
-    Aside,
-    /// A mark of the program that it compacted the conversation.
-    Boundary,
-}
-
-impl LineKind {
-    fn of(object: &RawObject<'_>, tag: &str) -> Self {
-        match tag {
-            "assistant" => Self::Assistant,
-            "user" if object.is_true("isCompactSummary") => Self::Other,
-            "user" => {
-                let inner = object.object("message");
-                let value = inner.as_ref().and_then(|message| message.get("content"));
-                let blocks = Blocks::new(Dialect::Claude, Reading::Now);
-                let parts = value.map(|value| blocks.content(value, &mut MetaBuilder::default()));
-                let parts = parts.unwrap_or_default();
-                let text = parts.iter().find_map(|part| match part {
-                    Part::Text { text } => Some(text.trim_start()),
-                    _ => None,
-                });
-                let begins = |with: &str| text.is_some_and(|text| text.starts_with(with));
-                if only_results(&parts) || begins(INTERRUPT) {
-                    Self::Other
-                } else if object.is_true("isMeta") || COMMANDS.iter().any(|tag| begins(tag)) {
-                    Self::Command
-                } else {
-                    Self::Prompt
-                }
-            }
-            "system" if object.string("subtype").as_deref() == Some("compact_boundary") => {
-                Self::Boundary
-            }
-            _ => Self::Aside,
-        }
-    }
-
-    fn may_begin_turn(self) -> bool {
-        matches!(self, Self::Prompt | Self::Command)
-    }
-
-    /// Whether the line is part of the conversation, and no note or mark beside it.
-    fn is_said(self) -> bool {
-        !matches!(self, Self::Aside | Self::Boundary)
     }
 }
 
@@ -404,15 +314,8 @@ impl Reader {
         let passed_over = Some(EarlierReading::PassedOver);
         let branch = *self.queued.entry(id.clone()).or_insert(self.current);
         let pushed = self.push(branch, message, Some(id), line, passed_over);
-        // It is beside the tree of lines.
         if let Some(chain) = self.sessions.get_mut(branch).filter(|_| pushed.is_some()) {
-            chain.steps.push(Step {
-                uuid: None,
-                above: None,
-                is_root: false,
-                kind: LineKind::Aside,
-                session: None,
-            });
+            chain.steps.push(Step::beside_the_tree());
         }
     }
 
@@ -453,228 +356,6 @@ impl Reader {
                 }
             }
         }
-    }
-
-    /// Returns the chain that owns the line at a place of a chain, and that place.
-    fn owner(&self, mut chain: usize, place: usize) -> (usize, usize) {
-        while let Some(at) = self.sessions.get(chain)
-            && place < at.shared()
-        {
-            chain = at.parent;
-        }
-        (chain, place)
-    }
-
-    /// Whether a chain shows the line that another chain owns at a place.
-    fn shows(&self, chain: usize, (owner, place): (usize, usize)) -> bool {
-        self.owner(chain, place).0 == owner
-    }
-
-    /// Returns the branch that a line of the root conversation belongs to: a new fork if the line begins a turn in the
-    /// place of a turn that was taken back.
-    fn branch(
-        &mut self,
-        object: &RawObject<'_>,
-        uuid: Option<&str>,
-        tag: &str,
-        noise: bool,
-    ) -> usize {
-        if let Some(known) = uuid.and_then(|uuid| self.lines.get(uuid))
-            && let Some((chain, _)) = known.place
-        {
-            // The same line once more, or another with its uuid.
-            return chain;
-        }
-        let Some(stated) = object.get("parentUuid") else {
-            return self.current;
-        };
-        let parent = object.string("parentUuid");
-        if parent.is_none() && stated.get() != "null" {
-            return self.current;
-        }
-        if noise {
-            if let Some(uuid) = uuid {
-                let line = TreeLine {
-                    parent,
-                    place: None,
-                    kind: LineKind::Aside,
-                };
-                self.lines.insert(uuid.to_owned(), line);
-            }
-            return self.current;
-        }
-        let place = parent.as_deref().and_then(|parent| self.placed(parent));
-        let place = place.and_then(|uuid| self.lines.get(uuid)?.place);
-        let branch = match place {
-            Some(place) if !self.shows(self.current, place) => place.0,
-            _ => self.current,
-        };
-        let kind = LineKind::of(object, tag);
-        if kind.may_begin_turn()
-            && (parent.is_none() || place.is_some())
-            && let Some(shared) =
-                self.taken_back(branch, parent.as_deref(), object.id("sessionId").as_deref())
-            && let Some(from) = self.sessions.get(branch)
-        {
-            let name = uuid.map_or_else(|| format!("fork-{}", self.sessions.len()), str::to_owned);
-            let fork = Chain::new(
-                from.log.branch(),
-                branch,
-                Some(name),
-                Start::Fork { shared },
-            );
-            self.sessions.push(fork);
-            self.current = self.sessions.len() - 1;
-            return self.current;
-        }
-        // A result that comes late does not bring its branch back into use.
-        if kind.may_begin_turn() || kind == LineKind::Assistant {
-            self.current = branch;
-        }
-        branch
-    }
-
-    /// The nearest line from this one up that is no noise.
-    fn placed<'a>(&'a self, mut uuid: &'a str) -> Option<&'a str> {
-        // A file may state a circle.
-        for _ in 0..=self.lines.len() {
-            let line = self.lines.get(uuid)?;
-            if line.place.is_some() {
-                return Some(uuid);
-            }
-            uuid = line.parent.as_deref()?;
-        }
-        None
-    }
-
-    /// Keeps the place of a line that was stored in a branch.
-    fn step(
-        &mut self,
-        session: usize,
-        object: &RawObject<'_>,
-        uuid: Option<String>,
-        kind: LineKind,
-    ) {
-        let parent = object.string("parentUuid");
-        let above = parent.as_deref().and_then(|parent| self.placed(parent));
-        let step = Step {
-            uuid: uuid.clone(),
-            above: above.map(str::to_owned),
-            is_root: object
-                .get("parentUuid")
-                .is_some_and(|parent| parent.get() == "null"),
-            kind,
-            session: object.id("sessionId"),
-        };
-        let Some(chain) = self.sessions.get_mut(session) else {
-            return;
-        };
-        let place = Some((session, chain.shared() + chain.steps.len()));
-        chain.steps.push(step);
-        if let Some(uuid) = uuid {
-            let line = TreeLine {
-                parent,
-                place,
-                kind,
-            };
-            self.lines.entry(uuid).or_insert(line);
-        }
-    }
-
-    /// The lines that a chain shows from a place on, oldest first.
-    fn steps_from(&self, chain: usize, place: usize) -> Vec<&Step> {
-        let mut steps = Vec::new();
-        let (mut at, mut end) = (self.sessions.get(chain), usize::MAX);
-        while let Some(chain) = at {
-            let shared = chain.shared();
-            let own = chain.steps.iter().take(end.saturating_sub(shared));
-            steps.extend(own.skip(place.saturating_sub(shared)).rev());
-            end = end.min(shared);
-            at = match shared > place {
-                true => self.sessions.get(chain.parent),
-                false => None,
-            };
-        }
-        steps.reverse();
-        steps
-    }
-
-    /// Returns the number of lines of a branch that stay before the first that was taken back, if a line behind
-    /// `parent` begins a turn. `None` if no turn is taken back: the line continues the branch.
-    ///
-    /// A turn is taken back if its first line is further down the tree than the line that the new turn continues. Other
-    /// lines between the two, such as the result of a parallel call, may be on a side branch, and stay.
-    fn taken_back(
-        &self,
-        branch: usize,
-        parent: Option<&str>,
-        session: Option<&str>,
-    ) -> Option<usize> {
-        // The user goes back to a message, not to a note of the program before the turn.
-        let mut anchor = parent;
-        for _ in 0..=self.lines.len() {
-            match anchor.and_then(|uuid| self.lines.get(uuid)) {
-                Some(line) if line.kind == LineKind::Aside => anchor = line.parent.as_deref(),
-                _ => break,
-            }
-        }
-        let first = match anchor {
-            None => 0,
-            Some(uuid) => {
-                self.lines
-                    .get(uuid)?
-                    .place
-                    .filter(|place| self.shows(branch, *place))?
-                    .1
-                    + 1
-            }
-        };
-        // Lines further down the tree, each with the first on the way that is said, and the turn that it is in.
-        let mut below: HashMap<&str, (Option<usize>, Option<usize>)> = HashMap::new();
-        let mut prompts: Vec<(usize, usize)> = Vec::new();
-        let mut answered: HashSet<usize> = HashSet::new();
-        let mut linked = anchor.is_some();
-        for (place, step) in (first..).zip(self.steps_from(branch, first)) {
-            if anchor.is_none() && step.kind == LineKind::Boundary {
-                // The lines behind a boundary are a tree of their own.
-                return None;
-            }
-            let above = step.above.as_deref();
-            let state = match (above, anchor) {
-                (above, Some(anchor)) if above == Some(anchor) => (None, None),
-                // A second root of the tree is a resume, unless it is one of the same session.
-                (None, None) if step.is_root && step.session.as_deref() == session => (None, None),
-                (Some(above), _) => match below.get(above) {
-                    Some(state) => *state,
-                    None => continue,
-                },
-                _ => continue,
-            };
-            linked |= above.is_some();
-            let (mut said, mut turn) = state;
-            if step.kind.is_said() {
-                said = said.or(Some(place));
-            }
-            match (step.kind, said) {
-                (LineKind::Prompt | LineKind::Command, Some(said)) => {
-                    prompts.push((place, said));
-                    if step.kind == LineKind::Prompt {
-                        answered.insert(place);
-                    }
-                    turn = Some(place);
-                }
-                (LineKind::Assistant, _) => answered.extend(turn),
-                _ => {}
-            }
-            if let Some(uuid) = &step.uuid {
-                below.insert(uuid, (said, turn));
-            }
-        }
-        let turns = prompts
-            .into_iter()
-            .filter(|(place, _)| answered.contains(place));
-        let left = turns.map(|(_, said)| said).min();
-        left.filter(|_| linked)
     }
 
     /// Stores a message in a chain. Returns its external id; `None` if an equal line came before.
@@ -771,110 +452,4 @@ impl Reader {
             .or_else(|| free().rfind(|(_, call)| !call.answered))
             .map(|(at, _)| at)
     }
-}
-
-/// The text of a line whose content is one text.
-fn prompt(line: &RawObject<'_>) -> Option<String> {
-    let value = line.object("message")?.get("content")?;
-    string(value).or_else(|| {
-        let blocks = Blocks::new(Dialect::Claude, Reading::Now);
-        let parts = blocks.content(value, &mut MetaBuilder::default());
-        match parts.as_slice() {
-            [Part::Text { text }] => Some(text.clone()),
-            _ => None,
-        }
-    })
-}
-
-/// Reads a line without its time. Returns its message, and whether the first reading may have read it otherwise.
-/// `only_trace`: no message comes before it.
-fn read(line: &Line<'_>, tag: &str, only_trace: bool, reading: Reading) -> (Message, bool) {
-    let object = &line.object;
-    let is_summary = object.is_true("isCompactSummary");
-    let now = reading == Reading::Now;
-    match tag {
-        // The client's own errors are not the assistant's words.
-        "assistant" if now && object.is_true("isApiErrorMessage") => (whole(line, tag), true),
-        "user" if now && is_summary && only_trace => (message(line, tag, reading).0, true),
-        "user" | "assistant" if !is_summary => message(line, tag, reading),
-        "attachment" if now => match attachment::message(object) {
-            Some(message) => (message, true),
-            None => (whole(line, tag), false),
-        },
-        _ => (whole(line, tag), false),
-    }
-}
-
-/// A line kept whole as a note.
-fn whole(line: &Line<'_>, tag: &str) -> Message {
-    let role = match tag {
-        "user" => Role::User,
-        "assistant" if !line.object.is_true("isCompactSummary") => Role::Assistant,
-        _ => Role::System,
-    };
-    note(role, line.text)
-}
-
-/// A `user` or `assistant` line.
-fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
-    let role = if tag == "assistant" {
-        Role::Assistant
-    } else {
-        Role::User
-    };
-    let object = &line.object;
-    let ambiguous = object.repeats_any(&["type", "message", "uuid", "isSidechain"]);
-    let Some(inner) = object.object("message").filter(|_| !ambiguous) else {
-        // No message to be read in it, or two: it stays in its place, whole.
-        return (Message::new(role, vec![unknown(line.text)]), false);
-    };
-    let mut blocks = MetaBuilder::default();
-    let parts = match inner.get("content") {
-        Some(value) if !inner.repeats_any(&["role", "content", "id"]) => {
-            Blocks::new(Dialect::Claude, reading).content(value, &mut blocks)
-        }
-        _ => vec![unknown(line.text)],
-    };
-    let mut message = Message::new(role, parts);
-    if role == Role::User && only_results(&message.parts) {
-        message.role = Role::Tool;
-    }
-    if role == Role::Assistant {
-        message.response = inner.id("id");
-    }
-    let mut outer = MetaBuilder::default();
-    let copied = repeats_content(object, &inner);
-    let others = object.others(&CARRIED);
-    outer.extend(others.filter(|member| !(copied && member.name == RESULT_COPY)));
-    outer.extend(object.inexact_time("timestamp", reading));
-    let mut rest = MetaBuilder::default();
-    let carried: &[&str] = match message.response {
-        Some(_) => &["role", "content", "id", "type"],
-        None => &["role", "content"],
-    };
-    rest.extend(inner.others(carried));
-    let revised = blocks.revised;
-    set_meta(&mut message, outer, rest, blocks);
-    (message, revised)
-}
-
-/// Whether the line's copy of the result is, byte for byte, the content of its only block, a result.
-fn repeats_content(line: &RawObject<'_>, message: &RawObject<'_>) -> bool {
-    let Some(copy) = line.get(RESULT_COPY) else {
-        return false;
-    };
-    // An object is never the content of a result.
-    if !copy.get().starts_with(['"', '[']) || line.repeats_any(&[RESULT_COPY]) {
-        return false;
-    }
-    let blocks = message.get("content").and_then(list);
-    let [block] = blocks.as_deref().unwrap_or_default() else {
-        return false;
-    };
-    RawObject::parse(block.get()).is_some_and(|block| {
-        block.string("type").as_deref() == Some("tool_result")
-            && block
-                .get("content")
-                .is_some_and(|content| content.get() == copy.get())
-    })
 }

@@ -1,0 +1,127 @@
+//! One line of a session file as a message.
+
+use memory_model::{Message, Part, Role};
+
+use super::attachment;
+use crate::blocks::{Blocks, Dialect, only_results, set_meta};
+use crate::json_lines::Line;
+use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
+use crate::session::{note, unknown};
+
+/// Keys of a line that its message carries otherwise.
+const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
+
+/// The tool's result once more, in the program's own shape: often the only full copy. The meta keeps
+/// it, unless it is the very content of the line's one result.
+const RESULT_COPY: &str = "toolUseResult";
+
+/// The text of a line whose content is one text.
+pub(super) fn prompt(line: &RawObject<'_>) -> Option<String> {
+    let value = line.object("message")?.get("content")?;
+    string(value).or_else(|| {
+        let blocks = Blocks::new(Dialect::Claude, Reading::Now);
+        let parts = blocks.content(value, &mut MetaBuilder::default());
+        match parts.as_slice() {
+            [Part::Text { text }] => Some(text.clone()),
+            _ => None,
+        }
+    })
+}
+
+/// Reads a line without its time. Returns its message, and whether the first reading may have read it otherwise.
+/// `only_trace`: no message comes before it.
+pub(super) fn read(
+    line: &Line<'_>,
+    tag: &str,
+    only_trace: bool,
+    reading: Reading,
+) -> (Message, bool) {
+    let object = &line.object;
+    let is_summary = object.is_true("isCompactSummary");
+    let now = reading == Reading::Now;
+    match tag {
+        // The client's own errors are not the assistant's words.
+        "assistant" if now && object.is_true("isApiErrorMessage") => (whole(line, tag), true),
+        "user" if now && is_summary && only_trace => (message(line, tag, reading).0, true),
+        "user" | "assistant" if !is_summary => message(line, tag, reading),
+        "attachment" if now => match attachment::message(object) {
+            Some(message) => (message, true),
+            None => (whole(line, tag), false),
+        },
+        _ => (whole(line, tag), false),
+    }
+}
+
+/// A line kept whole as a note.
+pub(super) fn whole(line: &Line<'_>, tag: &str) -> Message {
+    let role = match tag {
+        "user" => Role::User,
+        "assistant" if !line.object.is_true("isCompactSummary") => Role::Assistant,
+        _ => Role::System,
+    };
+    note(role, line.text)
+}
+
+/// A `user` or `assistant` line.
+fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
+    let role = if tag == "assistant" {
+        Role::Assistant
+    } else {
+        Role::User
+    };
+    let object = &line.object;
+    let ambiguous = object.repeats_any(&["type", "message", "uuid", "isSidechain"]);
+    let Some(inner) = object.object("message").filter(|_| !ambiguous) else {
+        // No message to be read in it, or two: it stays in its place, whole.
+        return (Message::new(role, vec![unknown(line.text)]), false);
+    };
+    let mut blocks = MetaBuilder::default();
+    let parts = match inner.get("content") {
+        Some(value) if !inner.repeats_any(&["role", "content", "id"]) => {
+            Blocks::new(Dialect::Claude, reading).content(value, &mut blocks)
+        }
+        _ => vec![unknown(line.text)],
+    };
+    let mut message = Message::new(role, parts);
+    if role == Role::User && only_results(&message.parts) {
+        message.role = Role::Tool;
+    }
+    if role == Role::Assistant {
+        message.response = inner.id("id");
+    }
+    let mut outer = MetaBuilder::default();
+    let copied = repeats_content(object, &inner);
+    let others = object.others(&CARRIED);
+    outer.extend(others.filter(|member| !(copied && member.name == RESULT_COPY)));
+    outer.extend(object.inexact_time("timestamp", reading));
+    let mut rest = MetaBuilder::default();
+    let carried: &[&str] = match message.response {
+        Some(_) => &["role", "content", "id", "type"],
+        None => &["role", "content"],
+    };
+    rest.extend(inner.others(carried));
+    let revised = blocks.revised;
+    set_meta(&mut message, outer, rest, blocks);
+    (message, revised)
+}
+
+/// Whether the line's copy of the result is, byte for byte, the content of its only block, a result.
+fn repeats_content(line: &RawObject<'_>, message: &RawObject<'_>) -> bool {
+    let Some(copy) = line.get(RESULT_COPY) else {
+        return false;
+    };
+    // An object is never the content of a result.
+    if !copy.get().starts_with(['"', '[']) || line.repeats_any(&[RESULT_COPY]) {
+        return false;
+    }
+    let blocks = message.get("content").and_then(list);
+    let [block] = blocks.as_deref().unwrap_or_default() else {
+        return false;
+    };
+    RawObject::parse(block.get()).is_some_and(|block| {
+        block.string("type").as_deref() == Some("tool_result")
+            && block
+                .get("content")
+                .is_some_and(|content| content.get() == copy.get())
+    })
+}
