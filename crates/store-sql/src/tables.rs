@@ -851,7 +851,7 @@ pub enum SearchSegment {
     Last,
     /// Column `documents`: messages, notes left out, or summaries.
     Documents,
-    /// Column `format`: how words are read.
+    /// Column `format`: how words are read, and the checksum of each chunk.
     Format,
 }
 

@@ -7,7 +7,7 @@ create table search_segment (
   first        integer not null check (first >= 1), -- first position; of summaries, the number of the first one, from 1
   last         integer not null, -- last position or number, inclusive
   documents    integer not null check (documents >= 0), -- messages, notes left out, or summaries
-  format       text    not null, -- how words are read
+  format       text    not null, -- how words are read, and the checksum of each chunk
   unique (conversation, kind, first),
   check (last >= first)
 ) strict;

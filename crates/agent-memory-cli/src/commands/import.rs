@@ -45,7 +45,7 @@ pub(crate) struct Row {
     archived: bool,
     /// Lines of the whole file, told with its first session.
     skipped: BTreeMap<String, u64>,
-    /// Whether the file goes on in it: the branch in use of the file's first conversation.
+    /// Whether it is [`ImportReport::main`], the session that the file's agent continues.
     in_use: bool,
 }
 
