@@ -1,50 +1,46 @@
-//! The public items of each library crate, in `docs/api`: items may be added, and none may go.
+//! The public items of each library crate, as rustdoc sees them.
 
-use std::collections::BTreeSet;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use crate::mode::{Mode, root, target_folder};
-
-/// Libraries whose items may change: the stores of this workspace share them.
-const NOT_FROZEN: [&str; 2] = ["store-conformance", "store-sql"];
-const FOLDER: &str = "docs/api";
-const COMMAND: &str = "cargo xtask api";
+use crate::mode::{root, target_folder};
 
 /// Set where cargo calls this program in place of rustdoc; see [`document`].
 const AS_RUSTDOC: &str = "AGENT_MEMORY_XTASK_AS_RUSTDOC";
 
-/// Writes or checks the lists. `flags` may hold `--allow-removal`, which a new major version needs.
-pub(crate) fn run(flags: &[String]) -> anyhow::Result<()> {
-    let is_removal = |flag: &String| flag == "--allow-removal";
-    let allow_removal = flags.iter().any(is_removal);
-    let rest: Vec<String> = flags.iter().filter(|f| !is_removal(f)).cloned().collect();
-    let mode = Mode::from_flags(&rest)?;
+/// Writes the items of each crate into a file in `target/api`, one a line, and prints their numbers.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let folder = target_folder().join("api");
+    std::fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+    let mut all = 0;
+    for (name, items) in items()? {
+        let count = items.lines().count();
+        all += count;
+        println!("{name:<28} {count:>6}");
+        let file = folder.join(format!("{name}.txt"));
+        std::fs::write(&file, items).with_context(|| format!("write {}", file.display()))?;
+    }
+    println!("{:<28} {all:>6}\nlists: {}", "all", folder.display());
+    Ok(())
+}
+
+/// Counts the public items of all libraries.
+pub(crate) fn count() -> anyhow::Result<usize> {
+    let items = items()?;
+    Ok(items.iter().map(|(_, items)| items.lines().count()).sum())
+}
+
+/// The public items of each library.
+fn items() -> anyhow::Result<Vec<(String, String)>> {
     let names = library_crates()?;
     document(&names)?;
-    let mut removed = Vec::new();
-    let mut lists = Vec::new();
-    for name in names {
-        let listed = public_items(&name)?;
-        let path = format!("{FOLDER}/{name}.txt");
-        let recorded = std::fs::read_to_string(root().join(&path)).unwrap_or_default();
-        removed.extend(gone(&recorded, &listed).map(|item| format!("{name}: {item}")));
-        lists.push((path, listed));
-    }
-    ensure!(
-        allow_removal || removed.is_empty(),
-        "public items are only added, and these are gone or changed:\n{}\nput them back; for a new \
-         major version, run `{COMMAND} --allow-removal`",
-        removed.join("\n")
-    );
-    let items: usize = lists.iter().map(|(_, listed)| listed.lines().count()).sum();
-    println!("{items} public items of {} crates", lists.len());
-    for (path, listed) in lists {
-        mode.apply(&path, &listed, COMMAND)?;
-    }
-    Ok(())
+    let listed = names.into_iter().map(|name| {
+        let items = public_items(&name)?;
+        Ok((name, items))
+    });
+    listed.collect()
 }
 
 /// Whether cargo has called this program in place of rustdoc.
@@ -94,13 +90,7 @@ fn document(crates: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the recorded items that are not listed any more.
-fn gone<'t>(recorded: &'t str, listed: &str) -> impl Iterator<Item = &'t str> {
-    let listed: BTreeSet<String> = listed.lines().map(str::to_owned).collect();
-    recorded.lines().filter(move |item| !listed.contains(*item))
-}
-
-/// Names of the workspace's libraries whose items are only added to, in order.
+/// Names of the published libraries, in order.
 fn library_crates() -> anyhow::Result<Vec<String>> {
     let output = Command::new(cargo())
         .current_dir(root())
@@ -113,16 +103,17 @@ fn library_crates() -> anyhow::Result<Vec<String>> {
     let is_library = |package: &&Value| {
         let targets = package["targets"].as_array();
         let kinds = targets.into_iter().flatten();
-        kinds
-            .filter_map(|target| target["kind"].as_array())
-            .flatten()
-            .any(|kind| kind == "lib")
+        let published = package["publish"].is_null();
+        published
+            && kinds
+                .filter_map(|target| target["kind"].as_array())
+                .flatten()
+                .any(|kind| kind == "lib")
     };
     let mut names: Vec<String> = packages
         .iter()
         .filter(is_library)
         .filter_map(|package| package["name"].as_str().map(str::to_owned))
-        .filter(|name| !NOT_FROZEN.contains(&name.as_str()))
         .collect();
     names.sort();
     Ok(names)
@@ -150,17 +141,4 @@ fn public_items(name: &str) -> anyhow::Result<String> {
 
 fn cargo() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_item_that_is_gone_or_changed_is_found_and_a_new_one_is_not() {
-        let recorded = "pub fn a::b()\npub fn a::c(u32)\n";
-        let listed = "pub fn a::c(u64)\npub fn a::d()\npub fn a::b()\n";
-        let gone: Vec<&str> = gone(recorded, listed).collect();
-        assert_eq!(gone, ["pub fn a::c(u32)"]);
-    }
 }

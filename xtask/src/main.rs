@@ -1,31 +1,26 @@
 //! Maintenance tasks: `cargo xtask <task>`. One file per task; each has three modes: write (the default),
 //! `--check` (change nothing, fail when something is out of date and name the command that mends it) and
-//! `--dry-run` (change nothing, print what would be written). What needs other people's engines, tokenizers or
+//! `--dry-run` (change nothing, print what would be written). Tasks that need a database or the crates themselves are in packages of
+//! their own (`schema`, `measure`), so that this one builds in seconds. What needs other people's engines, tokenizers or
 //! ranking libraries is in `xtask/research`: `cargo research`.
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod abuse;
 mod api;
 mod circles;
-mod codegen;
-mod density;
-mod diff;
 mod features;
 mod fixtures;
 mod layering;
 mod licences;
 mod mcp_client;
-mod migration;
-mod migrations;
 mod mode;
 mod parity;
 mod provider_types;
 mod python;
-mod recall;
-mod retention;
-mod schema;
+mod size;
 mod snapshots;
-mod static_table;
+
+use std::process::Command;
 
 use mode::Mode;
 
@@ -41,16 +36,16 @@ usage: cargo xtask <task> [--check | --dry-run]
                          and the hashes of the token estimator's coefficients
   fixtures               the conversations in fixtures/
   bench-retention --data DIR
-                         what the extractive summarizer keeps of real transcripts, beside cuts (docs/retention.md);
+                         what the extractive summarizer keeps of real transcripts, beside cuts (docs/measurements/retention.md);
                          --check also fails when a target is missed, --each prints all figures; --print NAME --data DIR prints
                          the extracts of a transcript, --missed NAME --data DIR what they miss
   bench-density --data DIR
                          what contexts of a few thousand tokens carry of real transcripts, beside the summaries that agents
-                         wrote themselves (docs/density.md); --each prints all figures, --print NAME --data DIR both texts of a
+                         wrote themselves (docs/measurements/density.md); --each prints all figures, --print NAME --data DIR both texts of a
                          case, ours at --percent N of the tokens; --strategy handoff prints the figures of handoffs alone,
                          --record writes the figures that later ones are compared with
   bench-recall --data DIR
-                         how well questions find the messages that answer them (docs/recall.md); --check also fails when a
+                         how well questions find the messages that answer them (docs/measurements/recall.md); --check also fails when a
                          goal is missed, --record measures policies that were tuned on other conversations,
                          --table FILE measures and records the ranking with a table of vectors
   static-table --package FILE.tgz --out FILE
@@ -59,8 +54,7 @@ usage: cargo xtask <task> [--check | --dry-run]
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
-  api                    the public items of each library in docs/api; fails when one is gone or changed, unless
-                         --allow-removal is given
+  api                    the public items of each library, in target/api, and their number
   circles                modules of a crate that lead back to themselves
   layering               which crate may use what, held against `cargo tree`
   licences               the licences of all dependencies, held against deny.toml
@@ -70,6 +64,8 @@ usage: cargo xtask <task> [--check | --dry-run]
                          DIR, only the self-test
   mcp-client [PROGRAM]   `agent-memory mcp`, driven by the client of the Python package `mcp`, which pip fetches; without
                          PROGRAM, the one that `cargo build` made
+  size [FOLDER] [--items]
+                         code lines, crates, packages, the size of the program, of this checkout or another; public items
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
                          INSTA_SNAPSHOT_REFERENCES_FILE=FILE";
 
@@ -80,29 +76,23 @@ fn main() -> anyhow::Result<()> {
     let (flags, words): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|a| a.starts_with("--"));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if let ["bench-retention", rest @ ..] = words.as_slice() {
-        return retention::run(&flags, rest);
-    }
-    if let ["bench-density", rest @ ..] = words.as_slice() {
-        return density::run(&flags, rest);
-    }
-    if let ["bench-recall", rest @ ..] = words.as_slice() {
-        return recall::run(&flags, rest);
-    }
-    if let ["static-table", rest @ ..] = words.as_slice() {
-        return static_table::run(&flags, rest);
+    match words.first() {
+        Some(&("migrations" | "codegen")) => return other_package("xtask-schema"),
+        Some(&("bench-retention" | "bench-density" | "bench-recall" | "static-table")) => {
+            return other_package("xtask-measure");
+        }
+        _ => {}
     }
     if let ["abuse", rest @ ..] = words.as_slice() {
         return abuse::run(&flags, rest);
     }
-    if words == ["api"] {
-        return api::run(&flags);
+    if let ["size", rest @ ..] = words.as_slice() {
+        return size::run(&flags, rest);
     }
     let mode = Mode::from_flags(&flags)?;
     match words.as_slice() {
-        ["migrations", rest @ ..] => migrations::run(rest, mode),
-        ["codegen"] => codegen::run(mode),
         ["fixtures"] => fixtures::run(mode),
+        ["api"] => api::run(),
         ["features", package] => features::run(package),
         ["circles"] => circles::run(),
         ["layering"] => layering::run(),
@@ -113,4 +103,15 @@ fn main() -> anyhow::Result<()> {
         ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),
     }
+}
+
+/// Runs a task of another package with the arguments of this program.
+fn other_package(name: &str) -> anyhow::Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(mode::root())
+        .args(["run", "--quiet", "--package", name, "--"])
+        .args(std::env::args_os().skip(1))
+        .status()?;
+    std::process::exit(status.code().unwrap_or(1))
 }

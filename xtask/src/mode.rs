@@ -1,4 +1,5 @@
 //! Write, check or dry run: how every task treats its output.
+#![allow(dead_code, reason = "each package of tasks uses a part of it")]
 
 use std::path::PathBuf;
 

@@ -33,7 +33,6 @@ use crate::{Context, Outcome};
 
 pub use memory_model::StepClock as FakeClock;
 #[cfg(feature = "import")]
-pub use message_formats::testing::fixtures;
 pub use store_conformance::{Generated, needle};
 pub use summarize_escalation::testing::{Answer, Scripted};
 

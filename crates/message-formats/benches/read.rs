@@ -4,8 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use message_formats::testing::fixtures::{claude_code, pi, plain};
 use message_formats::{ReadOptions, read};
+use outside_checks::fixtures::{claude_code, pi, plain};
 
 /// Turns of a transcript; each has four messages.
 const TURNS: usize = 1_000;

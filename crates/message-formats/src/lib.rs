@@ -18,8 +18,6 @@ mod registry;
 mod report;
 mod session;
 mod session_file;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod transcript;
 
 pub use claude::ClaudeCode;

@@ -37,7 +37,7 @@ pub trait TokenEstimator: Send + Sync + Debug {
     ///
     /// Providers render tools in their own ways: OpenAI as declarations in TypeScript, which are shorter than the JSON
     /// of the same schema except for the items of an `enum`, Anthropic as JSON. The figure is an upper bound of both
-    /// where the texts are counted exactly; `docs/tokens.md` in the repository says how far above it is.
+    /// where the texts are counted exactly; `docs/measurements/tokens.md` in the repository says how far above it is.
     fn tool(&self, tool: &ToolView<'_>) -> u64 {
         tool.cost(&|text| self.text(text))
     }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use agent_memory::testing::fixtures::{nested_claude_code, nested_pi, nested_plain};
+use outside_checks::fixtures::{nested_claude_code, nested_pi, nested_plain};
 
 use serde_json::json;
 

@@ -6,8 +6,8 @@ use agent_memory::{
     AssemblyPolicy, Budget, DagPolicy, Eviction, Ladder, Memory, Mode, Session, SessionKey,
     StopReason,
 };
-use message_formats::testing::raw_check;
 use message_formats::{ReadOptions, Transcript, read};
+use outside_checks::raw_check;
 
 use crate::contexts::{blocks, check, check_order, check_use};
 use crate::support::exports;

@@ -9,8 +9,8 @@ use agent_memory::{
     Session,
 };
 use memory_model::{ResultContent, Role};
-use message_formats::testing::{fixtures, raw_check};
 use message_formats::{ReadOptions, Transcript, read};
+use outside_checks::{fixtures, raw_check};
 
 use crate::contexts::{blocks, check};
 use crate::support::export;

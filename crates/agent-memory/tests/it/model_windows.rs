@@ -8,7 +8,7 @@ use agent_memory::summaries::{
 };
 use agent_memory::testing::memory;
 use agent_memory::{GuardPolicy, LlmSummarizer, Message, Mode};
-use bpe_openai::o200k_base;
+use token_estimate::{Exact, TokenEstimator as _};
 
 use crate::redo::reached;
 
@@ -28,7 +28,7 @@ struct HardWindow {
 impl ChatModel for HardWindow {
     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
         let number = self.calls.fetch_add(1, Ordering::SeqCst);
-        let count = |text: &str| o200k_base().count(text);
+        let count = |text: &str| Exact::O200k.text(text);
         let input = count(&prompt.system) + count(&prompt.user) + FRAMING;
         let output = usize::try_from(prompt.max_tokens).unwrap();
         let (_, rest) = prompt.system.split_once("At most ").unwrap();

@@ -12,7 +12,7 @@ use agent_memory::providers::Provider;
 use agent_memory::{
     Budget, Memory, Message, Mode, Part, RawJson, ResultContent, Session, ToolDefinition,
 };
-use message_formats::testing::provider_rules::{self, Finding};
+use outside_checks::provider_rules::{self, Finding};
 use serde_json::Value;
 
 use crate::corpus::{corpus, parse, transcripts};

@@ -11,7 +11,7 @@ use crate::words::visit_words;
 ///
 /// A message's nearness brings its score of words closer to the best one: it adds a share of what the
 /// score lacks. So what words rank first stays first, and of two messages with the same words the nearer
-/// one ranks higher. Negative cosines count 0. `docs/recall.md` has the figures that the defaults are
+/// one ranks higher. Negative cosines count 0. `docs/measurements/recall.md` has the figures that the defaults are
 /// chosen by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -8,7 +8,7 @@ use crate::words::{Language, Tokenizer};
 ///
 /// The score of a message is the BM25 score of the question's words, plus shares of its neighbours'
 /// and its episode's scores, times factors. The defaults were chosen on conversations between people,
-/// by cross-validation over conversations; `docs/recall.md` has the figures of each part.
+/// by cross-validation over conversations; `docs/measurements/recall.md` has the figures of each part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -1,8 +1,8 @@
 //! Claude Code's session files.
 
 use memory_model::{EntryKind, MediaSource, Message, Part, Role, Timestamp};
-use message_formats::testing::raw_check::{Source, check};
 use message_formats::{EarlierReading, Origin, SessionLog};
+use outside_checks::raw_check::{Source, check};
 
 use crate::support::{export, read_str};
 

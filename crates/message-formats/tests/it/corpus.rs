@@ -1,7 +1,7 @@
 //! Every transcript of the corpus is read, and nothing of it is lost.
 
-use message_formats::testing::raw_check::{Source, check};
 use message_formats::{ErrorKind, Origin, ReadOptions, read, read_file};
+use outside_checks::raw_check::{Source, check};
 
 use crate::support::{corpus, export};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use memory_model::EntryKind;
-use message_formats::testing::raw_check::{Source, check};
 use message_formats::{Origin, ReadOptions, Transcript, read_file};
+use outside_checks::raw_check::{Source, check};
 
 use crate::support::export;
 

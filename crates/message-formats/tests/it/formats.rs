@@ -8,11 +8,11 @@ use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use memory_model::{Message, SessionKey};
 use message_formats::json_lines::{self, Line, LineReader};
-use message_formats::testing::fixtures::claude_code;
 use message_formats::{
     Confidence, Error, ErrorKind, Format, Formats, Head, Input, Origin, ReadOptions, Report,
     SessionBuilder, SessionLog, Sink, Transcript,
 };
+use outside_checks::fixtures::claude_code;
 use serde::Deserialize;
 
 /// `{"chat":"…","turns":[["question","answer"],…]}` in one JSON document.

@@ -3,8 +3,8 @@
 use std::io::{BufReader, Read, Write};
 
 use memory_model::Message;
-use message_formats::testing::fixtures::{claude_code, pi, plain};
 use message_formats::{ReadOptions, Transcript, read, read_file};
+use outside_checks::fixtures::{claude_code, pi, plain};
 use proptest::prelude::*;
 
 /// A source that has reached its end several times: after each `stop` (a byte offset) it reports

@@ -3,9 +3,9 @@
 use std::io::{BufReader, Read};
 
 use memory_model::{EntryKind, Part, ResultContent};
-use message_formats::testing::fixtures::{nested_claude_code, nested_pi, nested_plain};
-use message_formats::testing::raw_check::{Source, check};
 use message_formats::{ErrorKind, ReadOptions, Transcript, Warning, read};
+use outside_checks::fixtures::{nested_claude_code, nested_pi, nested_plain};
+use outside_checks::raw_check::{Source, check};
 
 use crate::support::{export, read_str};
 

@@ -3,8 +3,8 @@
 use memory_model::{
     EntryKind, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Timestamp,
 };
-use message_formats::testing::raw_check::{Source, check};
 use message_formats::{EarlierReading, ReadOptions, read};
+use outside_checks::raw_check::{Source, check};
 
 use crate::support::{export, read_str};
 

@@ -1,8 +1,8 @@
 //! pi's session files.
 
 use memory_model::{EntryKind, Part, ResultContent, Role, Timestamp};
-use message_formats::testing::raw_check::{Source, check};
 use message_formats::{EarlierReading, Origin, SourceScope};
+use outside_checks::raw_check::{Source, check};
 
 use crate::support::{export, read_str};
 

@@ -6,7 +6,7 @@ use memory_model::{
 use message_formats::providers::{
     CONTINUED, CallIds, Provider, anthropic, gemini, openai, responses,
 };
-use message_formats::testing::provider_rules;
+use outside_checks::provider_rules;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -57,7 +57,6 @@ impl Endpoint {
         let path = format!("{}/{path}", url.path().trim_end_matches('/'));
         url.set_path(&path);
         let http = client(Some(&url), None).map_err(|error| {
-            let error = error.without_url();
             let text =
                 format!("connections cannot be made ({error}): check the system's certificates");
             Failure::with_text(FailureKind::InvalidClient, text)

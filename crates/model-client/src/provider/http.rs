@@ -1,7 +1,10 @@
 //! Turns failed HTTP requests of any provider into failures.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ClientConfig;
+use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde_json::Value;
 
 use super::key::Secrets;
@@ -100,12 +103,14 @@ pub(super) fn tokens(value: Option<&Value>) -> Option<u64> {
 }
 
 /// Builds a client for servers at `url`. It follows no redirect and asks addresses of this machine without
-/// a proxy, so that a key is sent to the intended server alone.
+/// a proxy, so that a key is sent to the intended server alone. An error is in words.
 pub(super) fn client(
     url: Option<&reqwest::Url>,
     timeout: Option<Duration>,
-) -> Result<reqwest::Client, reqwest::Error> {
+) -> Result<reqwest::Client, String> {
+    let tls = tls().map_err(|error| error.to_string())?;
     let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
         .connect_timeout(Duration::from_secs(10))
         .redirect(reqwest::redirect::Policy::none());
     if let Some(timeout) = timeout {
@@ -114,7 +119,15 @@ pub(super) fn client(
     if url.is_some_and(is_loopback) {
         builder = builder.no_proxy();
     }
-    builder.build()
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// TLS with the system's certificates. The provider of cryptography is named here, so that the choice of the program is neither
+/// needed nor made.
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    let ring = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
+    Ok(config.with_platform_verifier()?.with_no_client_auth())
 }
 
 /// An address without user info, query and fragment.

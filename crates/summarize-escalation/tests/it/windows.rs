@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use bpe_openai::o200k_base;
 use memory_model::{LogEntry, Message, Seq, SeqRange, Summary};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind};
 use summarize_escalation::{
     Ladder, LlmSummarizer, ModelWindow, Source, SummaryRequest, Tier, escalate, testing,
 };
+use token_estimate::{Exact, TokenEstimator as _};
 use token_estimate::{TokenEstimator, default_estimator};
 
 /// What a server adds to a request of two messages, in tokens.
@@ -76,7 +76,7 @@ fn asked(prompt: &ChatPrompt) -> u64 {
 #[async_trait]
 impl ChatModel for HardWindow {
     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
-        let count = |text: &str| o200k_base().count(text) as u64;
+        let count = |text: &str| Exact::O200k.text(text);
         let text: Vec<&str> = prompt
             .user
             .lines()

@@ -24,7 +24,7 @@ static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.join
 ///
 /// A state machine follows the tokenizer's pre-splitting (words by length, case and what precedes them, groups of three
 /// digits, runs of punctuation, white space, scripts), and a table weighs each pair of neighbouring characters. The
-/// coefficients are fitted to the exact tokenizers; `docs/tokens.md` in the repository lists the texts and the errors. A
+/// coefficients are fitted to the exact tokenizers; `docs/measurements/tokens.md` in the repository lists the texts and the errors. A
 /// text that is not empty costs at least 1 token. A text that begins with punctuation costs as if it followed a word,
 /// less one token, so that the costs of joined texts add up.
 ///
@@ -173,7 +173,7 @@ impl TokenEstimator for Calibrated {
         }
     }
 
-    /// Covers 95 % of the texts that the fit has not seen (`docs/tokens.md`). 1 for a tokenizer that is not public,
+    /// Covers 95 % of the texts that the fit has not seen (`docs/measurements/tokens.md`). 1 for a tokenizer that is not public,
     /// whose estimate already contains a quarter more.
     fn safety_factor(&self) -> SafetyFactor {
         match self {

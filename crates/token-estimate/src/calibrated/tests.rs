@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 
-use bpe_openai::{Tokenizer, cl100k_base, o200k_base};
+use tiktoken::CoreBpe as Tokenizer;
 
 use super::machine::{self, NEWLINE1, START, STATES};
 use super::*;
@@ -276,8 +276,8 @@ fn ordinary_text_is_estimated_as_before() {
 #[test]
 fn joins_are_those_of_the_vocabulary() {
     for (joins, tokenizer) in [(&O200K_JOINS, o200k_base()), (&CL100K_JOINS, cl100k_base())] {
-        for id in 0..tokenizer.bpe.num_tokens() as u32 {
-            let Ok(text) = std::str::from_utf8(tokenizer.bpe.token_bytes(id)) else {
+        for id in 0..tokenizer.vocab_size() as u32 {
+            let Ok(text) = tokenizer.decode_to_string(&[id]) else {
                 continue;
             };
             let points: Vec<u32> = text.chars().map(u32::from).collect();
@@ -299,7 +299,7 @@ fn joins_are_those_of_the_vocabulary() {
             }
         }
         for character in ('\u{80}'..'\u{ffff}').step_by(7) {
-            let alone = tokenizer.bpe.count(character.to_string().as_bytes()) as i64;
+            let alone = tokenizer.count(&character.to_string()) as i64;
             assert_eq!(joins.fact(u32::from(character)).alone, alone, "{character}");
         }
     }
@@ -531,4 +531,12 @@ proptest! {
             }
         }
     }
+}
+
+fn o200k_base() -> &'static Tokenizer {
+    tiktoken::get_encoding("o200k_base").expect("compiled in")
+}
+
+fn cl100k_base() -> &'static Tokenizer {
+    tiktoken::get_encoding("cl100k_base").expect("compiled in")
 }

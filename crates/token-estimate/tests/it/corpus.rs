@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bpe_openai::{Tokenizer, cl100k_base, o200k_base};
 use serde_json::Value;
+use tiktoken::CoreBpe as Tokenizer;
 use token_estimate::{Calibrated, TokenEstimator};
 
 pub(crate) fn corpus() -> Option<PathBuf> {
@@ -255,7 +255,7 @@ fn share(counts: &[(u64, u64)], tokens: f64, percent: f64) -> f64 {
     100.0 * within.count() as f64 / counts.len() as f64
 }
 
-/// `docs/tokens.md` and the documentation of [`Calibrated`] promise this.
+/// `docs/measurements/tokens.md` and the documentation of [`Calibrated`] promise this.
 #[test]
 fn short_texts_are_off_by_a_token_and_15_percent_or_seldom_two_and_20_percent() {
     let Some(corpus) = corpus() else { return };
@@ -297,4 +297,12 @@ fn short_texts_are_off_by_a_token_and_15_percent_or_seldom_two_and_20_percent() 
             );
         }
     }
+}
+
+fn o200k_base() -> &'static Tokenizer {
+    tiktoken::get_encoding("o200k_base").expect("compiled in")
+}
+
+fn cl100k_base() -> &'static Tokenizer {
+    tiktoken::get_encoding("cl100k_base").expect("compiled in")
 }

@@ -1,8 +1,8 @@
 //! What tools are said to cost, beside what providers count.
 
-use bpe_openai::{Tokenizer, cl100k_base, o200k_base};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
+use tiktoken::CoreBpe as Tokenizer;
 use token_estimate::{Calibrated, TokenEstimator, TokenEstimatorExt, ToolView};
 
 /// A function as OpenAI's requests have it.
@@ -257,4 +257,12 @@ proptest! {
             prop_assert!(estimate <= most, "{tokenizer}: {estimate}, published {least}");
         }
     }
+}
+
+fn o200k_base() -> &'static Tokenizer {
+    tiktoken::get_encoding("o200k_base").expect("compiled in")
+}
+
+fn cl100k_base() -> &'static Tokenizer {
+    tiktoken::get_encoding("cl100k_base").expect("compiled in")
 }

@@ -1,4 +1,4 @@
-//! Fits the coefficients of the calibrated estimators to exact tokenizers, and writes the tables of docs/tokens.md.
+//! Fits the coefficients of the calibrated estimators to exact tokenizers, and writes the tables of docs/measurements/tokens.md.
 //!
 //! `cargo research tokens -- --data DIR [--texts ROOT] [--check | --dry-run | --report | --folds]`
 
@@ -54,7 +54,7 @@ fn main() -> anyhow::Result<()> {
         return report::run(&data, texts.as_deref(), mode);
     }
     let Some(texts) = texts else {
-        bail!("where are the unpacked packages? --texts ROOT; docs/tokens.md names them")
+        bail!("where are the unpacked packages? --texts ROOT; docs/measurements/tokens.md names them")
     };
     let mut all = sources::texts(&data)?;
     let transcripts = sources::transcripts(&data)?;

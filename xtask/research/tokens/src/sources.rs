@@ -59,7 +59,7 @@ fn read(root: &Path, group: &'static str, folder: &str, ending: &str) -> anyhow:
     files.sort();
     anyhow::ensure!(
         !files.is_empty(),
-        "no {ending} under {}: unpack the packages that docs/tokens.md names",
+        "no {ending} under {}: unpack the packages that docs/measurements/tokens.md names",
         root.join(folder).display()
     );
     let step = (files.len() / FILES_MOST).max(1);

@@ -1,0 +1,388 @@
+//! `cargo xtask bench-retention --data DIR [--each] [--check | --dry-run]`: what the extractive
+//! summarizer keeps of real transcripts, beside what cuts keep at the same cost; writes
+//! docs/measurements/retention.md. The rows of ranked lines are recorded figures: `cargo research retention`
+//! measures them with a ranking library and writes them to `retention/ranked.tsv`.
+
+pub(crate) mod cuts;
+pub(crate) mod gold;
+mod ranked;
+pub(crate) mod transcripts;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::ensure;
+use extractive_summarizer::{ExtractiveSummarizer, Source};
+use memory_model::{EntryKind, Hash, LogEntry, Message, Seq};
+use message_formats::KnownAgents;
+use token_estimate::TokenEstimator;
+
+use crate::mode::Mode;
+use gold::{COLUMNS, DIRECTIVES, Gold};
+use transcripts::{ESTIMATOR, RATIOS, Transcript};
+
+const PAGE: &str = "docs/measurements/retention.md";
+const COMMAND: &str = "cargo xtask bench-retention";
+/// What is measured here: the extractive summarizer, then the cuts.
+const METHODS: [&str; 4] = ["extractive", "head", "tail", "head+tail"];
+/// How many of the methods are cuts, after the first.
+const CUTS: usize = 3;
+/// The share of directives that must be kept where they fit into half of the budget.
+const KEPT: f64 = 0.95;
+/// Else the share of the best cut's loss that must be removed.
+const LOSS_REMOVED: f64 = 0.6;
+/// Targets that are missed, and known to be. This conversation begins with a plan of 2,500 tokens that was typed into the queue,
+/// nearly all of it directives, which extracts of this recipe cannot keep.
+const KNOWN_MISSES: [&str; 1] = ["directives of claude-code/ujuc-ko-22-81c24bf2ba-1 at 1/10:"];
+
+type Kept = [Option<f64>; COLUMNS.len()];
+
+pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
+    let (mut folders, mut mode_flags) = (words.iter(), Vec::new());
+    let (mut data, mut each, mut print, mut missed) = (None, false, None, None);
+    for flag in flags {
+        match flag.as_str() {
+            "--data" => data = folders.next().map(PathBuf::from),
+            "--print" => print = folders.next().copied(),
+            "--missed" => missed = folders.next().copied(),
+            "--each" => each = true,
+            _ => mode_flags.push(flag.clone()),
+        }
+    }
+    let mode = Mode::from_flags(&mode_flags)?;
+    let data = transcripts::corpus(data, COMMAND)?;
+    let transcripts: Vec<Read> = transcripts::transcripts(&data)?
+        .into_iter()
+        .map(Read::from)
+        .collect();
+    if let Some(wanted) = print.or(missed) {
+        for t in transcripts.iter().filter(|t| t.name.contains(wanted)) {
+            for ratio in RATIOS {
+                let text = t.summary(0, ratio);
+                let cost = ESTIMATOR.text(&text);
+                println!("==== {} 1/{ratio}: {cost} of {}", t.name, t.tokens);
+                if missed.is_some() {
+                    for (column, name) in COLUMNS.iter().enumerate() {
+                        let missing = t.gold.missing(column, &text);
+                        println!("-- {name}: {} of {}", missing.len(), t.gold.len(column));
+                        missing
+                            .iter()
+                            .take(40)
+                            .for_each(|item| println!("   {item}"));
+                    }
+                } else {
+                    println!("{text}");
+                }
+            }
+        }
+        return Ok(());
+    }
+    let measured: Vec<Measured> = transcripts.iter().map(Measured::of).collect();
+    if each {
+        for m in &measured {
+            println!("{}: {} tokens", m.name, m.tokens);
+            for (r, ratio) in RATIOS.iter().enumerate() {
+                println!("  1/{ratio}, used {:.0} %", m.used[r] * 100.0);
+                for (n, method) in METHODS.iter().enumerate() {
+                    let cells: Vec<String> = m.kept[r][n].iter().map(|k| percent(*k)).collect();
+                    println!("    {method:<12}{}", cells.join("  "));
+                }
+            }
+        }
+    }
+    let (page, misses) = page(&measured, &ranked::rows()?);
+    mode.apply(PAGE, &page, COMMAND)?;
+    if mode == Mode::Check {
+        let is_known = |miss: &String| KNOWN_MISSES.iter().any(|known| miss.starts_with(known));
+        let (known, new): (Vec<String>, Vec<String>) = misses.iter().cloned().partition(is_known);
+        ensure!(new.is_empty(), "targets missed: {}", new.join("; "));
+        ensure!(
+            known.len() == KNOWN_MISSES.len(),
+            "a target that was known to be missed is met: take it off the list in xtask/src/retention.rs"
+        );
+    }
+    for miss in misses {
+        println!("missed: {miss}");
+    }
+    Ok(())
+}
+
+struct Read {
+    name: String,
+    log: Vec<LogEntry>,
+    plain: String,
+    tokens: u64,
+    gold: Gold,
+}
+
+impl From<Transcript> for Read {
+    fn from(transcript: Transcript) -> Self {
+        Self {
+            gold: Gold::of(&transcript.messages),
+            name: transcript.name,
+            log: log(transcript.messages),
+            plain: transcript.plain,
+            tokens: transcript.tokens,
+        }
+    }
+}
+
+/// The messages as log entries.
+fn log(messages: Vec<Message>) -> Vec<LogEntry> {
+    let mut running = 0;
+    messages
+        .into_iter()
+        .zip(1..)
+        .map(|(message, seq)| {
+            let tokens = match message.kind {
+                EntryKind::Message => {
+                    ESTIMATOR.text(&transcripts::plain(std::slice::from_ref(&message)))
+                }
+                EntryKind::Note => 0,
+            };
+            running += tokens;
+            LogEntry {
+                seq: Seq(seq),
+                message,
+                tokens,
+                running,
+                hash: Hash::ZERO,
+            }
+        })
+        .collect()
+}
+
+impl Read {
+    fn summary(&self, method: usize, ratio: u64) -> String {
+        let budget = self.tokens / ratio;
+        match method {
+            0 => {
+                let source: Vec<Source<'_>> = self.log.iter().map(Source::from).collect();
+                ExtractiveSummarizer::new()
+                    .with_conventions(Arc::new(KnownAgents))
+                    .extract(&source, budget, &ESTIMATOR)
+            }
+            1 => cuts::head(&self.plain, budget, &ESTIMATOR),
+            2 => cuts::tail(&self.plain, budget, &ESTIMATOR),
+            _ => cuts::head_and_tail(&self.plain, budget, &ESTIMATOR),
+        }
+    }
+}
+
+struct Measured {
+    name: String,
+    tokens: u64,
+    /// Whether the directives cost at most half of the budget, by ratio.
+    fits: [bool; RATIOS.len()],
+    /// The largest share of directives that the budget could hold, by ratio.
+    most: [f64; RATIOS.len()],
+    /// The share of the budget that the extract uses, by ratio.
+    used: [f64; RATIOS.len()],
+    /// By ratio, method, column.
+    kept: [[Kept; METHODS.len()]; RATIOS.len()],
+}
+
+impl Measured {
+    fn of(read: &Read) -> Self {
+        let directives = ESTIMATOR.text(&read.gold.text(DIRECTIVES));
+        let mut used = [0.0; RATIOS.len()];
+        let kept = std::array::from_fn(|r| {
+            std::array::from_fn(|method| {
+                let text = read.summary(method, RATIOS[r]);
+                let cost = ESTIMATOR.text(&text);
+                let budget = read.tokens / RATIOS[r];
+                // Cuts at a seam may cost a token more than their halves.
+                assert!(cost <= budget + 4, "{}: {cost} > {budget}", METHODS[method]);
+                if method == 0 {
+                    used[r] = cost as f64 / budget as f64;
+                }
+                read.gold.kept(&text)
+            })
+        });
+        Self {
+            name: read.name.clone(),
+            tokens: read.tokens,
+            fits: RATIOS.map(|ratio| directives * 2 <= read.tokens / ratio),
+            most: RATIOS.map(|ratio| read.gold.most(DIRECTIVES, read.tokens / ratio, &marginal)),
+            used,
+            kept,
+        }
+    }
+
+    /// The directives that the best cut keeps.
+    fn best_cut(&self, ratio: usize) -> f64 {
+        let cuts = &self.kept[ratio][1..=CUTS];
+        let shares = cuts.iter().filter_map(|kept| kept[DIRECTIVES]);
+        shares.fold(0.0, f64::max)
+    }
+}
+
+/// What a directive costs at least, in thousandths of a token, where others stand before and after
+/// it: what one more of it adds to many, whatever parts them.
+fn marginal(item: &str) -> u64 {
+    const TIMES: usize = 100;
+    let cost =
+        |between: &str, times: usize| ESTIMATOR.text(&format!("{item}{between}").repeat(times));
+    let added = ["\n", " ", ""].map(|between| {
+        let (few, many) = (cost(between, TIMES), cost(between, 2 * TIMES));
+        // Each of the two is rounded up.
+        (many - few).saturating_sub(1) * 1000 / TIMES as u64
+    });
+    added.into_iter().min().unwrap_or(0)
+}
+
+/// The page, and which targets are missed.
+fn page(measured: &[Measured], ranked: &[ranked::Row]) -> (String, Vec<String>) {
+    let mut out = String::from(PREFACE);
+    let mut misses = Vec::new();
+    let total: u64 = measured.iter().map(|m| m.tokens).sum();
+    let _ = writeln!(
+        out,
+        "{} conversations, {} thousand tokens.",
+        measured.len(),
+        total / 1000
+    );
+    for (r, ratio) in RATIOS.iter().enumerate() {
+        let used = measured.iter().map(|m| m.used[r]).sum::<f64>() / measured.len() as f64;
+        let _ = write!(
+            out,
+            "\n## At 1/{ratio} of the source\n\nThe extract uses {:.0} % of the budget on average.\n\n| method |",
+            used * 100.0
+        );
+        for column in COLUMNS {
+            let _ = write!(out, " {column} |");
+        }
+        let _ = writeln!(out, "\n|---|{}", "--:|".repeat(COLUMNS.len()));
+        let mut table: Vec<(&str, Kept)> = Vec::new();
+        for (n, method) in METHODS.iter().enumerate() {
+            let mean_of = |column| {
+                mean(
+                    measured
+                        .iter()
+                        .filter_map(|m: &Measured| m.kept[r][n][column]),
+                )
+            };
+            table.push((method, std::array::from_fn(mean_of)));
+        }
+        for row in ranked.iter().filter(|row| row.ratio == *ratio) {
+            table.push((&row.method, row.kept.map(Some)));
+        }
+        for (method, row) in &table {
+            let _ = write!(out, "| {method} |");
+            for share in row {
+                let _ = write!(out, " {} |", percent(*share));
+            }
+            out.push('\n');
+        }
+        if *ratio == 10 {
+            for (column, name) in COLUMNS.iter().enumerate().skip(DIRECTIVES + 1) {
+                let best = table[1..].iter().filter_map(|(_, row)| row[column]);
+                let best = best.fold(0.0, f64::max);
+                if table[0].1[column].is_some_and(|ours| ours <= best) {
+                    misses.push(format!("{name} at 1/{ratio}: not the first"));
+                }
+            }
+        }
+    }
+    out.push_str("\n## Directives, conversation by conversation\n\n");
+    out.push_str(
+        "| conversation | tokens | at 1/3 | best cut | loss removed | at 1/10 | best cut | loss removed |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for m in measured {
+        let _ = write!(out, "| {} | {} |", m.name, m.tokens);
+        for (r, ratio) in RATIOS.iter().enumerate() {
+            let Some(ours) = m.kept[r][0][DIRECTIVES] else {
+                out.push_str(" – | – | – |");
+                continue;
+            };
+            let cut = m.best_cut(r);
+            let loss_removed = |kept: f64| match cut < 1.0 {
+                true => 1.0 - (1.0 - kept) / (1.0 - cut),
+                false => 1.0,
+            };
+            let removed = loss_removed(ours);
+            // What no text of this length could do, none has to.
+            let possible = loss_removed(m.most[r]);
+            let mark = match m.fits[r] {
+                true => String::new(),
+                false => format!(" of {:.1}", m.most[r] * 100.0),
+            };
+            let _ = write!(
+                out,
+                " {}{mark} | {} | {:.0} %{} |",
+                percent(Some(ours)),
+                percent(Some(cut)),
+                removed * 100.0,
+                match m.fits[r] || possible >= LOSS_REMOVED {
+                    true => String::new(),
+                    false => format!(" of {:.0} %", possible * 100.0),
+                }
+            );
+            let met = match m.fits[r] {
+                true => ours >= KEPT,
+                false => removed >= LOSS_REMOVED || possible < LOSS_REMOVED,
+            };
+            if !met {
+                let rule = if m.fits[r] {
+                    "95 % kept"
+                } else {
+                    "60 % of the loss removed"
+                };
+                misses.push(format!(
+                    "directives of {} at 1/{ratio}: {:.1} %, not {rule}",
+                    m.name,
+                    ours * 100.0
+                ));
+            }
+        }
+        out.push('\n');
+    }
+    out.push_str(POSTFACE);
+    out.push_str(CONTEXTS);
+    (out, misses)
+}
+
+/// Contexts of two fixtures, for reading: written by hand.
+const CONTEXTS: &str = include_str!("retention/contexts.md");
+const PREFACE: &str = "\
+<!-- generated by `cargo xtask bench-retention` -->
+
+# What an extract keeps
+
+The extractive summarizer writes when no model can. This page measures what it keeps of real
+transcripts, beside what else fits into the same number of tokens: the beginning, the end, half of
+each, and the lines that TF-IDF or TextRank (crate `keyword_extraction`) rank highest.
+
+What should be kept is defined by a transcript's structure alone, in code that the summarizer does
+not share:
+
+- **directives**: the sentences of the texts with the user's role, whoever typed, pasted or injected
+  them; **typed**: without texts that begin with a tag or that the transcript marks as a program's;
+- **error lines**: the lines of results that are marked as errors;
+- **paths**: arguments of tool calls that are paths, in full;
+- **identifiers** and **numbers**: in users' and assistants' texts, and in short arguments and
+  commands: words with an underscore, a hump, or letters and digits mixed; two digits or more;
+- **commands**: the commands that tools ran.
+
+Long lines and commands count by their first 200 characters. White space aside, what is kept must
+be there to the letter. A figure is the mean over the conversations that have something to keep.
+
+";
+
+const POSTFACE: &str = "
+\"of\": the directives cost more than half of the budget. No text of this length could keep a larger
+share, whatever it says: that is what the cheapest directives come to, word for word, with nothing
+else in the text; and where even that removes less than 60 % of the best cut's loss, the share of
+it that it removes.
+";
+
+fn mean(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let all: Vec<f64> = shares.collect();
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.1}", share * 100.0))
+}

@@ -1,0 +1,226 @@
+//! How large the workspace is: code lines, crates, public items, packages, and the program.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+
+use crate::api;
+use crate::mode::{root, target_folder};
+
+/// Code lines of some files: neither blank nor only a comment.
+#[derive(Clone, Copy, Default)]
+struct Lines {
+    /// In `src`, unit tests included.
+    src: usize,
+    /// Of `src`, those of unit tests.
+    unit_tests: usize,
+    /// In `tests`.
+    tests: usize,
+    /// In `benches` and `examples`.
+    other: usize,
+}
+
+impl Lines {
+    fn all(self) -> usize {
+        self.src + self.tests + self.other
+    }
+
+    fn add(&mut self, more: Self) {
+        self.src += more.src;
+        self.unit_tests += more.unit_tests;
+        self.tests += more.tests;
+        self.other += more.other;
+    }
+}
+
+/// Prints the table, of this checkout or of another one. `--items` counts public items too, which takes a run of rustdoc.
+pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
+    let items = match flags {
+        [] => false,
+        [flag] if flag == "--items" => true,
+        _ => anyhow::bail!("flags of size: at most --items"),
+    };
+    let root = match words {
+        [] => root(),
+        [folder] => PathBuf::from(folder),
+        _ => anyhow::bail!("usage: cargo xtask size [FOLDER] [--items]"),
+    };
+    ensure!(
+        root.join("Cargo.toml").is_file(),
+        "{} has no Cargo.toml: name the root of a checkout",
+        root.display()
+    );
+    println!(
+        "{:<28} {:>8} {:>10} {:>8} {:>8} {:>8}",
+        "code lines", "src", "unit tests", "tests", "other", "all"
+    );
+    let crates = folders(&root.join("crates"))?;
+    let mut total = Lines::default();
+    let print = |name: &str, lines: Lines| {
+        println!(
+            "{name:<28} {:>8} {:>10} {:>8} {:>8} {:>8}",
+            lines.src,
+            lines.unit_tests,
+            lines.tests,
+            lines.other,
+            lines.all()
+        );
+    };
+    for folder in &crates {
+        let lines = package(folder)?;
+        total.add(lines);
+        print(&name(folder), lines);
+    }
+    print("all crates", total);
+    for part in ["adapters", "xtask", "xtask/research"] {
+        let lines = nested(&root.join(part), part == "xtask")?;
+        total.add(lines);
+        print(part, lines);
+    }
+    print("all", total);
+    println!("\ncrates: {}", crates.len());
+    for package in ["agent-memory", "agent-memory-cli"] {
+        println!(
+            "packages that {package} needs: {}",
+            packages(&root, package)?
+        );
+    }
+    if items {
+        println!("public items: {}", api::count()?);
+    }
+    let program = target_folder().join("release/agent-memory");
+    match std::fs::metadata(&program) {
+        Ok(file) => println!("program: {:.1} MB", file.len() as f64 / 1e6),
+        Err(_) => println!("program: not built"),
+    }
+    Ok(())
+}
+
+/// Lines of a package.
+fn package(folder: &Path) -> anyhow::Result<Lines> {
+    let mut lines = Lines::default();
+    for (part, file) in files(folder)? {
+        let text =
+            std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+        let (code, unit_tests) = count(&text, name(&file) == "tests.rs");
+        match part.as_str() {
+            "src" => {
+                lines.src += code;
+                lines.unit_tests += unit_tests;
+            }
+            "tests" => lines.tests += code,
+            _ => lines.other += code,
+        }
+    }
+    Ok(lines)
+}
+
+/// Lines of all packages in a folder, or of the folder if it is a package. Of `xtask`, without research.
+fn nested(folder: &Path, without_research: bool) -> anyhow::Result<Lines> {
+    let mut lines = Lines::default();
+    if folder.join("src").is_dir() {
+        lines.add(package(folder)?);
+    }
+    if folder.is_dir() {
+        for inner in folders(folder)? {
+            let research = without_research && inner.ends_with("research");
+            if inner.join("Cargo.toml").is_file() && !research {
+                lines.add(nested(&inner, false)?);
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Code lines of a file, and how many of them are unit tests. These are last in a file, or all of it.
+fn count(text: &str, all_tests: bool) -> (usize, usize) {
+    let (mut code, mut tests) = (0, 0);
+    let mut in_tests = all_tests;
+    let mut after_attribute = false;
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with("//") {
+            continue;
+        }
+        in_tests |= after_attribute && line.starts_with("mod ") && line.ends_with('{');
+        after_attribute = line == "#[cfg(test)]";
+        code += 1;
+        tests += usize::from(in_tests);
+    }
+    (code, tests)
+}
+
+/// Rust files of a package, each with the part of the package that it is in.
+fn files(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for part in ["src", "tests", "benches", "examples"] {
+        let mut open = vec![folder.join(part)];
+        while let Some(folder) = open.pop().filter(|folder| folder.is_dir()) {
+            for entry in std::fs::read_dir(&folder)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    open.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    found.push((part.to_owned(), path));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn folders(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
+    let entries =
+        std::fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    let mut found = BTreeSet::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() && !path.ends_with("target") {
+            found.insert(path);
+        }
+    }
+    Ok(found)
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Number of packages that a package is built from, itself included.
+fn packages(root: &Path, package: &str) -> anyhow::Result<usize> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .current_dir(root)
+        .args([
+            "tree",
+            "--locked",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+        ])
+        .args(["--format", "{p}", "--package", package])
+        .output()
+        .context("run cargo tree")?;
+    ensure!(
+        output.status.success(),
+        "cargo tree failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let listed = String::from_utf8_lossy(&output.stdout);
+    let distinct: BTreeSet<&str> = listed.lines().collect();
+    Ok(distinct.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_and_comments_are_no_code_and_unit_tests_are_told_apart() {
+        let text = "//! Docs.\n\nfn a() {\n    // Why.\n}\n\n#[cfg(test)]\nuse b;\n\n#[cfg(test)]\nmod tests {\n    use c;\n}\n";
+        assert_eq!(count(text, false), (8, 3));
+        assert_eq!(count("fn a() {}\n", true), (1, 1));
+    }
+}
