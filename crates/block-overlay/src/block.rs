@@ -118,20 +118,6 @@ pub struct CompactionBlock {
     pub covered_messages: Option<usize>,
 }
 
-impl CompactionBlock {
-    /// Whether it is one summary of all `turns` turns and all `messages` messages of a loop, as an older
-    /// loop has it.
-    pub(crate) fn is_whole(&self, turns: usize, messages: usize) -> bool {
-        let covers = |section: &CompactedSection| section.range.indices() == (0..turns);
-        self.keep_first.is_none()
-            && self.keep_recent.is_none()
-            && self.keep_compacted.as_ref().is_some_and(covers)
-            && self
-                .covered_messages
-                .is_none_or(|covered| covered == messages)
-    }
-}
-
 fn write_time<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(time)
 }

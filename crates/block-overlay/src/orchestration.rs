@@ -26,7 +26,7 @@ pub async fn compact_session_loops(
     let mut blocks = Vec::new();
     for (age, record) in chain.iter().rev().take(older + 1).enumerate() {
         let is_most_recent = age == 0;
-        if is_most_recent || (record.whole_block().is_none() && !record.messages.is_empty()) {
+        if is_most_recent || (record.whole_summary().is_none() && !record.messages.is_empty()) {
             let block = strategy.compact(record, config, is_most_recent).await?;
             blocks.push((record.loop_id.clone(), block));
         }
@@ -58,12 +58,9 @@ pub fn resolve_scope(
 /// Number of loops in scope before the last one of the chain.
 pub(crate) fn scope(chain: &[&LoopRecord], config: &CompactionConfig, budget: u64) -> usize {
     // What an older loop costs once it is compacted, as far as that is known before.
-    let cost = |record: &&LoopRecord| {
-        let block = record.whole_block();
-        match block.and_then(|block| block.keep_compacted.as_ref()) {
-            Some(section) => config.cost(&section.messages),
-            None => config.cost(&record.messages).min(config.max_summary_tokens),
-        }
+    let cost = |record: &&LoopRecord| match record.whole_summary() {
+        Some(summary) => config.cost(&summary.messages),
+        None => config.cost(&record.messages).min(config.max_summary_tokens),
     };
     let older = chain.iter().rev().skip(1);
     config.compaction_scope.count(older, budget, cost)

@@ -3,7 +3,7 @@
 use memory_model::Message;
 use serde::{Deserialize, Serialize};
 
-use crate::block::{CompactionBlock, Omission, TurnRange};
+use crate::block::{CompactedSection, CompactionBlock, Omission, TurnRange};
 use crate::config::CompactionConfig;
 use crate::error::{Error, Result};
 use crate::turn_map::TurnMap;
@@ -45,11 +45,17 @@ impl LoopRecord {
         }
     }
 
-    /// The block, if it is an older loop's block over all of its turns.
-    pub(crate) fn whole_block(&self) -> Option<&CompactionBlock> {
-        let turns = || TurnMap::of_loop(&self.messages).turn_count();
-        let block = self.compaction_block.as_ref();
-        block.filter(|block| block.is_whole(turns(), self.messages.len()))
+    /// The summary of the whole loop, if its block is that of an older loop: one section, over all of its
+    /// turns and messages.
+    pub(crate) fn whole_summary(&self) -> Option<&CompactedSection> {
+        let block = self.compaction_block.as_ref()?;
+        let is_covered = |covered| covered == self.messages.len();
+        let is_alone = block.keep_first.is_none()
+            && block.keep_recent.is_none()
+            && block.covered_messages.is_none_or(is_covered);
+        let turns = || 0..TurnMap::of_loop(&self.messages).turn_count();
+        let summary = block.keep_compacted.as_ref();
+        summary.filter(|summary| is_alone && summary.range.indices() == turns())
     }
 }
 

@@ -38,7 +38,7 @@ impl TurnMap {
 
     /// Groups messages by the answers of the model: a turn ends with an answer and the results of its
     /// tools, and begins with what the user said before it.
-    pub fn by_answers<M: MessageView>(messages: &[M]) -> Self {
+    fn by_answers<M: MessageView>(messages: &[M]) -> Self {
         let atoms = atoms(messages, GroupingPolicy::default());
         let mut starts = Vec::new();
         let mut answered = true;

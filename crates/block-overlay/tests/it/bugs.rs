@@ -1,14 +1,11 @@
 //! What went wrong elsewhere, and must not here.
 
-use block_overlay::{
-    AgentContext, CompactionScope, Compactor, ContextConfig, LoopSession, TurnRange, resolve_scope,
-};
+use block_overlay::{AgentContext, Compactor, ContextConfig, LoopSession, TurnRange};
 use memory_model::Message;
-use token_estimate::TokenEstimatorExt as _;
 
 use crate::world::{
-    COUNTER, PLENTY, block_on, chain, child, compact, config, context, fixed, kept, letters,
-    summary_tokens, texts, turns,
+    PLENTY, block_on, chain, child, compact, config, context, fixed, kept, letters, summary_tokens,
+    texts, turns,
 };
 
 /// Each original message's text, and how often it is in the context.
@@ -112,19 +109,6 @@ fn messages(session: &LoopSession) -> Vec<Vec<Message>> {
 }
 
 #[test]
-fn no_first_turns_keep_none() {
-    let mut session = chain(vec![turns("a", 20, 3)]);
-    compact(&mut session, "a", &kept(0, 5), PLENTY);
-    let block = session.get("a").unwrap().compaction_block.as_ref().unwrap();
-    assert_eq!(block.keep_first, None);
-    let shown = context(&session, "a", &kept(0, 5), PLENTY);
-    assert_eq!(
-        letters(&shown, "a"),
-        format!("{}{}", "s".repeat(15), "t".repeat(5))
-    );
-}
-
-#[test]
 fn what_the_user_said_in_the_middle_is_in_the_lines_and_the_rest_is_counted() {
     let mut session = chain(vec![turns("a", 30, 3)]);
     let small = summary_tokens(400);
@@ -145,23 +129,6 @@ fn what_the_user_said_in_the_middle_is_in_the_lines_and_the_rest_is_counted() {
     let hidden = letters(&shown, "a").matches('-').count();
     let turns = omitted.turns.indices().len();
     assert_eq!((hidden, shown.omissions.len()), (turns, 1));
-}
-
-#[test]
-fn a_loop_larger_than_the_budget_is_in_scope_as_it_is_documented() {
-    let session = chain(vec![turns("a", 60, 3), turns("b", 3, 3)]);
-    let budget = COUNTER.messages(&session.get("a").unwrap().messages) - 1;
-    let mut config = config();
-    config.compaction_scope = CompactionScope::TokenBudget;
-    assert_eq!(resolve_scope(&session, "b", &config, budget).unwrap(), 1);
-}
-
-#[test]
-fn a_context_that_does_not_fit_is_no_context() {
-    let mut session = chain(vec![turns("a", 20, 80)]);
-    compact(&mut session, "a", &fixed(0), 2_000);
-    let shown = context(&session, "a", &fixed(0), 2_000);
-    assert!(shown.tokens <= 2_000 && !shown.omissions.is_empty());
 }
 
 #[test]

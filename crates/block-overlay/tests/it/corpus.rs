@@ -4,14 +4,12 @@
 use std::path::PathBuf;
 
 use block_overlay::planner::BlockPolicy;
-use block_overlay::{
-    DefaultBlockCompaction, Error, LoopRecord, LoopSession, Shown, TurnMap,
-    build_context_from_session, compact_session_loops,
-};
+use block_overlay::{DefaultBlockCompaction, LoopRecord, LoopSession, compact_session_loops};
 use memory_model::{Message, SpanBody};
 use message_formats::{ReadOptions, read_file};
 use turn_map::MessageView as _;
 
+use crate::laws::check_context;
 use crate::planner::Lab;
 use crate::world::{config, record};
 
@@ -67,42 +65,6 @@ fn speaks(message: &Message) -> bool {
     !message.is_note() && turn_map::TurnMap::by_role([message]).start_of(0).is_some()
 }
 
-/// Whether the newest turn fits; every turn of a context is shown once or counted once.
-fn check(session: &LoopSession, newest: &str) -> bool {
-    let shown = match build_context_from_session(session, newest, &config(), BUDGET) {
-        Ok(shown) => shown,
-        Err(error) => {
-            assert!(matches!(error, Error::BudgetTooSmall { .. }));
-            return false;
-        }
-    };
-    assert!(shown.tokens <= BUDGET);
-    let chain = session.chain(newest).unwrap();
-    let mut turns = shown.turns.iter();
-    for record in &chain[chain.len() - shown.loops..] {
-        for turn in 0..TurnMap::by_answers(&record.messages).turn_count() {
-            let one = turns.next().unwrap();
-            assert_eq!(
-                (one.loop_id.as_str(), one.turn),
-                (record.loop_id.as_str(), turn)
-            );
-            let counted = shown.omissions.iter().filter(|omission| {
-                omission.loop_id == record.loop_id && omission.turns.indices().contains(&turn)
-            });
-            assert_eq!(counted.count(), usize::from(one.shown == Shown::Omitted));
-        }
-    }
-    assert!(turns.next().is_none());
-    let older = &chain[..chain.len() - shown.loops];
-    let messages: usize = older.iter().map(|record| record.messages.len()).sum();
-    let counted = shown.out_of_scope.as_ref();
-    assert_eq!(
-        counted.map(|older| (older.loops, older.messages)),
-        older.first().map(|_| (older.len(), messages))
-    );
-    true
-}
-
 #[tokio::test]
 async fn sessions_keep_every_turn_as_transcripts_grow() {
     let config = config();
@@ -114,7 +76,8 @@ async fn sessions_keep_every_turn_as_transcripts_grow() {
             let strategy = &DefaultBlockCompaction;
             let made = compact_session_loops(&mut session, &newest, strategy, &config, BUDGET);
             made.await.unwrap();
-            too_large += usize::from(!check(&session, &newest));
+            let fits = check_context(&session, &newest, &config, BUDGET).unwrap();
+            too_large += usize::from(fits.is_none());
         }
         let kept = session.loops.iter().flat_map(|record| &record.messages);
         assert!(

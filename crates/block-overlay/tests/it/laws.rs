@@ -1,8 +1,8 @@
 //! The invariants of blocks and contexts, over random loop chains.
 
 use block_overlay::{
-    CompactionBlock, CompactionConfig, CompactionScope, LoopRecord, LoopSession, Shown, TurnMap,
-    build_context_from_session, resolve_scope,
+    CompactionBlock, CompactionConfig, CompactionScope, Error, LoopContext, LoopRecord,
+    LoopSession, Shown, TurnMap, build_context_from_session, resolve_scope,
 };
 use memory_model::Message;
 use proptest::prelude::*;
@@ -103,25 +103,26 @@ fn check_block(
 }
 
 /// Every turn in scope is shown once or counted in one omission, and every message is accounted for.
-fn check_context(
+/// `None` if the newest turn does not fit.
+pub(crate) fn check_context(
     session: &LoopSession,
     current: &str,
     config: &CompactionConfig,
     budget: u64,
-) -> Result<(), TestCaseError> {
-    let Ok(shown) = build_context_from_session(session, current, config, budget) else {
-        return Ok(());
+) -> Result<Option<LoopContext>, TestCaseError> {
+    let shown = match build_context_from_session(session, current, config, budget) {
+        Ok(shown) => shown,
+        Err(Error::BudgetTooSmall { .. }) => return Ok(None),
+        Err(error) => return Err(TestCaseError::fail(error.to_string())),
     };
     prop_assert!(shown.tokens <= budget);
     prop_assert_eq!(shown.tokens, COUNTER.messages(&shown.messages));
-    let texts = texts(&shown.messages);
     let chain = session.chain(current).unwrap();
     let (out, inside) = chain.split_at(chain.len() - shown.loops);
     let mut turns = shown.turns.iter();
     let mut hidden = 0;
     for record in inside {
-        let turn_map = TurnMap::of_loop(&record.messages);
-        for turn in 0..turn_map.turn_count() {
+        for turn in 0..TurnMap::of_loop(&record.messages).turn_count() {
             let one = turns.next().unwrap();
             prop_assert_eq!(
                 (one.loop_id.as_str(), one.turn),
@@ -132,15 +133,6 @@ fn check_context(
             });
             prop_assert_eq!(counted.count(), usize::from(one.shown == Shown::Omitted));
             hidden += usize::from(one.shown == Shown::Omitted);
-            // What was said in a turn that is shown is there once, whenever it was said.
-            let said = &record.messages[turn_map.turn_msg_range(turn).unwrap()];
-            let said = said.iter().filter(|message| message.role != Role::Tool);
-            for text in said.map(text).filter(|text| !text.starts_with('<')) {
-                let times = texts.iter().filter(|other| **other == text).count();
-                // What came after a summary of its turn is shown beside it.
-                let least = usize::from(matches!(one.shown, Shown::Raw | Shown::Trimmed));
-                prop_assert!((least..=1).contains(&times), "{}: {}", text, times);
-            }
         }
     }
     prop_assert!(turns.next().is_none());
@@ -160,6 +152,32 @@ fn check_context(
         (ends, out.len(), messages)
     });
     prop_assert_eq!(counted, expected);
+    Ok(Some(shown))
+}
+
+/// What was said in a turn that is shown is there once, whenever it was said.
+fn check_words(
+    session: &LoopSession,
+    current: &str,
+    config: &CompactionConfig,
+    budget: u64,
+) -> Result<(), TestCaseError> {
+    let Some(shown) = check_context(session, current, config, budget)? else {
+        return Ok(());
+    };
+    let texts = texts(&shown.messages);
+    for one in &shown.turns {
+        let messages = &session.get(&one.loop_id).unwrap().messages;
+        let turn_map = TurnMap::of_loop(messages);
+        let said = &messages[turn_map.turn_msg_range(one.turn).unwrap()];
+        let said = said.iter().filter(|message| message.role != Role::Tool);
+        for text in said.map(text).filter(|text| !text.starts_with('<')) {
+            let times = texts.iter().filter(|other| **other == text).count();
+            // What came after a summary of its turn is shown too.
+            let least = usize::from(matches!(one.shown, Shown::Raw | Shown::Trimmed));
+            prop_assert!((least..=1).contains(&times), "{}: {}", text, times);
+        }
+    }
     Ok(())
 }
 
@@ -178,9 +196,9 @@ proptest! {
             record.parent_loop_id = session.loops.last().map(|parent| parent.loop_id.clone());
             session.loops.push(record);
             compact(&mut session, &id, &config, budget);
-            check_context(&session, &id, &config, budget)?;
+            check_words(&session, &id, &config, budget)?;
             session.get_mut(&id).unwrap().messages.extend(rest);
-            check_context(&session, &id, &config, budget)?;
+            check_words(&session, &id, &config, budget)?;
             let before: Vec<_> = session.loops.iter().map(|one| one.messages.clone()).collect();
             compact(&mut session, &id, &config, budget);
             let after: Vec<_> = session.loops.iter().map(|one| one.messages.clone()).collect();
@@ -194,8 +212,8 @@ proptest! {
                     check_block(record, block.unwrap(), &config, age == 0)?;
                 }
             }
-            check_context(&session, &id, &config, budget)?;
-            check_context(&session, &id, &config, u64::MAX)?;
+            check_words(&session, &id, &config, budget)?;
+            check_words(&session, &id, &config, u64::MAX)?;
         }
     }
 
