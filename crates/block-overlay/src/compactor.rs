@@ -12,6 +12,7 @@ use crate::context::build_context_from_session;
 use crate::error::Result;
 use crate::orchestration::compact_session_loops;
 use crate::session::LoopSession;
+use crate::strategy::{DefaultBlockCompaction, DefaultCompaction};
 
 /// The working state of an agent: the messages of its next request and, if it keeps one, the session.
 ///
@@ -194,13 +195,15 @@ impl Compactor {
         let mut loops = Vec::new();
         agent.messages = match &mut agent.session {
             Some(session) => {
-                let (current, strategy) = (&agent.current_loop, &*config.block_strategy);
+                let (current, strategy) = (&agent.current_loop, config.block_strategy.as_deref());
+                let strategy = strategy.unwrap_or(&DefaultBlockCompaction);
                 loops = compact_session_loops(session, current, strategy, config, budget).await?;
                 build_context_from_session(session, current, config, budget)?.messages
             }
             None => {
                 let messages = agent.messages.clone();
-                let strategy = &config.in_memory_strategy;
+                let strategy = config.in_memory_strategy.as_deref();
+                let strategy = strategy.unwrap_or(&DefaultCompaction);
                 strategy.compact(messages, &self.config).await?
             }
         };

@@ -1,16 +1,18 @@
-//! When and how to compact.
+//! When and how to compact, and the traits of strategies.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use memory_model::{Clock, Message, SystemClock};
 use serde::{Deserialize, Serialize};
 use token_estimate::{TokenEstimator, TokenEstimatorExt as _, default_estimator};
 use turn_map::TrimPolicy;
 
-use crate::strategy::{
-    BlockCompactionStrategy, CompactionStrategy, DefaultBlockCompaction, DefaultCompaction,
-};
+use crate::block::{CompactedSection, CompactionBlock, TurnRange};
+use crate::error::Result;
+use crate::session::LoopRecord;
+use crate::turns::TurnMap;
 
 /// Rule that decides how many loops before the newest one are compacted and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,12 +74,13 @@ pub struct CompactionConfig {
     pub max_summary_tokens: u64,
     /// Maximum number of lines of a tool's output in the recent turns. Default 50.
     pub tool_output_max_lines: usize,
-    /// Reduces message lists of callers without a session. Default: [`DefaultCompaction`].
+    /// Reduces message lists of callers without a session; `None` for
+    /// [`DefaultCompaction`](crate::DefaultCompaction).
     #[serde(skip)]
-    pub in_memory_strategy: Arc<dyn CompactionStrategy>,
-    /// Makes blocks. Default: [`DefaultBlockCompaction`].
+    pub in_memory_strategy: Option<Arc<dyn CompactionStrategy>>,
+    /// Makes blocks; `None` for [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
     #[serde(skip)]
-    pub block_strategy: Arc<dyn BlockCompactionStrategy>,
+    pub block_strategy: Option<Arc<dyn BlockCompactionStrategy>>,
     /// Counts tokens. Default: [`default_estimator`].
     #[serde(skip)]
     pub estimator: Arc<dyn TokenEstimator>,
@@ -96,8 +99,8 @@ impl Default for CompactionConfig {
             keep_recent_turns: 10,
             max_summary_tokens: 2_000,
             tool_output_max_lines: 50,
-            in_memory_strategy: Arc::new(DefaultCompaction),
-            block_strategy: Arc::new(DefaultBlockCompaction),
+            in_memory_strategy: None,
+            block_strategy: None,
             estimator: default_estimator(),
             clock: Arc::new(SystemClock),
         }
@@ -173,4 +176,91 @@ impl ContextConfig {
         self.max_context_tokens
             .saturating_sub(self.system_prompt_tokens)
     }
+}
+
+/// Makes blocks. Three methods make one section each; [`compact`](Self::compact) puts them together.
+///
+/// The trait is object-safe, and its methods never change the loop.
+#[async_trait]
+pub trait BlockCompactionStrategy: Send + Sync + Debug {
+    /// Returns the turns at the beginning that are shown as they are; newest loop only. By default
+    /// [`keep_first_turns`](CompactionConfig::keep_first_turns).
+    fn keep_first(
+        &self,
+        _record: &LoopRecord,
+        turn_map: &TurnMap,
+        config: &CompactionConfig,
+    ) -> Option<TurnRange> {
+        let (first, recent) = (config.keep_first_turns, config.keep_recent_turns);
+        turn_map.sections(first, recent).first
+    }
+
+    /// Returns the turns at the end with shortened tool output; newest loop only. By default
+    /// [`keep_recent_turns`](CompactionConfig::keep_recent_turns), with each tool output cut to its first
+    /// and last lines.
+    fn keep_recent(
+        &self,
+        record: &LoopRecord,
+        turn_map: &TurnMap,
+        config: &CompactionConfig,
+    ) -> Option<CompactedSection> {
+        let (first, recent) = (config.keep_first_turns, config.keep_recent_turns);
+        let range = turn_map.sections(first, recent).recent?;
+        Some(CompactedSection {
+            range,
+            messages: config.trim(turn_map.messages_for_range(range, &record.messages)),
+            omitted: None,
+        })
+    }
+
+    /// Returns the summary of the middle of the newest loop, or of an older loop as a whole. May ask a
+    /// model.
+    ///
+    /// # Errors
+    /// Those of the strategy.
+    async fn keep_compacted(
+        &self,
+        record: &LoopRecord,
+        turn_map: &TurnMap,
+        config: &CompactionConfig,
+        is_most_recent: bool,
+    ) -> Result<Option<CompactedSection>>;
+
+    /// Makes the block of the three sections.
+    ///
+    /// # Errors
+    /// Those of [`keep_compacted`](Self::keep_compacted).
+    async fn compact(
+        &self,
+        record: &LoopRecord,
+        config: &CompactionConfig,
+        is_most_recent: bool,
+    ) -> Result<CompactionBlock> {
+        let turn_map = TurnMap::of_loop(&record.messages);
+        let (mut keep_first, mut keep_recent) = (None, None);
+        if is_most_recent {
+            keep_first = self.keep_first(record, &turn_map, config);
+            keep_recent = self.keep_recent(record, &turn_map, config);
+        }
+        let summary = self.keep_compacted(record, &turn_map, config, is_most_recent);
+        Ok(CompactionBlock {
+            keep_first,
+            keep_compacted: summary.await?,
+            keep_recent,
+            created_at: config.clock.now(),
+            covered_messages: Some(record.messages.len()),
+        })
+    }
+}
+
+/// Reduces lists of messages, for callers without a session. Object-safe, and may ask a model.
+#[async_trait]
+pub trait CompactionStrategy: Send + Sync + Debug {
+    /// Returns the messages, reduced to [`message_budget`](ContextConfig::message_budget).
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if that is impossible, and those of the
+    /// strategy.
+    async fn compact(&self, messages: Vec<Message>, config: &ContextConfig)
+    -> Result<Vec<Message>>;
 }

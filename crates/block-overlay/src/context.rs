@@ -9,7 +9,7 @@ use crate::config::CompactionConfig;
 use crate::error::{Error, Result};
 use crate::orchestration::scope;
 use crate::session::{LoopRecord, LoopSession};
-use crate::turn_map::TurnMap;
+use crate::turns::TurnMap;
 
 /// What a context shows of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -199,7 +199,8 @@ struct Piece<'s> {
 impl Piece<'_> {
     /// Leaves the piece out, and returns what it cost.
     fn leave_out(&mut self, config: &CompactionConfig) -> u64 {
-        self.omitted = Some(self.record.omission(&self.turn_map, self.turns, config));
+        let (turn_map, estimator) = (&self.turn_map, &config.estimator);
+        self.omitted = Some(self.record.omission(turn_map, self.turns, estimator));
         self.shown = Shown::Omitted;
         self.messages = Vec::new();
         std::mem::take(&mut self.tokens)

@@ -5,7 +5,7 @@ use std::ops::Range;
 use token_estimate::TokenEstimator;
 use turn_map::{MessageView, PartView, Role};
 
-use crate::turn_map::TurnMap;
+use crate::turns::TurnMap;
 
 /// Beginning of every message of a summary.
 pub(crate) const SUMMARY_PREFIX: &str = "[Summary] ";

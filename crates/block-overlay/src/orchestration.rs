@@ -1,9 +1,8 @@
 //! Making the blocks of a session: which loops are in scope, and which need a new block.
 
-use crate::config::CompactionConfig;
+use crate::config::{BlockCompactionStrategy, CompactionConfig};
 use crate::error::Result;
 use crate::session::{LoopRecord, LoopSession};
-use crate::strategy::BlockCompactionStrategy;
 
 /// Makes the blocks of the newest loop of a chain and of the older loops in scope, and returns the ids of
 /// the loops that got one, newest first.

@@ -2,11 +2,11 @@
 
 use memory_model::Message;
 use serde::{Deserialize, Serialize};
+use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
 
 use crate::block::{CompactedSection, CompactionBlock, Omission, TurnRange};
-use crate::config::CompactionConfig;
 use crate::error::{Error, Result};
-use crate::turn_map::TurnMap;
+use crate::turns::TurnMap;
 
 /// One run of an agent loop: its messages, which compaction never changes, and its block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,14 +34,14 @@ impl LoopRecord {
         &self,
         turn_map: &TurnMap,
         turns: TurnRange,
-        config: &CompactionConfig,
+        estimator: &dyn TokenEstimator,
     ) -> Omission {
         let messages = turn_map.messages_for_range(turns, &self.messages);
         Omission {
             loop_id: self.loop_id.clone(),
             turns,
             messages: messages.len(),
-            tokens: config.cost(messages),
+            tokens: estimator.messages(messages),
         }
     }
 

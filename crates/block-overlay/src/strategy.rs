@@ -1,92 +1,15 @@
-//! What makes blocks, and what reduces a list of messages.
-
-use std::fmt::Debug;
+//! The strategies that need no model.
 
 use async_trait::async_trait;
 use memory_model::Message;
 
-use crate::block::{CompactedSection, CompactionBlock, TurnRange};
-use crate::config::{CompactionConfig, ContextConfig};
+use crate::block::{CompactedSection, TurnRange};
+use crate::config::{BlockCompactionStrategy, CompactionConfig, CompactionStrategy, ContextConfig};
 use crate::context::{left_out, show_loops};
 use crate::error::Result;
 use crate::lines::{SUMMARY_PREFIX, lines_that_fit, turn_lines};
 use crate::session::LoopRecord;
-use crate::turn_map::TurnMap;
-
-/// Makes blocks. Three methods make one section each; [`compact`](Self::compact) puts them together.
-///
-/// The trait is object-safe, and its methods never change the loop.
-#[async_trait]
-pub trait BlockCompactionStrategy: Send + Sync + Debug {
-    /// Returns the turns at the beginning that are shown as they are; newest loop only. By default
-    /// [`keep_first_turns`](CompactionConfig::keep_first_turns).
-    fn keep_first(
-        &self,
-        _record: &LoopRecord,
-        turn_map: &TurnMap,
-        config: &CompactionConfig,
-    ) -> Option<TurnRange> {
-        let (first, recent) = (config.keep_first_turns, config.keep_recent_turns);
-        turn_map.sections(first, recent).first
-    }
-
-    /// Returns the turns at the end with shortened tool output; newest loop only. By default
-    /// [`keep_recent_turns`](CompactionConfig::keep_recent_turns), with each tool output cut to its first
-    /// and last lines.
-    fn keep_recent(
-        &self,
-        record: &LoopRecord,
-        turn_map: &TurnMap,
-        config: &CompactionConfig,
-    ) -> Option<CompactedSection> {
-        let (first, recent) = (config.keep_first_turns, config.keep_recent_turns);
-        let range = turn_map.sections(first, recent).recent?;
-        Some(CompactedSection {
-            range,
-            messages: config.trim(turn_map.messages_for_range(range, &record.messages)),
-            omitted: None,
-        })
-    }
-
-    /// Returns the summary of the middle of the newest loop, or of an older loop as a whole. May ask a
-    /// model.
-    ///
-    /// # Errors
-    /// Those of the strategy.
-    async fn keep_compacted(
-        &self,
-        record: &LoopRecord,
-        turn_map: &TurnMap,
-        config: &CompactionConfig,
-        is_most_recent: bool,
-    ) -> Result<Option<CompactedSection>>;
-
-    /// Makes the block of the three sections.
-    ///
-    /// # Errors
-    /// Those of [`keep_compacted`](Self::keep_compacted).
-    async fn compact(
-        &self,
-        record: &LoopRecord,
-        config: &CompactionConfig,
-        is_most_recent: bool,
-    ) -> Result<CompactionBlock> {
-        let turn_map = TurnMap::of_loop(&record.messages);
-        let (mut keep_first, mut keep_recent) = (None, None);
-        if is_most_recent {
-            keep_first = self.keep_first(record, &turn_map, config);
-            keep_recent = self.keep_recent(record, &turn_map, config);
-        }
-        let summary = self.keep_compacted(record, &turn_map, config, is_most_recent);
-        Ok(CompactionBlock {
-            keep_first,
-            keep_compacted: summary.await?,
-            keep_recent,
-            created_at: config.clock.now(),
-            covered_messages: Some(record.messages.len()),
-        })
-    }
-}
+use crate::turns::TurnMap;
 
 /// Makes blocks without a model: tool output is cut to its first and last lines, and each turn between
 /// becomes one line. Turns whose lines do not fit into
@@ -139,7 +62,7 @@ pub(crate) fn one_line_each(
     let budget = config.max_summary_tokens;
     let omission = |fit: usize| {
         let rest = TurnRange::from_indices(turns.start + fit..turns.end)?;
-        let omission = record.omission(turn_map, rest, config);
+        let omission = record.omission(turn_map, rest, &config.estimator);
         let mark = Message::user(format!("[… left out: {omission} …]"));
         Some((omission, mark))
     };
@@ -153,18 +76,6 @@ pub(crate) fn one_line_each(
         messages: lines.into_iter().take(fit).flatten().chain(mark).collect(),
         omitted,
     }
-}
-
-/// Reduces lists of messages, for callers without a session. Object-safe, and may ask a model.
-#[async_trait]
-pub trait CompactionStrategy: Send + Sync + Debug {
-    /// Returns the messages, reduced to [`message_budget`](ContextConfig::message_budget).
-    ///
-    /// # Errors
-    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if that is impossible, and those of the
-    /// strategy.
-    async fn compact(&self, messages: Vec<Message>, config: &ContextConfig)
-    -> Result<Vec<Message>>;
 }
 
 /// Reduces in three steps, without a model: see [`compact_messages`].

@@ -10,12 +10,12 @@ use summarize_escalation::{
 };
 
 use crate::block::{CompactedSection, TurnRange};
-use crate::config::CompactionConfig;
+use crate::config::{BlockCompactionStrategy, CompactionConfig};
 use crate::error::{Error, Result};
 use crate::lines::{SUMMARY_PREFIX, line_cost, lines_that_fit, turn_lines};
 use crate::session::LoopRecord;
-use crate::strategy::{BlockCompactionStrategy, compacted_range, one_line_each};
-use crate::turn_map::TurnMap;
+use crate::strategy::{compacted_range, one_line_each};
+use crate::turns::TurnMap;
 
 /// Makes blocks whose summaries digest **all** turns within
 /// [`max_summary_tokens`](CompactionConfig::max_summary_tokens), by a summarizer and a ladder. The first
@@ -99,7 +99,11 @@ impl BlockCompactionStrategy for SummarizingBlockCompaction {
                     // Position 1 of the source is the first message of the range.
                     let turn = |seq: Seq| turn_map.turn_of(start + seq.0 as usize - 1);
                     let turns = turn(left.range.first)?..turn(left.range.last)? + 1;
-                    Some(record.omission(turn_map, TurnRange::from_indices(turns)?, config))
+                    Some(record.omission(
+                        turn_map,
+                        TurnRange::from_indices(turns)?,
+                        &config.estimator,
+                    ))
                 }),
             },
         }))

@@ -11,7 +11,7 @@ use crate::context::Shown;
 use crate::lines::{line_cost, lines_that_fit, turn_lines};
 use crate::planner::entry::LightEntry;
 use crate::planner::policy::{BlockPolicy, Digest};
-use crate::turn_map::TurnMap;
+use crate::turns::TurnMap;
 
 /// A run of entries and what the view should show for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

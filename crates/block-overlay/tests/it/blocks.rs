@@ -112,27 +112,6 @@ fn recent_tool_output_is_cut_to_its_ends_and_all_else_is_as_it_was() {
 }
 
 #[test]
-fn calls_and_results_are_in_the_same_section() {
-    // Every message is a turn of its own, and the numbers would divide both groups.
-    let record = record(
-        "a",
-        vec![
-            user("one").with_turn("a", 0),
-            call("x"),
-            result("x", "found"),
-            user("two"),
-            user("three"),
-            call("y"),
-            result("y", "found"),
-        ],
-    );
-    let made = block(&record, &kept(2, 1), true);
-    assert_eq!(made.keep_first, range(0, 2));
-    assert_eq!(made.keep_compacted.unwrap().range, range(3, 4).unwrap());
-    assert_eq!(made.keep_recent.unwrap().range, range(5, 6).unwrap());
-}
-
-#[test]
 fn lines_stay_within_the_tokens_for_a_summary_and_the_rest_is_counted() {
     let record = turns("a", 40, 3);
     let config = summary_tokens(300);

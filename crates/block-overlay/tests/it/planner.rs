@@ -5,7 +5,7 @@ use std::sync::Arc;
 use block_overlay::planner::{BLOCKS, BlockPlanner, BlockPolicy, Digest};
 use block_overlay::{CompactionScope, OneLineSummarizer};
 use compaction_plan::{Label, LabelCounts, Mode, Planner, Room, StopReason};
-use compaction_runner::{Compaction, Outcome, RunnerPolicy};
+use compaction_runner::{Compaction, Outcome};
 use context_assembler::ContextAccounting;
 use memory_model::{
     Accounting, ConversationId, Message, RawJson, Seq, SeqRange, Span, SpanBody, StepClock,
@@ -79,7 +79,6 @@ impl Lab {
             accounting,
             clock,
         )
-        .with_policy(RunnerPolicy::default())
         .with_room(room)
         .run(Mode::Incremental)
         .await

@@ -120,7 +120,7 @@ fn a_strategy_of_ones_own_takes_the_place_of_the_default() {
             max_context_tokens: 1_000,
             system_prompt_tokens: 100,
             compaction: CompactionConfig {
-                in_memory_strategy: Arc::new(LastOnly),
+                in_memory_strategy: Some(Arc::new(LastOnly)),
                 ..config()
             },
         },

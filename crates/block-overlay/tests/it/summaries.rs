@@ -133,7 +133,8 @@ fn one_liners_are_a_summarizer_too() {
         .collect();
     let entries = log(messages, &COUNTER);
     let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &COUNTER).with_target_tokens(2_000);
+    let mut request = SummaryRequest::new(&source, &COUNTER);
+    request.target_tokens = 2_000;
     let ladder = Ladder::default();
     let outcome = block_on(escalate(&OneLineSummarizer, &ladder, &request)).unwrap();
     assert_eq!(outcome.text.lines().count(), 30);
@@ -142,8 +143,8 @@ fn one_liners_are_a_summarizer_too() {
             .text
             .starts_with("User: Question 0? → Answer 0 of many words.")
     );
-    let short = request.with_target_tokens(200);
-    let outcome = block_on(escalate(&OneLineSummarizer, &ladder, &short)).unwrap();
+    request.target_tokens = 200;
+    let outcome = block_on(escalate(&OneLineSummarizer, &ladder, &request)).unwrap();
     let shown = outcome.text.lines().count() - 1;
     assert!(outcome.tokens_out <= 200);
     assert!(
