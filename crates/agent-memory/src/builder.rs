@@ -505,9 +505,12 @@ impl Builder {
         let summarizer = self
             .summarizer
             .unwrap_or_else(|| Arc::new(self.extractive.clone()));
-        let blocks = self.blocks.unwrap_or_else(|| {
-            let policy = BlockPolicy::default().with_digest(Digest::Summarizer);
-            policy.with_rolling(!summarizer.provisional())
+        let blocks = self.blocks.unwrap_or_else(|| BlockPolicy {
+            digest: match summarizer.provisional() {
+                true => Digest::Summarizer,
+                false => Digest::Rolling,
+            },
+            ..BlockPolicy::default()
         });
         let planners = Planners::new(
             dag,

@@ -2,21 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use block_overlay::{
-    BlockSettings, CompactionConfig, DefaultBlockCompaction, LoopRecord, LoopSession, TurnRule,
-    build_context_from_session, compact_session_loops,
+    CompactionConfig, DefaultBlockCompaction, LoopRecord, LoopSession, build_context_from_session,
+    compact_session_loops,
 };
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use memory_model::{Message, RawJson, Timestamp};
-use token_estimate::HeuristicEstimator;
-
-const COUNTER: HeuristicEstimator = HeuristicEstimator::Bytes4PerPart;
+use criterion::{Criterion, criterion_group, criterion_main};
+use memory_model::{Message, RawJson};
 
 /// A chain of loops of 20 turns, each with a tool.
-fn session(loops: usize) -> (LoopSession<Message>, String) {
-    let mut session = LoopSession::new("s");
-    let mut parent: Option<String> = None;
+fn session(loops: usize) -> (LoopSession, String) {
+    let mut session = LoopSession::default();
     for index in 0..loops {
-        let id = format!("loop {index}");
         let mut messages = vec![Message::user("Look at all of it.")];
         for turn in 0..20 {
             let call = format!("{index}-{turn}");
@@ -30,42 +25,37 @@ fn session(loops: usize) -> (LoopSession<Message>, String) {
                 "a line of the output\n".repeat(80),
             ));
         }
-        let record = LoopRecord::new(id.as_str(), messages);
-        session.push(match parent {
-            Some(parent) => record.with_parent(parent),
-            None => record,
+        session.loops.push(LoopRecord {
+            loop_id: format!("loop {index}"),
+            parent_loop_id: session.loops.last().map(|parent| parent.loop_id.clone()),
+            messages,
+            compaction_block: None,
         });
-        parent = Some(id);
     }
-    (session, parent.unwrap())
+    (session, format!("loop {}", loops - 1))
 }
 
 fn benches(c: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    let config = CompactionConfig::default().with_turn_rule(TurnRule::Responses);
-    let settings = BlockSettings::new(&config, 100_000, &COUNTER, Timestamp(1));
+    let (config, budget) = (CompactionConfig::default(), 100_000);
     for loops in [10, 100, 1_000] {
-        let (session, newest) = session(loops);
-        // Cloning the whole session would be measured too: only what is in scope is copied.
-        let chain: Vec<LoopRecord<Message>> = session.ancestors(&newest).take(4).cloned().collect();
-        let mut working = session.clone();
+        let (mut session, newest) = session(loops);
         c.bench_function(&format!("block-overlay/blocks/{loops}"), |b| {
-            b.iter_batched(
-                || chain.clone(),
-                |chain| {
-                    chain.into_iter().for_each(|record| working.push(record));
-                    let strategy = &DefaultBlockCompaction;
-                    let made = compact_session_loops(&mut working, &newest, strategy, &settings);
-                    assert_eq!(runtime.block_on(made).unwrap().len(), 4);
-                },
-                BatchSize::SmallInput,
-            );
+            b.iter(|| {
+                for record in session.loops.iter_mut().rev().take(4) {
+                    record.compaction_block = None;
+                }
+                let strategy = &DefaultBlockCompaction;
+                let made = compact_session_loops(&mut session, &newest, strategy, &config, budget);
+                assert_eq!(runtime.block_on(made).unwrap().len(), 4);
+            });
         });
         c.bench_function(&format!("block-overlay/context/{loops}"), |b| {
             b.iter(|| {
-                let context = build_context_from_session(&working, &newest, &settings).unwrap();
+                let context = build_context_from_session(&session, &newest, &config, budget);
+                let context = context.unwrap();
                 assert_eq!(context.out_of_scope.as_ref().unwrap().loops, loops - 4);
                 context
             });

@@ -1,307 +1,217 @@
 //! The compaction of a running agent: trigger, hooks, events, blocks or the reduction of a list.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use compaction_plan::StopReason;
-use futures::future::join_all;
-use memory_model::{Clock, SystemClock};
-use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
+use async_trait::async_trait;
+use memory_model::Message;
+use token_estimate::UsageTracker;
 
-use crate::config::BlockCompactionStrategy;
+use crate::config::ContextConfig;
 use crate::context::build_context_from_session;
-use crate::context_config::ContextConfig;
 use crate::error::Result;
-use crate::events::{
-    BeforeCompaction, CompactionDecision, CompactionEvent, CompactionHooks, CompactionOutcome,
-};
-use crate::message::LoopMessage;
-use crate::orchestrate::{BlockSettings, compact_session_loops};
-use crate::reduce::{CompactionStrategy, DefaultCompaction, ReductionPolicy};
+use crate::orchestration::compact_session_loops;
 use crate::session::LoopSession;
-use crate::strategy::DefaultBlockCompaction;
+use crate::strategy::{DefaultBlockCompaction, DefaultCompaction};
 
-/// The working state of an agent: what its next request shows and, where it keeps one, the session.
+/// The working state of an agent: the messages of its next request and, if it keeps one, the session.
 ///
 /// With a session the messages are derived: the loops hold the originals, and compacting never changes
 /// those.
-#[derive(Debug, Clone)]
-pub struct AgentContext<M> {
+#[derive(Debug, Clone, Default)]
+pub struct AgentContext {
     /// The messages of the next request, without the system prompt.
-    pub messages: Vec<M>,
+    pub messages: Vec<Message>,
     /// The session; `None` for an agent that keeps a list only.
-    pub session: Option<LoopSession<M>>,
+    pub session: Option<LoopSession>,
     /// Id of the loop that runs, in the session.
     pub current_loop: String,
+    /// Usage that the provider reported, observed at indices of [`messages`](Self::messages). A compaction
+    /// resets it.
+    pub usage: UsageTracker,
 }
 
-impl<M: LoopMessage> AgentContext<M> {
-    /// Creates the context of an agent without a session.
-    pub fn of_messages(messages: Vec<M>) -> Self {
-        Self {
-            messages,
-            session: None,
-            current_loop: String::new(),
-        }
-    }
-
+impl AgentContext {
     /// Creates the context of a session: all messages of the chain of the running loop.
-    pub fn of_session(session: LoopSession<M>, current_loop: impl Into<String>) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::UnknownLoop`](crate::Error::UnknownLoop).
+    pub fn of_session(session: LoopSession, current_loop: impl Into<String>) -> Result<Self> {
         let current_loop = current_loop.into();
-        let chain = session.chain(&current_loop).into_iter();
-        Self {
+        let chain = session.chain(&current_loop)?.into_iter();
+        Ok(Self {
             messages: chain
                 .flat_map(|record| record.messages.iter().cloned())
                 .collect(),
             session: Some(session),
             current_loop,
-        }
+            usage: UsageTracker::new(),
+        })
     }
 
     /// Adds messages to the request and to the loop that runs.
-    pub fn push(&mut self, messages: impl IntoIterator<Item = M>) {
-        let added: Vec<M> = messages.into_iter().collect();
-        if let Some(session) = &mut self.session {
-            session.update(&self.current_loop, |record| {
-                record.messages.extend(added.iter().cloned());
-            });
+    pub fn push(&mut self, messages: impl IntoIterator<Item = Message>) {
+        let added: Vec<Message> = messages.into_iter().collect();
+        let session = self.session.as_mut();
+        if let Some(record) = session.and_then(|session| session.get_mut(&self.current_loop)) {
+            record.messages.extend_from_slice(&added);
         }
         self.messages.extend(added);
     }
 }
 
-/// Receives the events of one compaction, such as the sending half of a channel.
-pub trait EventSender: Send + Sync {
-    /// Takes an event. Must not block.
-    fn send(&self, event: &CompactionEvent);
+/// Something that happened in a compaction. A start is followed by an end or a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompactionEvent {
+    /// A compaction began.
+    Started {
+        /// Id of the newest loop; `None` without a session.
+        loop_id: Option<String>,
+        /// Number of messages in the context.
+        messages: usize,
+        /// Their estimated cost, in tokens.
+        tokens: u64,
+    },
+    /// A compaction failed, and changed nothing in the context.
+    Failed {
+        /// Text of the error.
+        error: String,
+    },
+    /// A compaction ended.
+    Ended(CompactionOutcome),
 }
 
-impl<F: Fn(&CompactionEvent) + Send + Sync> EventSender for F {
-    fn send(&self, event: &CompactionEvent) {
-        self(event);
+/// What a compaction did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionOutcome {
+    /// Number of messages before.
+    pub messages_before: usize,
+    /// Number of messages in the context now.
+    pub messages_after: usize,
+    /// Their estimated cost before, in tokens.
+    pub tokens_before: u64,
+    /// Their estimated cost now, in tokens.
+    pub tokens_after: u64,
+    /// Ids of the loops that got a block, newest first; none without a session.
+    pub loops_compacted: Vec<String>,
+}
+
+/// Callbacks of a compaction. All methods do nothing unless implemented.
+#[async_trait]
+pub trait CompactionHooks: Send + Sync + Debug {
+    /// Called before a compaction, such as to index what it will shorten. Returns whether to go on.
+    async fn before_compaction_start(&self, _context: &AgentContext) -> bool {
+        true
     }
+
+    /// Called after a compaction, such as to verify it.
+    async fn after_compaction_end(&self, _outcome: &CompactionOutcome) {}
+
+    /// Called on every event.
+    fn event(&self, _event: &CompactionEvent) {}
 }
 
 /// Compacts the context of an agent when it is due, or when it is asked to.
 ///
-/// With a session it makes blocks; without one it reduces the list. Without a configuration it does
-/// nothing.
-#[derive(Debug, Clone)]
-pub struct Compactor<M> {
-    config: Option<ContextConfig<M>>,
-    hooks: Vec<Arc<dyn CompactionHooks>>,
-    clock: Arc<dyn Clock>,
+/// With a session it makes blocks; without one it reduces the list.
+#[derive(Debug, Clone, Default)]
+pub struct Compactor {
+    /// The window, and how to compact.
+    pub config: ContextConfig,
+    /// Called in order. One that refuses is enough.
+    pub hooks: Vec<Arc<dyn CompactionHooks>>,
 }
 
-impl<M: LoopMessage> Compactor<M> {
-    /// Creates a compactor; `None` turns compaction off.
-    pub fn new(config: impl Into<Option<ContextConfig<M>>>) -> Self {
-        Self {
-            config: config.into(),
-            hooks: Vec::new(),
-            clock: Arc::new(SystemClock),
-        }
-    }
-
-    /// Adds hooks. All are called at the same time.
-    #[must_use]
-    pub fn with_hooks(mut self, hooks: Arc<dyn CompactionHooks>) -> Self {
-        self.hooks.push(hooks);
-        self
-    }
-
-    /// Sets what tells the time of blocks. Default: the system's clock.
-    #[must_use]
-    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Call before each request, with the messages that steer the agent since the last one. Adds them,
-    /// then compacts if that is due by [`is_due`](crate::CompactionConfig::is_due), so that what was
-    /// added counts.
+impl Compactor {
+    /// Compacts if that is due by [`is_due`](crate::CompactionConfig::is_due). Call before each request.
+    /// Messages that [`usage`](AgentContext::usage) covers cost what the provider reported, the system
+    /// prompt included. Returns `None` if it is not due, or a hook refused.
     ///
     /// # Errors
     /// Those of [`compact_context`](Self::compact_context).
     pub async fn before_request(
         &self,
-        agent: &mut AgentContext<M>,
-        steering: impl IntoIterator<Item = M>,
-    ) -> Result<CompactionOutcome> {
-        agent.push(steering);
-        let Some(config) = &self.config else {
-            return Ok(unchanged(agent, 0, StopReason::NothingEligible, true));
+        agent: &mut AgentContext,
+    ) -> Result<Option<CompactionOutcome>> {
+        let config = &self.config;
+        let messages = (0..).zip(&agent.messages);
+        let used = agent.usage.measure(&config.compaction.estimator, messages);
+        let system = match used.reported_at {
+            Some(_) => 0,
+            None => config.system_prompt_tokens,
         };
-        let tokens = config.counter().messages(&agent.messages);
-        let (window, system) = (config.max_context_tokens, config.system_prompt_tokens);
-        if !config.compaction.is_due(tokens, window, system) {
-            let fits = tokens <= config.message_budget();
-            return Ok(unchanged(agent, tokens, StopReason::BelowThreshold, fits));
+        let window = config.max_context_tokens;
+        match config.compaction.is_due(used.tokens(), window, system) {
+            true => self.compact_context(agent).await,
+            false => Ok(None),
         }
-        self.run(config, agent, None).await
     }
 
-    /// Compacts now, whether or not that is due. Does nothing without a configuration.
+    /// Compacts now, whether or not that is due. Returns `None` if a hook refused.
     ///
     /// # Errors
     /// Those of the strategies, of [`build_context_from_session`] and of
-    /// [`compact_messages`](crate::compact_messages). Then the agent's context is as it was.
-    pub async fn compact_context(&self, agent: &mut AgentContext<M>) -> Result<CompactionOutcome> {
-        self.compact(agent, None).await
-    }
-
-    /// Like [`compact_context`](Self::compact_context), and tells `sender` the events too.
-    ///
-    /// # Errors
-    /// Those of [`compact_context`](Self::compact_context).
-    pub async fn compact_context_with_sender(
+    /// [`compact_messages`](crate::compact_messages). Then the agent's messages are as they were.
+    pub async fn compact_context(
         &self,
-        agent: &mut AgentContext<M>,
-        sender: &dyn EventSender,
-    ) -> Result<CompactionOutcome> {
-        self.compact(agent, Some(sender)).await
-    }
-
-    async fn compact(
-        &self,
-        agent: &mut AgentContext<M>,
-        sender: Option<&dyn EventSender>,
-    ) -> Result<CompactionOutcome> {
-        match &self.config {
-            Some(config) => self.run(config, agent, sender).await,
-            None => Ok(unchanged(agent, 0, StopReason::NothingEligible, true)),
+        agent: &mut AgentContext,
+    ) -> Result<Option<CompactionOutcome>> {
+        for hooks in &self.hooks {
+            if !hooks.before_compaction_start(agent).await {
+                return Ok(None);
+            }
         }
-    }
-
-    async fn run(
-        &self,
-        config: &ContextConfig<M>,
-        agent: &mut AgentContext<M>,
-        sender: Option<&dyn EventSender>,
-    ) -> Result<CompactionOutcome> {
-        let counter = config.counter();
-        let messages = agent.messages.len();
-        let tokens = counter.messages(&agent.messages);
-        let before = BeforeCompaction { messages, tokens };
-        let answers = join_all(self.hooks.iter().map(|hooks| hooks.before(&before))).await;
-        if answers.contains(&CompactionDecision::Refuse) {
-            let reason = StopReason::Cancelled;
-            self.emit(sender, CompactionEvent::Skipped { reason }).await;
-            let fits = tokens <= config.message_budget();
-            return Ok(unchanged(agent, tokens, reason, fits));
-        }
-        let loop_id = agent.session.as_ref().map(|_| agent.current_loop.clone());
-        let started = CompactionEvent::Started {
-            loop_id,
+        let compaction = &self.config.compaction;
+        let (messages, tokens) = (agent.messages.len(), compaction.cost(&agent.messages));
+        let session = agent.session.as_ref();
+        self.emit(&CompactionEvent::Started {
+            loop_id: session.map(|_| agent.current_loop.clone()),
             messages,
             tokens,
-        };
-        self.emit(sender, started).await;
-        let loops_compacted = match self.shrink(config, &counter, agent, sender).await {
-            Ok(loops) => loops,
-            Err(error) => {
-                let failed = CompactionEvent::Failed {
-                    error: error.to_string(),
-                };
-                self.emit(sender, failed).await;
-                return Err(error);
-            }
-        };
-        let outcome = self.outcome(config, agent, &before, loops_compacted);
-        let ended = CompactionEvent::Ended {
-            stop: outcome.stop,
+        });
+        let loops_compacted = self.shrink(agent).await.inspect_err(|error| {
+            self.emit(&CompactionEvent::Failed {
+                error: error.to_string(),
+            });
+        })?;
+        let outcome = CompactionOutcome {
             messages_before: messages,
-            messages_after: outcome.messages_after,
+            messages_after: agent.messages.len(),
             tokens_before: tokens,
-            tokens_after: outcome.tokens_after,
-            loops_compacted: outcome.loops_compacted.len(),
+            tokens_after: compaction.cost(&agent.messages),
+            loops_compacted,
         };
-        self.emit(sender, ended).await;
-        join_all(self.hooks.iter().map(|hooks| hooks.after(&outcome))).await;
-        Ok(outcome)
+        self.emit(&CompactionEvent::Ended(outcome.clone()));
+        for hooks in &self.hooks {
+            hooks.after_compaction_end(&outcome).await;
+        }
+        Ok(Some(outcome))
     }
 
     /// Makes the blocks and the context, or reduces the list; returns the loops that got a block.
-    async fn shrink(
-        &self,
-        config: &ContextConfig<M>,
-        counter: &Arc<dyn TokenEstimator>,
-        agent: &mut AgentContext<M>,
-        sender: Option<&dyn EventSender>,
-    ) -> Result<Vec<String>> {
-        let compaction = &config.compaction;
-        let Some(session) = &mut agent.session else {
-            let policy = ReductionPolicy::from(config);
-            let messages = agent.messages.clone();
-            let strategy: &dyn CompactionStrategy<M> = match &compaction.in_memory_strategy {
-                Some(strategy) => &**strategy,
-                None => &DefaultCompaction,
-            };
-            agent.messages = strategy.compact(messages, &policy, counter).await?;
-            return Ok(Vec::new());
+    async fn shrink(&self, agent: &mut AgentContext) -> Result<Vec<String>> {
+        let (config, budget) = (&self.config.compaction, self.config.message_budget());
+        let mut loops = Vec::new();
+        agent.messages = match &mut agent.session {
+            Some(session) => {
+                let (current, strategy) = (&agent.current_loop, config.block_strategy.as_deref());
+                let strategy = strategy.unwrap_or(&DefaultBlockCompaction);
+                loops = compact_session_loops(session, current, strategy, config, budget).await?;
+                build_context_from_session(session, current, config, budget)?.messages
+            }
+            None => {
+                let messages = agent.messages.clone();
+                let strategy = config.in_memory_strategy.as_deref();
+                let strategy = strategy.unwrap_or(&DefaultCompaction);
+                strategy.compact(messages, &self.config).await?
+            }
         };
-        let strategy: &dyn BlockCompactionStrategy<M> = match &compaction.block_strategy {
-            Some(strategy) => &**strategy,
-            None => &DefaultBlockCompaction,
-        };
-        let budget = config.message_budget();
-        let settings = BlockSettings::new(compaction, budget, counter, self.clock.now());
-        let made = compact_session_loops(session, &agent.current_loop, strategy, &settings).await?;
-        agent.messages =
-            build_context_from_session(session, &agent.current_loop, &settings)?.messages;
-        let mut loops = Vec::with_capacity(made.len());
-        for block in made {
-            loops.push(block.loop_id.clone());
-            let published = CompactionEvent::Published {
-                loop_id: block.loop_id,
-                source_tokens: block.source_tokens,
-                tokens: block.tokens,
-            };
-            self.emit(sender, published).await;
-        }
+        agent.usage.reset();
         Ok(loops)
     }
 
-    fn outcome(
-        &self,
-        config: &ContextConfig<M>,
-        agent: &AgentContext<M>,
-        before: &BeforeCompaction,
-        loops_compacted: Vec<String>,
-    ) -> CompactionOutcome {
-        let tokens_after = config.counter().messages(&agent.messages);
-        CompactionOutcome {
-            stop: StopReason::PassesDone,
-            messages_before: before.messages,
-            messages_after: agent.messages.len(),
-            tokens_before: before.tokens,
-            tokens_after,
-            loops_compacted,
-            fits: tokens_after <= config.message_budget(),
-        }
-    }
-
-    async fn emit(&self, sender: Option<&dyn EventSender>, event: CompactionEvent) {
-        if let Some(sender) = sender {
-            sender.send(&event);
-        }
-        join_all(self.hooks.iter().map(|hooks| hooks.event(&event))).await;
-    }
-}
-
-/// The outcome when nothing is done.
-fn unchanged<M>(
-    agent: &AgentContext<M>,
-    tokens: u64,
-    stop: StopReason,
-    fits: bool,
-) -> CompactionOutcome {
-    CompactionOutcome {
-        stop,
-        messages_before: agent.messages.len(),
-        messages_after: agent.messages.len(),
-        tokens_before: tokens,
-        tokens_after: tokens,
-        loops_compacted: Vec::new(),
-        fits,
+    fn emit(&self, event: &CompactionEvent) {
+        self.hooks.iter().for_each(|hooks| hooks.event(event));
     }
 }

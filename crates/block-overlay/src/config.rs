@@ -1,26 +1,21 @@
-//! How to compact, and what makes blocks: the configuration and the trait that it holds.
+//! When and how to compact, and the traits of strategies.
 
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memory_model::Timestamp;
+use memory_model::{Clock, Message, SystemClock};
 use serde::{Deserialize, Serialize};
-use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
+use token_estimate::{TokenEstimator, TokenEstimatorExt as _, default_estimator};
+use turn_map::TrimPolicy;
 
-use crate::block::{CompactedSection, CompactionBlock};
+use crate::block::{CompactedSection, CompactionBlock, TurnRange};
 use crate::error::Result;
-use crate::layout::{LoopLayout, Sections, TurnRule};
-use crate::loops::LoopRecord;
-use crate::message::LoopMessage;
-use crate::omission::{Omission, OmissionReason};
-use crate::one_liner::OneLiners;
-use crate::reduce::CompactionStrategy;
-use crate::turn_range::TurnRange;
+use crate::session::LoopRecord;
+use crate::turns::TurnMap;
 
 /// Rule that decides how many loops before the newest one are compacted and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
 pub enum CompactionScope {
     /// A fixed number of loops. Default: 3.
     FixedCount(usize),
@@ -28,8 +23,6 @@ pub enum CompactionScope {
     /// block costs, and one without a block its messages, but at most `max_summary_tokens`. A loop whose
     /// messages alone exceed a context can be in scope.
     TokenBudget,
-    /// As many as fit with all their messages; the first that does not fit ends the scope.
-    TokenBudgetRaw,
 }
 
 impl Default for CompactionScope {
@@ -38,13 +31,33 @@ impl Default for CompactionScope {
     }
 }
 
+impl CompactionScope {
+    /// Returns how many of the older loops, newest first, are in scope.
+    pub(crate) fn count<T>(
+        self,
+        mut older: impl Iterator<Item = T>,
+        budget: u64,
+        cost: impl Fn(T) -> u64,
+    ) -> usize {
+        let mut rest = budget;
+        let fits = || {
+            rest = rest.checked_sub(cost(older.next()?))?;
+            Some(())
+        };
+        match self {
+            Self::FixedCount(count) => older.take(count).count(),
+            Self::TokenBudget => std::iter::from_fn(fits).count(),
+        }
+    }
+}
+
 /// When to compact, how to compact, and with which strategies.
 ///
-/// Serializes without the strategies. Fields that are absent have their defaults.
-#[derive(Serialize, Deserialize)]
-#[serde(default, bound = "")]
-#[non_exhaustive]
-pub struct CompactionConfig<M> {
+/// Serializes without the strategies, the estimator and the clock. Fields that are absent have their
+/// defaults.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CompactionConfig {
     /// Share of the window that headroom is measured from. Default 0.90.
     pub compact_at_pct: f64,
     /// Compaction begins when less than this share of the window is left below it. Default 0.05: with
@@ -55,31 +68,28 @@ pub struct CompactionConfig<M> {
     /// Turns at the beginning of the newest loop that are shown as they are. Default 2; 0 for none.
     pub keep_first_turns: usize,
     /// Turns at the end of the newest loop that are shown with shortened tool output. Default 10. More
-    /// where a tool call and its results would be divided otherwise.
+    /// if a tool call and its results would be divided otherwise.
     pub keep_recent_turns: usize,
     /// Maximum cost of the summary of one loop, in tokens. Default 2,000.
     pub max_summary_tokens: u64,
     /// Maximum number of lines of a tool's output in the recent turns. Default 50.
     pub tool_output_max_lines: usize,
-    /// What summaries should pay attention to. It is the first message of each summary, and an
-    /// instruction to a summarizer that asks a model. Default: none.
-    pub focus_message: Option<String>,
-    /// Rule that decides where turns begin. Default: by the turn index of messages.
-    pub turn_rule: TurnRule,
-    /// What a turn becomes without a model. Default: one line with the user's words.
-    pub one_liners: OneLiners,
-    /// Whether a context says in a message what is left out. Default true.
-    pub mark_omissions: bool,
     /// Reduces message lists of callers without a session; `None` for
     /// [`DefaultCompaction`](crate::DefaultCompaction).
     #[serde(skip)]
-    pub in_memory_strategy: Option<Arc<dyn CompactionStrategy<M>>>,
+    pub in_memory_strategy: Option<Arc<dyn CompactionStrategy>>,
     /// Makes blocks; `None` for [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
     #[serde(skip)]
-    pub block_strategy: Option<Arc<dyn BlockCompactionStrategy<M>>>,
+    pub block_strategy: Option<Arc<dyn BlockCompactionStrategy>>,
+    /// Counts tokens. Default: [`default_estimator`].
+    #[serde(skip)]
+    pub estimator: Arc<dyn TokenEstimator>,
+    /// Tells the time of blocks. Default: the system's clock.
+    #[serde(skip)]
+    pub clock: Arc<dyn Clock>,
 }
 
-impl<M> Default for CompactionConfig<M> {
+impl Default for CompactionConfig {
     fn default() -> Self {
         Self {
             compact_at_pct: 0.90,
@@ -89,119 +99,23 @@ impl<M> Default for CompactionConfig<M> {
             keep_recent_turns: 10,
             max_summary_tokens: 2_000,
             tool_output_max_lines: 50,
-            focus_message: None,
-            turn_rule: TurnRule::default(),
-            one_liners: OneLiners::default(),
-            mark_omissions: true,
             in_memory_strategy: None,
             block_strategy: None,
+            estimator: default_estimator(),
+            clock: Arc::new(SystemClock),
         }
     }
 }
 
-impl<M> Clone for CompactionConfig<M> {
-    fn clone(&self) -> Self {
-        Self {
-            focus_message: self.focus_message.clone(),
-            in_memory_strategy: self.in_memory_strategy.clone(),
-            block_strategy: self.block_strategy.clone(),
-            ..*self
-        }
-    }
-}
-
-impl<M> fmt::Debug for CompactionConfig<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CompactionConfig")
-            .field("compact_at_pct", &self.compact_at_pct)
-            .field(
-                "compact_budget_threshold_pct",
-                &self.compact_budget_threshold_pct,
-            )
-            .field("compaction_scope", &self.compaction_scope)
-            .field("keep_first_turns", &self.keep_first_turns)
-            .field("keep_recent_turns", &self.keep_recent_turns)
-            .field("max_summary_tokens", &self.max_summary_tokens)
-            .field("tool_output_max_lines", &self.tool_output_max_lines)
-            .field("focus_message", &self.focus_message)
-            .field("turn_rule", &self.turn_rule)
-            .field("one_liners", &self.one_liners)
-            .field("mark_omissions", &self.mark_omissions)
-            .field("in_memory_strategy", &self.in_memory_strategy)
-            .field("block_strategy", &self.block_strategy)
-            .finish()
-    }
-}
-
-impl<M> CompactionConfig<M> {
-    /// Returns the preset phi-core: the defaults, but one-liners of the assistant's messages alone and no
-    /// message that says what is left out.
-    pub fn phi_core() -> Self {
-        Self {
-            one_liners: OneLiners::AssistantMessages,
-            mark_omissions: false,
-            ..Self::default()
-        }
-    }
-
-    /// Sets how many turns are kept at the beginning and at the end of the newest loop.
-    #[must_use]
-    pub fn with_kept_turns(mut self, first: usize, recent: usize) -> Self {
-        (self.keep_first_turns, self.keep_recent_turns) = (first, recent);
-        self
-    }
-
-    /// Sets which loops are compacted and shown.
-    #[must_use]
-    pub fn with_scope(mut self, scope: CompactionScope) -> Self {
-        self.compaction_scope = scope;
-        self
-    }
-
-    /// Sets the maximum cost of the summary of one loop, in tokens.
-    #[must_use]
-    pub fn with_max_summary_tokens(mut self, tokens: u64) -> Self {
-        self.max_summary_tokens = tokens;
-        self
-    }
-
-    /// Sets what summaries should pay attention to.
-    #[must_use]
-    pub fn with_focus(mut self, message: impl Into<String>) -> Self {
-        self.focus_message = Some(message.into());
-        self
-    }
-
-    /// Sets where turns begin.
-    #[must_use]
-    pub fn with_turn_rule(mut self, rule: TurnRule) -> Self {
-        self.turn_rule = rule;
-        self
-    }
-
-    /// Sets the strategy that makes blocks.
-    #[must_use]
-    pub fn with_block_strategy(mut self, strategy: Arc<dyn BlockCompactionStrategy<M>>) -> Self {
-        self.block_strategy = Some(strategy);
-        self
-    }
-
-    /// Sets the strategy for callers without a session.
-    #[must_use]
-    pub fn with_in_memory_strategy(mut self, strategy: Arc<dyn CompactionStrategy<M>>) -> Self {
-        self.in_memory_strategy = Some(strategy);
-        self
-    }
-
+impl CompactionConfig {
     /// Whether it is time to compact: whether the headroom `compact_at_pct − system / window − tokens /
     /// window` is below `compact_budget_threshold_pct`. A window of 0 tokens is unknown and never is.
     /// Shares are exact to nine decimal places.
     ///
     /// ```
     /// use block_overlay::CompactionConfig;
-    /// use memory_model::Message;
     ///
-    /// let config = CompactionConfig::<Message>::default();
+    /// let config = CompactionConfig::default();
     /// assert!(!config.is_due(81_000, 100_000, 4_000));
     /// assert!(config.is_due(81_001, 100_000, 4_000));
     /// ```
@@ -215,136 +129,138 @@ impl<M> CompactionConfig<M> {
         let used = i128::from(tokens) + i128::from(system_tokens);
         used * BILLION > (billionths(at) - billionths(least)) * i128::from(window)
     }
+
+    /// Cost of messages, in tokens.
+    pub(crate) fn cost(&self, messages: &[Message]) -> u64 {
+        self.estimator.messages(messages)
+    }
+
+    /// The messages with each tool output cut to its first and last lines.
+    pub(crate) fn trim(&self, messages: &[Message]) -> Vec<Message> {
+        let policy = TrimPolicy::ToolOutputLines {
+            lines: self.tool_output_max_lines,
+        };
+        let trim = |message: &Message| policy.trim(message, "", &self.estimator);
+        let trimmed = messages
+            .iter()
+            .map(|message| trim(message).unwrap_or_else(|| message.clone()));
+        trimmed.collect()
+    }
 }
 
-/// Beginning of the message that says what summaries should pay attention to.
-pub const FOCUS_PREFIX: &str = "[Focus] ";
-
-/// A loop that is to get a block.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct BlockInput<'a, M> {
-    /// The loop.
-    pub record: &'a LoopRecord<M>,
-    /// Its turns and tool groups.
-    pub layout: &'a LoopLayout,
-    /// How to compact.
-    pub config: &'a CompactionConfig<M>,
-    /// Whether it is the newest loop of its chain.
-    pub is_most_recent: bool,
-    /// Counts tokens.
-    pub estimator: &'a dyn TokenEstimator,
-    /// The time that the block gets.
-    pub now: Timestamp,
+/// A model's window, and what to do when it fills up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContextConfig {
+    /// Window of the model, in tokens. Default 100,000.
+    pub max_context_tokens: u64,
+    /// Cost of the system prompt, in tokens. Default 4,000.
+    pub system_prompt_tokens: u64,
+    /// When and how to compact.
+    pub compaction: CompactionConfig,
 }
 
-impl<'a, M: LoopMessage> BlockInput<'a, M> {
-    /// Creates the input for one loop.
-    pub fn new(
-        record: &'a LoopRecord<M>,
-        layout: &'a LoopLayout,
-        config: &'a CompactionConfig<M>,
-        is_most_recent: bool,
-        estimator: &'a dyn TokenEstimator,
-        now: Timestamp,
-    ) -> Self {
+impl Default for ContextConfig {
+    fn default() -> Self {
         Self {
-            record,
-            layout,
-            config,
-            is_most_recent,
-            estimator,
-            now,
+            max_context_tokens: 100_000,
+            system_prompt_tokens: 4_000,
+            compaction: CompactionConfig::default(),
         }
     }
+}
 
-    /// The sections that the configuration asks for: of the newest loop up to three, of an older one a
-    /// middle over all turns.
-    pub fn sections(&self) -> Sections {
-        if self.is_most_recent {
-            let config = self.config;
-            return self
-                .layout
-                .sections(config.keep_first_turns, config.keep_recent_turns);
-        }
-        Sections {
-            middle: TurnRange::from_indices(0..self.layout.turns().count()),
-            ..Sections::default()
-        }
-    }
-
-    /// The messages of a range of turns.
-    pub fn messages(&self, range: TurnRange) -> &'a [M] {
-        self.layout.slice(&self.record.messages, range)
-    }
-
-    /// Cost of a user's message of this text, in tokens.
-    pub fn cost(&self, text: &str) -> u64 {
-        self.estimator.message(&M::user(text.to_owned()))
-    }
-
-    /// The message that says what to pay attention to, where the configuration has one.
-    pub fn focus(&self) -> Option<String> {
-        let focus = self.config.focus_message.as_deref().map(str::trim);
-        let focus = focus.filter(|text| !text.is_empty());
-        focus.map(|text| format!("{FOCUS_PREFIX}{text}"))
-    }
-
-    /// Counts turns as left out.
-    pub fn omission(&self, turns: TurnRange, reason: OmissionReason) -> Omission {
-        let messages = self.messages(turns);
-        Omission {
-            loop_id: self.record.loop_id.clone(),
-            turns,
-            messages: messages.len(),
-            tokens: self.estimator.messages(messages),
-            reason,
-        }
+impl ContextConfig {
+    /// Tokens that messages may cost: the window without the system prompt.
+    pub fn message_budget(&self) -> u64 {
+        self.max_context_tokens
+            .saturating_sub(self.system_prompt_tokens)
     }
 }
 
 /// Makes blocks. Three methods make one section each; [`compact`](Self::compact) puts them together.
 ///
-/// The trait is object-safe, and its methods may ask a model. They never change the loop.
+/// The trait is object-safe, and its methods never change the loop.
 #[async_trait]
-pub trait BlockCompactionStrategy<M: LoopMessage>: Send + Sync + Debug {
-    /// Returns the turns at the beginning that are shown as they are; newest loop only.
-    ///
-    /// # Errors
-    /// Those of the strategy.
-    async fn keep_first(&self, input: &BlockInput<'_, M>) -> Result<Option<TurnRange>>;
+pub trait BlockCompactionStrategy: Send + Sync + Debug {
+    /// Returns the turns at the beginning that are shown as they are; newest loop only. By default
+    /// [`keep_first_turns`](CompactionConfig::keep_first_turns).
+    fn keep_first(
+        &self,
+        _record: &LoopRecord,
+        turn_map: &TurnMap,
+        config: &CompactionConfig,
+    ) -> Option<TurnRange> {
+        let (first, recent) = (config.keep_first_turns, config.keep_recent_turns);
+        turn_map.sections(first, recent).first
+    }
 
-    /// Returns the turns at the end with shortened tool output; newest loop only.
-    ///
-    /// # Errors
-    /// Those of the strategy.
-    async fn keep_recent(&self, input: &BlockInput<'_, M>) -> Result<Option<CompactedSection<M>>>;
+    /// Returns the turns at the end with shortened tool output; newest loop only. By default
+    /// [`keep_recent_turns`](CompactionConfig::keep_recent_turns), with each tool output cut to its first
+    /// and last lines.
+    fn keep_recent(
+        &self,
+        record: &LoopRecord,
+        turn_map: &TurnMap,
+        config: &CompactionConfig,
+    ) -> Option<CompactedSection> {
+        let (first, recent) = (config.keep_first_turns, config.keep_recent_turns);
+        let range = turn_map.sections(first, recent).recent?;
+        Some(CompactedSection {
+            range,
+            messages: config.trim(turn_map.messages_for_range(range, &record.messages)),
+            omitted: None,
+        })
+    }
 
-    /// Returns the summary of the middle of the newest loop, or of an older loop as a whole.
+    /// Returns the summary of the middle of the newest loop, or of an older loop as a whole. May ask a
+    /// model.
     ///
     /// # Errors
     /// Those of the strategy.
     async fn keep_compacted(
         &self,
-        input: &BlockInput<'_, M>,
-    ) -> Result<Option<CompactedSection<M>>>;
+        record: &LoopRecord,
+        turn_map: &TurnMap,
+        config: &CompactionConfig,
+        is_most_recent: bool,
+    ) -> Result<Option<CompactedSection>>;
 
     /// Makes the block of the three sections.
     ///
     /// # Errors
-    /// Those of the three methods.
-    async fn compact(&self, input: &BlockInput<'_, M>) -> Result<CompactionBlock<M>> {
+    /// Those of [`keep_compacted`](Self::keep_compacted).
+    async fn compact(
+        &self,
+        record: &LoopRecord,
+        config: &CompactionConfig,
+        is_most_recent: bool,
+    ) -> Result<CompactionBlock> {
+        let turn_map = TurnMap::of_loop(&record.messages);
         let (mut keep_first, mut keep_recent) = (None, None);
-        if input.is_most_recent {
-            keep_first = self.keep_first(input).await?;
-            keep_recent = self.keep_recent(input).await?;
+        if is_most_recent {
+            keep_first = self.keep_first(record, &turn_map, config);
+            keep_recent = self.keep_recent(record, &turn_map, config);
         }
+        let summary = self.keep_compacted(record, &turn_map, config, is_most_recent);
         Ok(CompactionBlock {
             keep_first,
+            keep_compacted: summary.await?,
             keep_recent,
-            keep_compacted: self.keep_compacted(input).await?,
-            covered_messages: Some(input.record.messages.len()),
-            ..CompactionBlock::new(input.now)
+            created_at: config.clock.now(),
+            covered_messages: Some(record.messages.len()),
         })
     }
+}
+
+/// Reduces lists of messages, for callers without a session. Object-safe, and may ask a model.
+#[async_trait]
+pub trait CompactionStrategy: Send + Sync + Debug {
+    /// Returns the messages, reduced to [`message_budget`](ContextConfig::message_budget).
+    ///
+    /// # Errors
+    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if that is impossible, and those of the
+    /// strategy.
+    async fn compact(&self, messages: Vec<Message>, config: &ContextConfig)
+    -> Result<Vec<Message>>;
 }

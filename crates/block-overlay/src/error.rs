@@ -1,71 +1,48 @@
 //! The error of this crate.
 
-use std::error::Error as StdError;
-
-/// Kind of an [`Error`], for matching.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// The session has no loop of that id.
-    UnknownLoop,
-    /// No configuration has that name.
-    UnknownConfig,
-    /// What a context must show costs more than it may.
-    BudgetTooSmall,
-    /// A summarizer failed.
-    Summarizer,
-}
-
 /// Error of a compaction or of building a context.
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+#[non_exhaustive]
+pub enum Error {
+    /// The session has no loop of that id.
+    #[error(
+        "the session `{session_id}` has no loop `{loop_id}`: add it to its loops before its children"
+    )]
+    UnknownLoop {
+        /// Id of the session.
+        session_id: String,
+        /// Id of the loop.
+        loop_id: String,
+    },
+    /// The newest turn costs more than a context may.
+    #[error(
+        "the newest turn{} costs {needed} tokens, but only {budget} are allowed: raise the budget",
+        of_loop(loop_id)
+    )]
+    BudgetTooSmall {
+        /// Id of the loop; empty for a list of messages.
+        loop_id: String,
+        /// Cost of the smallest context, in tokens.
+        needed: u64,
+        /// Maximum cost of a context, in tokens.
+        budget: u64,
+    },
+    /// A summarizer failed.
+    #[error("loop `{loop_id}` could not be summarized ({source}): try again, or use one-liners")]
+    Summarizer {
+        /// Id of the loop.
+        loop_id: String,
+        /// Error of the summarizer.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
-impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            source: None,
-        }
-    }
-
-    pub(crate) fn unknown_loop(session: &str, loop_id: &str) -> Self {
-        let message = format!(
-            "the session `{session}` has no loop `{loop_id}`: add it with `LoopSession::push`"
-        );
-        Self::new(ErrorKind::UnknownLoop, message)
-    }
-
-    pub(crate) fn budget_too_small(what: &str, needed: u64, budget: u64) -> Self {
-        let message = format!(
-            "{what} costs {needed} tokens, but only {budget} are allowed: raise the budget, or keep \
-             fewer turns"
-        );
-        Self::new(ErrorKind::BudgetTooSmall, message)
-    }
-
-    /// Returns the error of a strategy whose summarizer failed. `what` names what it was to summarize.
-    pub fn summarizer(what: &str, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        let source = source.into();
-        Self {
-            kind: ErrorKind::Summarizer,
-            message: format!(
-                "{what} could not be summarized ({source}): try again, or use one-liners"
-            ),
-            source: Some(source),
-        }
-    }
-
-    /// Returns the kind of the error.
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
+fn of_loop(loop_id: &str) -> String {
+    match loop_id.is_empty() {
+        true => String::new(),
+        false => format!(" of loop `{loop_id}`"),
     }
 }
 
-/// Result with this crate's [`struct@Error`].
+/// Result with this crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,111 +1,133 @@
-//! The strategy that makes blocks without a model.
+//! The strategies that need no model.
 
 use async_trait::async_trait;
+use memory_model::Message;
 
-use crate::block::CompactedSection;
-use crate::config::{BlockCompactionStrategy, BlockInput};
+use crate::block::{CompactedSection, TurnRange};
+use crate::config::{BlockCompactionStrategy, CompactionConfig, CompactionStrategy, ContextConfig};
+use crate::context::{left_out, show_loops};
 use crate::error::Result;
-use crate::message::LoopMessage;
-use crate::omission::{Omission, OmissionReason, marker};
-use crate::one_liner::{TurnLines, turns_that_fit};
-use crate::trim::trim_outputs;
-use crate::turn_range::TurnRange;
+use crate::lines::{SUMMARY_PREFIX, lines_that_fit, turn_lines};
+use crate::session::LoopRecord;
+use crate::turns::TurnMap;
 
 /// Makes blocks without a model: tool output is cut to its first and last lines, and each turn between
 /// becomes one line. Turns whose lines do not fit into
-/// [`max_summary_tokens`](crate::CompactionConfig::max_summary_tokens) are counted as left out.
+/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted as left out.
 ///
-/// It has no settings: everything comes from the [`CompactionConfig`](crate::CompactionConfig).
+/// It has no settings: everything comes from the [`CompactionConfig`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultBlockCompaction;
 
 #[async_trait]
-impl<M: LoopMessage> BlockCompactionStrategy<M> for DefaultBlockCompaction {
-    async fn keep_first(&self, input: &BlockInput<'_, M>) -> Result<Option<TurnRange>> {
-        Ok(input.sections().first.filter(|_| input.is_most_recent))
-    }
-
-    async fn keep_recent(&self, input: &BlockInput<'_, M>) -> Result<Option<CompactedSection<M>>> {
-        let recent = input.sections().recent.filter(|_| input.is_most_recent);
-        Ok(recent.map(|range| trimmed_section(input, range)))
-    }
-
+impl BlockCompactionStrategy for DefaultBlockCompaction {
     async fn keep_compacted(
         &self,
-        input: &BlockInput<'_, M>,
-    ) -> Result<Option<CompactedSection<M>>> {
-        Ok(input
-            .sections()
-            .middle
-            .map(|range| one_liner_section(input, range)))
+        record: &LoopRecord,
+        turn_map: &TurnMap,
+        config: &CompactionConfig,
+        is_most_recent: bool,
+    ) -> Result<Option<CompactedSection>> {
+        let range = compacted_range(turn_map, config, is_most_recent);
+        Ok(range.map(|range| one_line_each(record, turn_map, config, range)))
     }
 }
 
-/// The turns with each tool output cut to its first and last lines.
-pub(crate) fn trimmed_section<M: LoopMessage>(
-    input: &BlockInput<'_, M>,
-    range: TurnRange,
-) -> CompactedSection<M> {
-    let lines = input.config.tool_output_max_lines;
-    CompactedSection {
-        range,
-        messages: trim_outputs(input.messages(range), lines, input.estimator),
-        omitted: None,
+/// The turns that are summarized: those between the first and the recent ones, or all of an older loop.
+pub(crate) fn compacted_range(
+    turn_map: &TurnMap,
+    config: &CompactionConfig,
+    is_most_recent: bool,
+) -> Option<TurnRange> {
+    let (first, recent) = (config.keep_first_turns, config.keep_recent_turns);
+    match is_most_recent {
+        true => turn_map.sections(first, recent).middle,
+        false => TurnRange::from_indices(0..turn_map.turn_count()),
     }
 }
 
-/// The turns as one-liners within the tokens for a summary.
-pub(crate) fn one_liner_section<M: LoopMessage>(
-    input: &BlockInput<'_, M>,
+/// Makes a line of each turn, within the tokens for a summary.
+pub(crate) fn one_line_each(
+    record: &LoopRecord,
+    turn_map: &TurnMap,
+    config: &CompactionConfig,
     range: TurnRange,
-) -> CompactedSection<M> {
-    let lines: Vec<Vec<String>> = range
-        .indices()
-        .map(|turn| {
-            let mut lines = TurnLines::default();
-            let messages = input
-                .layout
-                .turns()
-                .slice(&input.record.messages, turn..turn + 1);
-            messages.iter().for_each(|message| lines.push(message));
-            lines.lines(input.config.one_liners)
-        })
-        .collect();
-    let focus = input.focus();
-    let of_focus = focus.as_deref().map_or(0, |text| input.cost(text));
-    let budget = input.config.max_summary_tokens.saturating_sub(of_focus);
-    let cost = |lines: &Vec<String>| lines.iter().map(|line| input.cost(line)).sum();
+) -> CompactedSection {
+    let turns = range.indices();
+    let message = |line: Option<String>| Some(Message::user(format!("{SUMMARY_PREFIX}{}", line?)));
+    let lines = turn_lines(&record.messages, turn_map, turns.clone());
+    let lines: Vec<Option<Message>> = lines.into_iter().map(message).collect();
+    let cost = |line: &Option<Message>| config.cost(line.as_slice());
     let costs: Vec<u64> = lines.iter().map(cost).collect();
-    let mark_of = |omission: &Omission| {
-        let shown = input.config.mark_omissions;
-        shown.then(|| marker(omission))
+    let budget = config.max_summary_tokens;
+    let omission = |fit: usize| {
+        let rest = TurnRange::from_indices(turns.start + fit..turns.end)?;
+        let omission = record.omission(turn_map, rest, &config.estimator);
+        let mark = Message::user(format!("[… left out: {omission} …]"));
+        Some((omission, mark))
     };
-    let total = |turns: &[u64]| {
-        turns
-            .iter()
-            .fold(0, |sum: u64, cost| sum.saturating_add(*cost))
-    };
-    let (mut omitted, mut mark, mut fit) = (None, None, costs.len());
-    if total(&costs) > budget {
-        // As long as the marker of fewer turns gets, but for a digit.
-        let all = input.omission(range, OmissionReason::SummaryBudget);
-        let reserve = mark_of(&all).map_or(0, |text| input.cost(&text).saturating_add(1));
-        fit = turns_that_fit(&costs, budget, reserve);
-        let turns = TurnRange::from_indices(range.indices().start + fit..range.indices().end);
-        omitted = turns.map(|turns| input.omission(turns, OmissionReason::SummaryBudget));
-        mark = omitted
-            .as_ref()
-            .and_then(mark_of)
-            .filter(|_| reserve <= budget);
-    }
-    let focus = focus.filter(|_| of_focus <= input.config.max_summary_tokens);
-    let texts = focus
-        .into_iter()
-        .chain(lines.into_iter().take(fit).flatten())
-        .chain(mark);
+    // As long as the marker of fewer turns gets, but for a digit.
+    let reserve = omission(0).map_or(0, |(_, mark)| config.cost(&[mark]).saturating_add(1));
+    let fit = lines_that_fit(&costs, budget, reserve);
+    let (omitted, mark) = omission(fit).unzip();
+    let mark = mark.filter(|_| reserve <= budget);
     CompactedSection {
         range,
-        messages: texts.map(M::user).collect(),
+        messages: lines.into_iter().take(fit).flatten().chain(mark).collect(),
         omitted,
     }
+}
+
+/// Reduces in three steps, without a model: see [`compact_messages`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DefaultCompaction;
+
+#[async_trait]
+impl CompactionStrategy for DefaultCompaction {
+    async fn compact(
+        &self,
+        messages: Vec<Message>,
+        config: &ContextConfig,
+    ) -> Result<Vec<Message>> {
+        compact_messages(messages, config)
+    }
+}
+
+/// Reduces a list until it costs at most [`message_budget`](ContextConfig::message_budget), in steps:
+///
+/// 1. all tool output is cut to its first and last lines;
+/// 2. turns between the first and the recent ones become one line each, within the tokens for a summary;
+/// 3. a message that counts them takes the place of these lines; if that is still too much, only the
+///    newest turns that fit stay.
+///
+/// Tool calls are never divided from their results.
+///
+/// # Errors
+/// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if not even the newest turn fits.
+pub fn compact_messages(messages: Vec<Message>, config: &ContextConfig) -> Result<Vec<Message>> {
+    let (compaction, budget) = (&config.compaction, config.message_budget());
+    if compaction.cost(&messages) <= budget {
+        return Ok(messages);
+    }
+    let record = LoopRecord {
+        messages: compaction.trim(&messages),
+        ..LoopRecord::default()
+    };
+    if compaction.cost(&record.messages) <= budget {
+        return Ok(record.messages);
+    }
+    let turn_map = TurnMap::of_loop(&record.messages);
+    if let Some(range) = compacted_range(&turn_map, compaction, true) {
+        let middle = turn_map.span(range.indices());
+        let (before, rest) = record.messages.split_at(middle.start);
+        let (middle, after) = rest.split_at(middle.len());
+        let lines = one_line_each(&record, &turn_map, compaction, range).messages;
+        for middle in [lines, vec![left_out("", "", middle.len())]] {
+            let reduced = [before, &middle, after].concat();
+            if compaction.cost(&reduced) <= budget {
+                return Ok(reduced);
+            }
+        }
+    }
+    Ok(show_loops(&[], &[&record], compaction, budget)?.messages)
 }

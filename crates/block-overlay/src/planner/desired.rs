@@ -4,30 +4,21 @@ use std::ops::Range;
 
 use memory_model::Accounting;
 use token_estimate::TokenEstimator;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::{Atoms, GroupingPolicy, MessageView as _, atoms};
 
-use crate::config::CompactionScope;
-use crate::layout::LoopLayout;
-use crate::one_liner::{OneLiners, SUMMARY_PREFIX, TurnLines, turns_that_fit};
+use crate::block::TurnRange;
+use crate::context::Shown;
+use crate::lines::{line_cost, lines_that_fit, turn_lines};
 use crate::planner::entry::LightEntry;
-use crate::planner::log_loops::{log_loops, turn_rule};
 use crate::planner::policy::{BlockPolicy, Digest};
-
-/// What a segment should show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Want {
-    Raw,
-    Trimmed,
-    Summary,
-    Omitted,
-}
+use crate::turns::TurnMap;
 
 /// A run of entries and what the view should show for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// Positions in the entries that were read, not empty.
     pub(crate) at: Range<usize>,
-    pub(crate) want: Want,
+    pub(crate) shown: Shown,
     /// What that will cost, in tokens, without what rendering adds to a summary.
     pub(crate) tokens: u64,
 }
@@ -40,25 +31,28 @@ pub(crate) fn desired(
     accounting: &dyn Accounting,
 ) -> Vec<Segment> {
     let all = atoms(entries, GroupingPolicy::default());
-    let loops = log_loops(entries, &all, policy.loops);
+    let loops = log_loops(entries, &all);
     let Some((newest, older)) = loops.split_last() else {
         return Vec::new();
     };
-    let estimator = accounting.estimator();
-    let cost = |at: &Range<usize>| tokens_of(entries, at.clone(), |entry| entry.tokens);
-    let in_scope = scope(older, policy, room, cost);
+    let budget = room.unwrap_or(policy.max_context_tokens);
+    let cost = |at: &Range<usize>| {
+        let messages = tokens_of(entries, at.clone(), |entry| entry.tokens);
+        messages.min(policy.max_summary_tokens)
+    };
+    let in_scope = policy.scope.count(older.iter().rev(), budget, cost);
+    let mut hidden = older.len() - in_scope;
+    let a_loop = |at: &Range<usize>| Loop::new(entries, at, policy, accounting.estimator());
     let mut blocks: Vec<Vec<Segment>> = older
         .iter()
-        .skip(older.len() - in_scope)
+        .skip(hidden)
         .map(|at| {
-            let layout = layout(entries, at);
-            let turns = 0..layout.turns().count();
-            summary(entries, at, &layout, turns, policy, estimator)
+            let one = a_loop(at);
+            one.summary(0..one.turn_map.turn_count())
         })
         .collect();
     let settled = all.settled_end().position();
-    blocks.push(newest_block(entries, newest, settled, policy, estimator));
-    let mut hidden = older.len() - in_scope;
+    blocks.push(a_loop(newest).newest_block(settled));
     if let Some(room) = room {
         let total = |block: &Vec<Segment>| block.iter().map(|one| one.tokens).sum::<u64>();
         let mut rest: u64 = blocks.iter().map(total).sum();
@@ -67,13 +61,10 @@ pub(crate) fn desired(
             hidden += 1;
         }
     }
-    let end = older
-        .get(..hidden)
-        .and_then(<[_]>::last)
-        .map_or(0, |at| at.end);
-    let omitted = (end > 0).then_some(Segment {
-        at: 0..end,
-        want: Want::Omitted,
+    let hidden = older.get(..hidden).and_then(<[_]>::last);
+    let omitted = hidden.map(|last| Segment {
+        at: 0..last.end,
+        shown: Shown::Omitted,
         tokens: 0,
     });
     omitted
@@ -87,138 +78,121 @@ fn tokens_of(entries: &[LightEntry], at: Range<usize>, cost: impl Fn(&LightEntry
     entries.iter().map(cost).fold(0, u64::saturating_add)
 }
 
-fn layout(entries: &[LightEntry], at: &Range<usize>) -> LoopLayout {
-    let of_loop = entries.get(at.clone()).unwrap_or_default();
-    LoopLayout::new(of_loop, turn_rule(of_loop))
-}
-
-/// Number of older loops in scope.
-fn scope(
-    older: &[Range<usize>],
-    policy: &BlockPolicy,
-    room: Option<u64>,
-    cost: impl Fn(&Range<usize>) -> u64,
-) -> usize {
-    let most = match policy.scope {
-        CompactionScope::FixedCount(count) => return count.min(older.len()),
-        CompactionScope::TokenBudget => policy.max_summary_tokens,
-        CompactionScope::TokenBudgetRaw => u64::MAX,
-    };
-    let mut rest = room.unwrap_or(policy.max_context_tokens);
-    let fits = |at: &&Range<usize>| match rest.checked_sub(cost(at).min(most)) {
-        Some(left) => {
-            rest = left;
-            true
-        }
-        None => false,
-    };
-    older.iter().rev().take_while(fits).count()
-}
-
-/// The newest loop: its first turns as they are, a summary, and its recent turns shortened, each by
-/// itself, so that those that become older can be summarized without the others.
-fn newest_block(
-    entries: &[LightEntry],
-    at: &Range<usize>,
-    settled: usize,
-    policy: &BlockPolicy,
-    estimator: &dyn TokenEstimator,
-) -> Vec<Segment> {
-    let layout = layout(entries, at);
-    let sections = layout.sections(policy.keep_first_turns, policy.keep_recent_turns);
-    let positions = |turns: Range<usize>| {
-        let span = layout.turns().span(turns);
-        at.start + span.start..at.start + span.end
-    };
-    let raw = |at: Range<usize>| Segment {
-        tokens: tokens_of(entries, at.clone(), |entry| entry.tokens),
-        at,
-        want: Want::Raw,
-    };
-    let mut segments = Vec::new();
-    segments.extend(sections.first.map(|first| raw(positions(first.indices()))));
-    if let Some(middle) = sections.middle {
-        let middle = middle.indices();
-        segments.extend(summary(entries, at, &layout, middle, policy, estimator));
-    }
-    let recent = sections.recent.map_or(0..0, |recent| recent.indices());
-    let mut start = recent.start;
-    for turn in recent.clone() {
-        if !layout.is_cut(turn + 1) && turn + 1 < recent.end {
+/// The positions of each loop's entries, in order: a loop begins at a message that names another loop than
+/// the one before, and at each prompt while messages name none. No tool group reaches over two loops.
+fn log_loops(entries: &[LightEntry], atoms: &Atoms) -> Vec<Range<usize>> {
+    let settled = atoms.settled_end().position();
+    let mut starts = vec![0];
+    let mut named: Option<&str> = None;
+    let mut after_prompt = false;
+    for (position, entry) in entries.iter().enumerate() {
+        if entry.is_note() {
             continue;
         }
-        let at = positions(start..turn + 1);
-        let shortened = tokens_of(entries, at.clone(), |entry| entry.trimmed);
-        let mut segment = raw(at);
-        if segment.at.end <= settled && shortened < segment.tokens {
-            (segment.want, segment.tokens) = (Want::Trimmed, shortened);
+        let is_prompt = entry.is_prompt();
+        let begins = match entry.loop_id.as_deref() {
+            Some(id) => named.replace(id).is_some_and(|before| before != id),
+            None => is_prompt && !after_prompt && named.is_none(),
+        };
+        after_prompt = is_prompt;
+        // Behind the settled atoms a result may still come that joins what is before with what follows.
+        let is_cut = position <= settled && atoms.cut_before(position).position() == position;
+        if begins && position > 0 && is_cut {
+            starts.push(position);
         }
-        segments.push(segment);
-        start = turn + 1;
     }
-    segments
+    let ends = starts.iter().skip(1).copied().chain([entries.len()]);
+    let loops = starts.iter().copied().zip(ends);
+    loops
+        .map(|(start, end)| start..end)
+        .filter(|range| !range.is_empty())
+        .collect()
 }
 
-/// The summary of some turns of a loop; of those whose lines do not fit, an omission.
-fn summary(
-    entries: &[LightEntry],
-    at: &Range<usize>,
-    layout: &LoopLayout,
-    turns: Range<usize>,
-    policy: &BlockPolicy,
-    estimator: &dyn TokenEstimator,
-) -> Vec<Segment> {
-    let of_loop = entries.get(at.clone()).unwrap_or_default();
-    let (end, tokens) = match policy.digest {
-        Digest::OneLiners => {
-            let lines = turns.clone().map(|turn| {
-                turn_text(
-                    layout.turns().slice(of_loop, turn..turn + 1),
-                    policy.one_liners,
-                )
-            });
-            let costs: Vec<u64> = lines.map(|line| line_cost(&line, estimator)).collect();
-            let mut fit = turns_that_fit(&costs, policy.max_summary_tokens, 0);
-            while fit > 0 && !layout.is_cut(turns.start + fit) {
-                fit -= 1;
+/// One loop of the log.
+struct Loop<'e> {
+    entries: &'e [LightEntry],
+    /// Position of its first entry.
+    start: usize,
+    turn_map: TurnMap,
+    policy: &'e BlockPolicy,
+    estimator: &'e dyn TokenEstimator,
+}
+
+impl<'e> Loop<'e> {
+    fn new(
+        entries: &'e [LightEntry],
+        at: &Range<usize>,
+        policy: &'e BlockPolicy,
+        estimator: &'e dyn TokenEstimator,
+    ) -> Self {
+        let entries = entries.get(at.clone()).unwrap_or_default();
+        Self {
+            entries,
+            start: at.start,
+            turn_map: TurnMap::of_loop(entries),
+            policy,
+            estimator,
+        }
+    }
+
+    /// The segment of some turns; `None` for no turns.
+    fn segment(&self, turns: Range<usize>, shown: Shown, tokens: u64) -> Option<Segment> {
+        let span = self.turn_map.span(turns);
+        let at = self.start + span.start..self.start + span.end;
+        (!at.is_empty()).then_some(Segment { at, shown, tokens })
+    }
+
+    fn cost(&self, turns: Range<usize>, cost: impl Fn(&LightEntry) -> u64) -> u64 {
+        tokens_of(self.entries, self.turn_map.span(turns), cost)
+    }
+
+    /// The newest loop: its first turns as they are, a summary, and its recent turns shortened, each by
+    /// itself, so that those that become older can be summarized without the others. Entries from
+    /// `settled` on stay as they are.
+    fn newest_block(&self, settled: usize) -> Vec<Segment> {
+        let (first, recent) = (self.policy.keep_first_turns, self.policy.keep_recent_turns);
+        let sections = self.turn_map.sections(first, recent);
+        let turns = |range: Option<TurnRange>| range.map_or(0..0, |range| range.indices());
+        let raw = |turns: Range<usize>| {
+            let tokens = self.cost(turns.clone(), |entry| entry.tokens);
+            self.segment(turns, Shown::Raw, tokens)
+        };
+        let mut segments: Vec<Segment> = raw(turns(sections.first)).into_iter().collect();
+        segments.extend(self.summary(turns(sections.middle)));
+        for group in self.turn_map.groups(turns(sections.recent)) {
+            let shortened = self.cost(group.clone(), |entry| entry.trimmed);
+            segments.extend(raw(group).map(|mut segment| {
+                if segment.at.end <= settled && shortened < segment.tokens {
+                    (segment.shown, segment.tokens) = (Shown::Trimmed, shortened);
+                }
+                segment
+            }));
+        }
+        segments
+    }
+
+    /// The summary of some turns; of those whose lines do not fit, an omission.
+    fn summary(&self, turns: Range<usize>) -> Vec<Segment> {
+        let most = self.policy.max_summary_tokens;
+        let (end, tokens) = match self.policy.digest {
+            Digest::OneLiners => {
+                let lines = turn_lines(self.entries, &self.turn_map, turns.clone());
+                let cost = |line: &Option<String>| line_cost(line.as_deref(), self.estimator);
+                let costs: Vec<u64> = lines.iter().map(cost).collect();
+                let mut fit = lines_that_fit(&costs, most, 0);
+                while fit > 0 && !self.turn_map.is_cut(turns.start + fit) {
+                    fit -= 1;
+                }
+                (turns.start + fit, costs.iter().take(fit).sum())
             }
-            (turns.start + fit, costs.iter().take(fit).sum())
-        }
-        Digest::Summarizer => {
-            let span = layout.turns().span(turns.clone());
-            let source = tokens_of(
-                entries,
-                at.start + span.start..at.start + span.end,
-                |entry| entry.tokens,
-            );
-            (turns.end, policy.max_summary_tokens.min(source / 2))
-        }
-    };
-    let segment = |turns: Range<usize>, want: Want, tokens: u64| {
-        let span = layout.turns().span(turns);
-        let at = at.start + span.start..at.start + span.end;
-        (!at.is_empty()).then_some(Segment { at, want, tokens })
-    };
-    let summary = segment(turns.start..end, Want::Summary, tokens);
-    let omitted = segment(end..turns.end, Want::Omitted, 0);
-    summary.into_iter().chain(omitted).collect()
-}
-
-/// The line of a turn in a summary of lines; empty for a turn of notes.
-pub(crate) fn turn_text<M: turn_map::MessageView>(messages: &[M], rule: OneLiners) -> String {
-    let mut turn = TurnLines::default();
-    messages.iter().for_each(|message| turn.push(message));
-    let lines = turn.lines(rule);
-    let texts = lines
-        .iter()
-        .map(|line| line.strip_prefix(SUMMARY_PREFIX).unwrap_or(line));
-    texts.collect::<Vec<_>>().join("\n")
-}
-
-/// Cost of a line with its line break, in tokens.
-pub(crate) fn line_cost(line: &str, estimator: &dyn TokenEstimator) -> u64 {
-    match line.is_empty() {
-        true => 0,
-        false => estimator.text(line).saturating_add(1),
+            Digest::Summarizer | Digest::Rolling => {
+                let source = self.cost(turns.clone(), |entry| entry.tokens);
+                (turns.end, most.min(source / 2))
+            }
+        };
+        let summary = self.segment(turns.start..end, Shown::Summarized, tokens);
+        let omitted = self.segment(end..turns.end, Shown::Omitted, 0);
+        summary.into_iter().chain(omitted).collect()
     }
 }

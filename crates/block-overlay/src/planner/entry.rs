@@ -3,8 +3,7 @@
 use memory_model::{Accounting, LogEntry, Message, Seq};
 use turn_map::{MessageView, PartView, Role, TrimPolicy};
 
-use crate::message::push_text;
-use crate::one_liner::ONE_LINER_BYTES;
+use crate::lines::push_words;
 
 /// An entry without its text, but for the beginning that a one-liner may show.
 #[derive(Debug, Clone)]
@@ -30,7 +29,7 @@ impl LightEntry {
         let message: &Message = &entry.message;
         let (mut text, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
         entry.parts(&mut |part| match part {
-            PartView::Text(words) => push_text(&mut text, words, ONE_LINER_BYTES),
+            PartView::Text(words) => push_words(&mut text, words),
             PartView::ToolCall { id, .. } => calls.push(id.to_owned()),
             PartView::ToolResult { call_id, .. } => results.push(call_id.to_owned()),
             _ => {}
@@ -55,6 +54,13 @@ impl LightEntry {
             calls,
             results,
         }
+    }
+}
+
+impl LightEntry {
+    /// Whether the user speaks: no note, and no tool result in the user's name.
+    pub(crate) fn is_prompt(&self) -> bool {
+        self.role == Role::User && !self.is_note && self.results.is_empty()
     }
 }
 

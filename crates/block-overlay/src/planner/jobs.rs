@@ -6,7 +6,8 @@ use memory_model::{
 };
 use turn_map::TrimPolicy;
 
-use crate::planner::desired::{Segment, Want};
+use crate::context::Shown;
+use crate::planner::desired::Segment;
 use crate::planner::entry::LightEntry;
 use crate::planner::policy::{BlockPolicy, Digest};
 use crate::planner::{OMIT, SUMMARIZE, TRIM, UNFOLD};
@@ -132,16 +133,16 @@ impl Planned<'_> {
             let work = Work::Replace(vec![Span::closed(range, body, tokens)]);
             (!shown).then(|| job(kind, range, expect.clone(), work, why))
         };
-        match segment.want {
-            Want::Raw => {
+        match segment.shown {
+            Shown::Raw => {
                 let why = "the turns are kept as they are";
                 replace(UNFOLD, SpanBody::Raw, self.tokens(range), why)
             }
-            Want::Omitted => {
+            Shown::Omitted => {
                 let why = "the loop is out of scope, or its lines do not fit into the summary";
                 replace(OMIT, SpanBody::Omitted, 0, why)
             }
-            Want::Trimmed => {
+            Shown::Trimmed => {
                 let lines = self.policy.tool_output_max_lines;
                 let trim = TrimPolicy::ToolOutputLines { lines };
                 let body = SpanBody::Trimmed(TrimPolicyId::new(trim.to_string()));
@@ -152,7 +153,7 @@ impl Planned<'_> {
                     "recent turns show the ends of tool output",
                 )
             }
-            Want::Summary => self.summarize(segment, range, expect),
+            Shown::Summarized => self.summarize(segment, range, expect),
         }
     }
 
@@ -162,7 +163,7 @@ impl Planned<'_> {
             return None;
         }
         let flat = vec![Child::Messages { range }];
-        let rolling = self.policy.rolling && self.policy.digest == Digest::Summarizer;
+        let rolling = self.policy.digest == Digest::Rolling;
         let sources = match rolling {
             true => sources(&expect)?,
             false => flat.clone(),
@@ -181,9 +182,8 @@ impl Planned<'_> {
         // It must cost less than what it takes the place of, which may be a summary that is short already.
         let most = shown.saturating_sub(overhead).saturating_sub(1);
         let target = self.policy.max_summary_tokens.min(most).max(1);
-        let request = Request::default()
-            .with_target_tokens(target)
-            .with_max_tokens(most.max(1));
+        let mut request = Request::default();
+        (request.target_tokens, request.max_tokens) = (target, most.max(1));
         Some(Job {
             request: Some(request),
             ..job(SUMMARIZE, range, expect, work, why)

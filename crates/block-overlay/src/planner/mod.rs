@@ -3,14 +3,11 @@
 mod desired;
 mod entry;
 mod jobs;
-mod log_loops;
 mod pass;
 mod policy;
 
-#[cfg(feature = "summarize")]
-pub(crate) use desired::{line_cost, turn_text};
 pub use pass::BlockPlanner;
-pub use policy::{BlockPolicy, Digest, LoopRule};
+pub use policy::{BlockPolicy, Digest};
 
 use compaction_plan::Label;
 

@@ -31,11 +31,6 @@ impl BlockPlanner {
     pub fn new(policy: BlockPolicy) -> Self {
         Self { policy }
     }
-
-    /// The policy.
-    pub fn policy(&self) -> &BlockPolicy {
-        &self.policy
-    }
 }
 
 impl Planner for BlockPlanner {

@@ -1,50 +1,46 @@
 //! The sections of one loop's block.
 
 use block_overlay::{
-    BlockCompactionStrategy, BlockInput, CompactionBlock, CompactionConfig, DefaultBlockCompaction,
-    LoopLayout, LoopRecord, TurnRange, TurnRule,
+    BlockCompactionStrategy, CompactionBlock, CompactionConfig, DefaultBlockCompaction, LoopRecord,
+    TurnMap, TurnRange,
 };
+use memory_model::Message;
 use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
-use turn_map::{EditableMessage as _, Role};
+use turn_map::Role;
 
 use crate::world::{
-    COUNTER, Msg, NOW, assistant, block_on, call, config, output, result, texts, turns, user,
+    COUNTER, NOW, assistant, block_on, call, config, kept, output, record, result, summary_tokens,
+    text, texts, turns, user,
 };
 
-fn block(
-    record: &LoopRecord<Msg>,
-    config: &CompactionConfig<Msg>,
-    newest: bool,
-) -> CompactionBlock<Msg> {
-    let layout = LoopLayout::new(&record.messages, config.turn_rule);
-    let input = BlockInput::new(record, &layout, config, newest, &COUNTER, NOW);
-    block_on(DefaultBlockCompaction.compact(&input)).unwrap()
+fn block(record: &LoopRecord, config: &CompactionConfig, newest: bool) -> CompactionBlock {
+    block_on(DefaultBlockCompaction.compact(record, config, newest)).unwrap()
 }
 
-fn range(start: u32, end: u32) -> Option<TurnRange> {
-    TurnRange::new(start, end)
+fn range(start: usize, end: usize) -> Option<TurnRange> {
+    TurnRange::from_indices(start..end + 1)
 }
 
 #[test]
 fn turns_are_grouped_by_index_and_messages_without_one_are_alone() {
-    let record = LoopRecord::new(
+    let record = record(
         "a",
         vec![
-            user("one").in_turn("a", 0),
-            assistant("two").in_turn("a", 0),
-            assistant("three").in_turn("a", 0),
-            user("four").in_turn("b", 1),
-            assistant("five").in_turn("a", 1),
+            user("one").with_turn("a", 0),
+            assistant("two").with_turn("a", 0),
+            assistant("three").with_turn("a", 0),
+            user("four").with_turn("b", 1),
+            assistant("five").with_turn("a", 1),
         ],
     );
-    let layout = LoopLayout::new(&record.messages, TurnRule::Index);
-    assert_eq!(layout.turns().count(), 2);
-    assert_eq!(
-        (layout.turns().range(0), layout.turns().range(1)),
-        (0..3, 3..5)
-    );
+    let turns = TurnMap::from_messages(&record.messages);
+    assert_eq!(turns.turn_count(), 2);
+    let ranges = [0, 1, 2].map(|turn| turns.turn_msg_range(turn));
+    assert_eq!(ranges, [Some(0..3), Some(3..5), None]);
+    let last = turns.messages_for_range(range(1, 1).unwrap(), &record.messages);
+    assert_eq!(last, &record.messages[3..]);
     let legacy = [user("one"), assistant("two"), user("three")];
-    assert_eq!(LoopLayout::new(&legacy, TurnRule::Index).turns().count(), 3);
+    assert_eq!(TurnMap::from_messages(&legacy).turn_count(), 3);
 }
 
 #[test]
@@ -58,7 +54,7 @@ fn ten_turns_are_kept_and_none_is_compacted() {
 #[test]
 fn twenty_turns_have_three_sections() {
     let record = turns("a", 20, 80);
-    let made = block(&record, &config().with_kept_turns(2, 5), true);
+    let made = block(&record, &kept(2, 5), true);
     assert_eq!(made.keep_first, range(0, 1));
     let (middle, recent) = (made.keep_compacted.unwrap(), made.keep_recent.unwrap());
     assert_eq!(
@@ -92,7 +88,7 @@ fn an_older_loop_is_only_compacted() {
 
 #[test]
 fn recent_tool_output_is_cut_to_its_ends_and_all_else_is_as_it_was() {
-    let record = LoopRecord::new(
+    let record = record(
         "a",
         vec![
             user("Read it."),
@@ -101,9 +97,9 @@ fn recent_tool_output_is_cut_to_its_ends_and_all_else_is_as_it_was() {
             assistant("Long."),
         ],
     );
-    let made = block(&record, &config().with_kept_turns(0, 10), true);
+    let made = block(&record, &kept(0, 10), true);
     let recent = made.keep_recent.unwrap();
-    let text = recent.messages[2].text();
+    let text = text(&recent.messages[2]);
     assert_eq!(text.lines().count(), 51);
     assert!(
         text.starts_with("line 1 of") && text.ends_with("line 200 of the output\n"),
@@ -116,49 +112,27 @@ fn recent_tool_output_is_cut_to_its_ends_and_all_else_is_as_it_was() {
 }
 
 #[test]
-fn calls_and_results_are_in_the_same_section() {
-    // Every message is a turn of its own, and the numbers would divide both groups.
-    let record = LoopRecord::new(
-        "a",
-        vec![
-            user("one"),
-            call("x"),
-            result("x", "found"),
-            user("two"),
-            user("three"),
-            call("y"),
-            result("y", "found"),
-        ],
-    );
-    let made = block(&record, &config().with_kept_turns(2, 1), true);
-    assert_eq!(made.keep_first, range(0, 2));
-    assert_eq!(made.keep_compacted.unwrap().range, range(3, 4).unwrap());
-    assert_eq!(made.keep_recent.unwrap().range, range(5, 6).unwrap());
-}
-
-#[test]
 fn lines_stay_within_the_tokens_for_a_summary_and_the_rest_is_counted() {
     let record = turns("a", 40, 3);
-    let config = config().with_max_summary_tokens(300);
+    let config = summary_tokens(300);
     let made = block(&record, &config, false).keep_compacted.unwrap();
     assert!(COUNTER.messages(&made.messages) <= 300);
     let omitted = made.omitted.unwrap();
     let shown = made.messages.len() - 1;
-    assert_eq!(Some(omitted.turns), range(shown as u32, 39));
-    let layout = LoopLayout::new(&record.messages, TurnRule::Index);
-    let left = layout.slice(&record.messages, omitted.turns);
+    assert_eq!(Some(omitted.turns), range(shown, 39));
+    let layout = TurnMap::from_messages(&record.messages);
+    let left = layout.messages_for_range(omitted.turns, &record.messages);
     assert_eq!(
         (omitted.messages, omitted.tokens),
         (left.len(), COUNTER.messages(left))
     );
-    let last = made.messages.last().unwrap().text();
+    let last = text(made.messages.last().unwrap());
     assert_eq!(last, format!("[… left out: {omitted} …]"));
 }
 
 #[test]
 fn no_tokens_for_a_summary_leave_an_omission_alone() {
-    let none = config().with_max_summary_tokens(0).with_focus("Files.");
-    let made = block(&turns("a", 5, 3), &none, false)
+    let made = block(&turns("a", 5, 3), &summary_tokens(0), false)
         .keep_compacted
         .unwrap();
     assert_eq!(made.messages, []);
@@ -166,45 +140,20 @@ fn no_tokens_for_a_summary_leave_an_omission_alone() {
 }
 
 #[test]
-fn the_focus_comes_first_in_a_summary_and_counts() {
-    let focused = config()
-        .with_focus("Keep the API contracts.")
-        .with_max_summary_tokens(120);
-    let made = block(&turns("a", 9, 3), &focused, false)
-        .keep_compacted
-        .unwrap();
-    assert_eq!(made.messages[0].text(), "[Focus] Keep the API contracts.");
-    assert!(COUNTER.messages(&made.messages) <= 120);
-    let plain = block(&turns("a", 9, 3), &config(), false)
-        .keep_compacted
-        .unwrap();
-    assert!(plain.messages[0].text().starts_with("[Summary] "));
-}
-
-#[test]
 fn an_answer_of_tools_alone_is_named_by_their_number() {
     let mut both = call("x");
-    both.put_parts(
-        [call("x"), call("y")]
-            .into_iter()
-            .flat_map(|m| m.content)
-            .collect(),
-    );
-    let record = LoopRecord::new("a", vec![both, result("x", "1"), result("y", "2")]);
-    let made = block(
-        &record,
-        &config().with_turn_rule(TurnRule::Responses),
-        false,
-    );
+    both.parts.extend(call("y").parts);
+    let record = record("a", vec![both, result("x", "1"), result("y", "2")]);
+    let made = block(&record, &config(), false);
     let lines = texts(&made.keep_compacted.unwrap().messages);
     assert_eq!(lines, ["[Summary] [Assistant used 2 tool(s)]"]);
 }
 
 #[test]
 fn nothing_costs_nothing() {
-    assert_eq!(COUNTER.messages(&[] as &[Msg]), 0);
+    assert_eq!(COUNTER.messages(&[] as &[Message]), 0);
     assert_eq!(COUNTER.text(""), 0);
-    let made = block(&LoopRecord::new("a", Vec::new()), &config(), true);
+    let made = block(&record("a", Vec::new()), &config(), true);
     assert_eq!(
         (made.keep_first, made.keep_recent, made.keep_compacted),
         (None, None, None)

@@ -4,17 +4,17 @@
 use std::path::PathBuf;
 
 use block_overlay::planner::BlockPolicy;
-use block_overlay::{
-    BlockSettings, CompactionConfig, DefaultBlockCompaction, ErrorKind, LoopLayout, LoopRecord,
-    LoopSession, Shown, TurnRule, build_context_from_session, compact_session_loops,
-};
+use block_overlay::{DefaultBlockCompaction, LoopRecord, LoopSession, compact_session_loops};
 use memory_model::{Message, SpanBody};
 use message_formats::{ReadOptions, read_file};
-use token_estimate::HeuristicEstimator;
-use turn_map::{MessageView as _, TurnMap};
+use turn_map::MessageView as _;
 
+use crate::laws::check_context;
 use crate::planner::Lab;
-use crate::world::NOW;
+use crate::world::{config, record};
+
+/// Maximum cost of a context, in tokens.
+const BUDGET: u64 = 40_000;
 
 fn transcripts() -> Vec<(String, Vec<Message>)> {
     let Some(root) = std::env::var_os("AGENT_MEMORY_CORPUS") else {
@@ -44,95 +44,47 @@ fn transcripts() -> Vec<(String, Vec<Message>)> {
 }
 
 /// Adds messages to the newest loop, and begins a loop at each prompt.
-fn grow(session: &mut LoopSession<Message>, newest: &mut String, more: &[Message]) {
+fn grow(session: &mut LoopSession, more: &[Message]) {
     for message in more {
-        let after_prompt = session.get(newest).is_some_and(|record| {
-            let last = record
-                .messages
-                .iter()
-                .rev()
-                .find(|message| !message.is_note());
-            last.is_some_and(speaks)
-        });
-        if newest.is_empty() || (speaks(message) && !after_prompt) {
-            let id = format!("loop {}", session.loops().len() + 1);
-            let record = LoopRecord::new(id.as_str(), Vec::new());
-            session.push(match newest.is_empty() {
-                true => record,
-                false => record.with_parent(newest.as_str()),
-            });
-            *newest = id;
+        let newest = session.loops.last();
+        let mut said = newest.iter().flat_map(|one| one.messages.iter().rev());
+        let after_prompt = said.find(|message| !message.is_note()).is_some_and(speaks);
+        if newest.is_none() || (speaks(message) && !after_prompt) {
+            let next = LoopRecord {
+                parent_loop_id: newest.map(|newest| newest.loop_id.clone()),
+                ..record(&format!("loop {}", session.loops.len() + 1), Vec::new())
+            };
+            session.loops.push(next);
         }
-        session.update(newest, |record| record.messages.push(message.clone()));
+        let newest = session.loops.last_mut().unwrap();
+        newest.messages.push(message.clone());
     }
 }
 
 fn speaks(message: &Message) -> bool {
-    !message.is_note() && TurnMap::by_role([message]).start_of(0).is_some()
-}
-
-/// Whether the newest turn fits; every turn of a context is shown once or counted once.
-fn check(
-    session: &LoopSession<Message>,
-    newest: &str,
-    settings: &BlockSettings<'_, Message>,
-) -> bool {
-    let shown = match build_context_from_session(session, newest, settings) {
-        Ok(shown) => shown,
-        Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::BudgetTooSmall);
-            return false;
-        }
-    };
-    assert!(shown.tokens <= settings.max_context_tokens);
-    let chain = session.chain(newest);
-    let mut turns = shown.turns.iter();
-    for record in &chain[chain.len() - shown.loops..] {
-        let layout = LoopLayout::new(&record.messages, settings.config.turn_rule);
-        for turn in 0..layout.turns().count() {
-            let one = turns.next().unwrap();
-            assert_eq!(
-                (one.loop_id.as_str(), one.turn),
-                (record.loop_id.as_str(), turn)
-            );
-            let counted = shown.omissions.iter().filter(|omission| {
-                omission.loop_id == record.loop_id && omission.turns.contains(turn)
-            });
-            assert_eq!(counted.count(), usize::from(one.shown == Shown::Omitted));
-        }
-    }
-    assert!(turns.next().is_none());
-    let older = &chain[..chain.len() - shown.loops];
-    let messages: usize = older.iter().map(|record| record.messages.len()).sum();
-    let counted = shown.out_of_scope.as_ref();
-    assert_eq!(
-        counted.map(|older| (older.loops, older.messages)),
-        older.first().map(|_| (older.len(), messages))
-    );
-    true
+    !message.is_note() && turn_map::TurnMap::by_role([message]).start_of(0).is_some()
 }
 
 #[tokio::test]
 async fn sessions_keep_every_turn_as_transcripts_grow() {
-    let config = CompactionConfig::default().with_turn_rule(TurnRule::Responses);
-    let counter = HeuristicEstimator::Bytes4PerPart;
+    let config = config();
     for (name, messages) in transcripts() {
-        let settings = BlockSettings::new(&config, 40_000, &counter, NOW);
-        let (mut session, mut newest) = (LoopSession::new("s"), String::new());
-        let mut too_large = 0;
+        let (mut session, mut too_large) = (LoopSession::default(), 0);
         for some in messages.chunks(10) {
-            grow(&mut session, &mut newest, some);
+            grow(&mut session, some);
+            let newest = session.loops.last().unwrap().loop_id.clone();
             let strategy = &DefaultBlockCompaction;
-            let made = compact_session_loops(&mut session, &newest, strategy, &settings);
+            let made = compact_session_loops(&mut session, &newest, strategy, &config, BUDGET);
             made.await.unwrap();
-            too_large += usize::from(!check(&session, &newest, &settings));
+            let fits = check_context(&session, &newest, &config, BUDGET).unwrap();
+            too_large += usize::from(fits.is_none());
         }
-        let kept = session.loops().iter().flat_map(|record| &record.messages);
+        let kept = session.loops.iter().flat_map(|record| &record.messages);
         assert!(
             kept.eq(messages.iter()),
             "{name}: originals are as they were"
         );
-        let (count, loops) = (messages.len(), session.loops().len());
+        let (count, loops) = (messages.len(), session.loops.len());
         println!(
             "{name}: {count} messages, {loops} loops, newest turn too large {too_large} times"
         );

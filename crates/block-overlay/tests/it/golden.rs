@@ -4,52 +4,41 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use block_overlay::{
-    BlockCompactionStrategy, DefaultBlockCompaction, LoopContext, SummarizingBlockCompaction,
-    compact_session_loops,
+    BlockCompactionStrategy, CompactionConfig, CompactionScope, DefaultBlockCompaction,
+    LoopContext, SummarizingBlockCompaction, compact_session_loops,
 };
+use summarize_escalation::Ladder;
 use summarize_escalation::testing::{Answer, Scripted};
 
-use crate::world::{Msg, block_on, chain, config, context, settings, turns};
+use crate::world::{block_on, chain, context, kept, letters, text, turns};
 
 /// The context of two loops with the newest of twenty turns, five of them recent.
-fn shown(strategy: &dyn BlockCompactionStrategy<Msg>) -> LoopContext<Msg> {
-    let config = config().with_kept_turns(2, 5);
+fn shown(strategy: &dyn BlockCompactionStrategy) -> LoopContext {
+    let config = CompactionConfig {
+        compaction_scope: CompactionScope::FixedCount(1),
+        ..kept(2, 5)
+    };
     let mut session = chain(vec![turns("x", 4, 3), turns("a", 4, 3), turns("b", 20, 70)]);
-    let scoped = config.with_scope(block_overlay::CompactionScope::FixedCount(1));
-    let settings = settings(&scoped, 50_000);
-    block_on(compact_session_loops(
-        &mut session,
-        "b",
-        strategy,
-        &settings,
-    ))
-    .unwrap();
-    context(&session, "b", &scoped, 50_000)
+    let made = compact_session_loops(&mut session, "b", strategy, &config, 50_000);
+    block_on(made).unwrap();
+    context(&session, "b", &config, 50_000)
 }
 
-fn printed(context: &LoopContext<Msg>) -> String {
-    let mut text = String::new();
-    for turn in &context.turns {
-        writeln!(text, "{turn}").unwrap();
-    }
-    for omission in &context.omissions {
-        writeln!(text, "omitted: {omission}").unwrap();
-    }
-    if let Some(older) = &context.out_of_scope {
-        writeln!(text, "out of scope: {older}").unwrap();
-    }
-    writeln!(
-        text,
-        "{} tokens in {} messages",
-        context.tokens,
-        context.messages.len()
-    )
-    .unwrap();
+fn printed(context: &LoopContext) -> String {
+    let (a, b) = (letters(context, "a"), letters(context, "b"));
+    let out = context.out_of_scope.as_ref().unwrap();
+    let (tokens, count) = (context.tokens, context.messages.len());
+    let mut printed = format!(
+        "a {a}\nb {b}\n{} omissions\nout of scope: {}, {} messages\n{tokens} tokens in {count} messages\n",
+        context.omissions.len(),
+        out.last_loop_id,
+        out.messages,
+    );
     for message in &context.messages {
-        let line: String = message.text().replace('\n', " ").chars().take(96).collect();
-        writeln!(text, "{:<9} {line}", message.role.as_str()).unwrap();
+        let line: String = text(message).replace('\n', " ").chars().take(96).collect();
+        writeln!(printed, "{:<9} {line}", message.role.as_str()).unwrap();
     }
-    text
+    printed
 }
 
 #[test]
@@ -69,8 +58,12 @@ fn twenty_turns_by_default() {
 fn twenty_turns_by_a_model() {
     let text = "The user asked twenty questions about b, and every one was answered at length.";
     let model = Scripted::new([Answer::text(text), Answer::text("Four questions about a.")]);
-    let mut ladder = summarize_escalation::Ladder::default();
+    let mut ladder = Ladder::default();
     ladder.gate = None;
-    let strategy = SummarizingBlockCompaction::with_ladder(Arc::new(model), ladder);
+    let strategy = SummarizingBlockCompaction {
+        summarizer: Arc::new(model),
+        ladder,
+        instructions: None,
+    };
     insta::assert_snapshot!(printed(&shown(&strategy)));
 }

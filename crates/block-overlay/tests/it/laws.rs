@@ -1,21 +1,22 @@
 //! The invariants of blocks and contexts, over random loop chains.
 
 use block_overlay::{
-    CompactionBlock, CompactionConfig, CompactionScope, LoopLayout, LoopRecord, LoopSession, Shown,
-    build_context_from_session, resolve_scope,
+    CompactionBlock, CompactionConfig, CompactionScope, Error, LoopContext, LoopRecord,
+    LoopSession, Shown, TurnMap, build_context_from_session, resolve_scope,
 };
+use memory_model::Message;
 use proptest::prelude::*;
 use token_estimate::TokenEstimatorExt as _;
-use turn_map::Role;
+use turn_map::{GroupingPolicy, Role, atoms};
 
 use crate::world::{
-    COUNTER, Msg, assistant, call, chain, compact, config, output, result, settings, texts, user,
+    COUNTER, assistant, call, chain, compact, config, output, record, result, text, texts, user,
 };
 
 /// A turn: what the user says, whether a tool is called, whether messages carry their turn.
 type Turn = (u8, bool, bool);
 
-fn messages(id: &str, turns: &[Turn]) -> Vec<Msg> {
+fn messages(id: &str, turns: &[Turn]) -> Vec<Message> {
     let mut messages = Vec::new();
     for (index, (size, tool, indexed)) in turns.iter().enumerate() {
         let mut of_turn = vec![user(&format!(
@@ -32,52 +33,51 @@ fn messages(id: &str, turns: &[Turn]) -> Vec<Msg> {
             "tell ".repeat(usize::from(*size) * 3)
         )));
         messages.extend(of_turn.into_iter().map(|message| match indexed {
-            true => message.in_turn(id, index as u32),
+            true => message.with_turn(id, index as u32),
             false => message,
         }));
     }
     messages
 }
 
-fn loops() -> impl Strategy<Value = Vec<LoopRecord<Msg>>> {
+fn loops() -> impl Strategy<Value = Vec<LoopRecord>> {
     let turn = (0..12_u8, any::<bool>(), prop::bool::weighted(0.8));
     let of_loop = prop::collection::vec(turn, 0..24);
     prop::collection::vec(of_loop, 1..7).prop_map(|loops| {
-        let record = |(index, turns): (usize, Vec<Turn>)| {
+        let a_loop = |(index, turns): (usize, Vec<Turn>)| {
             let id = format!("l{index}");
-            LoopRecord::new(id.as_str(), messages(&id, &turns))
+            record(&id, messages(&id, &turns))
         };
-        loops.into_iter().enumerate().map(record).collect()
+        loops.into_iter().enumerate().map(a_loop).collect()
     })
 }
 
-fn configs() -> impl Strategy<Value = CompactionConfig<Msg>> {
+fn configs() -> impl Strategy<Value = CompactionConfig> {
     let scope = prop_oneof![
         (0..6_usize).prop_map(CompactionScope::FixedCount),
         Just(CompactionScope::TokenBudget),
-        Just(CompactionScope::TokenBudgetRaw),
     ];
     (scope, 0..5_usize, 0..9_usize, 0..900_u64).prop_map(|(scope, first, recent, tokens)| {
-        config()
-            .with_scope(scope)
-            .with_kept_turns(first, recent)
-            .with_max_summary_tokens(tokens)
+        CompactionConfig {
+            compaction_scope: scope,
+            keep_first_turns: first,
+            keep_recent_turns: recent,
+            max_summary_tokens: tokens,
+            ..config()
+        }
     })
-}
-
-fn layout(record: &LoopRecord<Msg>, config: &CompactionConfig<Msg>) -> LoopLayout {
-    LoopLayout::new(&record.messages, config.turn_rule)
 }
 
 /// Invariants 1, 2, 4 and 6 of a block.
 fn check_block(
-    record: &LoopRecord<Msg>,
-    block: &CompactionBlock<Msg>,
-    config: &CompactionConfig<Msg>,
+    record: &LoopRecord,
+    block: &CompactionBlock,
+    config: &CompactionConfig,
     newest: bool,
 ) -> Result<(), TestCaseError> {
-    let layout = layout(record, config);
-    let count = layout.turns().count();
+    let turns = TurnMap::of_loop(&record.messages);
+    let atoms = atoms(&record.messages, GroupingPolicy::default());
+    let count = turns.turn_count();
     let recent = block.keep_recent.as_ref().map(|section| section.range);
     let middle = block.keep_compacted.as_ref().map(|section| section.range);
     let ranges: Vec<_> = [block.keep_first, middle, recent]
@@ -88,15 +88,11 @@ fn check_block(
     for range in &ranges {
         prop_assert_eq!(range.indices().start, next, "sections follow each other");
         next = range.indices().end;
-        let position = layout.turns().span(range.indices()).start;
-        let cut = layout.atoms().cut_before(position).position();
+        let position = turns.turn_msg_range(range.indices().start).unwrap().start;
+        let cut = atoms.cut_before(position).position();
         prop_assert_eq!(cut, position, "a call and its result are in one section");
     }
     prop_assert_eq!(next, count, "sections cover the loop");
-    let long = layout.sections(config.keep_first_turns, config.keep_recent_turns);
-    if newest && long.middle.is_some() {
-        prop_assert!(block.keep_compacted.is_some());
-    }
     if !newest {
         prop_assert!(block.keep_first.is_none() && block.keep_recent.is_none());
     }
@@ -107,50 +103,44 @@ fn check_block(
 }
 
 /// Every turn in scope is shown once or counted in one omission, and every message is accounted for.
-fn check_context(
-    session: &LoopSession<Msg>,
+/// `None` if the newest turn does not fit.
+pub(crate) fn check_context(
+    session: &LoopSession,
     current: &str,
-    config: &CompactionConfig<Msg>,
+    config: &CompactionConfig,
     budget: u64,
-) -> Result<(), TestCaseError> {
-    let settings = settings(config, budget);
-    let Ok(shown) = build_context_from_session(session, current, &settings) else {
-        return Ok(());
+) -> Result<Option<LoopContext>, TestCaseError> {
+    let shown = match build_context_from_session(session, current, config, budget) {
+        Ok(shown) => shown,
+        Err(Error::BudgetTooSmall { .. }) => return Ok(None),
+        Err(error) => return Err(TestCaseError::fail(error.to_string())),
     };
     prop_assert!(shown.tokens <= budget);
     prop_assert_eq!(shown.tokens, COUNTER.messages(&shown.messages));
-    let texts = texts(&shown.messages);
-    let chain = session.chain(current);
+    let chain = session.chain(current).unwrap();
     let (out, inside) = chain.split_at(chain.len() - shown.loops);
     let mut turns = shown.turns.iter();
     let mut hidden = 0;
     for record in inside {
-        let layout = layout(record, config);
-        for turn in 0..layout.turns().count() {
+        for turn in 0..TurnMap::of_loop(&record.messages).turn_count() {
             let one = turns.next().unwrap();
             prop_assert_eq!(
                 (one.loop_id.as_str(), one.turn),
                 (record.loop_id.as_str(), turn)
             );
-            prop_assert_eq!(one.messages, layout.turns().range(turn).len());
             let counted = shown.omissions.iter().filter(|omission| {
-                omission.loop_id == record.loop_id && omission.turns.contains(turn)
+                omission.loop_id == record.loop_id && omission.turns.indices().contains(&turn)
             });
             prop_assert_eq!(counted.count(), usize::from(one.shown == Shown::Omitted));
             hidden += usize::from(one.shown == Shown::Omitted);
-            // What was said in a turn that is shown is there once, whenever it was said.
-            let said = layout.turns().slice(&record.messages, turn..turn + 1);
-            let said = said.iter().filter(|message| message.role != Role::Tool);
-            for text in said.map(Msg::text).filter(|text| !text.starts_with('<')) {
-                let times = texts.iter().filter(|other| **other == text).count();
-                // What came after a summary of its turn is shown beside it.
-                let least = usize::from(matches!(one.shown, Shown::Raw | Shown::Trimmed));
-                prop_assert!((least..=1).contains(&times), "{}: {}", text, times);
-            }
         }
     }
     prop_assert!(turns.next().is_none());
-    let named: usize = shown.omissions.iter().map(|one| one.turns.len()).sum();
+    let named: usize = shown
+        .omissions
+        .iter()
+        .map(|one| one.turns.indices().len())
+        .sum();
     prop_assert_eq!(named, hidden);
     let counted = shown.out_of_scope.as_ref().map(|older| {
         let ends = (older.first_loop_id.as_str(), older.last_loop_id.as_str());
@@ -162,6 +152,32 @@ fn check_context(
         (ends, out.len(), messages)
     });
     prop_assert_eq!(counted, expected);
+    Ok(Some(shown))
+}
+
+/// What was said in a turn that is shown is there once, whenever it was said.
+fn check_words(
+    session: &LoopSession,
+    current: &str,
+    config: &CompactionConfig,
+    budget: u64,
+) -> Result<(), TestCaseError> {
+    let Some(shown) = check_context(session, current, config, budget)? else {
+        return Ok(());
+    };
+    let texts = texts(&shown.messages);
+    for one in &shown.turns {
+        let messages = &session.get(&one.loop_id).unwrap().messages;
+        let turn_map = TurnMap::of_loop(messages);
+        let said = &messages[turn_map.turn_msg_range(one.turn).unwrap()];
+        let said = said.iter().filter(|message| message.role != Role::Tool);
+        for text in said.map(text).filter(|text| !text.starts_with('<')) {
+            let times = texts.iter().filter(|other| **other == text).count();
+            // What came after a summary of its turn is shown too.
+            let least = usize::from(matches!(one.shown, Shown::Raw | Shown::Trimmed));
+            prop_assert!((least..=1).contains(&times), "{}: {}", text, times);
+        }
+    }
     Ok(())
 }
 
@@ -173,35 +189,31 @@ proptest! {
         loops in loops(), config in configs(), budget in 50..6_000_u64, grows in 0..5_usize,
     ) {
         let mut session = chain(Vec::new());
-        let mut parent: Option<String> = None;
         for mut record in loops {
             let id = record.loop_id.clone();
             // A loop grows while it is the newest.
             let rest = record.messages.split_off(record.messages.len() * grows / 5);
-            session.push(match parent.take() {
-                Some(parent) => record.with_parent(parent),
-                None => record,
-            });
-            let settings_before = settings(&config, budget);
+            record.parent_loop_id = session.loops.last().map(|parent| parent.loop_id.clone());
+            session.loops.push(record);
             compact(&mut session, &id, &config, budget);
-            check_context(&session, &id, &config, budget)?;
-            session.update(&id, |record| record.messages.extend(rest));
-            check_context(&session, &id, &config, budget)?;
-            let before: Vec<_> = session.loops().iter().map(|one| one.messages.clone()).collect();
+            check_words(&session, &id, &config, budget)?;
+            session.get_mut(&id).unwrap().messages.extend(rest);
+            check_words(&session, &id, &config, budget)?;
+            let before: Vec<_> = session.loops.iter().map(|one| one.messages.clone()).collect();
             compact(&mut session, &id, &config, budget);
-            let after: Vec<_> = session.loops().iter().map(|one| one.messages.clone()).collect();
+            let after: Vec<_> = session.loops.iter().map(|one| one.messages.clone()).collect();
             prop_assert_eq!(before, after, "originals stay");
-            let scope = resolve_scope(&session, &id, &settings_before);
-            for (age, record) in session.ancestors(&id).take(scope + 1).enumerate() {
+            let scope = resolve_scope(&session, &id, &config, budget).unwrap();
+            let chain = session.chain(&id).unwrap();
+            for (age, record) in chain.into_iter().rev().take(scope + 1).enumerate() {
                 let block = record.compaction_block.as_ref();
                 // 5: in scope every loop has a block, the older ones over all of their turns.
                 if age == 0 || !record.messages.is_empty() {
                     check_block(record, block.unwrap(), &config, age == 0)?;
                 }
             }
-            check_context(&session, &id, &config, budget)?;
-            check_context(&session, &id, &config, u64::MAX)?;
-            parent = Some(id);
+            check_words(&session, &id, &config, budget)?;
+            check_words(&session, &id, &config, u64::MAX)?;
         }
     }
 
@@ -209,7 +221,7 @@ proptest! {
     fn a_larger_budget_has_no_smaller_scope(loops in loops(), config in configs(), budget in 0..5_000_u64) {
         let newest = loops.last().unwrap().loop_id.clone();
         let session = chain(loops);
-        let scope = |budget| resolve_scope(&session, &newest, &settings(&config, budget));
+        let scope = |budget| resolve_scope(&session, &newest, &config, budget).unwrap();
         prop_assert!(scope(budget) <= scope(budget + 500));
     }
 }

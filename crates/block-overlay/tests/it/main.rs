@@ -13,7 +13,6 @@ mod golden;
 mod json;
 mod laws;
 mod planner;
-mod prune;
 mod reduce;
 mod running;
 mod session;

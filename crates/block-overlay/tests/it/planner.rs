@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use block_overlay::planner::{BLOCKS, BlockPlanner, BlockPolicy, Digest, LoopRule};
+use block_overlay::planner::{BLOCKS, BlockPlanner, BlockPolicy, Digest};
 use block_overlay::{CompactionScope, OneLineSummarizer};
 use compaction_plan::{Label, LabelCounts, Mode, Planner, Room, StopReason};
-use compaction_runner::{Compaction, Outcome, RunnerPolicy};
+use compaction_runner::{Compaction, Outcome};
 use context_assembler::ContextAccounting;
 use memory_model::{
     Accounting, ConversationId, Message, RawJson, Seq, SeqRange, Span, SpanBody, StepClock,
     Timestamp,
 };
 use memory_store::{
-    Append, AppendAt, InMemoryStore, NewConversation, NewEntry, Order, Store, read_entries, verify,
+    Append, AppendAt, InMemoryStore, NewConversation, NewEntry, Order, Snapshot, Store,
+    read_entries, verify,
 };
 use proptest::prelude::{ProptestConfig, Strategy, prop, proptest};
 use summarize_escalation::testing::Scripted;
@@ -79,7 +80,6 @@ impl Lab {
             accounting,
             clock,
         )
-        .with_policy(RunnerPolicy::default())
         .with_room(room)
         .run(Mode::Incremental)
         .await
@@ -87,17 +87,21 @@ impl Lab {
     }
 
     pub(crate) async fn block(&self) -> Outcome {
-        let outcome = self.run(&OneLineSummarizer::default(), None).await;
+        let outcome = self.run(&OneLineSummarizer, None).await;
         self.sound().await;
         outcome
     }
 
     /// Asserts that the store finds nothing wrong, and that no span divides a tool call from its results.
     pub(crate) async fn sound(&self) {
-        self.verified().await;
-        let log = read_entries(&self.store, self.id, self.all().await)
-            .await
-            .unwrap();
+        let accounting: Arc<dyn Accounting> = Arc::new(self.accounting.clone());
+        let rules = |id: &token_estimate::EstimatorId| {
+            (*id == accounting.estimator_id()).then(|| Arc::clone(&accounting))
+        };
+        let report = verify(&self.store, self.id, &rules).await.unwrap();
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        let (_, all) = self.snapshot().await;
+        let log = read_entries(&self.store, self.id, all).await.unwrap();
         let atoms = atoms(&log, GroupingPolicy::default());
         for span in self.spans().await {
             let position = span.range.first.0 as usize - 1;
@@ -110,31 +114,15 @@ impl Lab {
         }
     }
 
-    async fn all(&self) -> SeqRange {
-        let snapshot = self
-            .store
-            .snapshot(self.id, &self.planner.view())
-            .await
-            .unwrap();
-        SeqRange::new(Seq::FIRST, snapshot.head).unwrap()
-    }
-
-    async fn verified(&self) {
-        let accounting: Arc<dyn Accounting> = Arc::new(self.accounting.clone());
-        let rules = |id: &token_estimate::EstimatorId| {
-            (*id == accounting.estimator_id()).then(|| Arc::clone(&accounting))
-        };
-        let report = verify(&self.store, self.id, &rules).await.unwrap();
-        assert!(report.violations.is_empty(), "{:?}", report.violations);
+    async fn snapshot(&self) -> (Snapshot, SeqRange) {
+        let view = self.planner.view();
+        let snapshot = self.store.snapshot(self.id, &view).await.unwrap();
+        let all = SeqRange::new(Seq::FIRST, snapshot.head).unwrap();
+        (snapshot, all)
     }
 
     pub(crate) async fn spans(&self) -> Vec<Span> {
-        let snapshot = self
-            .store
-            .snapshot(self.id, &self.planner.view())
-            .await
-            .unwrap();
-        let all = SeqRange::new(Seq::FIRST, snapshot.head).unwrap();
+        let (snapshot, all) = self.snapshot().await;
         let page = self
             .store
             .spans(&snapshot, all, Order::OldestFirst, 100_000);
@@ -151,12 +139,8 @@ impl Lab {
             };
             format!("{}:{word}", span.range.first)
         };
-        self.spans()
-            .await
-            .iter()
-            .map(word)
-            .collect::<Vec<_>>()
-            .join(" ")
+        let spans = self.spans().await;
+        spans.iter().map(word).collect::<Vec<_>>().join(" ")
     }
 
     async fn summaries(&self) -> Vec<memory_model::Summary> {
@@ -188,7 +172,11 @@ fn agent_loop(name: &str, turns: usize) -> Vec<Message> {
 }
 
 fn policy() -> BlockPolicy {
-    BlockPolicy::default().with_kept_turns(1, 3)
+    BlockPolicy {
+        keep_first_turns: 1,
+        keep_recent_turns: 3,
+        ..BlockPolicy::default()
+    }
 }
 
 fn counts<const N: usize>(pairs: [(&'static str, u64); N]) -> LabelCounts {
@@ -230,7 +218,8 @@ async fn the_newest_loop_has_a_raw_head_a_summary_and_a_trimmed_end() {
 
 #[tokio::test]
 async fn a_former_newest_loop_becomes_one_summary_and_what_is_older_is_omitted() {
-    let lab = Lab::new(policy().with_scope(CompactionScope::FixedCount(2))).await;
+    let scope = CompactionScope::FixedCount(2);
+    let lab = Lab::new(BlockPolicy { scope, ..policy() }).await;
     let views = [
         "1:raw 4:summary 14:trimmed 16:trimmed 18:raw",
         "1:summary 19:raw 22:summary 32:trimmed 34:trimmed 36:raw",
@@ -270,7 +259,11 @@ async fn blocks_are_made_again_as_a_loop_grows() {
 
 #[tokio::test]
 async fn lines_beyond_the_tokens_for_a_summary_are_omitted() {
-    let lab = Lab::new(policy().with_max_summary_tokens(30)).await;
+    let lab = Lab::new(BlockPolicy {
+        max_summary_tokens: 30,
+        ..policy()
+    })
+    .await;
     lab.append(agent_loop("a", 20)).await;
     lab.block().await;
     let spans = lab.spans().await;
@@ -287,11 +280,8 @@ async fn lines_beyond_the_tokens_for_a_summary_are_omitted() {
 
 #[tokio::test]
 async fn a_summarizer_digests_the_whole_middle_and_may_roll() {
-    for rolling in [false, true] {
-        let digest = policy()
-            .with_digest(Digest::Summarizer)
-            .with_rolling(rolling);
-        let lab = Lab::new(digest).await;
+    for digest in [Digest::Summarizer, Digest::Rolling] {
+        let lab = Lab::new(BlockPolicy { digest, ..policy() }).await;
         let all = agent_loop("a", 30);
         let model = Scripted::head_cut();
         lab.append(all[..41].to_vec()).await;
@@ -305,17 +295,15 @@ async fn a_summarizer_digests_the_whole_middle_and_may_roll() {
         assert_eq!(summaries.len(), 3);
         let rolls = |summary: &memory_model::Summary| summary.source_summaries().count();
         let rolled: Vec<usize> = summaries.iter().map(rolls).collect();
-        assert_eq!(rolled, if rolling { [0, 1, 1] } else { [0, 0, 0] });
+        let again = usize::from(digest == Digest::Rolling);
+        assert_eq!(rolled, [0, again, again]);
         assert!(
             summaries
                 .iter()
                 .all(|summary| summary.depth == 0 && summary.children.len() == 1)
         );
-        assert!(
-            lab.shown().await.starts_with("1:summary 63:raw"),
-            "{}",
-            lab.shown().await
-        );
+        let shown = lab.shown().await;
+        assert!(shown.starts_with("1:summary 63:raw"), "{shown}");
     }
 }
 
@@ -325,13 +313,10 @@ async fn older_loops_go_first_where_the_room_is_short() {
     for name in ["a", "b", "c"] {
         lab.append(agent_loop(name, 8)).await;
     }
-    lab.run(&OneLineSummarizer::default(), Some(900)).await;
+    lab.run(&OneLineSummarizer, Some(900)).await;
     lab.sound().await;
-    assert!(
-        lab.shown().await.starts_with("1:omitted 37:raw"),
-        "{}",
-        lab.shown().await
-    );
+    let shown = lab.shown().await;
+    assert!(shown.starts_with("1:omitted 37:raw"), "{shown}");
 }
 
 #[tokio::test]
@@ -339,14 +324,14 @@ async fn another_policy_shows_messages_again_before_it_divides_them_anew() {
     let mut lab = Lab::new(policy()).await;
     lab.append(agent_loop("a", 20)).await;
     lab.block().await;
-    lab.planner = BlockPlanner::new(policy().with_kept_turns(4, 3));
+    lab.planner = BlockPlanner::new(BlockPolicy {
+        keep_first_turns: 4,
+        ..policy()
+    });
     assert_eq!(lab.block().await.published.get("unfold"), 1);
     lab.block().await;
-    assert!(
-        lab.shown().await.starts_with("1:raw 10:summary"),
-        "{}",
-        lab.shown().await
-    );
+    let shown = lab.shown().await;
+    assert!(shown.starts_with("1:raw 10:summary"), "{shown}");
     assert_eq!(lab.block().await.published.total(), 0);
 }
 
@@ -364,15 +349,17 @@ async fn loops_that_messages_name_come_before_prompts() {
     lab.append(messages.clone()).await;
     lab.block().await;
     assert_eq!(lab.shown().await, "1:summary 25:raw 27:summary 43:raw");
-    // By prompts every question would be a loop.
-    let prompts = Lab::new(policy().with_loops(LoopRule::Prompts)).await;
+    // Without the names every question is a loop.
+    for message in &mut messages {
+        message.turn = None;
+    }
+    let prompts = Lab::new(policy()).await;
     prompts.append(messages).await;
     prompts.block().await;
+    let shown = prompts.shown().await;
     assert!(
-        prompts
-            .shown()
-            .await
-            .starts_with("1:omitted 41:summary 43:summary")
+        shown.starts_with("1:omitted 41:summary 43:summary"),
+        "{shown}"
     );
 }
 
@@ -403,7 +390,7 @@ fn a_planner_says_what_it_is() {
             .starts_with("blocks@1 {\"keep_first_turns\":2,")
     );
     let read: BlockPolicy = serde_json::from_str("{}").unwrap();
-    assert_eq!(&read, planner.policy());
+    assert_eq!(read, BlockPolicy::default());
     assert!(serde_json::from_str::<BlockPolicy>(r#"{"keep_last": 3}"#).is_err());
 }
 
@@ -442,22 +429,24 @@ proptest! {
     #[test]
     fn any_log_is_sound_as_it_grows(
         log in logs(), first in 0..4_usize, recent in 0..6_usize, scope in 0..4_usize,
-        tokens in 0..400_u64, step in 1..12_usize, model: bool, rolling: bool,
+        tokens in 0..400_u64, step in 1..12_usize, digest in 0..3_usize,
     ) {
-        let digest = if model { Digest::Summarizer } else { Digest::OneLiners };
-        let policy = BlockPolicy::default()
-            .with_kept_turns(first, recent)
-            .with_scope(CompactionScope::FixedCount(scope))
-            .with_max_summary_tokens(tokens)
-            .with_digest(digest)
-            .with_rolling(rolling);
+        let digest = [Digest::OneLiners, Digest::Summarizer, Digest::Rolling][digest];
+        let policy = BlockPolicy {
+            keep_first_turns: first,
+            keep_recent_turns: recent,
+            scope: CompactionScope::FixedCount(scope),
+            max_summary_tokens: tokens,
+            digest,
+            ..BlockPolicy::default()
+        };
         crate::world::block_on(async {
             let lab = Lab::new(policy).await;
             for some in log.chunks(step) {
                 lab.append(some.to_vec()).await;
-                match model {
-                    true => lab.run(&Scripted::head_cut(), None).await,
-                    false => lab.run(&OneLineSummarizer::default(), None).await,
+                match digest {
+                    Digest::OneLiners => lab.run(&OneLineSummarizer, None).await,
+                    _ => lab.run(&Scripted::head_cut(), None).await,
                 };
                 lab.sound().await;
             }

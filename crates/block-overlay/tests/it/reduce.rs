@@ -4,97 +4,97 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use block_overlay::{
-    AgentContext, CompactionStrategy, Compactor, ContextConfig, ErrorKind, ReductionLevel,
-    ReductionPolicy, compact_messages,
+    AgentContext, CompactionConfig, CompactionStrategy, Compactor, ContextConfig, Error,
+    compact_messages,
 };
-use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
+use memory_model::Message;
+use proptest::prelude::*;
+use token_estimate::TokenEstimatorExt as _;
+use turn_map::check_openai;
 
-use crate::world::{COUNTER, Msg, assistant, block_on, call, config, output, result, texts, user};
+use crate::world::{
+    COUNTER, assistant, block_on, call, config, kept, output, result, text, texts, user,
+};
 
-fn list(groups: usize, lines: usize) -> Vec<Msg> {
+/// Turns by answers: two of words, then `groups` of a call with its result.
+fn list(groups: usize, lines: usize) -> Vec<Message> {
     let mut list = vec![user("Find the fault."), assistant("I shall look.")];
     for n in 0..groups {
         let id = format!("t{n}");
         list.extend([
+            user(&format!("Go on {n}.")),
             call(&id),
             result(&id, &output(lines)),
-            user(&format!("Go on {n}.")),
         ]);
     }
     list
 }
 
+fn reduced(
+    list: &[Message],
+    budget: u64,
+    compaction: CompactionConfig,
+) -> block_overlay::Result<Vec<Message>> {
+    let config = ContextConfig {
+        max_context_tokens: budget,
+        system_prompt_tokens: 0,
+        compaction,
+    };
+    let reduced = compact_messages(list.to_vec(), &config)?;
+    assert!(COUNTER.messages(&reduced) <= budget);
+    Ok(reduced)
+}
+
 #[test]
 fn within_the_budget_nothing_changes() {
     let whole = list(5, 80);
-    let policy = ReductionPolicy::new(COUNTER.messages(&whole));
-    let reduced = compact_messages(whole.clone(), &policy, &COUNTER).unwrap();
-    assert_eq!(
-        (reduced.level, &reduced.messages),
-        (ReductionLevel::Unchanged, &whole)
-    );
+    let same = reduced(&whole, COUNTER.messages(&whole), config()).unwrap();
+    assert_eq!(same, whole);
 }
 
 #[test]
 fn first_tool_output_is_cut() {
     let whole = list(5, 200);
-    let policy = ReductionPolicy::new(COUNTER.messages(&whole) - 1);
-    let reduced = compact_messages(whole.clone(), &policy, &COUNTER).unwrap();
-    assert_eq!(
-        (reduced.level, reduced.messages.len()),
-        (ReductionLevel::Trimmed, whole.len())
-    );
-    assert!(
-        reduced.messages[3]
-            .text()
-            .contains("[… 150 lines left out …]")
-    );
+    let cut = reduced(&whole, COUNTER.messages(&whole) - 1, config()).unwrap();
+    assert_eq!(cut.len(), whole.len());
+    assert!(text(&cut[4]).contains("[… 150 lines left out …]"));
 }
 
 #[test]
-fn then_older_answers_are_one_line_each() {
+fn then_older_turns_are_one_line_each() {
     let whole = list(12, 40);
-    let policy = ReductionPolicy::new(COUNTER.messages(&whole) - 1).with_kept(2, 6);
-    let reduced = compact_messages(whole, &policy, &COUNTER).unwrap();
+    let lines = reduced(&whole, COUNTER.messages(&whole) - 1, kept(2, 3)).unwrap();
+    // The first turns and the recent ones are as they were.
+    assert_eq!(lines[..5], whole[..5]);
+    assert_eq!(lines[lines.len() - 9..], whole[whole.len() - 9..]);
+    let middle = texts(&lines[5..lines.len() - 9]);
+    assert_eq!(middle.len(), 8);
     assert_eq!(
-        (reduced.level, reduced.dropped),
-        (ReductionLevel::Summarized, 10)
+        middle[0],
+        "[Summary] User: Go on 1. → [Assistant used 1 tool(s)]"
     );
-    let texts = texts(&reduced.messages);
-    assert_eq!(texts[1], "[Summary] I shall look.");
-    assert_eq!(
-        texts[2..4],
-        ["[Summary] [Assistant used 1 tool(s)]", "Go on 0."]
-    );
-    assert_eq!(texts[texts.len() - 3], "<t11>");
 }
 
 #[test]
 fn then_the_middle_goes_and_is_counted() {
     let whole = list(40, 20);
-    let policy = ReductionPolicy::new(900).with_kept(2, 9);
-    let reduced = compact_messages(whole.clone(), &policy, &COUNTER).unwrap();
-    assert_eq!(reduced.level, ReductionLevel::MiddleDropped);
-    assert!(reduced.tokens <= 900);
-    let texts = texts(&reduced.messages);
-    assert_eq!(texts[..2], ["Find the fault.", "I shall look."]);
-    assert_eq!(
-        texts[2],
-        format!("[… left out: {} messages …]", whole.len() - 11)
-    );
-    assert_eq!(reduced.messages[3..], whole[whole.len() - 9..]);
+    let ends = reduced(&whole, 900, kept(2, 3)).unwrap();
+    assert_eq!(ends[..5], whole[..5]);
+    let left = whole.len() - 5 - 9;
+    assert_eq!(text(&ends[5]), format!("[… left out: {left} messages …]"));
+    assert_eq!(ends[6..], whole[whole.len() - 9..]);
 }
 
 #[test]
 fn at_last_only_the_newest_that_fit_stay() {
-    let policy = ReductionPolicy::new(170);
-    let reduced = compact_messages(list(40, 20), &policy, &COUNTER).unwrap();
-    assert_eq!(reduced.level, ReductionLevel::NewestOnly);
-    assert!(reduced.tokens <= 170);
-    assert!(reduced.messages[0].text().starts_with("[… left out: "));
-    assert_eq!(reduced.messages.last().unwrap().text(), "Go on 39.");
-    let error = compact_messages(list(4, 20), &ReductionPolicy::new(3), &COUNTER).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::BudgetTooSmall);
+    let newest = reduced(&list(40, 20), 170, config()).unwrap();
+    let texts = texts(&newest);
+    assert!(texts[0].starts_with("[… left out: "), "{texts:?}");
+    assert_eq!(texts[texts.len() - 2], "<t39>");
+    let error = reduced(&list(4, 20), 3, config()).unwrap_err();
+    assert!(matches!(error, Error::BudgetTooSmall { budget: 3, .. }));
+    let text = error.to_string();
+    assert!(text.starts_with("the newest turn costs "), "{text}");
 }
 
 /// Keeps the last message only.
@@ -102,28 +102,62 @@ fn at_last_only_the_newest_that_fit_stay() {
 struct LastOnly;
 
 #[async_trait]
-impl CompactionStrategy<Msg> for LastOnly {
+impl CompactionStrategy for LastOnly {
     async fn compact(
         &self,
-        mut messages: Vec<Msg>,
-        policy: &ReductionPolicy,
-        estimator: &dyn TokenEstimator,
-    ) -> block_overlay::Result<Vec<Msg>> {
-        assert_eq!(policy.budget, 900);
-        assert_eq!(estimator.id(), COUNTER.id());
+        mut messages: Vec<Message>,
+        config: &ContextConfig,
+    ) -> block_overlay::Result<Vec<Message>> {
+        assert_eq!(config.message_budget(), 900);
         Ok(messages.pop().into_iter().collect())
     }
 }
 
 #[test]
 fn a_strategy_of_ones_own_takes_the_place_of_the_default() {
-    let compaction = config().with_in_memory_strategy(Arc::new(LastOnly));
-    let context = ContextConfig::new(1_000)
-        .with_system_prompt_tokens(100)
-        .with_compaction(compaction)
-        .with_token_counter(Arc::new(COUNTER));
-    let mut agent = AgentContext::of_messages(list(3, 3));
-    let outcome = block_on(Compactor::new(context).compact_context(&mut agent)).unwrap();
-    assert_eq!(texts(&agent.messages), ["Go on 2."]);
-    assert_eq!(outcome.loops_compacted, [""; 0]);
+    let compactor = Compactor {
+        config: ContextConfig {
+            max_context_tokens: 1_000,
+            system_prompt_tokens: 100,
+            compaction: CompactionConfig {
+                in_memory_strategy: Some(Arc::new(LastOnly)),
+                ..config()
+            },
+        },
+        hooks: Vec::new(),
+    };
+    let mut agent = AgentContext::default();
+    agent.push([user("Go on."), assistant("Done.")]);
+    let outcome = block_on(compactor.compact_context(&mut agent)).unwrap();
+    assert_eq!(texts(&agent.messages), ["Done."]);
+    assert_eq!(outcome.unwrap().loops_compacted, [""; 0]);
+}
+
+/// A list in which tool groups are everywhere.
+fn lists() -> impl Strategy<Value = Vec<Message>> {
+    let piece = (0..4_usize, 1..40_usize);
+    prop::collection::vec(piece, 1..30).prop_map(|pieces| {
+        let mut list = Vec::new();
+        for (index, (kind, size)) in pieces.into_iter().enumerate() {
+            let id = format!("t{index}");
+            match kind {
+                0 => list.push(user(&"ask ".repeat(size))),
+                1 => list.push(assistant(&"tell ".repeat(size))),
+                _ => list.extend([call(&id), result(&id, &output(size))]),
+            }
+        }
+        list
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_reduced_list_never_divides_a_call_from_its_result(
+        list in lists(), budget in 20..800_u64, first in 0..5_usize, recent in 0..9_usize,
+    ) {
+        prop_assert!(check_openai(&list).is_empty());
+        if let Ok(reduced) = reduced(&list, budget, kept(first, recent)) {
+            prop_assert!(check_openai(&reduced).is_empty(), "{reduced:?}");
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use block_overlay::{
-    BlockCompactionStrategy, BlockInput, CompactedSection, CompactionConfig, LoopLayout,
-    LoopRecord, OmissionReason, OneLineSummarizer, SummarizingBlockCompaction,
+    BlockCompactionStrategy, CompactedSection, CompactionConfig, LoopRecord, OneLineSummarizer,
+    SummarizingBlockCompaction, TurnMap,
 };
 use memory_model::Message;
 use summarize_escalation::testing::{Answer, Scripted, log};
@@ -13,19 +13,23 @@ use summarize_escalation::{
 };
 use token_estimate::TokenEstimatorExt as _;
 
-use crate::world::{COUNTER, Msg, NOW, block_on, config, texts, turns, user};
+use crate::world::{COUNTER, block_on, config, record, summary_tokens, texts, turns, user};
 
 fn summarized(
-    record: &LoopRecord<Msg>,
-    config: &CompactionConfig<Msg>,
+    record: &LoopRecord,
+    config: &CompactionConfig,
     summarizer: Arc<dyn Summarizer>,
-) -> block_overlay::Result<CompactedSection<Msg>> {
+) -> block_overlay::Result<CompactedSection> {
     let mut ladder = Ladder::default();
     ladder.gate = None;
-    let strategy = SummarizingBlockCompaction::with_ladder(summarizer, ladder);
-    let layout = LoopLayout::new(&record.messages, config.turn_rule);
-    let input = BlockInput::new(record, &layout, config, false, &COUNTER, NOW);
-    Ok(block_on(strategy.keep_compacted(&input))?.unwrap())
+    let strategy = SummarizingBlockCompaction {
+        summarizer,
+        ladder,
+        instructions: Some("Prices first.".to_owned()),
+    };
+    let turn_map = TurnMap::from_messages(&record.messages);
+    let section = strategy.keep_compacted(record, &turn_map, config, false);
+    Ok(block_on(section)?.unwrap())
 }
 
 #[test]
@@ -38,7 +42,11 @@ fn a_model_digests_all_turns_in_one_message() {
         ["[Summary] Forty questions were answered."]
     );
     assert_eq!(
-        (section.range.len(), section.omitted, model.calls()),
+        (
+            section.range.indices().len(),
+            section.omitted,
+            model.calls()
+        ),
         (40, None, 1)
     );
 }
@@ -52,7 +60,7 @@ fn a_summary_never_exceeds_its_tokens() {
             Answer::fail("down"),
             Answer::Empty,
         ] {
-            let config = config().with_max_summary_tokens(tokens);
+            let config = summary_tokens(tokens);
             let model = Arc::new(Scripted::new([answer.clone()]));
             let section = summarized(&turns("a", 40, 30), &config, model).unwrap();
             let cost = COUNTER.messages(&section.messages);
@@ -67,7 +75,7 @@ fn a_summary_never_exceeds_its_tokens() {
 
 #[test]
 fn a_middle_too_short_for_a_summary_is_one_liners() {
-    let record = LoopRecord::new("a", vec![user("Hi.")]);
+    let record = record("a", vec![user("Hi.")]);
     let model = Arc::new(Scripted::head_cut());
     let section = summarized(&record, &config(), model).unwrap();
     assert_eq!(texts(&section.messages), ["[Summary] User: Hi."]);
@@ -104,9 +112,8 @@ impl Summarizer for Instructed {
 }
 
 #[test]
-fn the_focus_is_an_instruction() {
-    let focused = config().with_focus("Prices first.");
-    let section = summarized(&turns("a", 40, 30), &focused, Arc::new(Instructed)).unwrap();
+fn a_summarizer_is_given_the_instructions() {
+    let section = summarized(&turns("a", 40, 30), &config(), Arc::new(Instructed)).unwrap();
     assert_eq!(texts(&section.messages), ["[Summary] Prices first."]);
 }
 
@@ -126,17 +133,18 @@ fn one_liners_are_a_summarizer_too() {
         .collect();
     let entries = log(messages, &COUNTER);
     let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &COUNTER).with_target_tokens(2_000);
+    let mut request = SummaryRequest::new(&source, &COUNTER);
+    request.target_tokens = 2_000;
     let ladder = Ladder::default();
-    let outcome = block_on(escalate(&OneLineSummarizer::default(), &ladder, &request)).unwrap();
+    let outcome = block_on(escalate(&OneLineSummarizer, &ladder, &request)).unwrap();
     assert_eq!(outcome.text.lines().count(), 30);
     assert!(
         outcome
             .text
             .starts_with("User: Question 0? → Answer 0 of many words.")
     );
-    let short = request.with_target_tokens(200);
-    let outcome = block_on(escalate(&OneLineSummarizer::default(), &ladder, &short)).unwrap();
+    request.target_tokens = 200;
+    let outcome = block_on(escalate(&OneLineSummarizer, &ladder, &request)).unwrap();
     let shown = outcome.text.lines().count() - 1;
     assert!(outcome.tokens_out <= 200);
     assert!(
@@ -144,11 +152,4 @@ fn one_liners_are_a_summarizer_too() {
             .text
             .ends_with(&format!("[… left out: {} turns …]", 30 - shown))
     );
-}
-
-#[test]
-fn an_omission_says_why() {
-    assert_ne!(OmissionReason::TooLong, OmissionReason::SummaryBudget);
-    let text = serde_json::to_string(&OmissionReason::TooLong).unwrap();
-    assert_eq!(text, "\"too_long\"");
 }

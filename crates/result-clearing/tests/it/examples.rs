@@ -158,9 +158,12 @@ fn results_cut_by_lines_belong_to_planners_of_blocks() {
 
 #[test]
 fn a_result_is_not_shown_in_part_where_its_placeholder_is_cheaper() {
-    let blocks = |first, recent| {
-        let policy = BlockPolicy::default().with_kept_turns(first, recent);
-        let inner = Arc::new(BlockPlanner::new(policy));
+    let blocks = |keep_first_turns, keep_recent_turns| {
+        let inner = Arc::new(BlockPlanner::new(BlockPolicy {
+            keep_first_turns,
+            keep_recent_turns,
+            ..BlockPolicy::default()
+        }));
         let policy = ClearPolicy::Old {
             keep: 0,
             min_tokens: 50,

@@ -32,14 +32,15 @@ fn inner(which: usize) -> Arc<dyn Planner> {
                 .with_min_tokens(200);
             Arc::new(HandoffPlanner::new(policy))
         }
-        _ => {
-            let digest = match which {
+        _ => Arc::new(BlockPlanner::new(BlockPolicy {
+            keep_first_turns: 1,
+            keep_recent_turns: 3,
+            digest: match which {
                 2 => Digest::OneLiners,
                 _ => Digest::Summarizer,
-            };
-            let policy = BlockPolicy::default().with_digest(digest);
-            Arc::new(BlockPlanner::new(policy.with_kept_turns(1, 3)))
-        }
+            },
+            ..BlockPolicy::default()
+        })),
     }
 }
 

@@ -1,0 +1,66 @@
+//! Making the blocks of a session: which loops are in scope, and which need a new block.
+
+use crate::config::{BlockCompactionStrategy, CompactionConfig};
+use crate::error::Result;
+use crate::session::{LoopRecord, LoopSession};
+
+/// Makes the blocks of the newest loop of a chain and of the older loops in scope, and returns the ids of
+/// the loops that got one, newest first.
+///
+/// The newest loop always gets a new block. An older one gets a block over all of its turns, unless it
+/// has one: a block that was made while it was the newest is made again. Messages never change, and
+/// nothing changes if a block cannot be made.
+///
+/// # Errors
+/// [`Error::UnknownLoop`](crate::Error::UnknownLoop), and those of the strategy.
+pub async fn compact_session_loops(
+    session: &mut LoopSession,
+    current_loop_id: &str,
+    strategy: &dyn BlockCompactionStrategy,
+    config: &CompactionConfig,
+    max_context_tokens: u64,
+) -> Result<Vec<String>> {
+    let chain = session.chain(current_loop_id)?;
+    let older = scope(&chain, config, max_context_tokens);
+    let mut blocks = Vec::new();
+    for (age, record) in chain.iter().rev().take(older + 1).enumerate() {
+        let is_most_recent = age == 0;
+        if is_most_recent || (record.whole_summary().is_none() && !record.messages.is_empty()) {
+            let block = strategy.compact(record, config, is_most_recent).await?;
+            blocks.push((record.loop_id.clone(), block));
+        }
+    }
+    let mut made = Vec::with_capacity(blocks.len());
+    for (loop_id, block) in blocks {
+        if let Some(record) = session.get_mut(&loop_id) {
+            record.compaction_block = Some(block);
+        }
+        made.push(loop_id);
+    }
+    Ok(made)
+}
+
+/// Returns how many loops before the given one are in scope, at most as many as there are.
+///
+/// # Errors
+/// [`Error::UnknownLoop`](crate::Error::UnknownLoop).
+pub fn resolve_scope(
+    session: &LoopSession,
+    current_loop_id: &str,
+    config: &CompactionConfig,
+    max_context_tokens: u64,
+) -> Result<usize> {
+    let chain = session.chain(current_loop_id)?;
+    Ok(scope(&chain, config, max_context_tokens))
+}
+
+/// Number of loops in scope before the last one of the chain.
+pub(crate) fn scope(chain: &[&LoopRecord], config: &CompactionConfig, budget: u64) -> usize {
+    // What an older loop costs once it is compacted, as far as that is known before.
+    let cost = |record: &&LoopRecord| match record.whole_summary() {
+        Some(summary) => config.cost(&summary.messages),
+        None => config.cost(&record.messages).min(config.max_summary_tokens),
+    };
+    let older = chain.iter().rev().skip(1);
+    config.compaction_scope.count(older, budget, cost)
+}
