@@ -4,7 +4,6 @@ use std::fmt;
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, SummaryId};
-use memory_search::segment::Chunk;
 
 use crate::error::Result;
 use crate::types::Conversation;
@@ -100,6 +99,15 @@ pub struct IndexSnapshot {
     pub logs: Vec<Vec<IndexSegment>>,
     /// The last summary that the conversation itself made; read last.
     pub last_summary: Option<SummaryId>,
+}
+
+/// A part of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The least key in it. Keys of a segment differ, and rise.
+    pub key: Vec<u8>,
+    /// The bytes.
+    pub data: Vec<u8>,
 }
 
 /// A segment to be kept.

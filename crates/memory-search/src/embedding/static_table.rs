@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use memory_store::Vector;
 use sha2::{Digest as _, Sha256};
 
 use super::embedder::Embedder;
-use super::vector::rounded;
 use crate::error::Result;
 use crate::fold::fold_case;
 use crate::words::visit_words;
@@ -230,23 +230,25 @@ impl StaticTable {
         let mut size = MAGIC.len() + 5 * 4 + name.len() + CHECKSUM;
         for (word, vector) in rows {
             let word = fold_case(word);
-            let largest = vector.iter().fold(0.0_f32, |most, one| most.max(one.abs()));
-            let scale = largest / f32::from(i8::MAX);
             let Ok(length @ 1..) = u8::try_from(word.len()) else {
                 continue;
             };
-            if vector.len() != dimension || !scale.is_normal() {
+            let Some(vector) =
+                Vector::from_slice(&vector).filter(|one| one.dimension() == dimension)
+            else {
                 continue;
-            }
+            };
             size += 1 + word.len() + 4 + dimension;
             if size > MAX_TABLE_BYTES {
                 break;
             }
             words.push(length);
             words.extend_from_slice(word.as_bytes());
-            scales.extend_from_slice(&scale.to_le_bytes());
-            let components = vector.iter().map(|one| rounded(one / scale));
-            vectors.extend(components.map(|one| one.to_le_bytes()[0]));
+            // The scale, then a byte for each component.
+            let bytes = vector.to_bytes();
+            let (scale, components) = bytes.split_at(4);
+            scales.extend_from_slice(scale);
+            vectors.extend_from_slice(components);
             count += 1;
         }
         if count == 0 {

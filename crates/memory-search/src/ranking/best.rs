@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use super::block::{Block, documents};
 use super::corpus::Corpus;
-use super::policy::RankingPolicy;
 use super::question::Question;
 use super::score::{Context, Ranked};
+use super::weights::*;
 
 /// What is added to bounds, relative to them, so that rounding never hides a document.
 pub(super) const SLACK: f64 = 1e-9;
@@ -138,37 +138,6 @@ impl PartialOrd for Bounded {
     }
 }
 
-impl RankingPolicy {
-    /// Whether no part of a score is ever below zero, so that parts can be bounded one by one.
-    fn is_bounded(&self) -> bool {
-        let weights = [
-            self.k1,
-            self.asking_word_weight,
-            self.derived_word_weight,
-            self.phrase_share,
-            self.coverage_share,
-            self.previous_share,
-            self.answer_bonus,
-            self.second_previous_share,
-            self.next_share,
-            self.episode_share,
-            self.participant_factor,
-            self.first_participant_factor,
-            self.asker_factor,
-            self.first_person_share,
-            self.time_word_share,
-            self.day_share,
-            self.month_share,
-            self.recency_share,
-            self.expansion_weight,
-        ];
-        let shares = [self.b, self.question_discount];
-        weights.iter().all(|one| one.is_finite() && *one >= 0.0)
-            && shares.iter().all(|one| (0.0..=1.0).contains(one))
-            && self.rarity_power.is_finite()
-    }
-}
-
 impl Corpus {
     /// The first `count` of the documents that `score` has a score for, best first. `score` is that of the
     /// question in its context, or 0. Only some blocks are looked at where `blocks` says which. Also how many
@@ -217,17 +186,13 @@ impl Corpus {
         context: &Context,
         blocks: Option<&[bool]>,
     ) -> BinaryHeap<Bounded> {
-        let is_bounded = self.policy.is_bounded();
         let numbers = 0..self.blocks.len();
         let wanted = numbers.filter(|block| {
             let wanted = blocks.and_then(|blocks| blocks.get(*block));
             wanted.copied().unwrap_or(true)
         });
         let bounded = |block| {
-            let bound = match is_bounded {
-                true => self.bound(question, context, block),
-                false => Bound::NONE,
-            };
+            let bound = self.bound(question, context, block);
             Bounded {
                 highest: bound.of(bound.most),
                 bound,
@@ -241,7 +206,6 @@ impl Corpus {
         let Some(block) = self.blocks.get(number) else {
             return Bound::NONE;
         };
-        let policy = &self.policy;
         let highest = |range: Range<usize>| {
             let scores = context.own.get(range).unwrap_or_default().iter();
             scores.fold(0.0, |most, one| if *one > most { *one } else { most })
@@ -262,32 +226,29 @@ impl Corpus {
                 .and_then(|at| self.entries.get(at));
             before.is_some_and(|entry| entry.asks)
         };
-        let bonus = if asks { policy.answer_bonus } else { 0.0 };
-        let shares = policy.previous_share * (1.0 + bonus)
-            + policy.second_previous_share
-            + policy.next_share;
-        let half = f64::from(policy.self_contained_words.max(1));
-        let leaning = half / (half + f64::from(block.least_length));
+        let bonus = if asks { ANSWER_BONUS } else { 0.0 };
+        let shares = PREVIOUS_SHARE * (1.0 + bonus) + SECOND_PREVIOUS_SHARE + NEXT_SHARE;
+        let leaning = SELF_CONTAINED_WORDS / (SELF_CONTAINED_WORDS + f64::from(block.least_length));
         let around =
-            leaning * shares * beside + policy.episode_share * self.highest_episode(context, block);
+            leaning * shares * beside + EPISODE_SHARE * self.highest_episode(context, block);
         let mut times = 1.0;
         if question.asks_time && block.has_time {
-            times *= 1.0 + policy.time_word_share;
+            times *= 1.0 + TIME_WORD_SHARE;
         }
         if block.has_first_person {
-            times *= 1.0 + policy.first_person_share;
+            times *= 1.0 + FIRST_PERSON_SHARE;
         }
         let has = |participant: u32| block.may_be_by(participant);
         let mut factor = match question.participants.as_slice() {
-            [only] if has(*only) => policy.participant_factor.max(1.0),
-            [first, _, ..] if has(*first) => policy.first_participant_factor.max(1.0),
+            [only] if has(*only) => PARTICIPANT_FACTOR,
+            [first, _, ..] if has(*first) => FIRST_PARTICIPANT_FACTOR,
             _ => 1.0,
         };
         if question.first_person && block.has_users {
-            factor *= policy.asker_factor.max(1.0);
+            factor *= ASKER_FACTOR;
         }
-        factor *= 1.0 + policy.recency_share * range.end as f64 / self.len() as f64;
-        let dates = question.dates.len() as f64 * policy.day_share.max(policy.month_share);
+        factor *= 1.0 + RECENCY_SHARE * range.end as f64 / self.len() as f64;
+        let dates = question.dates.len() as f64 * DAY_SHARE.max(MONTH_SHARE);
         Bound {
             most,
             around,
@@ -317,8 +278,8 @@ mod tests {
     use memory_model::{Role, Timestamp};
 
     /// Texts of the words `w0` to `w39`, the first ones the most frequent, by three people in episodes.
-    fn corpus(rng: &mut Rng, policy: &RankingPolicy) -> Corpus {
-        let mut corpus = Corpus::new(policy.clone());
+    fn corpus(rng: &mut Rng) -> Corpus {
+        let mut corpus = Corpus::new();
         let mut time = 0;
         for _ in 0..rng.usize(1..1_200) {
             let words = (0..rng.usize(1..20)).map(|_| {
@@ -334,33 +295,6 @@ mod tests {
             corpus.add(&document);
         }
         corpus
-    }
-
-    /// The default policy, with some of its weights changed.
-    fn policy(rng: &mut Rng) -> RankingPolicy {
-        let mut policy = RankingPolicy::default();
-        let weights = [
-            &mut policy.previous_share,
-            &mut policy.next_share,
-            &mut policy.answer_bonus,
-            &mut policy.episode_share,
-            &mut policy.question_discount,
-            &mut policy.participant_factor,
-            &mut policy.asker_factor,
-            &mut policy.recency_share,
-            &mut policy.month_share,
-            &mut policy.first_person_share,
-            &mut policy.time_word_share,
-        ];
-        for weight in weights {
-            match rng.usize(..8) {
-                0 => *weight = 0.0,
-                1 => *weight *= 3.0,
-                2 if rng.usize(..8) == 0 => *weight = -*weight,
-                _ => {}
-            }
-        }
-        policy
     }
 
     const QUESTIONS: [&str; 10] = [
@@ -380,8 +314,7 @@ mod tests {
     fn the_best_are_those_of_the_whole_ranking() {
         for seed in 0..150 {
             let rng = &mut Rng::with_seed(seed);
-            let policy = policy(rng);
-            let corpus = corpus(rng, &policy);
+            let corpus = corpus(rng);
             for question in QUESTIONS {
                 let all = corpus.rank(question);
                 let scores = corpus.scored(question);
@@ -414,7 +347,7 @@ mod tests {
     #[test]
     fn blocks_that_cannot_be_among_the_best_are_not_looked_at() {
         let rng = &mut Rng::with_seed(4);
-        let mut corpus = Corpus::new(RankingPolicy::default());
+        let mut corpus = Corpus::new();
         for n in 0..4_000 {
             let text = format!("w{} and w{} of n{n}", rng.usize(..300), rng.usize(..300));
             corpus.add(&Document::new(text, Timestamp(n * 600_000_000)));

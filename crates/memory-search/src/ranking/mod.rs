@@ -26,19 +26,14 @@ mod corpus;
 mod dates;
 mod document;
 mod fusion;
-mod policy;
 mod question;
 mod record;
 mod score;
-mod top;
+mod weights;
 
-pub use corpus::Corpus;
+pub(crate) use corpus::Corpus;
 pub(crate) use corpus::is_stop_word;
-pub use document::Document;
-pub use fusion::FusionPolicy;
-pub use policy::RankingPolicy;
-pub use question::Wanted;
-pub use record::{Record, SummaryRecord};
-pub use score::{Asked, Ranked, Scores};
-
-pub use crate::words::Language;
+pub(crate) use document::Document;
+pub(crate) use question::Wanted;
+pub(crate) use record::{Record, SummaryRecord};
+pub(crate) use score::{Asked, Ranked, Scores};

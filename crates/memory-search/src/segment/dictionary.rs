@@ -98,7 +98,7 @@ impl<'b> Entries<'b> {
 ///
 /// # Errors
 /// `Corrupt` for bytes that no segment has.
-pub fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>> {
+pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>> {
     let mut reader = Reader::new(chunk);
     // How many bytes the key before, which is less, has in common with the one that is looked up.
     let mut alike = 0;
@@ -130,7 +130,7 @@ pub fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>> {
 ///
 /// # Errors
 /// As [`find`].
-pub fn with_prefix<'b>(
+pub(crate) fn with_prefix<'b>(
     chunk: &'b [u8],
     prefix: &[u8],
     f: &mut dyn FnMut(&[u8], Entry<'b>),
@@ -146,7 +146,7 @@ pub fn with_prefix<'b>(
 ///
 /// # Errors
 /// As [`find`].
-pub fn some_with_prefix<'b>(
+pub(crate) fn some_with_prefix<'b>(
     chunk: &'b [u8],
     prefix: &[u8],
     f: &mut dyn FnMut(&[u8], Entry<'b>) -> usize,

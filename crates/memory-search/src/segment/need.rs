@@ -5,15 +5,15 @@ use super::unbroken::SHORTEST;
 use super::{gram_key, word_key};
 
 /// Keys of which one must be there.
-pub type TermKeys = Vec<Vec<u8>>;
+pub(super) type TermKeys = Vec<Vec<u8>>;
 
 /// The characters of which one stands at a place, as runs of characters have them; rising.
-pub type CharSet = Vec<char>;
+pub(crate) type CharSet = Vec<char>;
 
 /// What the messages that match a pattern have, as far as an index knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Need {
+pub(crate) enum Need {
     /// Nothing that an index knows: all are to be looked at.
     Nothing,
     /// All of these runs of characters, by their keys.

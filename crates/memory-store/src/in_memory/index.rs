@@ -2,12 +2,11 @@
 
 use async_trait::async_trait;
 use memory_model::ConversationId;
-use memory_search::segment::Chunk;
 
 use super::{InMemoryStore, Inner, Record};
 use crate::error::Result;
 use crate::segments::{
-    IndexSegment, IndexSnapshot, IndexState, IndexStore, IndexedKind, NewIndexSegment,
+    Chunk, IndexSegment, IndexSnapshot, IndexState, IndexStore, IndexedKind, NewIndexSegment,
 };
 
 impl Record {

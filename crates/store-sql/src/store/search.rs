@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, SummaryId};
-use memory_search::segment::Chunk;
 use memory_store::implementors::no_conversation;
 use memory_store::{
-    ConversationRef, IndexSegment, IndexSnapshot, IndexState, IndexStore, NewIndexSegment, Result,
+    Chunk, ConversationRef, IndexSegment, IndexSnapshot, IndexState, IndexStore, NewIndexSegment,
+    Result,
 };
 
 use super::pages::batched;
