@@ -1,6 +1,7 @@
 //! `cargo xtask bench-recall --data DIR [--table FILE] [--check | --dry-run]`: how well questions find the messages
-//! that answer them, by the ranking of `memory-search`; writes docs/recall.md. With `--table`, what the ranking finds with a table of vectors (`cargo xtask static-table`) is measured and recorded first. The page's last section says
-//! what the library's tools find in conversations that were compacted.
+//! that answer them, by the ranking of `memory-search`; writes docs/recall.md. With `--table`, what the ranking finds with
+//! a table of vectors (`cargo xtask static-table`) is measured and recorded first. The page's last section says what the
+//! library's tools find in conversations that were compacted.
 
 mod cases;
 mod compacted;

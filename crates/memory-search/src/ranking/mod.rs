@@ -1,24 +1,7 @@
 //! Ranking: which messages answer a question best.
 //!
-//! A [`Corpus`] holds the words of one conversation; [`Corpus::rank`] orders its documents by how well
-//! they answer a question. A [`RankingPolicy`] has the weight of each part of the score. There is no
+//! A [`Corpus`] holds the words of one conversation and orders its documents by how well they answer a question. There is no
 //! model: all is counted in the conversation itself, and nothing of another conversation counts.
-//!
-//! ```
-//! use memory_model::Timestamp;
-//! use memory_search::ranking::{Corpus, Document, RankingPolicy};
-//!
-//! let mut corpus = Corpus::new(RankingPolicy::default());
-//! for (name, text) in [
-//!     ("Ann", "Where did you spend your holidays?"),
-//!     ("Ben", "We were in Lisbon."),
-//!     ("Ann", "The tests are green."),
-//! ] {
-//!     corpus.add(&Document::new(text, Timestamp(0)).with_name(name));
-//! }
-//! let ranked = corpus.rank("Where did Ben spend his holiday?");
-//! assert_eq!(ranked[0].document, 1);
-//! ```
 
 mod best;
 mod block;
