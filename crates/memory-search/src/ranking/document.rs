@@ -150,13 +150,6 @@ impl<'a> Document<'a> {
         self.name = Some(name);
         self
     }
-
-    /// Sets the role.
-    #[must_use]
-    pub(crate) fn with_role(mut self, role: Role) -> Self {
-        self.role = Some(role);
-        self
-    }
 }
 
 /// Adds the texts of a part. Arguments are given as their decoded strings.
