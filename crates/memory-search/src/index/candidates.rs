@@ -120,7 +120,6 @@ impl Handle<'_> {
                 }
                 Candidates::Some(common(lists))
             }
-            Need::SideBySide(sets) => self.side_by_side(segment, sets).await?,
             Need::All(needs) => {
                 let mut all = Candidates::All;
                 for need in needs {
@@ -141,7 +140,7 @@ impl Handle<'_> {
                 }
                 any
             }
-            _ => Candidates::All,
+            Need::Nothing => Candidates::All,
         })
     }
 
