@@ -23,7 +23,7 @@ pub use contradiction::{Said, contradicts};
 pub use cursor::Cursor;
 pub use embedding::Embedder;
 #[cfg(feature = "static-embeddings")]
-pub use embedding::{MAX_TABLE_BYTES, StaticTable, TableError};
+pub use embedding::{StaticTable, TableError};
 pub use error::{Error, ErrorKind, Result};
 pub use fallback::{Fallback, MAX_PATTERN_CHARS};
 pub use fold::{composed, fold_case};

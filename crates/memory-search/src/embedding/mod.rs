@@ -9,4 +9,4 @@ pub use embedder::Embedder;
 pub(crate) use embedder::embed;
 pub(crate) use similarity::cosines;
 #[cfg(feature = "static-embeddings")]
-pub use static_table::{MAX_TABLE_BYTES, StaticTable, TableError};
+pub use static_table::{StaticTable, TableError};

@@ -155,12 +155,13 @@ where
         let cursor_at = |begin| RankedCursor { state, begin };
         let (hits, behind): (Vec<Hit>, Vec<usize>) = hits.into_iter().unzip();
         let cursors = behind.into_iter().map(|at| cursor_at(at).to_cursor());
-        let answer = match cursor_at(end).behind(found_count) {
+        let mut answer = match cursor_at(end).behind(found_count) {
             Some(next) => Hits::partial(hits, name, query.scope, next),
             None => Hits::complete(hits, name, query.scope),
         };
-        let stopped = is_first_page && state.stopped;
-        Ok(answer.with_cursors(cursors.collect()).with_stopped(stopped))
+        answer.cursors = cursors.collect();
+        answer.stopped = is_first_page && state.stopped;
+        Ok(answer)
     }
 
     /// Returns the hits of a page if the index says which messages may have all words: each is read, best first.

@@ -452,8 +452,9 @@ where
             return search_auto(self, conversation, query).await;
         }
         let matcher = Matcher::new(query)?;
-        let answer = self.answer(conversation, query, &matcher).await?;
-        Ok(answer.with_fallback(long.or(matcher.fallback().cloned())))
+        let mut answer = self.answer(conversation, query, &matcher).await?;
+        answer.fallback = long.or(matcher.fallback().cloned());
+        Ok(answer)
     }
 }
 
@@ -518,7 +519,9 @@ where
             visible = Visible::default();
         }
         let answer = self.by_visible(Some(index), &info, visible, query, matcher);
-        Ok(answer.await?.with_damaged_index(is_damaged))
+        let mut answer = answer.await?;
+        answer.index_damaged = is_damaged;
+        Ok(answer)
     }
 
     async fn by_visible(

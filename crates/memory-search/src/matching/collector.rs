@@ -59,11 +59,12 @@ impl HitCollector {
         let cursors: Vec<Cursor> = self.hits.iter().map(cursor_behind).collect();
         let ended = self.ended.map(|place| place.to_cursor());
         let last = cursors.last().filter(|_| self.overflow).cloned();
-        let hits = match ended.or(last) {
+        let mut hits = match ended.or(last) {
             Some(cursor) => Hits::partial(self.hits, strategy, scope, cursor),
             None => Hits::complete(self.hits, strategy, scope),
         };
-        hits.with_cursors(cursors).with_stopped(self.stopped)
+        (hits.cursors, hits.stopped) = (cursors, self.stopped);
+        hits
     }
 }
 

@@ -566,8 +566,9 @@ struct Damaged(SegmentSearch<Arc<memory_store::InMemoryStore>>);
 #[async_trait]
 impl Search for Damaged {
     async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
-        let hits = self.0.search(of, query).await?;
-        Ok(hits.with_damaged_index(true))
+        let mut hits = self.0.search(of, query).await?;
+        hits.index_damaged = true;
+        Ok(hits)
     }
 }
 
