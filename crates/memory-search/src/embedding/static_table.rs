@@ -234,7 +234,7 @@ impl StaticTable {
                 continue;
             };
             let Some(vector) =
-                Vector::from_slice(&vector).filter(|one| one.dimension() == dimension)
+                Vector::from_slice(vector).filter(|one| one.dimension() == dimension)
             else {
                 continue;
             };

@@ -482,12 +482,11 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             let data = seal.opened(&key, data)?;
             Some(Chunk { key, data })
         });
-        Ok(opened.collect::<Option<Vec<Chunk>>>().map(|chunks| {
-            let mut data = SegmentData::default();
-            data.documents = segment.documents;
-            data.chunks = chunks;
-            data
-        }))
+        let data = |chunks| SegmentData {
+            documents: segment.documents,
+            chunks,
+        };
+        Ok(opened.collect::<Option<Vec<Chunk>>>().map(data))
     }
 
     /// What a segment should hold.

@@ -13,7 +13,6 @@ const EMBEDDED_CHARS: usize = 8_000;
 
 /// The texts of a message or of a summary.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub(crate) struct Document<'a> {
     /// Name of the participant.
     pub name: Option<&'a str>,

@@ -151,7 +151,6 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
 
 /// What a question may need of a conversation's words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub(crate) struct Wanted {
     /// These words.
     pub terms: BTreeSet<String>,

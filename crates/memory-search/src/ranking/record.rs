@@ -6,7 +6,6 @@ use super::document::Document;
 
 /// What an index keeps of a message or of a summary, beside its words.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub(crate) struct Record {
     /// Position of the message; of a summary, its last message.
     pub seq: Seq,

@@ -49,7 +49,6 @@ const WORDS: u8 = b'w';
 
 /// A whole segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub(crate) struct SegmentData {
     /// Number of messages, or of summaries.
     pub documents: u32,
