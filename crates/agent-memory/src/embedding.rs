@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memory_search::embedding::Embedder;
-use memory_store::{VectorProgress, extend_vectors};
+use memory_search::{Embedder, VectorProgress, extend_vectors};
 use model_client::EmbeddingModel;
 
 use crate::error::Result;
@@ -67,21 +66,21 @@ impl Session {
     /// When the embedder or the store fails. What was embedded before is kept.
     pub async fn embed(&self) -> Result<VectorProgress> {
         let inner = &self.memory().inner;
-        let Some(semantics) = &inner.semantics else {
+        let Some(embedder) = &inner.embedder else {
             return Ok(VectorProgress::default());
         };
-        Ok(extend_vectors(&*inner.store, self.id(), semantics, u64::MAX).await?)
+        Ok(extend_vectors(&*inner.store, self.id(), embedder, u64::MAX).await?)
     }
 
     /// Embeds what was ingested, where that asks no model. A failure is logged: the search embeds what has
     /// no vector.
     pub(crate) async fn embed_cheaply(&self) {
         let inner = &self.memory().inner;
-        let semantics = inner.semantics.as_ref();
-        let Some(semantics) = semantics.filter(|one| one.embedder.is_cheap()) else {
+        let embedder = inner.embedder.as_ref();
+        let Some(embedder) = embedder.filter(|one| one.is_cheap()) else {
             return;
         };
-        let extended = extend_vectors(&*inner.store, self.id(), semantics, MOST_AT_ONCE).await;
+        let extended = extend_vectors(&*inner.store, self.id(), embedder, MOST_AT_ONCE).await;
         if let Err(error) = extended {
             tracing::warn!(session = %self.key(), %error, "the messages were not embedded");
         }

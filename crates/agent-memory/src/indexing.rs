@@ -2,8 +2,7 @@
 
 use std::sync::PoisonError;
 
-use memory_search::ranking::RankingPolicy;
-use memory_store::{
+use memory_search::{
     IndexCheck, IndexProgress, check_index, extend_index, mend_index, rebuild_index,
 };
 
@@ -28,9 +27,8 @@ impl Session {
     /// When the store fails.
     pub async fn index(&self) -> Result<IndexProgress> {
         let store = &*self.memory().inner.store;
-        let policy = RankingPolicy::default();
-        mend_index(store, self.id(), &policy).await?;
-        Ok(extend_index(store, self.id(), &policy, u64::MAX).await?)
+        mend_index(store, self.id()).await?;
+        Ok(extend_index(store, self.id(), u64::MAX).await?)
     }
 
     /// Removes the session's search index and makes it anew, such as after
@@ -40,7 +38,7 @@ impl Session {
     /// When the store fails.
     pub async fn rebuild_index(&self) -> Result<IndexProgress> {
         let store = &*self.memory().inner.store;
-        Ok(rebuild_index(store, self.id(), &RankingPolicy::default()).await?)
+        Ok(rebuild_index(store, self.id()).await?)
     }
 
     /// Returns the number of segments of the session's search index, and of the messages and summaries in
@@ -52,7 +50,7 @@ impl Session {
         let Some(index) = self.memory().inner.store.index() else {
             return Ok((0, 0));
         };
-        let segments = index.index_segments(self.id()).await?;
+        let segments = index.index_state(self.id()).await?.segments;
         let documents = segments.iter().map(|one| u64::from(one.documents));
         Ok((segments.len() as u64, documents.sum()))
     }
@@ -64,7 +62,7 @@ impl Session {
     /// When the store fails. Damage is no error: it is returned.
     pub async fn check_index(&self) -> Result<IndexCheck> {
         let store = &*self.memory().inner.store;
-        Ok(check_index(store, self.id(), &RankingPolicy::default()).await?)
+        Ok(check_index(store, self.id()).await?)
     }
 
     /// Extends the index where the log has grown past a step.
@@ -88,8 +86,7 @@ impl Session {
         if !inner.keeps_index {
             return;
         }
-        let policy = RankingPolicy::default();
-        let extended = extend_index(&*inner.store, self.id(), &policy, MOST_AT_ONCE).await;
+        let extended = extend_index(&*inner.store, self.id(), MOST_AT_ONCE).await;
         if let Err(error) = extended {
             tracing::warn!(session = %self.key(), %error, "the search index was not extended");
             let failed = inner.not_indexed.lock();

@@ -117,7 +117,7 @@ pub mod model {
     pub use memory_model::*;
 }
 
-/// Queries, hits, and the traits of a search and of a search index.
+/// Queries, hits, the search over a store, its index, and embedders.
 pub mod search {
     pub use memory_search::*;
 }
@@ -184,13 +184,13 @@ pub use memory_model::{
     ViewVersion,
 };
 pub use memory_search::{
-    Cursor, Fallback, Hit, HitOrder, HitTarget, Hits, IndexedHits, Query, Search, SearchIndex,
-    SearchMode, SearchScope, Watermark,
+    Cursor, Fallback, Hit, HitOrder, HitTarget, Hits, IndexCheck, IndexProgress, Query, Search,
+    SearchMode, SearchScope,
 };
 pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
-    Erasure, Erasures, FullStore, InMemoryStore, IndexCheck, IndexProgress, Order, Origin, Owner,
-    Page, Publication, Published, Snapshot, ViewInfo, Violation, ViolationKind,
+    Erasure, Erasures, FullStore, InMemoryStore, Order, Origin, Owner, Page, Publication,
+    Published, Snapshot, ViewInfo, Violation, ViolationKind,
 };
 #[cfg(feature = "tokio")]
 pub use model_client::TokioTimer;

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::{Clock, SessionKey};
-use memory_search::Search;
-use memory_search::embedding::Semantics;
+use memory_search::{Embedder, Search};
 use memory_store::{Conversation, FullStore, NewConversation, Origin};
 use model_client::guard::Spent;
 use summarize_escalation::{ExtractiveSummarizer, Ladder};
@@ -25,8 +24,7 @@ use crate::writers::Writers;
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn FullStore>,
     pub(crate) search: Arc<dyn Search>,
-    /// The embedder, and how much nearness counts.
-    pub(crate) semantics: Option<Semantics>,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// Whether the search index of the store is extended.
     pub(crate) keeps_index: bool,
     /// Why the index was not extended, the first time that it was not.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memory_model::{Accounting, ConversationId, SessionKey};
-use memory_search::ranking::RankingPolicy;
+use memory_search::{check_index, check_vectors};
 use memory_store::{
     Conversation, ConversationFilter, ConversationRef, Report, Verifier, Violation, ViolationKind,
-    check_index, check_vectors, read_conversations, verify,
+    read_conversations, verify,
 };
 use token_estimate::EstimatorId;
 
@@ -111,7 +111,7 @@ impl Memory {
                 break;
             }
         }
-        let (accountings, policy) = (self.accountings(), RankingPolicy::default());
+        let accountings = self.accountings();
         for family in families.into_values() {
             let mut verifier = Verifier::new(&*self.inner.store, &accountings);
             for (id, key) in family {
@@ -122,7 +122,7 @@ impl Memory {
                     }
                     report => verified.add(report?),
                 }
-                match check_index(&*self.inner.store, id, &policy).await {
+                match check_index(&*self.inner.store, id).await {
                     Ok(index) => {
                         let damage = index.damage.into_iter();
                         let damage =
@@ -136,8 +136,8 @@ impl Memory {
                     }
                     Err(error) => return Err(error.into()),
                 }
-                if let Some(semantics) = &self.inner.semantics {
-                    let vectors = check_vectors(&*self.inner.store, id, semantics).await?;
+                if let Some(embedder) = &self.inner.embedder {
+                    let vectors = check_vectors(&*self.inner.store, id, embedder).await?;
                     let damage = vectors.damage.into_iter();
                     let damage = damage.map(|one| Violation::new(ViolationKind::SearchIndex, one));
                     verified.violations.extend(damage);

@@ -9,7 +9,7 @@ use crate::fold::composed;
 
 /// Number of positions before a result among which its call is looked for. The result of a call that lies
 /// farther back is taken for one of an unknown tool.
-pub const CALL_WINDOW: u32 = 256;
+pub(crate) const CALL_WINDOW: u32 = 256;
 
 /// The calls of a stretch of a log, by their ids: what tells which tool a result comes from.
 ///
@@ -17,7 +17,7 @@ pub const CALL_WINDOW: u32 = 256;
 /// most [`CALL_WINDOW`] positions back. A part of a call or result of this memory's own tools
 /// ([`is_memory_tool`]) is an **echo**: it repeats what was said before.
 #[derive(Debug, Clone, Default)]
-pub struct CallNames {
+pub(crate) struct CallNames {
     /// In the order of the log.
     calls: VecDeque<KnownCall>,
 }
@@ -31,12 +31,12 @@ struct KnownCall {
 
 impl CallNames {
     /// No calls.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds the calls of a message. Messages may come in any order. Notes are ignored.
-    pub fn add(&mut self, entry: &LogEntry) {
+    pub(crate) fn add(&mut self, entry: &LogEntry) {
         if entry.kind == EntryKind::Note {
             return;
         }
@@ -56,14 +56,14 @@ impl CallNames {
     }
 
     /// Forgets the calls that are too far back for messages from `seq` on.
-    pub fn forget_before(&mut self, seq: Seq) {
+    pub(crate) fn forget_before(&mut self, seq: Seq) {
         let first = seq.0.saturating_sub(CALL_WINDOW);
         while self.calls.pop_front_if(|call| call.seq.0 < first).is_some() {}
     }
 
     /// Returns the tool that a part of a message calls or is the result of; `None` for other parts, and
     /// where the call is not known.
-    pub fn tool<'a>(&'a self, entry: &'a LogEntry, part: &'a Part) -> Option<&'a str> {
+    pub(crate) fn tool<'a>(&'a self, entry: &'a LogEntry, part: &'a Part) -> Option<&'a str> {
         let call_id = match part {
             Part::ToolCall { name, .. } => return Some(name),
             Part::ToolResult { call_id, .. } => call_id,
@@ -84,36 +84,36 @@ impl CallNames {
     }
 
     /// Returns the tools that a message calls or has results of.
-    pub fn tools<'a>(&'a self, entry: &'a LogEntry) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn tools<'a>(&'a self, entry: &'a LogEntry) -> impl Iterator<Item = &'a str> {
         let parts = entry.message.parts.iter();
         parts.filter_map(|part| self.tool(entry, part))
     }
 
     /// Returns whether a message calls one of these tools or has a result of one: see
     /// [`is_one_of`].
-    pub fn uses(&self, entry: &LogEntry, tools: &[String]) -> bool {
+    pub(crate) fn uses(&self, entry: &LogEntry, tools: &[String]) -> bool {
         self.tools(entry).any(|called| is_one_of(called, tools))
     }
 
     /// Returns whether a message has a result whose call is not known.
-    pub fn misses(&self, entry: &LogEntry) -> bool {
+    pub(crate) fn misses(&self, entry: &LogEntry) -> bool {
         let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
         let mut results = entry.message.parts.iter().filter(is_result);
         results.any(|part| self.tool(entry, part).is_none())
     }
 
     /// Returns whether a part of a message is an echo.
-    pub fn is_echo(&self, entry: &LogEntry, part: &Part) -> bool {
+    pub(crate) fn is_echo(&self, entry: &LogEntry, part: &Part) -> bool {
         self.tool(entry, part).is_some_and(is_memory_tool)
     }
 
     /// Returns whether a message has echoes.
-    pub fn has_echoes(&self, entry: &LogEntry) -> bool {
+    pub(crate) fn has_echoes(&self, entry: &LogEntry) -> bool {
         self.tools(entry).any(is_memory_tool)
     }
 
     /// Returns whether a message has echoes and no other text.
-    pub fn is_all_echo(&self, entry: &LogEntry) -> bool {
+    pub(crate) fn is_all_echo(&self, entry: &LogEntry) -> bool {
         let mut echoes = false;
         for part in &entry.message.parts {
             if self.is_echo(entry, part) {
@@ -132,7 +132,7 @@ impl CallNames {
 
 /// Returns whether a tool that is called so is one of these, by [`names_tool`], in whatever normal form the names are
 /// written.
-pub fn is_one_of(called: &str, tools: &[String]) -> bool {
+pub(crate) fn is_one_of(called: &str, tools: &[String]) -> bool {
     let called = composed(called);
     let mut tools = tools.iter();
     tools.any(|tool| names_tool(&called, &composed(tool)))

@@ -86,5 +86,17 @@ impl StdError for Error {
     }
 }
 
+impl From<memory_store::Error> for Error {
+    fn from(error: memory_store::Error) -> Self {
+        let kind = match error.kind() {
+            memory_store::ErrorKind::NotFound => ErrorKind::NotFound,
+            memory_store::ErrorKind::Invalid => ErrorKind::Invalid,
+            memory_store::ErrorKind::Corrupt => ErrorKind::Corrupt,
+            _ => ErrorKind::Storage,
+        };
+        Error::new(kind, error.to_string()).with_source(error)
+    }
+}
+
 /// Result of a search call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -16,14 +16,6 @@ pub fn fold_case(text: &str) -> String {
     Image::composed(text, true).into_text()
 }
 
-/// Returns a text in lower case in each form that a search compares, most often one. An index of runs of characters has
-/// the runs of each: if a pattern matches in the mode `Literal`, a form of the text contains one of the pattern's.
-pub fn folded_forms(text: &str) -> Vec<String> {
-    let forms = compared_forms(text);
-    let lower = |form: &Cow<'_, str>| Image::as_written(form, true).into_text();
-    forms.iter().map(lower).collect()
-}
-
 /// The characters that lower case makes of a character.
 pub(crate) fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
@@ -34,8 +26,8 @@ pub fn composed(text: &str) -> Cow<'_, str> {
     Image::composed(text, false).text
 }
 
-/// The forms of [`folded_forms`] before they become lower case: the text as it is, and composed before and after its
-/// letters become lower case.
+/// Returns a text in each form that a search compares, most often one: as it is, and composed before and after its
+/// letters become lower case. An index of runs of characters has the runs of each, in lower case.
 pub(crate) fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
     let mut forms = vec![Cow::Borrowed(text)];
     if is_plain(text) {

@@ -115,34 +115,10 @@ impl Hits {
         cursor: Cursor,
     ) -> Self {
         Self {
-            hits,
-            strategy: strategy.into(),
-            scope,
             complete: false,
             cursor: Some(cursor),
-            fallback: None,
-            index_damaged: false,
-            stopped: false,
-            cursors: Vec::new(),
+            ..Self::complete(hits, strategy, scope)
         }
-    }
-
-    /// Sets whether a part of an index was damaged.
-    pub fn with_damaged_index(mut self, damaged: bool) -> Self {
-        self.index_damaged = damaged;
-        self
-    }
-
-    /// Sets, for each hit, the cursor of the hits that follow it.
-    pub fn with_cursors(mut self, cursors: Vec<Cursor>) -> Self {
-        self.cursors = cursors;
-        self
-    }
-
-    /// Sets whether the time of the search was over.
-    pub fn with_stopped(mut self, stopped: bool) -> Self {
-        self.stopped = stopped;
-        self
     }
 
     /// Shortens the answer to its first `count` hits, at least one, as if the query had that limit. Returns whether
@@ -160,11 +136,5 @@ impl Hits {
         self.cursor = Some(cursor);
         (self.complete, self.stopped) = (false, false);
         true
-    }
-
-    /// Sets what was done instead of what was asked.
-    pub fn with_fallback(mut self, fallback: Option<Fallback>) -> Self {
-        self.fallback = fallback;
-        self
     }
 }

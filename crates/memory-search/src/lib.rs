@@ -3,27 +3,36 @@
 mod calls;
 mod contradiction;
 mod cursor;
-pub mod embedding;
+mod embedding;
 mod error;
 mod fallback;
 mod fold;
 mod hits;
-pub mod implementors;
 mod index;
+mod log_calls;
+mod matching;
 mod query;
-pub mod ranking;
+mod ranking;
 mod search;
-pub mod segment;
+mod segment;
 mod stop;
+mod vectors;
 mod words;
 
-pub use calls::{CALL_WINDOW, CallNames};
 pub use contradiction::{Said, contradicts};
 pub use cursor::Cursor;
+pub use embedding::Embedder;
+#[cfg(feature = "static-embeddings")]
+pub use embedding::{StaticTable, TableError};
 pub use error::{Error, ErrorKind, Result};
 pub use fallback::{Fallback, MAX_PATTERN_CHARS};
+pub use fold::{composed, fold_case};
 pub use hits::{Hit, HitTarget, Hits};
-pub use index::{IndexedHits, SearchIndex, Watermark};
+pub use index::{
+    IndexCheck, IndexProgress, SegmentSearch, check_index, extend_index, mend_index, rebuild_index,
+};
+pub use matching::search_auto;
 pub use query::{HitOrder, Query, SearchMode, SearchScope};
 pub use search::Search;
 pub use stop::SearchStop;
+pub use vectors::{VectorCheck, VectorProgress, check_vectors, extend_vectors};

@@ -171,7 +171,7 @@ impl Query {
     /// # Errors
     /// `Invalid` for an empty pattern, and for one of more than [`MAX_PATTERN_CHARS`] characters in the modes `Literal`,
     /// `Regex` and `Words`.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.pattern.is_empty() {
             return Err(Error::new(
                 ErrorKind::Invalid,
@@ -208,7 +208,7 @@ impl Query {
     ///
     /// # Errors
     /// As [`check`](Self::check).
-    pub fn bounded(&self) -> Result<(Cow<'_, Self>, Option<Fallback>)> {
+    pub(crate) fn bounded(&self) -> Result<(Cow<'_, Self>, Option<Fallback>)> {
         self.check()?;
         let Some(end) = self.long_at().filter(|_| self.mode == SearchMode::Prose) else {
             return Ok((Cow::Borrowed(self), None));

@@ -4,7 +4,6 @@ use std::fmt;
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, SummaryId};
-use memory_search::segment::Chunk;
 
 use crate::error::Result;
 use crate::types::Conversation;
@@ -102,6 +101,15 @@ pub struct IndexSnapshot {
     pub last_summary: Option<SummaryId>,
 }
 
+/// A part of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// The least key in it. Keys of a segment differ, and rise.
+    pub key: Vec<u8>,
+    /// The bytes.
+    pub data: Vec<u8>,
+}
+
 /// A segment to be kept.
 #[derive(Debug, Clone)]
 pub struct NewIndexSegment<'a> {
@@ -130,22 +138,11 @@ pub struct NewIndexSegment<'a> {
 /// it, in the same transaction.
 #[async_trait]
 pub trait IndexStore: Send + Sync + fmt::Debug {
-    /// The segments of a conversation's own log and summaries, as a search needs them: see
-    /// [`IndexState::segments`].
+    /// What a search begins with, in one request.
     ///
     /// # Errors
     /// `NotFound` when the conversation does not exist.
-    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>>;
-
-    /// What a search begins with, in one request; `None` where a store has none for it, and the search
-    /// makes several.
-    ///
-    /// # Errors
-    /// `NotFound` when the conversation does not exist.
-    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
-        let _ = conversation;
-        Ok(None)
-    }
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot>;
 
     /// The segments of a conversation's own log and summaries, and what a new one is held against.
     ///

@@ -4,9 +4,9 @@ use std::fmt;
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Seq, SeqRange};
-use memory_search::embedding::Vector;
 
 use crate::error::Result;
+use crate::vector::Vector;
 
 /// A message's position and its vector; `None` for an entry that has none: a note, an erased message, or
 /// a text of which the embedder knows nothing.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use memory_model::conventions::{ToolAction, ToolUse};
 use memory_model::{Seq, Timestamp};
-use memory_search::implementors::{composed, fold_case};
+use memory_search::{composed, fold_case};
 use serde::Serialize;
 
 use crate::grep::{DEFAULT_LIMIT, STOPPED, is_false};

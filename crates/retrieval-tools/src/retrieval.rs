@@ -6,8 +6,8 @@ use memory_model::conventions::{AgentConventions, GenericConventions};
 use memory_model::{
     Accounting, ConversationId, Seq, SeqRange, SessionKey, Summary, SummaryId, ViewName,
 };
-use memory_search::{Search, SearchStop};
-use memory_store::{Conversation, ConversationRef, SegmentSearch, Store};
+use memory_search::{Search, SearchStop, SegmentSearch};
+use memory_store::{Conversation, ConversationRef, Store};
 
 use crate::cursor::Binding;
 use crate::describe::Description;

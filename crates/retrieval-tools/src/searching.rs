@@ -2,10 +2,9 @@
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Timestamp};
-use memory_search::implementors::search_auto;
 use memory_search::{
     Cursor, ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search,
-    SearchMode, SearchScope,
+    SearchMode, SearchScope, search_auto,
 };
 
 use crate::error::{Error, Result};

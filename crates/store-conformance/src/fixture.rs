@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use memory_model::ConversationId;
-use memory_search::Search;
-use memory_store::{FullStore, ScanSearch};
+use memory_search::{Search, SegmentSearch};
+use memory_store::FullStore;
 
 /// Makes stores for the suite.
 #[allow(async_fn_in_trait, reason = "tests await these in place")]
@@ -50,11 +50,11 @@ pub trait SearchFixture {
 
 impl<F: Fixture> SearchFixture for F {
     type Store = F::Store;
-    type Search = ScanSearch<Arc<F::Store>>;
+    type Search = SegmentSearch<Arc<F::Store>>;
 
     async fn fresh_search(&self) -> (Arc<F::Store>, Self::Search) {
         let store = Arc::new(self.fresh().await);
-        let search = ScanSearch::new(Arc::clone(&store));
+        let search = SegmentSearch::without_index(Arc::clone(&store));
         (store, search)
     }
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp};
-use memory_search::ranking::RankingPolicy;
-use memory_search::{HitOrder, Hits, Query, Search, SearchMode, SearchScope};
+use memory_search::{
+    HitOrder, Hits, Query, Search, SearchMode, SearchScope, SegmentSearch, check_index,
+    extend_index, rebuild_index,
+};
 use memory_store::{
     Append, AppendAt, ConversationRef, Erase, ErrorKind, FullStore, IndexedKind, NewConversation,
-    NewEntry, Origin, ScanSearch, SegmentSearch, check_index, extend_index, rebuild_index,
+    NewEntry, Origin,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
@@ -271,9 +273,8 @@ pub(crate) async fn pages(search: &dyn Search, chat: ConversationId, query: &Que
 /// When an answer differs, or the index is not sound.
 pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
     let mut rng = Rng::with_seed(seed);
-    let policy = RankingPolicy::default();
     let search = SegmentSearch::new(Arc::clone(&store));
-    let scan = ScanSearch::new(Arc::clone(&store));
+    let scan = SegmentSearch::without_index(Arc::clone(&store));
     let (mut by_index, mut asked) = (0, 0);
     for (script, letters) in SCRIPTS.iter().enumerate() {
         let words = Words::new(&mut rng, letters);
@@ -343,14 +344,12 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
                 }
             }
             if rng.usize(..3) > 0 {
-                extend_index(&*store, chat, &policy, u64::MAX)
+                extend_index(&*store, chat, u64::MAX)
                     .await
                     .expect("it is indexed");
             }
             if rng.usize(..15) == 0 {
-                rebuild_index(&*store, chat, &policy)
-                    .await
-                    .expect("it is indexed");
+                rebuild_index(&*store, chat).await.expect("it is indexed");
             }
             same_snapshot(&*store, one(&mut rng, &chats)).await;
             for _ in 0..8 {
@@ -375,9 +374,7 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
             }
         }
         for chat in chats {
-            let found = check_index(&*store, chat, &policy)
-                .await
-                .expect("it is checked");
+            let found = check_index(&*store, chat).await.expect("it is checked");
             assert_eq!(found.damage, [""; 0]);
         }
     }
@@ -391,14 +388,13 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
 async fn same_snapshot<S: FullStore>(store: &S, chat: ConversationId) {
     let index = store.index().expect("the store keeps an index");
     let found = index.index_snapshot(chat).await.expect("it is read");
-    let Some(found) = found else { return };
     let which = ConversationRef::Id(chat);
     let info = store.conversation(&which).await.expect("it is read");
     let info = info.expect("the conversation");
     assert_eq!(found.logs.len(), info.segments.len());
     for (log, part) in found.logs.iter().zip(&info.segments) {
-        let segments = index.index_segments(part.source).await;
-        assert_eq!(*log, segments.expect("they are read"));
+        let state = index.index_state(part.source).await;
+        assert_eq!(*log, state.expect("it is read").segments);
     }
     assert_eq!(found.conversation, info);
     let own = store.own_summaries(chat, None, usize::MAX).await;
@@ -434,7 +430,6 @@ async fn compare(asked: [(&dyn Search, Query); 2], chat: ConversationId) -> bool
 /// # Panics
 /// When the store keeps no index, or keeps what it should refuse.
 pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
-    let policy = RankingPolicy::default();
     let chat = root(&*store, "few").await.id;
     let index = store.index().expect("the store keeps an index");
     let none = ConversationId(chat.0 + 1);
@@ -443,7 +438,7 @@ pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
     assert!(refused.is_err_and(is_none));
     for round in 0..300_u32 {
         crate::fill(&*store, chat, 16).await;
-        let progress = extend_index(&*store, chat, &policy, u64::MAX)
+        let progress = extend_index(&*store, chat, u64::MAX)
             .await
             .expect("it is indexed");
         assert_eq!(progress.messages, 16, "{round}");
@@ -455,7 +450,7 @@ pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
         .collect();
     // 300 in base 4 is 10230: of each size as many as the digit says.
     assert_eq!(documents, [4096, 256, 256, 64, 64, 64]);
-    let again = extend_index(&*store, chat, &policy, u64::MAX)
+    let again = extend_index(&*store, chat, u64::MAX)
         .await
         .expect("it is indexed");
     assert_eq!((again.messages, again.summaries), (0, 0));

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fastrand::Rng;
 use memory_model::{ConversationId, Message, Part, Role, Seq, SeqRange, Timestamp};
-use memory_search::embedding::{Embedder, Semantics, Vector};
-use memory_search::{Error, ErrorKind, HitOrder, Hits, Query, Result, Search, SearchMode};
+use memory_search::{
+    Embedder, Error, ErrorKind, HitOrder, Hits, Query, Result, Search, SearchMode, SegmentSearch,
+    check_vectors, extend_index, extend_vectors,
+};
 use memory_store::{
-    Append, AppendAt, Erase, FullStore, NewConversation, NewEntry, NewVectors, Origin, ScanSearch,
-    SegmentSearch, check_vectors, extend_index, extend_vectors,
+    Append, AppendAt, Erase, FullStore, NewConversation, NewEntry, NewVectors, Origin, Vector,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
@@ -80,8 +81,8 @@ impl Embedder for Subjects {
     }
 }
 
-fn semantics(embedder: Subjects) -> Semantics {
-    Semantics::new(Arc::new(embedder))
+fn shared(embedder: Subjects) -> Arc<dyn Embedder> {
+    Arc::new(embedder)
 }
 
 async fn say<S: FullStore + ?Sized>(store: &S, chat: ConversationId, messages: Vec<Message>) {
@@ -150,10 +151,10 @@ pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
     messages.push(Message::note(Role::User, vec![Part::text("a hound")]));
     say(store, chat, messages).await;
     say(store, other, users(&["snow"])).await;
-    let semantics = semantics(Subjects::default());
-    let made = extend_vectors(store, chat, &semantics, u64::MAX).await;
+    let embedder = shared(Subjects::default());
+    let made = extend_vectors(store, chat, &embedder, u64::MAX).await;
     assert_eq!(made.expect("it is embedded").messages, 2);
-    let made = extend_vectors(store, chat, &semantics, u64::MAX).await;
+    let made = extend_vectors(store, chat, &embedder, u64::MAX).await;
     assert_eq!(made.expect("all is embedded").messages, 0);
     let expected: Vec<(Seq, Option<Vector>)> = [
         [1.0, 0.0, 0.0, 0.0],
@@ -180,7 +181,7 @@ pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
 
     let child = fork(store, chat, "child", 2).await;
     say(store, child, users(&["a storm"])).await;
-    let made = extend_vectors(store, child, &semantics, u64::MAX).await;
+    let made = extend_vectors(store, child, &embedder, u64::MAX).await;
     assert_eq!(made.expect("it is embedded").messages, 1);
     let own = kept(store, child, "subjects/1").await;
     assert_eq!(with_vector(&own), [3]);
@@ -226,16 +227,16 @@ pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     say(store, chat, users(&["a dog", "a car", "the rain", "bread"])).await;
     let child = fork(store, chat, "erased child", 3).await;
     let [one, two] = ["subjects/1", "subjects/2"].map(|id| {
-        semantics(Subjects {
+        shared(Subjects {
             id,
             ..Subjects::default()
         })
     });
-    for semantics in [&one, &two] {
-        extend_vectors(store, child, semantics, u64::MAX)
+    for embedder in [&one, &two] {
+        extend_vectors(store, child, embedder, u64::MAX)
             .await
             .expect("it is embedded");
-        let made = extend_vectors(store, chat, semantics, 3).await;
+        let made = extend_vectors(store, chat, embedder, 3).await;
         assert_eq!(made.expect("it is embedded").messages, 1);
     }
     say(store, chat, users(&["a cake"])).await;
@@ -263,11 +264,11 @@ pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     let all = Erase::all("test", Timestamp(2));
     store.erase(child, &all).await.expect("it is erased");
     store.erase(chat, &all).await.expect("it is erased");
-    for semantics in [&one, &two] {
-        extend_vectors(store, chat, semantics, u64::MAX)
+    for embedder in [&one, &two] {
+        extend_vectors(store, chat, embedder, u64::MAX)
             .await
             .expect("it is embedded");
-        let found = kept(store, chat, semantics.embedder.id()).await;
+        let found = kept(store, chat, embedder.id()).await;
         assert!(with_vector(&found).is_empty(), "{found:?}");
     }
 }
@@ -295,26 +296,26 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
     let child = fork(&*store, chat, "counted child", 60).await;
     say(&*store, child, said(&mut rng, 30)).await;
 
-    let kept_only = semantics(Subjects::default());
-    let cheap = semantics(Subjects {
+    let kept_only = shared(Subjects::default());
+    let cheap = shared(Subjects {
         is_cheap: true,
         ..Subjects::default()
     });
     // No vector is kept under its id.
-    let unkept = semantics(Subjects {
+    let unkept = shared(Subjects {
         id: "subjects/unkept",
         is_cheap: true,
         ..Subjects::default()
     });
-    let down = semantics(Subjects {
+    let down = shared(Subjects {
         is_down: true,
         ..Subjects::default()
     });
-    let scan = || ScanSearch::new(Arc::clone(&store));
+    let scan = || SegmentSearch::without_index(Arc::clone(&store));
     let index = || SegmentSearch::new(Arc::clone(&store));
     for step in 0..6 {
         if step == 1 {
-            extend_index(&*store, child, &Default::default(), u64::MAX)
+            extend_index(&*store, child, u64::MAX)
                 .await
                 .expect("it is indexed");
         }
@@ -327,13 +328,13 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
             extend_vectors(&*store, child, &kept_only, u64::MAX)
                 .await
                 .expect("it is embedded");
-            extend_index(&*store, chat, &Default::default(), u64::MAX)
+            extend_index(&*store, chat, u64::MAX)
                 .await
                 .expect("it is indexed");
         }
         if step == 4 {
             let vectors = store.vector_store().expect("the store keeps vectors");
-            let dropped = vectors.drop_vectors(chat, kept_only.embedder.id());
+            let dropped = vectors.drop_vectors(chat, kept_only.id());
             dropped.await.expect("they are dropped");
         }
         if step == 5 {
@@ -354,18 +355,18 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                         .with_order(order)
                         .with_limit(7);
                     let plain = pages(&scan(), chat, &query).await;
-                    let by_cheap = scan().with_semantics(cheap.clone());
+                    let by_cheap = scan().with_embedder(cheap.clone());
                     let by_cheap = pages(&by_cheap, chat, &query).await;
-                    let by_index = index().with_semantics(cheap.clone());
+                    let by_index = index().with_embedder(cheap.clone());
                     let by_index = pages(&by_index, chat, &query).await;
                     let hits = |pages: &[Hits]| -> Vec<_> {
                         pages.iter().flat_map(|page| page.hits.clone()).collect()
                     };
                     assert_eq!(hits(&by_index), hits(&by_cheap), "{query:?}");
-                    let by_unkept = scan().with_semantics(unkept.clone());
+                    let by_unkept = scan().with_embedder(unkept.clone());
                     let by_unkept = pages(&by_unkept, chat, &query).await;
                     assert_eq!(hits(&by_unkept), hits(&by_cheap), "{query:?}");
-                    let broken = scan().with_semantics(down.clone());
+                    let broken = scan().with_embedder(down.clone());
                     assert_eq!(pages(&broken, chat, &query).await, plain);
                     if mode != SearchMode::Prose {
                         assert_eq!(by_cheap, plain, "{query:?}");
@@ -376,7 +377,7 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                             .iter()
                             .all(|page| page.strategy.contains("vectors"))
                     );
-                    let stored = index().with_semantics(kept_only.clone());
+                    let stored = index().with_embedder(kept_only.clone());
                     let stored = pages(&stored, chat, &query).await;
                     match (step, chat == child) {
                         (0 | 1 | 4, _) => assert_eq!(hits(&stored), hits(&plain), "{query:?}"),
@@ -386,9 +387,9 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                 }
             }
         }
-        for semantics in [&kept_only, &cheap] {
+        for embedder in [&kept_only, &cheap] {
             for chat in [chat, child] {
-                let check = check_vectors(&*store, chat, semantics).await;
+                let check = check_vectors(&*store, chat, embedder).await;
                 assert_eq!(check.expect("it is checked").damage, [""; 0]);
             }
         }
@@ -398,7 +399,7 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
     let query = Query::new("hound").with_mode(SearchMode::Prose);
     let found = scan().search(lonely, &query).await.expect("an answer");
     assert!(found.hits.is_empty());
-    let search = scan().with_semantics(cheap);
+    let search = scan().with_embedder(cheap);
     let found = search.search(lonely, &query).await.expect("an answer");
     let found: Vec<&str> = found.hits.iter().map(|hit| hit.snippet.as_str()).collect();
     assert_eq!(found, ["a puppy"]);
@@ -419,11 +420,11 @@ pub async fn pages_are_of_one_ranking<S: FullStore>(store: Arc<S>) {
         .collect();
     let said: Vec<&str> = said.iter().map(String::as_str).collect();
     say(&*store, chat, users(&said)).await;
-    let semantics = semantics(Subjects::default());
-    extend_vectors(&*store, chat, &semantics, 1)
+    let embedder = shared(Subjects::default());
+    extend_vectors(&*store, chat, &embedder, 1)
         .await
         .expect("it is embedded");
-    let search = ScanSearch::new(Arc::clone(&store)).with_semantics(semantics.clone());
+    let search = SegmentSearch::without_index(Arc::clone(&store)).with_embedder(embedder.clone());
     let mut query = Query::new("dog number")
         .with_mode(SearchMode::Prose)
         .with_limit(20);
@@ -435,7 +436,7 @@ pub async fn pages_are_of_one_ranking<S: FullStore>(store: Arc<S>) {
         pages.push(page);
         let Some(cursor) = cursor else { break };
         query = query.with_cursor(cursor);
-        extend_vectors(&*store, chat, &semantics, u64::MAX)
+        extend_vectors(&*store, chat, &embedder, u64::MAX)
             .await
             .expect("it is embedded");
     }

@@ -1,8 +1,7 @@
 //! The search index: statements.
 
 use memory_model::ConversationId;
-use memory_search::segment::Chunk;
-use memory_store::{IndexSegment, IndexedKind, NewIndexSegment};
+use memory_store::{Chunk, IndexSegment, IndexedKind, NewIndexSegment};
 use sea_query::{
     DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement,
 };

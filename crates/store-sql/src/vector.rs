@@ -1,8 +1,7 @@
 //! Vectors of messages: statements.
 
 use memory_model::{ConversationId, SeqRange};
-use memory_search::embedding::Vector;
-use memory_store::PlacedVector;
+use memory_store::{PlacedVector, Vector};
 use sea_query::{
     DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, Order, Query, SelectStatement,
 };

@@ -16,12 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memory_model::{ConversationId, Message, Timestamp};
-use memory_search::ranking::RankingPolicy;
-use memory_search::{HitOrder, Query, Search as _, SearchMode};
-use memory_store::{
-    Append, AppendAt, Maintain as _, NewConversation, NewEntry, SegmentSearch, Store as _,
-    extend_index,
-};
+use memory_search::{HitOrder, Query, Search as _, SearchMode, SegmentSearch, extend_index};
+use memory_store::{Append, AppendAt, Maintain as _, NewConversation, NewEntry, Store as _};
 use store_sqlite::SqliteStore;
 use token_estimate::EstimatorId;
 
@@ -195,9 +191,7 @@ async fn measure(count: usize, times: usize) {
     };
     let store = Arc::new(SqliteStore::open(&path).await.unwrap());
     let begun = Instant::now();
-    extend_index(&*store, chat, &RankingPolicy::default(), u64::MAX)
-        .await
-        .unwrap();
+    extend_index(&*store, chat, u64::MAX).await.unwrap();
     let indexed = begun.elapsed();
     store.close().await.unwrap();
     let after = std::fs::metadata(&path).unwrap().len();

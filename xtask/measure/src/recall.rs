@@ -1,43 +1,36 @@
-//! `cargo xtask bench-recall --data DIR [--record] [--table FILE] [--check | --dry-run]`: how well questions
-//! find the messages that answer them, by the ranking of `memory-search`; writes docs/measurements/recall.md, or with
-//! `--record` the figures of policies that were tuned on other conversations. With `--table`, what the ranking
-//! finds with a table of vectors (`cargo xtask static-table`) is measured and recorded first. The page's last section says
-//! what the library's tools find in conversations that were compacted.
+//! `cargo xtask bench-recall --data DIR [--table FILE] [--check | --dry-run]`: how well questions find the messages
+//! that answer them, by the ranking of `memory-search`; writes docs/measurements/recall.md. With `--table`, what the ranking finds with
+//! a table of vectors (`cargo xtask static-table`) is measured and recorded first. The page's last section says what the
+//! library's tools find in conversations that were compacted.
 
 mod cases;
 mod compacted;
 mod compacted_page;
 mod floor;
-mod held_out;
 mod measure;
 mod page;
-mod parts;
 mod reached;
-mod tune;
 mod vectors;
 
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use memory_search::ranking::RankingPolicy;
 
 use crate::mode::Mode;
 use crate::retention::transcripts;
 use compacted::Compacted;
 use measure::GOALS;
-use tune::Corpora;
 
 const PAGE: &str = "docs/measurements/recall.md";
 const COMMAND: &str = "cargo xtask bench-recall";
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut words, mut mode_flags) = (words.iter(), Vec::new());
-    let (mut data, mut table, mut record) = (None, None, false);
+    let (mut data, mut table) = (None, None);
     for flag in flags {
         match flag.as_str() {
             "--data" => data = words.next().map(PathBuf::from),
             "--table" => table = words.next().map(PathBuf::from),
-            "--record" => record = true,
             _ => mode_flags.push(flag.clone()),
         }
     }
@@ -45,15 +38,6 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let data = transcripts::corpus(data, COMMAND)?;
     let locomo = cases::locomo(&data.join("locomo"))?;
     let beam = cases::beam(&data.join("beam"))?;
-    if record {
-        let corpora = Corpora {
-            locomo: &locomo,
-            beam: &beam,
-        };
-        let (locomo, beam) = corpora.cross_validated(&RankingPolicy::default())?;
-        let written = held_out::lines(&[("locomo", &locomo), ("beam", &beam)]);
-        return mode.apply(held_out::PATH, &written, COMMAND);
-    }
     if let Some(table) = table {
         let measured = vectors::measured(&table, &locomo, &beam)?;
         mode.apply(vectors::PATH, &measured, COMMAND)?;

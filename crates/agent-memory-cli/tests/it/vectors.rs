@@ -1,6 +1,6 @@
 //! Searches that count a table of vectors.
 
-use agent_memory::search::embedding::StaticTable;
+use agent_memory::search::StaticTable;
 
 use crate::support::Home;
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use agent_memory::models::{EmbeddingModel, Embeddings, Failure, FailureKind};
-use agent_memory::search::embedding::Embedder;
-use agent_memory::search::ranking::FusionPolicy;
+use agent_memory::search::Embedder;
 use agent_memory::store::InMemoryStore;
 use agent_memory::{GrepArgs, Memory, Message, ModelEmbedder, SearchMode, Session};
 use async_trait::async_trait;
@@ -42,8 +41,7 @@ async fn a_search_finds_what_means_the_same() {
     assert_eq!(found(&session, "hound").await, ["I bought a puppy."]);
     // Ingesting has embedded all of it.
     assert_eq!(session.embed().await.unwrap().messages, 0);
-    let off = Memory::builder().store(store).embedder(cheap());
-    let off = off.fusion(FusionPolicy::off()).open().await.unwrap();
+    let off = Memory::builder().store(store).open().await.unwrap();
     let session = off.get_session("chat").await.unwrap();
     assert!(found(&session, "hound").await.is_empty());
     assert_eq!(off.verify().await.unwrap().violations, []);

@@ -48,9 +48,6 @@ mod snapshots;
 mod statements;
 mod support;
 mod told_twice;
-#[allow(dead_code)]
-#[path = "../../../memory-search/examples/trigram_index/index.rs"]
-mod trigram_index;
 mod turns;
 mod usage;
 mod waiting;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use compaction_plan::{Mode, StopReason};
 use compaction_runner::{CancellationToken, InFlight, Liveness, Outcome, Result};
 use memory_model::{ConversationId, Seq, SeqRange, StepClock, Timestamp};
-use memory_search::{Query, Search};
-use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner, ScanSearch};
+use memory_search::{Query, Search, SegmentSearch};
+use memory_store::{FullStore, InMemoryStore, LogRead, Order, Owner};
 use summarize_escalation::testing::{Answer, Scripted};
 use tokio::task::JoinHandle;
 
@@ -51,7 +51,7 @@ async fn life_goes_on(store: &dyn FullStore, id: ConversationId) {
             let page = store.read(id, &LogRead::new(range)).await.unwrap();
             assert_eq!(page.items.len(), n.min(1_024) as usize);
             let query = Query::new("service 57 listens");
-            let hits = ScanSearch::new(store).search(id, &query).await;
+            let hits = SegmentSearch::without_index(store).search(id, &query).await;
             assert_eq!(hits.unwrap().hits.len(), 1);
         }
     }

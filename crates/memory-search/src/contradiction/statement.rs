@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
 
 use crate::fold::fold_case;
-use crate::words::{Language, WordKind, WordLists, visit_words};
+use crate::words::{WordKind, WordLists, visit_words};
 
 /// Characters of a word that tell it from another: its endings are left out.
 const STEM_CHARS: usize = 5;
@@ -65,17 +65,6 @@ static CUES: LazyLock<Cues> = LazyLock::new(|| {
             .collect::<Vec<_>>()
     };
     let values = lines.iter().filter(|(of, _)| *of == "values");
-    let languages = [
-        Language::English,
-        Language::German,
-        Language::French,
-        Language::Spanish,
-        Language::Russian,
-    ];
-    let stop = languages
-        .iter()
-        .flat_map(|language| WordLists::of(*language).stop.iter().copied())
-        .collect();
     Cues {
         weak: all("weak"),
         strong: all("strong"),
@@ -84,7 +73,7 @@ static CUES: LazyLock<Cues> = LazyLock::new(|| {
         same: all("same"),
         is: all("is").into_iter().collect(),
         values: values.map(|(_, text)| phrases(text).collect()).collect(),
-        stop,
+        stop: WordLists::stop_words().collect(),
     }
 });
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::ranking::FusionPolicy;
 
 /// Turns texts into vectors that are near each other where texts mean nearly the same.
 ///
@@ -53,49 +52,29 @@ impl<E: Embedder + ?Sized> Embedder for Arc<E> {
     }
 }
 
-/// An embedder, and how much nearness counts in a ranking.
-#[derive(Debug, Clone)]
-pub struct Semantics {
-    /// The embedder.
-    pub embedder: Arc<dyn Embedder>,
-    /// How much nearness counts.
-    pub fusion: FusionPolicy,
-}
-
-impl Semantics {
-    /// An embedder with the default fusion.
-    pub fn new(embedder: Arc<dyn Embedder>) -> Self {
-        Self {
-            embedder,
-            fusion: FusionPolicy::default(),
-        }
+/// Embeds texts and checks that the answer has the shape that the trait promises.
+///
+/// # Errors
+/// Those of [`Embedder::embed`]; `Unavailable` when the number of vectors, a dimension, or a component is wrong.
+pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<Vec<Vec<f32>>> {
+    if texts.is_empty() {
+        return Ok(Vec::new());
     }
-
-    /// Embeds texts and checks that the answer has the shape that the trait promises.
-    ///
-    /// # Errors
-    /// Those of [`Embedder::embed`]; `Unavailable` when the number of vectors, a dimension, or a
-    /// component is wrong.
-    pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-        if texts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let vectors = self.embedder.embed(texts).await?;
-        let dimension = self.embedder.dimension();
-        let is_sound = |vector: &Vec<f32>| {
-            vector.len() == dimension && vector.iter().all(|component| component.is_finite())
-        };
-        if vectors.len() == texts.len() && vectors.iter().all(is_sound) {
-            return Ok(vectors);
-        }
-        let id = self.embedder.id();
-        Err(Error::new(
-            ErrorKind::Unavailable,
-            format!(
-                "the embedder {id:?} did not answer {} texts with as many finite vectors of {dimension} \
-                 components: check its model and its dimension",
-                texts.len()
-            ),
-        ))
+    let vectors = embedder.embed(texts).await?;
+    let dimension = embedder.dimension();
+    let is_sound = |vector: &Vec<f32>| {
+        vector.len() == dimension && vector.iter().all(|component| component.is_finite())
+    };
+    if vectors.len() == texts.len() && vectors.iter().all(is_sound) {
+        return Ok(vectors);
     }
+    Err(Error::new(
+        ErrorKind::Unavailable,
+        format!(
+            "the embedder {:?} did not answer {} texts with as many finite vectors of {dimension} components: check \
+             its model and its dimension",
+            embedder.id(),
+            texts.len()
+        ),
+    ))
 }

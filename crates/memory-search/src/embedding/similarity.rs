@@ -1,6 +1,6 @@
 //! How near vectors are to each other.
 
-use super::vector::Vector;
+use memory_store::Vector;
 
 /// Vectors at which the mean of a conversation counts half: the mean of a few is mostly what they say,
 /// and not what all have in common.
@@ -9,25 +9,18 @@ const MEAN_PRIOR: f32 = 10.0;
 /// The cosine of the angle between a question's vector and each of a conversation's; `None` where there
 /// is none, and everywhere when the question's is zero.
 ///
-/// With `remove_mean`, the mean of the conversation's vectors is taken away from all of them first: what
-/// all messages have in common tells none from another. Vectors of another dimension than the question's
+/// The mean of the conversation's vectors is taken away from all of them first: what all messages have in common tells none from another. Vectors of another dimension than the question's
 /// have no cosine.
-pub fn cosines(
-    question: &[f32],
-    vectors: &[Option<Vector>],
-    remove_mean: bool,
-) -> Vec<Option<f64>> {
+pub(crate) fn cosines(question: &[f32], vectors: &[Option<Vector>]) -> Vec<Option<f64>> {
     let usable = |vector: &&Vector| vector.dimension() == question.len();
     let mut mean = vec![0.0; question.len()];
     let mut count = 0.0_f32;
-    if remove_mean {
-        for vector in vectors.iter().flatten().filter(usable) {
-            count += 1.0;
-            let sums = mean.iter_mut().zip(vector.components());
-            sums.for_each(|(sum, component)| *sum += component);
-        }
-        mean.iter_mut().for_each(|sum| *sum /= count + MEAN_PRIOR);
+    for vector in vectors.iter().flatten().filter(usable) {
+        count += 1.0;
+        let sums = mean.iter_mut().zip(vector.components());
+        sums.for_each(|(sum, component)| *sum += component);
     }
+    mean.iter_mut().for_each(|sum| *sum /= count + MEAN_PRIOR);
     let centred: Vec<f32> = question.iter().zip(&mean).map(|(q, m)| q - m).collect();
     let length = centred.iter().map(|q| q * q).sum::<f32>().sqrt();
     let is_zero = question.iter().all(|component| *component == 0.0);
@@ -59,20 +52,20 @@ mod tests {
     fn cosines_are_those_of_angles() {
         let found = cosines(
             &[2.0, 0.0],
-            &vectors(&[[1.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0; 2]]),
-            false,
+            // Their mean is zero.
+            &vectors(&[[1.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0, -3.0], [0.0; 2]]),
         );
-        assert_eq!(found, [Some(1.0), Some(0.0), Some(-1.0), None]);
-        assert_eq!(cosines(&[0.0, 0.0], &vectors(&[[1.0, 0.0]]), true), [None]);
-        assert_eq!(cosines(&[1.0], &vectors(&[[1.0, 0.0]]), true), [None]);
+        assert_eq!(found, [Some(1.0), Some(0.0), Some(-1.0), Some(0.0), None]);
+        assert_eq!(cosines(&[0.0, 0.0], &vectors(&[[1.0, 0.0]])), [None]);
+        assert_eq!(cosines(&[1.0], &vectors(&[[1.0, 0.0]])), [None]);
     }
 
     #[test]
     fn what_all_have_in_common_does_not_count() {
         let all: Vec<[f32; 2]> = (0..100).map(|at| [10.0, (at % 2 * 2 - 1) as f32]).collect();
-        let plain = cosines(&[10.0, 1.0], &vectors(&all), false);
-        let centred = cosines(&[10.0, 1.0], &vectors(&all), true);
-        let gap = |of: &[Option<f64>]| of[1].unwrap_or_default() - of[0].unwrap_or_default();
-        assert!(gap(&centred) > gap(&plain) * 10.0, "{centred:?}");
+        let found = cosines(&[10.0, 1.0], &vectors(&all));
+        let gap = found[1].unwrap_or_default() - found[0].unwrap_or_default();
+        // It is 2/101 between the vectors as they are.
+        assert!(gap > 20.0 / 101.0, "{found:?}");
     }
 }

@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use memory_store::Vector;
 use sha2::{Digest as _, Sha256};
 
 use super::embedder::Embedder;
-use super::vector::rounded;
 use crate::error::Result;
 use crate::fold::fold_case;
 use crate::words::visit_words;
@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 const CHECKSUM: usize = 32;
 
 /// Maximum size of a file, in bytes.
-pub const MAX_TABLE_BYTES: usize = 8_000_000;
+const MAX_TABLE_BYTES: usize = 8_000_000;
 
 /// Probability of a word whose weight is 1/2. Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline
 /// for Sentence Embeddings" (2017), find 0.001 to 0.0001 best.
@@ -126,7 +126,7 @@ impl StaticTable {
     /// Reads a table from a file.
     ///
     /// # Errors
-    /// When the file cannot be read, is larger than [`MAX_TABLE_BYTES`], or is no sound table.
+    /// When the file cannot be read, is larger than 8,000,000 bytes, or is no sound table.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TableError> {
         let path = path.as_ref();
         let read = || {
@@ -147,7 +147,7 @@ impl StaticTable {
     /// Reads a table.
     ///
     /// # Errors
-    /// When the bytes are more than [`MAX_TABLE_BYTES`], or no sound table.
+    /// When the bytes are more than 8,000,000 bytes, or no sound table.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, TableError> {
         if bytes.len() > MAX_TABLE_BYTES {
             return Err(too_large(bytes.len() as u64));
@@ -214,7 +214,7 @@ impl StaticTable {
         Ok(table)
     }
 
-    /// Writes a table of the words that fit into [`MAX_TABLE_BYTES`], the most frequent first. `name` is
+    /// Writes a table of the words that fit into 8,000,000 bytes, the most frequent first. `name` is
     /// the table's name and version. Words that are empty, longer than 255 bytes, or whose vector is zero
     /// or of another dimension are left out.
     ///
@@ -230,23 +230,25 @@ impl StaticTable {
         let mut size = MAGIC.len() + 5 * 4 + name.len() + CHECKSUM;
         for (word, vector) in rows {
             let word = fold_case(word);
-            let largest = vector.iter().fold(0.0_f32, |most, one| most.max(one.abs()));
-            let scale = largest / f32::from(i8::MAX);
             let Ok(length @ 1..) = u8::try_from(word.len()) else {
                 continue;
             };
-            if vector.len() != dimension || !scale.is_normal() {
+            let Some(vector) =
+                Vector::from_slice(vector).filter(|one| one.dimension() == dimension)
+            else {
                 continue;
-            }
+            };
             size += 1 + word.len() + 4 + dimension;
             if size > MAX_TABLE_BYTES {
                 break;
             }
             words.push(length);
             words.extend_from_slice(word.as_bytes());
-            scales.extend_from_slice(&scale.to_le_bytes());
-            let components = vector.iter().map(|one| rounded(one / scale));
-            vectors.extend(components.map(|one| one.to_le_bytes()[0]));
+            // The scale, then a byte for each component.
+            let bytes = vector.to_bytes();
+            let (scale, components) = bytes.split_at(4);
+            scales.extend_from_slice(scale);
+            vectors.extend_from_slice(components);
             count += 1;
         }
         if count == 0 {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use memory_model::{Role, Timestamp};
 
-use super::block::{BLOCK, Block, Entry};
 use super::document::Document;
-use super::policy::RankingPolicy;
 use super::record::Record;
+use super::weights::EPISODE_GAP;
 use crate::fold::fold_case;
 use crate::words::{Language, Tokenizer, WordLists, pieces, visit_words};
 
@@ -35,6 +34,22 @@ pub(super) struct Posting {
     pub(super) place: u32,
     /// How often it has the term.
     pub(super) count: u32,
+}
+
+/// What is kept of a document.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Number of the participant.
+    pub(super) participant: Option<u32>,
+    /// Whether a user wrote it.
+    pub(super) is_users: bool,
+    pub(super) created_at: Timestamp,
+    /// Number of the episode.
+    pub(super) episode: u32,
+    pub(super) question_share: f64,
+    pub(super) asks: bool,
+    pub(super) first_person: bool,
+    pub(super) names_time: bool,
 }
 
 /// Where one term stands.
@@ -110,9 +125,8 @@ impl Postings {
 /// The words of a conversation's messages, or of its summaries, in memory.
 ///
 /// Documents are numbered from 0 in the order in which they are added, which is the order of the log.
-#[derive(Debug)]
-pub struct Corpus {
-    pub(super) policy: RankingPolicy,
+#[derive(Debug, Default)]
+pub(crate) struct Corpus {
     pub(super) terms: BTreeMap<Arc<str>, TermId>,
     /// The terms by their numbers.
     pub(super) texts: Vec<Arc<str>>,
@@ -122,8 +136,6 @@ pub struct Corpus {
     pub(super) entries: Vec<Entry>,
     /// Number of terms of each document. They stand by themselves: each place of a word asks for one.
     pub(super) lengths: Vec<u32>,
-    /// What bounds the scores of the documents, in blocks.
-    pub(super) blocks: Vec<Block>,
     /// Number of terms of each episode.
     pub(super) episodes: Vec<u64>,
     /// From each word of a name, folded, to the participant's number.
@@ -140,45 +152,18 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// An empty corpus, ranked by `policy`.
-    pub fn new(policy: RankingPolicy) -> Self {
-        Self {
-            policy,
-            terms: BTreeMap::new(),
-            texts: Vec::new(),
-            postings: Vec::new(),
-            contents: BTreeMap::new(),
-            entries: Vec::new(),
-            lengths: Vec::new(),
-            blocks: Vec::new(),
-            episodes: Vec::new(),
-            names: BTreeMap::new(),
-            participants: BTreeMap::new(),
-            records: 0,
-            behind: Vec::new(),
-            loaded_bytes: 0,
-            told_words: 0,
-        }
-    }
-
-    /// Number of documents.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there are no documents.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    /// An empty corpus.
+    pub(crate) fn new() -> Self {
+        Self::default()
     }
 
     /// Adds a document. Its number is the corpus' length before.
-    pub fn add(&mut self, document: &Document<'_>) {
+    pub(crate) fn add(&mut self, document: &Document<'_>) {
         let episode = self.episode_of(document.created_at);
         let place = count(self.entries.len());
-        let tokenizer = self.policy.tokenizer();
         let (mut length, mut content) = (0, Vec::new());
         for text in document.composed_texts() {
-            tokenizer.visit_text(&text, &mut |range, term| {
+            Tokenizer::RANKING.visit_text(&text, &mut |range, term| {
                 length += 1;
                 let id = self.term_id(&term);
                 let word = text.get(range).unwrap_or_default();
@@ -188,7 +173,7 @@ impl Corpus {
                 if postings.raise(place, episode) && self.records > 0 {
                     self.behind.push(id);
                 }
-                if !is_stop_word(word, tokenizer) {
+                if !is_stop_word(word) {
                     postings.positions.push(count(content.len()));
                     content.push(id);
                 }
@@ -201,7 +186,7 @@ impl Corpus {
             *sum += u64::from(length);
         }
         let participant = document.name.map(|name| self.participant(name));
-        let (first_person, names_time) = document.traits(self.policy.language);
+        let (first_person, names_time) = document.traits();
         let entry = Entry {
             participant,
             is_users: document.role == Some(Role::User),
@@ -212,20 +197,14 @@ impl Corpus {
             first_person,
             names_time,
         };
-        self.push(entry, length);
-    }
-
-    fn push(&mut self, entry: Entry, length: u32) {
-        Block::add(&mut self.blocks, self.entries.len(), &entry, length);
         self.lengths.push(length);
         self.entries.push(entry);
     }
 
     /// Returns the number of the episode that a message of this time belongs to.
     fn episode_of(&mut self, time: Timestamp) -> u32 {
-        let gap = i64::from(self.policy.episode_gap_seconds).saturating_mul(1_000_000);
         let begins = match self.entries.last() {
-            Some(last) => time.0.saturating_sub(last.created_at.0) > gap,
+            Some(last) => time.0.saturating_sub(last.created_at.0) > EPISODE_GAP,
             None => true,
         };
         if begins {
@@ -235,7 +214,7 @@ impl Corpus {
     }
 
     /// Adds a document whose words are elsewhere: [`load`](Self::load) brings those that a question needs.
-    pub fn add_record(&mut self, record: &Record) {
+    pub(crate) fn add_record(&mut self, record: &Record) {
         let episode = self.episode_of(record.created_at);
         if let Some(sum) = self.episodes.get_mut(episode as usize) {
             *sum += u64::from(record.length);
@@ -252,13 +231,14 @@ impl Corpus {
             first_person: record.first_person,
             names_time: record.names_time,
         };
-        self.push(entry, record.length);
+        self.lengths.push(record.length);
+        self.entries.push(entry);
     }
 
     /// Adds where a term stands in documents before those that were [added](Self::add) with their words:
     /// number of the document, how often it has the term, and where among its telling terms. A term that
     /// is loaded already stays as it is: see [`is_loaded`](Self::is_loaded).
-    pub fn load(
+    pub(crate) fn load(
         &mut self,
         term: &str,
         read: impl FnOnce(&mut dyn FnMut(u32, u32, &[u32])) -> crate::Result<()>,
@@ -310,7 +290,7 @@ impl Corpus {
     }
 
     /// Whether a term was [loaded](Self::load).
-    pub fn is_loaded(&self, term: &str) -> bool {
+    pub(crate) fn is_loaded(&self, term: &str) -> bool {
         let id = self.terms.get(term);
         let postings = id.and_then(|id| self.postings.get(*id as usize));
         postings.is_some_and(|postings| postings.is_loaded)
@@ -318,7 +298,7 @@ impl Corpus {
 
     /// Tells in how many documents that were not added with their words a term stands, until it is
     /// [loaded](Self::load).
-    pub fn set_unread(&mut self, term: &str, documents: usize) {
+    pub(crate) fn set_unread(&mut self, term: &str, documents: usize) {
         let id = self.term_id(term);
         let postings = self.postings.get_mut(id as usize);
         if let Some(postings) = postings.filter(|postings| !postings.is_loaded) {
@@ -326,26 +306,8 @@ impl Corpus {
         }
     }
 
-    /// [Tells](Self::set_unread) of each word of some documents, whose words are known, what `known` has for it,
-    /// and returns the words that it has nothing for. Words that [need no telling](Self::uncounted) are left out.
-    pub fn set_unread_of(
-        &mut self,
-        documents: &[usize],
-        known: impl Fn(&str) -> Option<usize>,
-    ) -> Vec<Arc<str>> {
-        let mut unknown = self.uncounted(documents);
-        unknown.retain(|word| match known(word) {
-            Some(documents) => {
-                self.set_unread(word, documents);
-                false
-            }
-            None => true,
-        });
-        unknown
-    }
-
     /// The words of some documents, whose words are known, that are neither loaded nor [told](Self::set_unread) of.
-    pub fn uncounted(&self, documents: &[usize]) -> Vec<Arc<str>> {
+    pub(crate) fn uncounted(&self, documents: &[usize]) -> Vec<Arc<str>> {
         let contents = documents.iter();
         let contents = contents.filter_map(|at| self.contents.get(&count(*at)));
         let mut ids: Vec<TermId> = contents.flatten().copied().collect();
@@ -362,16 +324,15 @@ impl Corpus {
     }
 
     /// The words of a document that say something about its subject, in their order; of a long one the first 8,192.
-    pub fn telling_words(&self, document: &Document<'_>) -> Vec<String> {
-        let tokenizer = self.policy.tokenizer();
+    pub(crate) fn telling_words(&self, document: &Document<'_>) -> Vec<String> {
         let mut words = Vec::new();
         for text in document.composed_texts() {
             for (_, piece) in pieces(&text) {
                 if words.len() >= MOST_TELLING_WORDS {
                     break;
                 }
-                tokenizer.visit_text(piece, &mut |range, term| {
-                    if !is_stop_word(piece.get(range).unwrap_or_default(), tokenizer) {
+                Tokenizer::RANKING.visit_text(piece, &mut |range, term| {
+                    if !is_stop_word(piece.get(range).unwrap_or_default()) {
                         words.push(term);
                     }
                 });
@@ -382,31 +343,28 @@ impl Corpus {
     }
 
     /// Tells the [telling words](Self::telling_words) of a document that was added without its words.
-    pub fn set_content(&mut self, place: usize, words: &[String]) {
+    pub(crate) fn set_content(&mut self, place: usize, words: &[String]) {
         let content = words.iter().map(|word| self.term_id(word)).collect();
         self.contents.insert(count(place), content);
         self.told_words += words.len();
     }
 
     /// Whether the words of a document are known.
-    pub fn has_content(&self, place: usize) -> bool {
+    pub(crate) fn has_content(&self, place: usize) -> bool {
         self.contents.contains_key(&count(place))
     }
 
-    /// Forgets the documents from `length` on. What was [loaded](Self::load) and told of documents without their words is
-    /// kept for the next question, unless it has grown large: 32 MB of places, 131,072 different words, or 524,288 words of
-    /// documents. Then it is forgotten too, and so are all documents that were [added](Self::add) with their words. Where
-    /// there are no others, these are always forgotten.
-    pub fn reset(&mut self, mut length: usize) {
+    /// Forgets the documents that were [added](Self::add) with their words. What was [loaded](Self::load) and told of the
+    /// others is kept for the next question, unless it has grown large: 32 MB of places, 131,072 different words, or 524,288
+    /// words of documents.
+    pub(crate) fn reset(&mut self) {
+        let length = self.records;
         let is_large = self.loaded_bytes > MOST_LOADED_BYTES
             || self.told_words > MOST_TOLD_WORDS
             || self.texts.len() > MOST_TERMS;
-        if is_large || self.records == 0 || length < self.records {
-            length = length.min(self.records);
-            self.records = length;
-            self.forget_words();
-        } else {
-            self.forget_words_behind(length);
+        match is_large {
+            true => self.forget_words(),
+            false => self.forget_words_behind(length),
         }
         if self.entries.len() <= length {
             return;
@@ -416,12 +374,6 @@ impl Corpus {
             if let Some(sum) = self.episodes.get_mut(entry.episode as usize) {
                 *sum = sum.saturating_sub(u64::from(terms));
             }
-        }
-        let whole = self.entries.len() / BLOCK;
-        self.blocks.truncate(whole);
-        let rest = self.entries.iter().zip(&self.lengths).enumerate();
-        for (at, (entry, length)) in rest.skip(whole * BLOCK) {
-            Block::add(&mut self.blocks, at, entry, *length);
         }
         let episodes = self
             .entries
@@ -454,17 +406,6 @@ impl Corpus {
         for id in std::mem::take(&mut self.behind) {
             if let Some(postings) = self.postings.get_mut(id as usize) {
                 postings.truncate(count(length), &self.entries);
-                if postings.documents.is_empty() && !postings.is_loaded {
-                    let unread = postings.unread;
-                    *postings = Postings {
-                        unread,
-                        ..Postings::default()
-                    };
-                }
-                let last = postings.documents.last();
-                if last.is_some_and(|last| last.place as usize >= self.records) {
-                    self.behind.push(id);
-                }
             }
         }
         self.contents.split_off(&count(length));
@@ -555,10 +496,10 @@ fn raise(postings: &mut Vec<Posting>, place: u32) -> bool {
 }
 
 /// Whether a word, as it stands in a text, says nothing about the text's subject.
-pub(crate) fn is_stop_word(word: &str, tokenizer: Tokenizer) -> bool {
+pub(crate) fn is_stop_word(word: &str) -> bool {
     let folded = fold_case(word);
-    let language = Language::of_word(&folded, tokenizer.latin);
-    language.is_some_and(|language| WordLists::of(language).stop.contains(folded.as_str()))
+    Language::of_word(&folded)
+        .is_some_and(|language| WordLists::of(language).stop.contains(folded.as_str()))
 }
 
 /// A number of documents, terms or episodes; four thousand million are never reached in memory.
@@ -583,12 +524,12 @@ mod tests {
         Document::new(text, Timestamp(*time)).with_name(["Ann", "Ben", "Cid"][rng.usize(..3)])
     }
 
-    fn record(document: &Document<'_>, corpus: &Corpus) -> Record {
-        let mut alone = Corpus::new(corpus.policy.clone());
+    fn record(document: &Document<'_>) -> Record {
+        let mut alone = Corpus::new();
         alone.add(document);
         Record {
             length: alone.lengths[0],
-            ..Record::of(document, corpus.policy.language)
+            ..Record::of(document)
         }
     }
 
@@ -610,7 +551,7 @@ mod tests {
 
     /// The scores of a question where words are loaded as they are needed.
     fn scores(corpus: &mut Corpus, question: &str, words: &Corpus) -> Vec<Option<f64>> {
-        let wanted = Wanted::new(&corpus.policy, question);
+        let wanted = Wanted::new(question);
         let derived = words.terms.keys().filter(|term| wanted.needs(term));
         for term in derived
             .map(|term| &**term)
@@ -620,7 +561,7 @@ mod tests {
         }
         let mut asked = corpus.ask(question);
         let sources = corpus.sources(&asked);
-        for at in sources.iter().filter(|at| **at < words.len()) {
+        for at in sources.iter().filter(|at| **at < words.entries.len()) {
             if !corpus.has_content(*at) {
                 let content = words.contents[&count(*at)].iter();
                 let content: Vec<String> = content.map(|id| words.text(*id).to_owned()).collect();
@@ -637,8 +578,7 @@ mod tests {
         for term in corpus.expand(&mut asked) {
             load(corpus, &term, words);
         }
-        let scores = corpus.finish(asked);
-        (0..corpus.len()).map(|at| scores.get(at)).collect()
+        corpus.finish(asked)
     }
 
     /// Only the beginning of a document of megabytes lends words to a question. `telling_words` returns the same words
@@ -651,7 +591,7 @@ mod tests {
         text.insert_str((1 << 16) - 3, "é数据库数据库");
         let mut document = Document::new(text, Timestamp(0));
         document.texts.insert(0, "x".repeat(1 << 17).into());
-        let mut corpus = Corpus::new(RankingPolicy::default());
+        let mut corpus = Corpus::new();
         corpus.add(&document);
         let told = corpus.telling_words(&document);
         assert_eq!(told.len(), MOST_TELLING_WORDS);
@@ -665,34 +605,32 @@ mod tests {
     fn what_is_kept_answers_as_a_corpus_with_all_words() {
         for seed in 0..40 {
             let rng = &mut Rng::with_seed(seed);
-            let mut words = Corpus::new(RankingPolicy::default());
-            let mut kept = Corpus::new(RankingPolicy::default());
-            let (mut time, mut indexed, mut behind) = (0, Vec::new(), Vec::new());
+            let mut words = Corpus::new();
+            let mut kept = Corpus::new();
+            let (mut time, mut indexed) = (0, Vec::new());
             for _ in 0..rng.usize(1..90) {
                 let document = document(rng, &mut time);
-                kept.add_record(&record(&document, &kept));
+                kept.add_record(&record(&document));
                 words.add(&document);
                 indexed.push(document);
             }
-            let mut later = time - 30_000_000;
             for _ in 0..8 {
-                let mut all = Corpus::new(RankingPolicy::default());
+                let (mut later, mut behind) = (time - 30_000_000, Vec::new());
+                let mut all = Corpus::new();
                 indexed.iter().for_each(|document| all.add(document));
                 for _ in 0..rng.usize(..20) {
                     let document = document(rng, &mut later);
                     kept.add(&document);
-                    behind.push((document, later));
+                    behind.push(document);
                 }
-                behind.iter().for_each(|(document, _)| all.add(document));
+                behind.iter().for_each(|document| all.add(document));
                 let word = |rng: &mut Rng| format!("worded{}", rng.usize(..40));
                 let question = [word(rng), word(rng), "Ann".into()].join(" ");
                 let found = scores(&mut kept, &question, &words);
                 assert_eq!(found, all.scores(&question), "{seed}, {question}");
-                behind.truncate(rng.usize(..30));
-                let length = words.len() + behind.len();
-                kept.reset(length);
-                assert_eq!(kept.len(), length);
-                later = behind.last().map_or(time - 30_000_000, |(_, at)| *at);
+                let length = words.entries.len();
+                kept.reset();
+                assert_eq!(kept.entries.len(), length);
                 let is_behind = |one: &Posting| one.place as usize >= length;
                 let mut postings = kept.postings.iter();
                 assert!(!postings.any(|one| one.documents.iter().any(is_behind)));

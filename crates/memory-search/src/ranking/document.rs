@@ -13,8 +13,7 @@ const EMBEDDED_CHARS: usize = 8_000;
 
 /// The texts of a message or of a summary.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Document<'a> {
+pub(crate) struct Document<'a> {
     /// Name of the participant.
     pub name: Option<&'a str>,
     /// The message's role; `None` for a summary.
@@ -26,38 +25,14 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// A document of one text.
-    pub fn new(text: impl Into<Cow<'a, str>>, created_at: Timestamp) -> Self {
-        Self {
-            name: None,
-            role: None,
-            created_at,
-            texts: vec![text.into()],
-        }
-    }
-
-    /// Sets the name of the participant.
-    #[must_use]
-    pub fn with_name(mut self, name: &'a str) -> Self {
-        self.name = Some(name);
-        self
-    }
-
-    /// Sets the role.
-    #[must_use]
-    pub fn with_role(mut self, role: Role) -> Self {
-        self.role = Some(role);
-        self
-    }
-
     /// The texts of a log entry.
-    pub fn of_entry(entry: &'a LogEntry) -> Self {
+    pub(crate) fn of_entry(entry: &'a LogEntry) -> Self {
         Self::of_parts(entry, entry.message.parts.iter())
     }
 
     /// The texts of a log entry that are no echoes; `None` when it has nothing else. `calls` has the calls
     /// before it.
-    pub fn without_echoes(entry: &'a LogEntry, calls: &CallNames) -> Option<Self> {
+    pub(crate) fn without_echoes(entry: &'a LogEntry, calls: &CallNames) -> Option<Self> {
         if !calls.has_echoes(entry) {
             return Some(Self::of_entry(entry));
         }
@@ -78,7 +53,7 @@ impl<'a> Document<'a> {
     }
 
     /// The texts of a summary.
-    pub fn of_summary(summary: &'a Summary) -> Self {
+    pub(crate) fn of_summary(summary: &'a Summary) -> Self {
         let mut texts = vec![Cow::Borrowed(summary.text())];
         let messages = summary.messages.as_ref();
         texts.extend(messages.map(|messages| Cow::Owned(messages.decoded_strings())));
@@ -91,7 +66,7 @@ impl<'a> Document<'a> {
     }
 
     /// The text that is embedded: all texts, of which at most the first 8,000 characters.
-    pub fn text_to_embed(&self) -> String {
+    pub(crate) fn text_to_embed(&self) -> String {
         let mut joined = String::new();
         let mut left = EMBEDDED_CHARS;
         for text in &self.texts {
@@ -137,12 +112,12 @@ impl<'a> Document<'a> {
     }
 
     /// Whether the text is in the first person, and whether it names a time.
-    pub(crate) fn traits(&self, latin: Option<Language>) -> (bool, bool) {
+    pub(crate) fn traits(&self) -> (bool, bool) {
         let (mut first_person, mut names_time) = (false, false);
         for text in self.composed_texts() {
             visit_words(&text, &mut |word| {
                 let word = fold_case(text.get(word.range).unwrap_or_default());
-                if let Some(language) = Language::of_word(&word, latin) {
+                if let Some(language) = Language::of_word(&word) {
                     let lists = WordLists::of(language);
                     first_person |= lists.first_person.contains(word.as_str());
                     names_time |= lists.time.contains(word.as_str());
@@ -152,6 +127,27 @@ impl<'a> Document<'a> {
             });
         }
         (first_person, names_time)
+    }
+}
+
+/// Documents for tests.
+#[cfg(test)]
+impl<'a> Document<'a> {
+    /// A document of one text.
+    pub(crate) fn new(text: impl Into<Cow<'a, str>>, created_at: Timestamp) -> Self {
+        Self {
+            name: None,
+            role: None,
+            created_at,
+            texts: vec![text.into()],
+        }
+    }
+
+    /// Sets the name of the participant.
+    #[must_use]
+    pub(crate) fn with_name(mut self, name: &'a str) -> Self {
+        self.name = Some(name);
+        self
     }
 }
 
@@ -214,7 +210,7 @@ mod tests {
 
     #[test]
     fn persons_and_times_are_seen() {
-        let traits = |text: &str| Document::new(text, Timestamp(0)).traits(Some(Language::English));
+        let traits = |text: &str| Document::new(text, Timestamp(0)).traits();
         assert_eq!(traits("I went last week"), (true, true));
         assert_eq!(traits("they met in 2019"), (false, true));
         assert_eq!(traits("they met in 20199"), (false, false));

@@ -1,71 +1,17 @@
 //! Nearness of vectors beside the score of words.
-
-use serde::{Deserialize, Serialize};
+//!
+//! A message's nearness brings its score of words closer to the best one: it adds a share of what the score lacks. So what
+//! words rank first stays first, and of two messages with the same words the nearer one ranks higher. Negative cosines
+//! count 0.
 
 use super::corpus::Corpus;
+use super::weights::{COSINE_SHARE, EPISODE_COSINE_SHARE, EPISODE_COSINES, FOUND_FROM_COSINE};
 use crate::fold::fold_case;
 use crate::words::visit_words;
 
-/// How much the nearness of vectors counts beside words, in a search that has an embedder. A part with
-/// the weight 0 is off.
-///
-/// A message's nearness brings its score of words closer to the best one: it adds a share of what the
-/// score lacks. So what words rank first stays first, and of two messages with the same words the nearer
-/// one ranks higher. Negative cosines count 0. `docs/measurements/recall.md` has the figures that the defaults are
-/// chosen by.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct FusionPolicy {
-    /// Whether the mean of the conversation's vectors is taken away from all vectors first. Default
-    /// true.
-    pub remove_mean: bool,
-    /// Cosine from which a message is found even if neither it nor a neighbour has a word of the
-    /// question. Default 0.4.
-    pub found_from: f64,
-    /// Share of what a score lacks of the best one that is added for a cosine of 1. Default 0.6.
-    pub message_share: f64,
-    /// Share of what a score lacks of the best one that is added for an episode's cosine of 1. That is
-    /// the mean of its best ones. Default 0.3.
-    pub episode_share: f64,
-    /// Number of an episode's best messages whose mean is the episode's cosine. Default 3.
-    pub episode_messages: usize,
-}
-
-impl Default for FusionPolicy {
-    fn default() -> Self {
-        Self {
-            remove_mean: true,
-            found_from: 0.4,
-            message_share: 0.6,
-            episode_share: 0.3,
-            episode_messages: 3,
-        }
-    }
-}
-
-impl FusionPolicy {
-    /// A policy by which vectors count nothing.
-    pub fn off() -> Self {
-        Self {
-            message_share: 0.0,
-            episode_share: 0.0,
-            ..Self::default()
-        }
-    }
-
-    fn is_off(&self) -> bool {
-        self.message_share <= 0.0 && self.episode_share <= 0.0
-    }
-}
-
 impl Corpus {
-    /// The question as it is embedded: without participants' names where the ranking leaves them out of
-    /// it, and as it is where nothing else is in it.
-    pub fn question_to_embed(&self, question: &str) -> String {
-        if !self.policy.omit_names {
-            return question.to_owned();
-        }
+    /// The question as it is embedded: without participants' names, and as it is where nothing else is in it.
+    pub(crate) fn question_to_embed(&self, question: &str) -> String {
         let (mut rest, mut end, mut has_words) = (String::new(), 0, false);
         visit_words(question, &mut |word| {
             let text = question.get(word.range.clone()).unwrap_or_default();
@@ -85,8 +31,8 @@ impl Corpus {
 
     /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is
     /// to the question. A document without a cosine keeps its score but for its episode's share.
-    pub fn fuse(&self, scores: &mut [Option<f64>], cosines: &[Option<f64>], policy: &FusionPolicy) {
-        if policy.is_off() || cosines.iter().all(Option::is_none) {
+    pub(crate) fn fuse(&self, scores: &mut [Option<f64>], cosines: &[Option<f64>]) {
+        if cosines.iter().all(Option::is_none) {
             return;
         }
         let best = scores
@@ -94,23 +40,22 @@ impl Corpus {
             .flatten()
             .fold(0.0_f64, |best, one| best.max(*one));
         let best = if best > 0.0 { best } else { 1.0 };
-        let episodes = self.episode_cosines(cosines, policy);
+        let episodes = self.episode_cosines(cosines);
         for ((score, cosine), entry) in scores.iter_mut().zip(cosines).zip(&self.entries) {
             let cosine = cosine.unwrap_or_default().max(0.0);
-            if score.is_none() && (cosine < policy.found_from || policy.message_share <= 0.0) {
+            if score.is_none() && cosine < FOUND_FROM_COSINE {
                 continue;
             }
             let episode = episodes.get(entry.episode as usize).copied();
             let nearness =
-                policy.message_share * cosine + policy.episode_share * episode.unwrap_or_default();
+                COSINE_SHARE * cosine + EPISODE_COSINE_SHARE * episode.unwrap_or_default();
             let words = score.unwrap_or_default();
             *score = Some(words + (best - words) * nearness.min(1.0));
         }
     }
 
     /// The mean of the best cosines of each episode. What is missing or negative counts 0.
-    fn episode_cosines(&self, cosines: &[Option<f64>], policy: &FusionPolicy) -> Vec<f64> {
-        let count = policy.episode_messages.max(1);
+    fn episode_cosines(&self, cosines: &[Option<f64>]) -> Vec<f64> {
         let mut best: Vec<Vec<f64>> = vec![Vec::new(); self.episodes.len()];
         for (cosine, entry) in cosines.iter().zip(&self.entries) {
             if let Some(cosine) = cosine.filter(|cosine| *cosine > 0.0)
@@ -118,12 +63,12 @@ impl Corpus {
             {
                 let at = best.partition_point(|one| *one >= cosine);
                 best.insert(at, cosine);
-                best.truncate(count);
+                best.truncate(EPISODE_COSINES);
             }
         }
         let means = best
             .iter()
-            .map(|best| best.iter().sum::<f64>() / count as f64);
+            .map(|best| best.iter().sum::<f64>() / EPISODE_COSINES as f64);
         means.collect()
     }
 }
@@ -133,10 +78,10 @@ mod tests {
     use memory_model::Timestamp;
 
     use super::*;
-    use crate::ranking::{Document, RankingPolicy};
+    use crate::ranking::Document;
 
     fn corpus() -> Corpus {
-        let mut corpus = Corpus::new(RankingPolicy::default());
+        let mut corpus = Corpus::new();
         for (at, text) in ["a puppy", "the dog barks", "rain", "", "sun"]
             .into_iter()
             .enumerate()
@@ -149,13 +94,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_changes_no_score() {
+    fn without_vectors_no_score_changes() {
         let corpus = corpus();
         let before = corpus.scores("dog");
         let mut scores = before.clone();
-        corpus.fuse(&mut scores, &[Some(0.9); 5], &FusionPolicy::off());
-        assert_eq!(scores, before);
-        corpus.fuse(&mut scores, &[None; 5], &FusionPolicy::default());
+        corpus.fuse(&mut scores, &[None; 5]);
         assert_eq!(scores, before);
     }
 
@@ -167,8 +110,6 @@ mod tests {
         let embedded = |question| corpus.question_to_embed(question);
         assert_eq!(embedded("Did ANN Lee's dog bark?"), "Did  's dog bark?");
         assert_eq!(embedded("Ann?"), "Ann?");
-        let corpus = Corpus::new(RankingPolicy::plain());
-        assert_eq!(corpus.question_to_embed("Ann's dog"), "Ann's dog");
     }
 
     #[test]
@@ -178,7 +119,7 @@ mod tests {
         let best = scores[1];
         let before = scores[0];
         let cosines = [Some(1.0), Some(-0.2), None, None, None];
-        corpus.fuse(&mut scores, &cosines, &FusionPolicy::default());
+        corpus.fuse(&mut scores, &cosines);
         assert_eq!(scores[1], best);
         assert!(before < scores[0] && scores[0] < best, "{scores:?}");
     }
@@ -189,7 +130,7 @@ mod tests {
         let mut scores = corpus.scores("hound");
         assert_eq!(scores, [None; 5]);
         let cosines = [Some(0.8), Some(0.9), Some(0.3), None, Some(-0.5)];
-        corpus.fuse(&mut scores, &cosines, &FusionPolicy::default());
+        corpus.fuse(&mut scores, &cosines);
         assert!(scores[1] > scores[0] && scores[0].is_some(), "{scores:?}");
         assert_eq!(scores[2..], [None; 3]);
     }
@@ -198,11 +139,7 @@ mod tests {
     fn an_episode_counts_by_the_mean_of_its_best() {
         let corpus = corpus();
         let cosines = [Some(0.2), Some(0.4), Some(-1.0), Some(0.9), None];
-        let policy = FusionPolicy {
-            episode_messages: 2,
-            ..FusionPolicy::default()
-        };
-        let episodes = corpus.episode_cosines(&cosines, &policy);
-        assert!((episodes[0] - 0.3).abs() < 1e-12 && (episodes[1] - 0.45).abs() < 1e-12);
+        let episodes = corpus.episode_cosines(&cosines);
+        assert!((episodes[0] - 0.2).abs() < 1e-12 && (episodes[1] - 0.3).abs() < 1e-12);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::corpus::{Corpus, TermId, is_stop_word};
 use super::dates::AskedDate;
-use super::policy::RankingPolicy;
+use super::weights::{ASKING_WORD_WEIGHT, DERIVED_WORD_WEIGHT};
 use crate::fold::{composed, fold_case};
-use crate::words::{Language, WordLists};
+use crate::words::{Language, Tokenizer, WordLists};
 
 /// Fewest characters that two words begin with alike when one is derived from the other.
 const DERIVED_CHARS: usize = 5;
@@ -48,10 +48,8 @@ impl Question {
     pub(super) fn read(corpus: &Corpus, text: &str) -> Self {
         let mut question = Question::default();
         let (mut asked, mut all, mut words) = (Vec::new(), Vec::new(), Vec::new());
-        let policy = &corpus.policy;
-        let tokenizer = policy.tokenizer();
         let text = &*composed(text);
-        tokenizer.visit_query(text, &mut |range, term| {
+        Tokenizer::RANKING.visit_query(text, &mut |range, term| {
             let word = text.get(range).unwrap_or_default();
             let folded = fold_case(word);
             let name = corpus.names.get(&folded).copied();
@@ -60,11 +58,10 @@ impl Question {
             {
                 question.participants.push(participant);
             }
-            let is_left_out = (policy.omit_stop_words && is_stop_word(word, tokenizer))
-                || (policy.omit_names && name.is_some());
-            let language = Language::of_word(&folded, policy.language);
+            let is_left_out = is_stop_word(word) || name.is_some();
+            let language = Language::of_word(&folded);
             let asks = language.is_some_and(|l| WordLists::of(l).asking.contains(folded.as_str()));
-            let weight = if asks { policy.asking_word_weight } else { 1.0 };
+            let weight = if asks { ASKING_WORD_WEIGHT } else { 1.0 };
             words.push(folded);
             all.push(AskedTerm {
                 term: term.clone(),
@@ -74,15 +71,15 @@ impl Question {
                 asked.push(AskedTerm { term, weight });
             }
         });
-        question.read_asker(&words, policy.language);
+        question.read_asker(&words);
         // A question of nothing but such words is about them.
         let asked = if asked.is_empty() { all } else { asked };
         question.look_up(corpus, &asked);
         question
     }
 
-    fn read_asker(&mut self, words: &[String], latin: Option<Language>) {
-        let lists = WordLists::of(latin.unwrap_or(Language::English));
+    fn read_asker(&mut self, words: &[String]) {
+        let lists = WordLists::of(Language::English);
         self.dates = AskedDate::all(words, lists);
         let how_long = words.windows(2).any(|two| two == ["how", "long"]);
         self.first_person = words
@@ -107,11 +104,8 @@ impl Question {
                 }
             }
         }
-        let derived_weight = corpus.policy.derived_word_weight;
-        if derived_weight > 0.0 {
-            for (text, id) in distinct.keys().flat_map(|term| derived(corpus, term)) {
-                self.terms.entry(text).or_insert((id, derived_weight));
-            }
+        for (text, id) in distinct.keys().flat_map(|term| derived(corpus, term)) {
+            self.terms.entry(text).or_insert((id, DERIVED_WORD_WEIGHT));
         }
         let id = |one: &AskedTerm| corpus.terms.get(one.term.as_str()).copied();
         for pair in asked.windows(2) {
@@ -157,8 +151,7 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
 
 /// What a question may need of a conversation's words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// These words.
     pub terms: BTreeSet<String>,
     /// All words that begin so.
@@ -166,14 +159,12 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What a ranking by `policy` may need for a question.
-    pub fn new(policy: &RankingPolicy, question: &str) -> Self {
+    /// What a ranking may need for a question.
+    pub(crate) fn new(question: &str) -> Self {
         let mut wanted = Self::default();
         let question = composed(question);
-        policy.tokenizer().visit_query(&question, &mut |_, term| {
-            if policy.derived_word_weight > 0.0
-                && let Some((at, c)) = term.char_indices().nth(DERIVED_CHARS - 1)
-            {
+        Tokenizer::RANKING.visit_query(&question, &mut |_, term| {
+            if let Some((at, c)) = term.char_indices().nth(DERIVED_CHARS - 1) {
                 let prefix = term.get(..at + c.len_utf8()).unwrap_or_default();
                 wanted.prefixes.insert(prefix.to_owned());
             }
@@ -184,26 +175,8 @@ impl Wanted {
 
     /// Whether a word that begins as one of the [prefixes](Self::prefixes) does is needed: such as the
     /// question's words are derived from.
-    pub fn needs(&self, word: &str) -> bool {
+    pub(crate) fn needs(&self, word: &str) -> bool {
         self.terms.contains(word) || self.terms.iter().any(|term| is_derived(term, word))
-    }
-
-    /// Whether a word may be [needed](Self::needs) that begins so.
-    pub fn may_need(&self, beginning: &str) -> bool {
-        self.needs(beginning) || self.may_need_longer(beginning)
-    }
-
-    /// Whether a word may be [needed](Self::needs) that begins so and goes on.
-    pub fn may_need_longer(&self, beginning: &str) -> bool {
-        let chars = beginning.chars().count();
-        self.terms.iter().any(|term| {
-            let alike = term.chars().zip(beginning.chars());
-            let common = alike.take_while(|(a, b)| a == b).count();
-            // Where it goes on as the term does, anything may follow. Otherwise it has this much in common, and
-            // at least so many characters.
-            common == chars
-                || (common >= DERIVED_CHARS && common + 1 >= (chars + 1).min(term.chars().count()))
-        })
     }
 }
 
@@ -232,21 +205,7 @@ mod tests {
             let (term, other) = (word(), word());
             let derived = is_derived_by_chars(&term, &other);
             assert_eq!(is_derived(&term, &other), derived, "{term} {other}");
-            let wanted = Wanted {
-                terms: [term.clone()].into(),
-                prefixes: BTreeSet::new(),
-            };
-            let shared = other.chars().count() - rng.usize(..3);
-            let beginning: String = other.chars().take(shared).collect();
-            if derived || term == other {
-                assert!(wanted.may_need(&beginning), "{term} {other}");
-                let goes_on = beginning != other;
-                assert!(
-                    !goes_on || wanted.may_need_longer(&beginning),
-                    "{term} {other}"
-                );
-            }
-            seen[usize::from(wanted.may_need(&beginning))] += 1;
+            seen[usize::from(derived)] += 1;
         }
         assert!(seen.iter().all(|count| *count > 1_000), "{seen:?}");
     }

@@ -3,12 +3,10 @@
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 
 use super::document::Document;
-use crate::words::Language;
 
 /// What an index keeps of a message or of a summary, beside its words.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Record {
+pub(crate) struct Record {
     /// Position of the message; of a summary, its last message.
     pub seq: Seq,
     /// The message's role; `None` for a summary.
@@ -35,8 +33,8 @@ pub struct Record {
 
 impl Record {
     /// What a document tells by itself: not its position and its number of words.
-    pub(crate) fn of(document: &Document<'_>, language: Option<Language>) -> Self {
-        let (first_person, names_time) = document.traits(language);
+    pub(crate) fn of(document: &Document<'_>) -> Self {
+        let (first_person, names_time) = document.traits();
         Self {
             seq: Seq::NONE,
             role: document.role,
@@ -55,7 +53,7 @@ impl Record {
 
 /// What an index keeps of a summary alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SummaryRecord {
+pub(crate) struct SummaryRecord {
     /// The summary's id.
     pub id: SummaryId,
     /// The messages that it covers.

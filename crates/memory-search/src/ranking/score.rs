@@ -1,38 +1,34 @@
 //! The scores of documents.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::block::{BLOCK, Entry, documents};
-use super::corpus::{Corpus, Posting, TermId};
+use super::corpus::{Corpus, Entry, Posting, TermId};
 use super::dates::Nearness;
 use super::question::Question;
+use super::weights::*;
 
 /// Terms that are added to a document's length when words are taken from it for expansion, so that a
 /// very short one does not count for more than others.
 const EXPANSION_LENGTH: f64 = 5.0;
 
-/// A document and how well it answers a question.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Ranked {
-    /// The document's number.
-    pub document: usize,
-    /// The score; higher is better. Scores of different questions cannot be compared.
-    pub score: f64,
-}
+/// Where neighbours stand, and the share of their scores that counts.
+const SHARES: [(isize, f64); 3] = [
+    (-1, PREVIOUS_SHARE),
+    (-2, SECOND_PREVIOUS_SHARE),
+    (1, NEXT_SHARE),
+];
 
 /// A question under way.
 #[derive(Debug)]
-pub struct Asked {
+pub(crate) struct Asked {
     question: Question,
     /// Whether each document has a word of the question itself.
     has_word: Vec<bool>,
-    /// Whether a document of each [block](super::block::BLOCK) may be found.
-    findable: Vec<bool>,
     context: Context,
-    /// The best documents by the question's own words, which words are taken from.
-    sources: Vec<Ranked>,
+    /// The best documents by the question's own words, which words are taken from, with their scores.
+    sources: Vec<(usize, f64)>,
 }
 
 /// What the score of each document is made of.
@@ -46,9 +42,7 @@ pub(super) struct Context {
     episode_saturation: Saturation,
     /// The highest own score; 0 where the question has no dates.
     pub(super) best: f64,
-    /// Whether any document of each [block](super::block::BLOCK) has an own score.
-    pub(super) touched: Vec<bool>,
-    /// The episodes' scores; empty where they do not count.
+    /// The episodes' scores.
     pub(super) episodes: Vec<f64>,
 }
 
@@ -57,13 +51,7 @@ impl Context {
         if question.dates.is_empty() {
             return;
         }
-        let blocks = self.touched.iter().enumerate();
-        let blocks = blocks.filter(|(_, touched)| **touched);
-        let scores = blocks.flat_map(|(block, _)| {
-            let range = documents(block, self.own.len());
-            self.own.get(range).unwrap_or_default()
-        });
-        self.best = scores.copied().fold(0.0, f64::max);
+        self.best = self.own.iter().copied().fold(0.0, f64::max);
     }
 }
 
@@ -83,6 +71,11 @@ fn coverage_factor(share: f64, covered: Option<&u16>) -> f64 {
     1.0 + share * covered.copied().map_or(0.0, f64::from)
 }
 
+/// The share of a document's own score that it gets for each telling word of the question.
+fn coverage_share(question: &Question) -> f64 {
+    COVERAGE_SHARE / question.telling_count.max(1) as f64
+}
+
 /// BM25's saturation: what occurrences count, in a text of some length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Saturation {
@@ -99,56 +92,9 @@ impl Saturation {
     }
 }
 
-/// The scores of documents for a question. Each is made when it is asked for.
-#[derive(Debug)]
-pub struct Scores<'c> {
-    corpus: &'c Corpus,
-    asked: Asked,
-}
-
-impl Scores<'_> {
-    /// The score of a document; `None` for one that the question does not find.
-    pub fn get(&self, document: usize) -> Option<f64> {
-        let Asked {
-            question,
-            has_word,
-            context,
-            ..
-        } = &self.asked;
-        let entry = self.corpus.entries.get(document)?;
-        self.corpus
-            .is_found(question, has_word, document, entry)
-            .then(|| {
-                self.corpus
-                    .context_score(question, context, document, entry)
-            })
-    }
-
-    /// The first `count` of the documents that are found and that pass a filter, best first; of equal ones
-    /// the earlier first.
-    pub fn first(&self, count: usize, filter: &dyn Fn(usize) -> bool) -> Vec<Ranked> {
-        let score = |at: usize| filter(at).then(|| self.get(at)).flatten();
-        self.look(count, Some(&self.asked.findable), &score).0
-    }
-
-    /// The first `count` of the documents that pass a filter, best first; one that is not found has the score 0.
-    pub fn first_of(&self, count: usize, filter: &dyn Fn(usize) -> bool) -> Vec<Ranked> {
-        let score = |at: usize| filter(at).then(|| self.get(at).unwrap_or_default());
-        self.look(count, None, &score).0
-    }
-
-    /// The first `count`, of some of the blocks, and how many documents were looked at.
-    pub(super) fn look(
-        &self,
-        count: usize,
-        blocks: Option<&[bool]>,
-        score: &dyn Fn(usize) -> Option<f64>,
-    ) -> (Vec<Ranked>, usize) {
-        let Asked {
-            question, context, ..
-        } = &self.asked;
-        self.corpus.best(question, context, count, blocks, score)
-    }
+/// The order of documents with their scores: best first; of equal ones the earlier first.
+fn better(a: &(usize, f64), b: &(usize, f64)) -> Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
 }
 
 /// Rarity of a term that `having` of `all` places have: `ln(1 + (N - n + 0.5) / (n + 0.5))`, as BM25
@@ -159,128 +105,81 @@ pub(super) fn rarity(all: usize, having: usize) -> f64 {
 }
 
 impl Corpus {
-    /// Returns the documents that a question finds, best first; of equal ones the earlier first.
-    ///
-    /// A document is found when it has a word of the question. Where the policy gives it a share of its
-    /// neighbours' scores, it is also found when such a neighbour in the same episode has one; where
-    /// days in the question count, also when it is of such a day.
-    pub fn rank(&self, question: &str) -> Vec<Ranked> {
-        let scored = self.scores(question);
-        let mut ranked: Vec<Ranked> = scored
-            .into_iter()
-            .enumerate()
-            .filter_map(|(document, score)| score.map(|score| Ranked { document, score }))
-            .collect();
-        ranked.sort_by(|a, b| {
-            b.score
-                .total_cmp(&a.score)
-                .then(a.document.cmp(&b.document))
-        });
-        ranked
-    }
-
-    /// Returns the score of each document; `None` for one that the question does not find.
-    pub fn scores(&self, question: &str) -> Vec<Option<f64>> {
-        let scores = self.scored(question);
-        (0..self.len()).map(|at| scores.get(at)).collect()
-    }
-
-    /// The scores of documents.
-    pub(super) fn scored(&self, question: &str) -> Scores<'_> {
-        let mut asked = self.ask(question);
-        self.expand(&mut asked);
-        self.finish(asked)
-    }
-
     /// Ranks by a question's own words. Where not all words are [loaded](Self::load), those that
     /// [`Wanted`](super::Wanted) names must be.
-    pub fn ask(&self, question: &str) -> Asked {
+    pub(crate) fn ask(&self, question: &str) -> Asked {
         let question = Question::read(self, question);
-        let (has_word, findable) = self.with_words(&question);
+        let mut has_word = vec![false; self.entries.len()];
+        for posting in question.own.iter().flat_map(|id| self.documents(*id)) {
+            if let Some(has_word) = has_word.get_mut(posting.place as usize) {
+                *has_word = true;
+            }
+        }
         let context = self.context(&question);
-        let sources = match self.policy.expansion_weight > 0.0 {
-            true => self.best_sources(&question, &context),
-            false => Vec::new(),
-        };
         Asked {
+            sources: self.best_sources(&question, &context),
             question,
             has_word,
-            findable,
             context,
-            sources,
         }
     }
 
-    fn best_sources(&self, question: &Question, context: &Context) -> Vec<Ranked> {
-        let score = |at: usize| {
-            let entry = self.entries.get(at)?;
-            Some(self.context_score(question, context, at, entry))
-        };
-        let count = self.policy.expansion_messages;
-        let (best, _) = self.best(question, context, count, None, &score);
+    fn best_sources(&self, question: &Question, context: &Context) -> Vec<(usize, f64)> {
+        let entries = self.entries.iter().enumerate();
+        let score = |(at, entry)| (at, self.context_score(question, context, at, entry));
+        let mut best: Vec<(usize, f64)> = entries.map(score).collect();
+        if best.len() > EXPANSION_MESSAGES {
+            best.select_nth_unstable_by(EXPANSION_MESSAGES, better);
+            best.truncate(EXPANSION_MESSAGES);
+        }
+        best.sort_unstable_by(better);
         match best.first() {
-            Some(top) if top.score > 0.0 => best,
+            Some((_, score)) if *score > 0.0 => best,
             _ => Vec::new(),
         }
     }
 
     /// The documents that [`expand`](Self::expand) takes words from, best first: their words must be
     /// known.
-    pub fn sources(&self, asked: &Asked) -> Vec<usize> {
-        asked.sources.iter().map(|one| one.document).collect()
+    pub(crate) fn sources(&self, asked: &Asked) -> Vec<usize> {
+        asked
+            .sources
+            .iter()
+            .map(|(document, _)| *document)
+            .collect()
     }
 
     /// Adds to a question the words that its best documents have in common, and returns them.
-    pub fn expand(&self, asked: &mut Asked) -> Vec<Arc<str>> {
-        if self.policy.expansion_weight <= 0.0 {
-            return Vec::new();
-        }
+    pub(crate) fn expand(&self, asked: &mut Asked) -> Vec<Arc<str>> {
         self.add_common_words(&mut asked.question, &asked.sources)
     }
 
-    /// The scores. All words of the question must be [loaded](Self::load).
-    pub fn finish(&self, mut asked: Asked) -> Scores<'_> {
+    /// The score of each document; `None` for one that the question does not find: it is found when it has a word of the
+    /// question, when a neighbour in the same episode has one, and when it is of a day in the question. All words of the
+    /// question must be [loaded](Self::load).
+    pub(crate) fn finish(&self, mut asked: Asked) -> Vec<Option<f64>> {
         self.add_expansion(&asked.question, &mut asked.context);
-        Scores {
-            corpus: self,
-            asked,
-        }
-    }
-
-    /// Whether each document has a word of the question itself, and whether one of each block may be found.
-    fn with_words(&self, question: &Question) -> (Vec<bool>, Vec<bool>) {
-        let by_day = self.policy.day_share > 0.0 && !question.dates.is_empty();
-        let mut having = vec![false; self.entries.len()];
-        let mut findable = vec![by_day; self.blocks.len()];
-        for posting in question.own.iter().flat_map(|id| self.documents(*id)) {
-            let at = posting.place as usize;
-            if let Some(having) = having.get_mut(at) {
-                *having = true;
-            }
-            // It stands up to two before, or one behind, what is found by it.
-            for block in at.saturating_sub(1) / BLOCK..=(at + 2) / BLOCK {
-                if let Some(findable) = findable.get_mut(block) {
-                    *findable = true;
-                }
-            }
-        }
-        (having, findable)
+        let (question, context) = (&asked.question, &asked.context);
+        let score = |(at, entry)| {
+            let is_found = self.is_found(question, &asked.has_word, at, entry);
+            is_found.then(|| self.context_score(question, context, at, entry))
+        };
+        self.entries.iter().enumerate().map(score).collect()
     }
 
     /// Whether a document is found.
     fn is_found(&self, question: &Question, has_word: &[bool], at: usize, entry: &Entry) -> bool {
         has_word.get(at) == Some(&true)
-            || self.shares().iter().any(|(offset, share)| {
+            || SHARES.iter().any(|(offset, _)| {
                 let neighbour = self.neighbour(at, *offset);
-                *share > 0.0 && neighbour.is_some_and(|at| has_word.get(at) == Some(&true))
+                neighbour.is_some_and(|at| has_word.get(at) == Some(&true))
             })
             || self.is_of_day(question, entry)
     }
 
     fn is_of_day(&self, question: &Question, entry: &Entry) -> bool {
         let mut dates = question.dates.iter();
-        self.policy.day_share > 0.0
-            && dates.any(|date| date.nearness(entry.created_at) == Some(Nearness::Day))
+        dates.any(|date| date.nearness(entry.created_at) == Some(Nearness::Day))
     }
 
     /// Number of documents that have a term.
@@ -293,15 +192,6 @@ impl Corpus {
     pub(super) fn documents(&self, id: TermId) -> &[Posting] {
         let postings = self.postings.get(id as usize);
         postings.map_or(&[], |postings| &postings.documents)
-    }
-
-    /// Where neighbours stand, and the share of their scores that counts.
-    fn shares(&self) -> [(isize, f64); 3] {
-        [
-            (-1, self.policy.previous_share),
-            (-2, self.policy.second_previous_share),
-            (1, self.policy.next_share),
-        ]
     }
 
     /// Returns a document's neighbour in the same episode.
@@ -318,18 +208,17 @@ impl Corpus {
 
     /// BM25's saturation in texts where `mean` terms are usual.
     pub(super) fn saturation(&self, mean: f64) -> Saturation {
-        let (k1, b) = (self.policy.k1, self.policy.b);
         Saturation {
-            most: k1 + 1.0,
-            least: k1 * (1.0 - b),
-            slope: k1 * b / mean,
+            most: K1 + 1.0,
+            least: K1 * (1.0 - B),
+            slope: K1 * B / mean,
         }
     }
 
     /// What a term of a question is worth, by its rarity and its weight in the question.
     pub(super) fn weight(&self, id: TermId, weight: f64) -> f64 {
         let rarity = rarity(self.entries.len(), self.documents(id).len());
-        rarity.powf(self.policy.rarity_power) * weight
+        rarity.powf(RARITY_POWER) * weight
     }
 
     /// Adds what a term is worth to the own scores of the documents that have it.
@@ -339,9 +228,7 @@ impl Corpus {
         for posting in self.documents(id) {
             let at = posting.place as usize;
             let length = self.length(at);
-            let (Some(score), Some(touched)) =
-                (context.own.get_mut(at), context.touched.get_mut(at / BLOCK))
-            else {
+            let Some(score) = context.own.get_mut(at) else {
                 continue;
             };
             let mut added = weight * saturation.of(posting.count, f64::from(length));
@@ -357,19 +244,13 @@ impl Corpus {
                 }
             }
             *score += added;
-            *touched = true;
         }
-    }
-
-    /// The share of a document's own score that it gets for each telling word of the question.
-    fn coverage_share(&self, question: &Question) -> f64 {
-        self.policy.coverage_share / question.telling_count.max(1) as f64
     }
 
     fn add_phrases(&self, question: &Question, scores: &mut [f64]) {
         for (first, second) in &question.pairs {
             let having = self.documents_with_pair(*first, *second);
-            let bonus = self.policy.phrase_share * rarity(self.entries.len(), having.len());
+            let bonus = PHRASE_SHARE * rarity(self.entries.len(), having.len());
             for at in having {
                 if let Some(score) = scores.get_mut(at) {
                     *score += bonus;
@@ -380,9 +261,6 @@ impl Corpus {
 
     /// Adds what a term is worth to the scores of the episodes that have it: BM25 over episodes.
     fn add_to_episodes(&self, (id, weight): (TermId, f64), context: &mut Context) {
-        if context.episodes.is_empty() {
-            return;
-        }
         let all = self.episodes.len();
         let postings = self.postings.get(id as usize);
         let postings = postings.map_or(&[][..], |postings| &postings.episodes);
@@ -398,18 +276,13 @@ impl Corpus {
     }
 
     fn context(&self, question: &Question) -> Context {
-        let episodes = match self.policy.episode_share > 0.0 {
-            true => self.episodes.len(),
-            false => 0,
-        };
         let mut context = Context {
             own: vec![0.0; self.entries.len()],
             covered: vec![0; self.entries.len()],
             saturation: self.saturation(self.mean_length()),
             episode_saturation: self.saturation(self.mean_episode()),
             best: 0.0,
-            touched: vec![false; self.blocks.len()],
-            episodes: vec![0.0; episodes],
+            episodes: vec![0.0; self.episodes.len()],
         };
         for term in question.terms.values() {
             let coverage = match question.telling.contains(&term.0) {
@@ -419,23 +292,10 @@ impl Corpus {
             self.add_term(*term, &mut context, coverage);
             self.add_to_episodes(*term, &mut context);
         }
-        if self.policy.phrase_share > 0.0 {
-            self.add_phrases(question, &mut context.own);
-        }
-        let share = self.coverage_share(question);
-        let Context {
-            own,
-            covered,
-            touched,
-            ..
-        } = &mut context;
-        for (block, _) in touched.iter().enumerate().filter(|(_, touched)| **touched) {
-            let range = documents(block, self.len());
-            let own = own.get_mut(range.clone()).unwrap_or_default();
-            let covered = covered.get(range).unwrap_or_default();
-            for (score, covered) in own.iter_mut().zip(covered) {
-                *score *= coverage_factor(share, Some(covered));
-            }
+        self.add_phrases(question, &mut context.own);
+        let share = coverage_share(question);
+        for (score, covered) in context.own.iter_mut().zip(&context.covered) {
+            *score *= coverage_factor(share, Some(covered));
         }
         context.set_best(question);
         context
@@ -446,7 +306,7 @@ impl Corpus {
         if question.added.is_empty() {
             return;
         }
-        let coverage = Coverage::Applied(self.coverage_share(question));
+        let coverage = Coverage::Applied(coverage_share(question));
         for term in &question.added {
             self.add_term(*term, context, coverage);
             self.add_to_episodes(*term, context);
@@ -465,37 +325,36 @@ impl Corpus {
         let own_score = context.own.get(at).copied().unwrap_or_default();
         let episode = context.episodes.get(entry.episode as usize).copied();
         let leaning = self.leaning(at);
-        let discount = self.policy.question_discount * entry.question_share;
+        let discount = QUESTION_DISCOUNT * entry.question_share;
         let mut score = own_score * (1.0 - leaning * discount)
             + leaning * self.neighbours_share(&context.own, at)
-            + self.policy.episode_share * episode.unwrap_or_default();
+            + EPISODE_SHARE * episode.unwrap_or_default();
         if question.asks_time && entry.names_time {
-            score *= 1.0 + self.policy.time_word_share;
+            score *= 1.0 + TIME_WORD_SHARE;
         }
         if entry.first_person {
-            score *= 1.0 + self.policy.first_person_share;
+            score *= 1.0 + FIRST_PERSON_SHARE;
         }
         score += context.best * self.date_share(question, entry);
         score *= self.participant_factor(question, entry);
         let newness = (at + 1) as f64 / self.entries.len() as f64;
-        score * (1.0 + self.policy.recency_share * newness)
+        score * (1.0 + RECENCY_SHARE * newness)
     }
 
     /// How much a document depends on what stands beside it, from 1 to 0.
     fn leaning(&self, at: usize) -> f64 {
-        let half = f64::from(self.policy.self_contained_words.max(1));
-        half / (half + f64::from(self.length(at)))
+        SELF_CONTAINED_WORDS / (SELF_CONTAINED_WORDS + f64::from(self.length(at)))
     }
 
     fn neighbours_share(&self, own: &[f64], at: usize) -> f64 {
         let mut sum = 0.0;
-        for (offset, share) in self.shares() {
+        for (offset, share) in SHARES {
             let Some(neighbour) = self.neighbour(at, offset) else {
                 continue;
             };
             let asks = self.entries.get(neighbour).is_some_and(|entry| entry.asks);
             let bonus = match offset {
-                -1 if asks => self.policy.answer_bonus,
+                -1 if asks => ANSWER_BONUS,
                 _ => 0.0,
             };
             sum += share * (1.0 + bonus) * own.get(neighbour).copied().unwrap_or_default();
@@ -505,12 +364,11 @@ impl Corpus {
 
     /// The share of the best score that an entry gets for the dates in the question.
     fn date_share(&self, question: &Question, entry: &Entry) -> f64 {
-        let (day, month) = (self.policy.day_share, self.policy.month_share);
         let share = |nearness| match nearness {
-            Nearness::Day => day,
-            Nearness::Week => day / 2.0,
-            Nearness::Month => month,
-            Nearness::Year => month / 2.0,
+            Nearness::Day => DAY_SHARE,
+            Nearness::Week => DAY_SHARE / 2.0,
+            Nearness::Month => MONTH_SHARE,
+            Nearness::Year => MONTH_SHARE / 2.0,
         };
         let dates = question.dates.iter();
         dates
@@ -521,27 +379,25 @@ impl Corpus {
 
     fn participant_factor(&self, question: &Question, entry: &Entry) -> f64 {
         let factor = match question.participants.as_slice() {
-            [only] if entry.participant == Some(*only) => self.policy.participant_factor,
-            [first, _, ..] if entry.participant == Some(*first) => {
-                self.policy.first_participant_factor
-            }
+            [only] if entry.participant == Some(*only) => PARTICIPANT_FACTOR,
+            [first, _, ..] if entry.participant == Some(*first) => FIRST_PARTICIPANT_FACTOR,
             _ => 1.0,
         };
         match question.first_person && entry.is_users {
-            true => factor * self.policy.asker_factor,
+            true => factor * ASKER_FACTOR,
             false => factor,
         }
     }
 
     /// Adds to the question the words that its best documents have in common, and returns them.
-    fn add_common_words(&self, question: &mut Question, best: &[Ranked]) -> Vec<Arc<str>> {
-        let top = best.first().map_or(0.0, |best| best.score);
+    fn add_common_words(&self, question: &mut Question, best: &[(usize, f64)]) -> Vec<Arc<str>> {
+        let top = best.first().map_or(0.0, |best| best.1);
         let mut gains: BTreeMap<TermId, f64> = BTreeMap::new();
-        for one in best {
-            let length = f64::from(self.length(one.document));
-            let share = one.score / top / (length + EXPANSION_LENGTH);
+        for (document, score) in best {
+            let length = f64::from(self.length(*document));
+            let share = score / top / (length + EXPANSION_LENGTH);
             let mut counts: BTreeMap<TermId, u32> = BTreeMap::new();
-            let number = u32::try_from(one.document).unwrap_or(u32::MAX);
+            let number = u32::try_from(*document).unwrap_or(u32::MAX);
             for id in self.contents.get(&number).into_iter().flatten() {
                 *counts.entry(*id).or_default() += 1;
             }
@@ -562,19 +418,29 @@ impl Corpus {
             let texts = || self.text(a.0).cmp(self.text(b.0));
             b.1.total_cmp(&a.1).then_with(texts)
         });
-        gains.truncate(self.policy.expansion_words);
+        gains.truncate(EXPANSION_WORDS);
         let most = gains.first().map_or(0.0, |gain| gain.1);
         if most <= 0.0 {
             return Vec::new();
         }
         let mut added = Vec::new();
         for (id, gain) in &gains {
-            let weight = self.policy.expansion_weight * gain / most;
+            let weight = EXPANSION_WEIGHT * gain / most;
             if let Some(text) = self.texts.get(*id as usize) {
                 question.added.push((*id, weight));
                 added.push(Arc::clone(text));
             }
         }
         added
+    }
+}
+
+#[cfg(test)]
+impl Corpus {
+    /// The score of each document; `None` for one that the question does not find.
+    pub(super) fn scores(&self, question: &str) -> Vec<Option<f64>> {
+        let mut asked = self.ask(question);
+        self.expand(&mut asked);
+        self.finish(asked)
     }
 }

@@ -13,53 +13,19 @@ use super::unbroken::{SHORTEST, longest_unbroken};
 use super::{SegmentData, TOOLS, UNBROKEN, gram_key, word_key};
 use crate::calls::CallNames;
 use crate::fold::{compared_forms, composed};
-use crate::ranking::{Document, RankingPolicy, Record, SummaryRecord, is_stop_word};
+use crate::ranking::{Document, Record, SummaryRecord, is_stop_word};
 use crate::words::{Language, Tokenizer, WordLists};
 
-/// How words are read: segments of another format are not understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentFormat {
-    language: Option<Language>,
-    usual_forms: bool,
-}
+/// Name of the format of segments. Segments of another format are not understood.
+pub(crate) const FORMAT: &str = "segments-5 english forms";
 
-impl SegmentFormat {
-    /// The format that a ranking by this policy reads.
-    pub fn of(policy: &RankingPolicy) -> Self {
-        Self {
-            language: policy.language,
-            usual_forms: policy.usual_forms,
-        }
+/// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by their usual form.
+pub(crate) fn variants(term: &str) -> Vec<String> {
+    let mut variants = vec![term.to_owned()];
+    if let Some(language) = Language::of_word(term) {
+        variants.extend(WordLists::of(language).usual_stems(language, term));
     }
-
-    /// The format's name, such as `segments-5 english forms`.
-    pub fn name(&self) -> String {
-        let language = self
-            .language
-            .map(|language| format!("{language:?}").to_lowercase());
-        let language = language.as_deref().unwrap_or("none");
-        let forms = if self.usual_forms { " forms" } else { "" };
-        format!("segments-5 {language}{forms}")
-    }
-
-    /// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by
-    /// their usual form.
-    pub(crate) fn variants(self, term: &str) -> Vec<String> {
-        let mut variants = vec![term.to_owned()];
-        if self.usual_forms
-            && let Some(language) = Language::of_word(term, self.language)
-        {
-            variants.extend(WordLists::of(language).usual_stems(language, term));
-        }
-        variants
-    }
-
-    fn tokenizer(self) -> Tokenizer {
-        Tokenizer {
-            latin: self.language,
-            usual_forms: self.usual_forms,
-        }
-    }
+    variants
 }
 
 /// The words of one document.
@@ -70,9 +36,8 @@ struct Occurrences {
 }
 
 /// Builds a segment. Documents come in the order of the log.
-#[derive(Debug)]
-pub struct SegmentBuilder {
-    format: SegmentFormat,
+#[derive(Debug, Default)]
+pub(crate) struct SegmentBuilder {
     records: Vec<Record>,
     ids: HashMap<String, usize>,
     words: Vec<(String, PostingList)>,
@@ -87,31 +52,12 @@ pub struct SegmentBuilder {
 
 impl SegmentBuilder {
     /// A segment without documents.
-    pub fn new(format: SegmentFormat) -> Self {
-        Self {
-            format,
-            records: Vec::new(),
-            ids: HashMap::new(),
-            words: Vec::new(),
-            tools: BTreeMap::new(),
-            unbroken: BTreeMap::new(),
-            grams: Vec::new(),
-            groups: Vec::new(),
-        }
-    }
-
-    /// Number of documents.
-    pub fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    /// Whether there are no documents.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+    pub(crate) fn new() -> Self {
+        Self::default()
     }
 
     /// Adds a message. Notes are ignored. `calls` has the calls before it.
-    pub fn add_message(&mut self, entry: &LogEntry, calls: &CallNames) {
+    pub(crate) fn add_message(&mut self, entry: &LogEntry, calls: &CallNames) {
         if entry.kind == EntryKind::Note {
             return;
         }
@@ -134,7 +80,7 @@ impl SegmentBuilder {
                 part.visit_texts(&mut |text| texts.push(text));
             }
         }
-        let record = Record::of(&document, self.format.language);
+        let record = Record::of(&document);
         self.add(&document, &texts, |length| Record {
             seq: entry.seq,
             length,
@@ -144,10 +90,10 @@ impl SegmentBuilder {
     }
 
     /// Adds a summary.
-    pub fn add_summary(&mut self, summary: &Summary) {
+    pub(crate) fn add_summary(&mut self, summary: &Summary) {
         let document = Document::of_summary(summary);
         let texts = document.texts.clone();
-        let record = Record::of(&document, self.format.language);
+        let record = Record::of(&document);
         self.add(&document, &texts, |length| Record {
             seq: summary.range.last,
             length,
@@ -167,12 +113,11 @@ impl SegmentBuilder {
         record: impl FnOnce(u32) -> Record,
     ) {
         let place = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
-        let tokenizer = self.format.tokenizer();
         let mut found: HashMap<usize, Occurrences> = HashMap::new();
         let mut order: Vec<usize> = Vec::new();
         let (mut length, mut position) = (0, 0);
         for text in document.composed_texts() {
-            tokenizer.visit_text(&text, &mut |range, term| {
+            Tokenizer::RANKING.visit_text(&text, &mut |range, term| {
                 length += 1;
                 let id = self.id(&term);
                 let occurrences = found.entry(id).or_insert_with(|| {
@@ -180,7 +125,7 @@ impl SegmentBuilder {
                     Occurrences::default()
                 });
                 occurrences.count += 1;
-                if !is_stop_word(text.get(range).unwrap_or_default(), tokenizer) {
+                if !is_stop_word(text.get(range).unwrap_or_default()) {
                     occurrences.positions.push(position);
                     position += 1;
                 }
@@ -188,7 +133,7 @@ impl SegmentBuilder {
         }
         // What is searched and not ranked: the raw text of arguments.
         for text in texts.iter().filter(|text| !document.texts.contains(text)) {
-            tokenizer.visit_text(&composed(text), &mut |_, term| {
+            Tokenizer::RANKING.visit_text(&composed(text), &mut |_, term| {
                 let id = self.id(&term);
                 found.entry(id).or_insert_with(|| {
                     order.push(id);
@@ -239,7 +184,7 @@ impl SegmentBuilder {
     }
 
     /// The segment.
-    pub fn finish(mut self) -> SegmentData {
+    pub(crate) fn finish(mut self) -> SegmentData {
         if !self.grams.is_empty() {
             self.close_group();
         }

@@ -4,7 +4,7 @@ use crate::fold::fold_char;
 
 /// Number of messages in a group: which of them has a run of characters is not kept. Larger groups take fewer bytes, and
 /// more messages are read for each that has a phrase.
-pub const GROUP: u32 = 2;
+pub(crate) const GROUP: u32 = 2;
 
 /// Three characters, 21 bits each, in the order of their text.
 pub(super) type Gram = u64;

@@ -38,7 +38,7 @@ impl<'s> Source<'s> {
 ///
 /// # Errors
 /// `Corrupt` for bytes that no segment has.
-pub fn merge(parts: &[SegmentData]) -> Result<SegmentData> {
+pub(crate) fn merge(parts: &[SegmentData]) -> Result<SegmentData> {
     let mut all: Vec<Record> = Vec::new();
     let (mut sources, mut heap) = (Vec::new(), BinaryHeap::new());
     let mut documents = 0;

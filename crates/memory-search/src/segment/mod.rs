@@ -12,7 +12,7 @@
 //! - each word, with the messages that have it, how often, and where.
 //!
 //! Echoes ([`CallNames`](crate::CallNames)) are known by their tools alone: their words and runs are left out.
-//! What a segment says about runs, stretches and words is a superset for a [`Matcher`](crate::implementors::Matcher):
+//! What a segment says about runs, stretches and words is a superset for a [`Matcher`](crate::matching::Matcher):
 //! every message that matches is among those that [`Need`] leaves.
 
 mod build;
@@ -25,14 +25,16 @@ mod postings;
 mod record;
 mod unbroken;
 
-pub use build::{SegmentBuilder, SegmentFormat};
-pub use dictionary::{find, some_with_prefix, with_prefix};
-pub use grams::GROUP;
-pub use merge::merge;
-pub(crate) use need::char_set;
-pub use need::{CharSet, Need, TermKeys};
-pub use postings::{Entry, WordPosting, groups, places, retain_groups, words};
-pub use record::{last_summary, records};
+use memory_store::Chunk;
+
+pub(crate) use build::variants;
+pub(crate) use build::{FORMAT, SegmentBuilder};
+pub(crate) use dictionary::{find, with_prefix};
+pub(crate) use grams::GROUP;
+pub(crate) use merge::merge;
+pub(crate) use need::{Need, char_alone};
+pub(crate) use postings::{groups, places, retain_groups, words};
+pub(crate) use record::{last_summary, records};
 
 /// Section of the records.
 const RECORDS: u8 = b'd';
@@ -45,53 +47,36 @@ const TOOLS: u8 = b't';
 /// Section of the words.
 const WORDS: u8 = b'w';
 
-/// A part of a segment, as a store keeps it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
-    /// The least key in it. Keys of a segment differ, and rise.
-    pub key: Vec<u8>,
-    /// The bytes.
-    pub data: Vec<u8>,
-}
-
 /// A whole segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SegmentData {
+pub(crate) struct SegmentData {
     /// Number of messages, or of summaries.
     pub documents: u32,
     /// Its chunks, in the order of their keys.
     pub chunks: Vec<Chunk>,
 }
 
-/// The key of a word's entry.
-pub fn word_key(term: &str) -> Vec<u8> {
+/// The key of a word's entry, or of all words that begin so.
+pub(crate) fn word_key(term: &str) -> Vec<u8> {
     let mut key = vec![WORDS];
     key.extend_from_slice(term.as_bytes());
     key
 }
 
-/// The key of all words that begin so.
-pub fn word_prefix(prefix: &str) -> Vec<u8> {
-    let mut key = vec![WORDS];
-    key.extend_from_slice(prefix.as_bytes());
-    key
-}
-
 /// The word of an entry's key; `None` for another entry's.
-pub fn word_of(key: &[u8]) -> Option<&str> {
+pub(crate) fn word_of(key: &[u8]) -> Option<&str> {
     let term = key.strip_prefix(&[WORDS])?;
     std::str::from_utf8(term).ok()
 }
 
 /// The key of all stretches without white space.
-pub fn unbroken_prefix() -> Vec<u8> {
+pub(crate) fn unbroken_prefix() -> Vec<u8> {
     vec![UNBROKEN]
 }
 
 /// The length, in characters, of the stretches without white space that an entry lists; 255 for any length from 255 on.
 /// `None` for an entry of another section.
-pub fn unbroken_of(key: &[u8]) -> Option<u8> {
+pub(crate) fn unbroken_of(key: &[u8]) -> Option<u8> {
     match key {
         [UNBROKEN, chars] => Some(*chars),
         _ => None,
@@ -99,35 +84,25 @@ pub fn unbroken_of(key: &[u8]) -> Option<u8> {
 }
 
 /// The key of all tools.
-pub fn tools_prefix() -> Vec<u8> {
+pub(crate) fn tools_prefix() -> Vec<u8> {
     vec![TOOLS]
 }
 
 /// The tool of an entry's key; `None` for another entry's.
-pub fn tool_of(key: &[u8]) -> Option<&str> {
+pub(crate) fn tool_of(key: &[u8]) -> Option<&str> {
     let tool = key.strip_prefix(&[TOOLS])?;
     std::str::from_utf8(tool).ok()
 }
 
 /// The key of the entry of a run of characters, or of all runs that begin so.
-pub fn gram_key(gram: &str) -> Vec<u8> {
+pub(crate) fn gram_key(gram: &str) -> Vec<u8> {
     let mut key = vec![GRAMS];
     key.extend_from_slice(gram.as_bytes());
     key
 }
 
-/// The run of characters of an entry's key, or what is whole of the beginning of one; `None` for another entry's.
-pub fn gram_of(key: &[u8]) -> Option<&str> {
-    let gram = key.strip_prefix(&[GRAMS])?;
-    match std::str::from_utf8(gram) {
-        Ok(gram) => Some(gram),
-        // A character is cut off.
-        Err(error) => std::str::from_utf8(gram.get(..error.valid_up_to())?).ok(),
-    }
-}
-
 /// Whether a chunk of this key holds records.
-pub fn is_records(key: &[u8]) -> bool {
+pub(crate) fn is_records(key: &[u8]) -> bool {
     key.first() == Some(&RECORDS)
 }
 

@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// What a segment keeps under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry<'b> {
+pub(crate) struct Entry<'b> {
     /// Number of documents that have a word and are ranked by it; number of places under another key.
     pub count: u32,
     /// The last place.
@@ -17,16 +17,6 @@ pub struct Entry<'b> {
 }
 
 impl Entry<'_> {
-    /// Bytes of its places.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Whether it has no place.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
     /// The bytes, where a bit stands for each place up to the last; `None` for differences, which take a byte or more
     /// for each place.
     fn bitmap(&self) -> Result<Option<&[u8]>> {
@@ -41,7 +31,7 @@ impl Entry<'_> {
 
 /// A document that has a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WordPosting {
+pub(crate) struct WordPosting {
     /// Number of the document in its segment, from 0.
     pub place: u32,
     /// How often it has the word; 0 where only the raw text of arguments has it, which is not ranked.
@@ -135,7 +125,7 @@ impl PostingList {
 ///
 /// # Errors
 /// `Corrupt` for bytes that no segment has.
-pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
+pub(crate) fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
     if let Some(bitmap) = entry.bitmap()? {
         let mut places = Vec::with_capacity(entry.count as usize);
         for (first, byte) in (0_u32..).step_by(8).zip(bitmap) {
@@ -160,7 +150,7 @@ pub fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
 ///
 /// # Errors
 /// As [`groups`].
-pub fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()> {
+pub(crate) fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()> {
     if let Some(bitmap) = entry.bitmap()? {
         kept.retain(|group| {
             let byte = bitmap.get(*group as usize / 8);
@@ -193,7 +183,7 @@ pub fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()> {
 ///
 /// # Errors
 /// As [`groups`].
-pub fn places(entry: &Entry<'_>) -> Result<Vec<u32>> {
+pub(crate) fn places(entry: &Entry<'_>) -> Result<Vec<u32>> {
     let mut places = Vec::with_capacity(entry.count as usize);
     let mut reader = Reader::new(entry.bytes);
     let mut place = 0_u32;
@@ -214,7 +204,7 @@ pub fn places(entry: &Entry<'_>) -> Result<Vec<u32>> {
 ///
 /// # Errors
 /// As [`groups`].
-pub fn words(entry: &Entry<'_>, f: &mut dyn FnMut(WordPosting, &[u32])) -> Result<()> {
+pub(crate) fn words(entry: &Entry<'_>, f: &mut dyn FnMut(WordPosting, &[u32])) -> Result<()> {
     let mut reader = Reader::new(entry.bytes);
     let (mut place, mut positions) = (0_u32, Vec::new());
     while !reader.is_empty() {

@@ -125,7 +125,7 @@ pub(super) fn write<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Ch
 ///
 /// # Errors
 /// As [`records`].
-pub fn last_summary(chunk: &[u8]) -> Result<Option<SummaryId>> {
+pub(crate) fn last_summary(chunk: &[u8]) -> Result<Option<SummaryId>> {
     let last = records(chunk)?.pop();
     Ok(last
         .and_then(|record| record.summary)
@@ -136,7 +136,7 @@ pub fn last_summary(chunk: &[u8]) -> Result<Option<SummaryId>> {
 ///
 /// # Errors
 /// `Corrupt` for bytes that no segment has.
-pub fn records(chunk: &[u8]) -> Result<Vec<Record>> {
+pub(crate) fn records(chunk: &[u8]) -> Result<Vec<Record>> {
     let mut reader = Reader::new(chunk);
     let mut records = Vec::new();
     while !reader.is_empty() {

@@ -1,6 +1,10 @@
-//! Lists of bare places, in both forms.
+//! Lists of bare places, in both forms, and segments that are merged.
+
+use memory_model::{Hash, LogEntry, Message, RawJson, Seq};
 
 use super::postings::{Entry, PostingList, groups, retain_groups};
+use super::{SegmentBuilder, merge, records};
+use crate::calls::CallNames;
 
 /// Places below `all`, each with a chance of `share` in 256.
 fn places(rng: &mut fastrand::Rng, all: u32, share: u8) -> Vec<u32> {
@@ -49,7 +53,7 @@ fn places_come_back_from_both_forms_and_through_a_merge() {
             retain_groups(entry, &mut kept).unwrap();
             let both = asked.iter().filter(|place| expected.contains(place));
             assert_eq!(kept, both.copied().collect::<Vec<u32>>());
-            match entry.len() < expected.len() {
+            match entry.bytes.len() < expected.len() {
                 true => bitmaps += 1,
                 false => gaps += 1,
             }
@@ -68,4 +72,65 @@ fn a_bitmap_with_more_places_than_bits_is_damaged() {
     assert!(groups(&entry).is_err());
     assert!(retain_groups(&entry, &mut vec![1]).is_err());
     assert!(PostingList::default().append(&entry, 0).is_err());
+}
+
+/// Letters of scripts, some with their marks behind them.
+const SCRIPTS: [&str; 6] = [
+    "aabcdeeinorstAEIſİéß'",
+    "абвгдеийРСТ",
+    "数据库搜索的是",
+    "かがきばカガッー",
+    "กขคะาิเ",
+    "aBé9жΣבשकก数あ한🎉_'",
+];
+
+#[test]
+fn merged_segments_are_those_that_are_built_at_once() {
+    let rng = &mut fastrand::Rng::with_seed(5);
+    for letters in SCRIPTS {
+        let letters: Vec<char> = letters.chars().collect();
+        let mut text = || -> String {
+            let chars = 0..rng.usize(1..60);
+            let char = |_| match rng.u8(..5) {
+                0 => ' ',
+                _ => letters[rng.usize(..letters.len())],
+            };
+            chars.map(char).collect()
+        };
+        let message = |at: usize| match at % 7 {
+            3 => Message::tool_call(
+                format!("{}", at / 21),
+                ["read_file", "memory_grep"][at % 2],
+                RawJson::parse("{}").unwrap(),
+            ),
+            5 => Message::tool_result(format!("{}", at / 21), text()),
+            _ => Message::user(text()),
+        };
+        let entry = |(seq, message)| LogEntry {
+            seq: Seq(seq),
+            message,
+            tokens: 0,
+            running: 0,
+            hash: Hash::ZERO,
+        };
+        let entries: Vec<LogEntry> = (1..).zip((0..200).map(message)).map(entry).collect();
+        let mut calls = CallNames::new();
+        entries.iter().for_each(|entry| calls.add(entry));
+        let build = |entries: &[LogEntry]| {
+            let mut builder = SegmentBuilder::new();
+            entries
+                .iter()
+                .for_each(|entry| builder.add_message(entry, &calls));
+            builder.finish()
+        };
+        let (a, rest) = entries.split_at(64);
+        let (b, c) = rest.split_at(16);
+        let merged = merge(&[build(a), build(b), build(c)]).unwrap();
+        assert_eq!(merged, build(&entries));
+        let first = records(&merged.chunks[0].data).unwrap();
+        assert_eq!((first.len(), first[0].seq), (200, Seq(1)));
+        for chunk in &merged.chunks[1..] {
+            assert!(chunk.data.len() < 16_000, "{}", chunk.data.len());
+        }
+    }
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 use crate::fold::fold_case;
 use chars::{Class, class};
 
-pub use language::Language;
+pub(crate) use language::Language;
 pub(crate) use lists::WordLists;
 
 /// What follows an apostrophe and is no word.
@@ -130,13 +130,17 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Turns words into the terms that they are found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tokenizer {
-    /// Language of the words in Latin script; `None` leaves them as they are.
-    pub(crate) latin: Option<Language>,
     /// Whether irregular and short forms are replaced by the usual form.
     pub(crate) usual_forms: bool,
 }
 
 impl Tokenizer {
+    /// For the mode `Prose` and for what an index keeps.
+    pub(crate) const RANKING: Self = Self { usual_forms: true };
+
+    /// For the mode `Words`.
+    pub(crate) const WORDS: Self = Self { usual_forms: false };
+
     /// Calls `f` with each term of a text that is searched: where it stands, and the term. A word in a
     /// script without spaces has a term for each character and for each pair of neighbours.
     pub(crate) fn visit_text(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
@@ -178,16 +182,12 @@ impl Tokenizer {
     }
 
     /// The ASCII characters, in lower case, that a word may begin with which begins with an ASCII character and has one of
-    /// these terms; `None` where rules of the language may change the beginning of a word.
-    pub(crate) fn first_letters(self, terms: &[String]) -> Option<Vec<u8>> {
-        // The rules for English change endings alone, and a word of a single letter not at all.
-        if !matches!(self.latin, None | Some(Language::English)) {
-            return None;
-        }
+    /// these terms. The rules for English change endings alone, and a word of a single letter not at all.
+    pub(crate) fn first_letters(self, terms: &[String]) -> Vec<u8> {
         let of_terms = terms.iter().filter_map(|term| term.bytes().next());
         let mut first: Vec<u8> = of_terms.collect();
-        if let Some(language) = self.latin.filter(|_| self.usual_forms) {
-            let forms = WordLists::of(language).forms();
+        if self.usual_forms {
+            let forms = WordLists::of(Language::English).forms();
             let of_terms = first.clone();
             first.extend(forms.filter_map(|(form, usual)| {
                 let usual = usual.bytes().next()?;
@@ -196,7 +196,7 @@ impl Tokenizer {
         }
         first.sort_unstable();
         first.dedup();
-        Some(first)
+        first
     }
 
     /// Returns the term of a word in a script with spaces, or of a pictograph.
@@ -205,7 +205,7 @@ impl Tokenizer {
         if folded.len() > LONGEST_TERM {
             return shortened(&folded);
         }
-        match Language::of_word(&folded, self.latin) {
+        match Language::of_word(&folded) {
             Some(language) if self.usual_forms => {
                 language.stem(WordLists::of(language).usual_form(&folded))
             }
@@ -241,14 +241,9 @@ fn starts(text: &str, word: &Word) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    const ENGLISH: Tokenizer = Tokenizer {
-        latin: Some(Language::English),
-        usual_forms: false,
-    };
-
     fn in_text(text: &str) -> Vec<String> {
         let mut terms = Vec::new();
-        ENGLISH.visit_text(text, &mut |range, term| {
+        Tokenizer::WORDS.visit_text(text, &mut |range, term| {
             assert!(!text[range].is_empty());
             terms.push(term);
         });
@@ -257,7 +252,7 @@ mod tests {
 
     fn in_query(text: &str) -> Vec<String> {
         let mut terms = Vec::new();
-        ENGLISH.visit_query(text, &mut |_, term| terms.push(term));
+        Tokenizer::WORDS.visit_query(text, &mut |_, term| terms.push(term));
         terms
     }
 
@@ -336,12 +331,8 @@ mod tests {
 
     #[test]
     fn usual_forms_replace_irregular_ones() {
-        let tokenizer = Tokenizer {
-            usual_forms: true,
-            ..ENGLISH
-        };
         let mut terms = Vec::new();
-        tokenizer.visit_text("went going", &mut |_, term| terms.push(term));
+        Tokenizer::RANKING.visit_text("went going", &mut |_, term| terms.push(term));
         assert_eq!(terms, ["go", "go"]);
     }
 }

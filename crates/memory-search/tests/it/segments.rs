@@ -1,61 +1,13 @@
-//! Segments: what is merged is what is built at once, and a search by them answers as a scan.
+//! A search by the index of the reference store answers as one without an index.
 
 use std::sync::Arc;
 
-use fastrand::Rng;
-use memory_model::{ConversationId, Message, RawJson, Seq};
-use memory_search::CallNames;
-use memory_search::ranking::RankingPolicy;
-use memory_search::segment::{SegmentBuilder, SegmentFormat, merge, records};
-use memory_store::{InMemoryStore, LogRead, SegmentSearch, Store as _, extend_index};
+use memory_model::{ConversationId, Message};
+use memory_search::{SegmentSearch, check_index, extend_index, rebuild_index};
+use memory_store::InMemoryStore;
 use store_conformance::{
     SearchFixture, append, index_answers_as_a_scan, index_segments_are_few, range, root,
 };
-
-use crate::oracle::scripts::{SCRIPTS, texts};
-
-#[tokio::test]
-async fn merged_segments_are_those_that_are_built_at_once() {
-    let format = SegmentFormat::of(&RankingPolicy::default());
-    let mut rng = Rng::with_seed(5);
-    for (_, letters) in SCRIPTS {
-        let store = InMemoryStore::new();
-        let chat = root(&store, "chat").await.id;
-        let texts = texts(&mut rng, letters, 200);
-        let messages = (0..).zip(&texts).map(|(at, text)| match at % 7 {
-            3 => Message::tool_call(
-                format!("{}", at / 21),
-                ["read_file", "memory_grep"][at % 2],
-                RawJson::parse("{}").unwrap(),
-            ),
-            5 => Message::tool_result(format!("{}", at / 21), text),
-            _ => Message::user(text),
-        });
-        append(&store, chat, messages.collect()).await;
-        let entries = store
-            .read(chat, &LogRead::new(range(1, 200)))
-            .await
-            .unwrap();
-        assert_eq!(entries.items.len(), 200);
-        let mut calls = CallNames::new();
-        entries.items.iter().for_each(|entry| calls.add(entry));
-        let build = |entries: &[memory_model::LogEntry]| {
-            let mut builder = SegmentBuilder::new(format);
-            let messages = entries.iter();
-            messages.for_each(|entry| builder.add_message(entry, &calls));
-            builder.finish()
-        };
-        let (a, rest) = entries.items.split_at(64);
-        let (b, c) = rest.split_at(16);
-        let merged = merge(&[build(a), build(b), build(c)]).unwrap();
-        assert_eq!(merged, build(&entries.items));
-        let first = records(&merged.chunks[0].data).unwrap();
-        assert_eq!((first.len(), first[0].seq), (200, Seq(1)));
-        for chunk in &merged.chunks[1..] {
-            assert!(chunk.data.len() < 16_000, "{}", chunk.data.len());
-        }
-    }
-}
 
 #[tokio::test]
 async fn an_index_answers_as_a_scan() {
@@ -82,9 +34,7 @@ impl SearchFixture for Indexed {
     }
 
     async fn catch_up(&self, store: &InMemoryStore, _: &Self::Search, chat: ConversationId) {
-        extend_index(store, chat, &RankingPolicy::default(), u64::MAX)
-            .await
-            .unwrap();
+        extend_index(store, chat, u64::MAX).await.unwrap();
     }
 }
 
@@ -102,20 +52,18 @@ fn runtime() -> tokio::runtime::Runtime {
 /// Some extend an index while others make it anew: none of them fails, and the index is sound.
 #[test]
 fn indexing_beside_others_that_index_does_not_fail() {
-    use memory_store::{check_index, rebuild_index};
     use store_conformance::{Source, publish_summary, summary_of};
 
     const ROUNDS: u32 = 150;
     let store = Arc::new(InMemoryStore::new());
     let chat = runtime().block_on(root(&*store, "chat")).id;
-    let policy = RankingPolicy::default();
     let is_done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 runtime().block_on(async {
                     while !is_done.load(std::sync::atomic::Ordering::SeqCst) {
-                        rebuild_index(&*store, chat, &policy).await.unwrap();
+                        rebuild_index(&*store, chat).await.unwrap();
                     }
                 });
             });
@@ -127,16 +75,14 @@ fn indexing_beside_others_that_index_does_not_fail() {
                 let source = [Source::Messages(range(round * 8 + 1, round * 8 + 8))];
                 let summary = summary_of(&*store, chat, &source, &format!("{round}")).await;
                 publish_summary(&*store, chat, "view", &summary).await;
-                extend_index(&*store, chat, &policy, 64).await.unwrap();
+                extend_index(&*store, chat, 64).await.unwrap();
             }
             is_done.store(true, std::sync::atomic::Ordering::SeqCst);
         });
     });
     runtime().block_on(async {
-        extend_index(&*store, chat, &policy, u64::MAX)
-            .await
-            .unwrap();
-        let check = check_index(&*store, chat, &policy).await.unwrap();
+        extend_index(&*store, chat, u64::MAX).await.unwrap();
+        let check = check_index(&*store, chat).await.unwrap();
         assert_eq!(check.damage, [""; 0]);
     });
 }
@@ -157,7 +103,6 @@ fn a_search_is_complete_while_segments_are_merged_and_replaced() {
     let needles = |head: u32| (1..=head).filter(|seq| seq % 5 == 0).count();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let policy = RankingPolicy::default();
             runtime().block_on(async {
                 for round in 0..ROUNDS {
                     let messages = (1..=16).map(|at| match (round * 16 + at) % 5 {
@@ -166,13 +111,9 @@ fn a_search_is_complete_while_segments_are_merged_and_replaced() {
                     });
                     append(&*store, chat, messages.collect()).await;
                     stored.store((round + 1) * 16, Ordering::SeqCst);
-                    extend_index(&*store, chat, &policy, u64::MAX)
-                        .await
-                        .unwrap();
+                    extend_index(&*store, chat, u64::MAX).await.unwrap();
                     if round % 7 == 6 {
-                        memory_store::rebuild_index(&*store, chat, &policy)
-                            .await
-                            .unwrap();
+                        rebuild_index(&*store, chat).await.unwrap();
                     }
                 }
             });

@@ -18,8 +18,6 @@ use memory_model::{
     Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanBody, SpanStart,
     SpliceRows, Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
 };
-use memory_search::embedding::Vector;
-use memory_search::segment::Chunk;
 
 use crate::checks::no_conversation;
 use crate::erasure::Erasure;
@@ -27,11 +25,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::inherit::{Inherited, SummaryScope, ViewCut};
 use crate::publish::spans_cost;
 use crate::record::KnownEntry;
-use crate::segments::IndexSegment;
+use crate::segments::{Chunk, IndexSegment};
 use crate::store::Maintain;
 use crate::types::{
     Conversation, Draft, JobKey, Origin, Owner, Publication, State, publication_hash,
 };
+use crate::vector::Vector;
 use crate::violation::Violation;
 
 /// The longest log: positions must leave room for "one after the last".

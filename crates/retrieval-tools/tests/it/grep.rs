@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq};
-use memory_search::{Hits, Query, Search};
-use memory_store::{Origin, ScanSearch};
+use memory_search::{Hits, Query, Search, SegmentSearch};
+use memory_store::Origin;
 use retrieval_tools::{
     ErrorKind, Fallback, GREP, GrepArgs, HitKind, HitOrder, RetrievalLimits, SearchMode,
     SearchScope,
@@ -528,7 +528,7 @@ async fn an_answer_keeps_within_its_tokens_and_its_pages_hold_every_hit_once() {
 
 /// A search without the mode that tries the others.
 #[derive(Debug)]
-struct Plain(ScanSearch<Arc<memory_store::InMemoryStore>>);
+struct Plain(SegmentSearch<Arc<memory_store::InMemoryStore>>);
 
 #[async_trait]
 impl Search for Plain {
@@ -546,7 +546,7 @@ impl Search for Plain {
 #[tokio::test]
 async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
     let world = build().await;
-    let search = Plain(ScanSearch::new(Arc::clone(&world.store)));
+    let search = Plain(SegmentSearch::without_index(Arc::clone(&world.store)));
     let tools = world.tools().with_search(Arc::new(search));
     let answer = tools.grep("memory linker").await.unwrap();
     assert_eq!(answer.fallback, Some(Fallback::AllWords));
@@ -561,13 +561,14 @@ async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
 
 /// A search that reports a damaged index.
 #[derive(Debug)]
-struct Damaged(ScanSearch<Arc<memory_store::InMemoryStore>>);
+struct Damaged(SegmentSearch<Arc<memory_store::InMemoryStore>>);
 
 #[async_trait]
 impl Search for Damaged {
     async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
-        let hits = self.0.search(of, query).await?;
-        Ok(hits.with_damaged_index(true))
+        let mut hits = self.0.search(of, query).await?;
+        hits.index_damaged = true;
+        Ok(hits)
     }
 }
 
@@ -575,7 +576,7 @@ impl Search for Damaged {
 async fn answers_say_that_the_index_is_damaged() {
     let world = build().await;
     let told = "Note: the search index is damaged: what it should hold was read from the messages";
-    let search = Damaged(ScanSearch::new(Arc::clone(&world.store)));
+    let search = Damaged(SegmentSearch::without_index(Arc::clone(&world.store)));
     let tools = world.tools().with_search(Arc::new(search));
     for pattern in ["memory linker", "zebra"] {
         let answer = tools.grep(pattern).await.unwrap();

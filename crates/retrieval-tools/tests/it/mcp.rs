@@ -398,13 +398,10 @@ impl Search for Endless {
         }
         let _ = self.ended.send(());
         let cursor = Seq(3);
-        Ok(Hits::partial(
-            Vec::new(),
-            "endless",
-            query.scope,
-            format!("m{cursor}").into(),
-        )
-        .with_stopped(true))
+        let cursor = format!("m{cursor}").into();
+        let mut hits = Hits::partial(Vec::new(), "endless", query.scope, cursor);
+        hits.stopped = true;
+        Ok(hits)
     }
 }
 

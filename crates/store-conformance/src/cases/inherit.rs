@@ -4,8 +4,8 @@ use memory_model::{
     Accounting, ConversationId, Seq, Span, SpanBody, Summary, SummaryId, Timestamp, TrimPolicyId,
     ViewName, ViewVersion,
 };
-use memory_search::{Query, Search};
-use memory_store::{Conversation, ErrorKind, NewConversation, Origin, ScanSearch, Store};
+use memory_search::{Query, Search, SegmentSearch};
+use memory_store::{Conversation, ErrorKind, NewConversation, Origin, Store};
 
 use crate::Fixture;
 use crate::builders::{
@@ -302,7 +302,9 @@ pub async fn summaries_are_seen_with_what_they_cover<F: Fixture>(fixture: &F) {
     let error = store.publish(other.id, &publish).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     let query = Query::new("leaf 9 to 12");
-    let hits = ScanSearch::new(&store).search(child.id, &query).await;
+    let hits = SegmentSearch::without_index(&store)
+        .search(child.id, &query)
+        .await;
     assert_eq!(hits.unwrap().hits, []);
     sound(&store).await;
 }

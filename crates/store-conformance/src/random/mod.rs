@@ -10,11 +10,11 @@ use memory_model::{
     Accounting, Child, ConversationId, Hash, Message, Part, RawJson, Recipe, Role, Seq, SeqRange,
     Span, SpanBody, Summary, SummaryId, Timestamp, TrimPolicyId, ViewName, ViewVersion,
 };
-use memory_search::{Query, Search};
+use memory_search::{Query, Search, SegmentSearch};
 use memory_store::{
     Append, AppendAt, Claim, ConversationFilter, Draft, ERASED, Erase, Erased, ErrorKind, Fence,
     FullStore, InMemoryStore, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner,
-    Publish, Published, Result, ScanSearch, Store,
+    Publish, Published, Result, Store,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -587,8 +587,12 @@ impl<F: Fixture> World<'_, F> {
             }
             both!(self, views(chat))?.ok();
             let query = Query::new("1 WORD").with_limit(3);
-            let store = ScanSearch::new(self.store()).search(chat, &query).await;
-            let reference = ScanSearch::new(&self.reference).search(chat, &query).await;
+            let store = SegmentSearch::without_index(self.store())
+                .search(chat, &query)
+                .await;
+            let reference = SegmentSearch::without_index(&self.reference)
+                .search(chat, &query)
+                .await;
             let (store, reference) = (store.map_err(|e| e.kind()), reference.map_err(|e| e.kind()));
             if store != reference {
                 return Err(format!(

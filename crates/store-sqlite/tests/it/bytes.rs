@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use memory_model::{Message, Seq, SeqRange};
-use memory_search::ranking::RankingPolicy;
-use memory_store::{LogRead, Maintain as _, Store as _, ViolationKind, extend_index};
+use memory_search::extend_index;
+use memory_store::{LogRead, Maintain as _, Store as _, ViolationKind};
 use store_sqlite::SqliteStore;
 
 use crate::common::{append, range, root, store};
@@ -129,8 +129,7 @@ async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
     let store = SqliteStore::open(&path).await.unwrap();
     for number in 0..conversations.len() {
         let id = root(&store, &format!("session-{number}")).await;
-        let policy = RankingPolicy::default();
-        extend_index(&store, id, &policy, u64::MAX).await.unwrap();
+        extend_index(&store, id, u64::MAX).await.unwrap();
     }
     store.close().await.unwrap();
     let indexed = std::fs::metadata(path).unwrap().len();

@@ -4,12 +4,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use memory_model::{Message, RawJson};
-use memory_search::ranking::RankingPolicy;
-use memory_search::{HitOrder, Query, Search as _, SearchMode};
-use memory_store::{
-    ConversationRef, Maintain as _, ScanSearch, SegmentSearch, Store as _, check_index,
-    extend_index, mend_index, rebuild_index,
+use memory_search::{
+    HitOrder, Query, Search as _, SearchMode, SegmentSearch, check_index, extend_index, mend_index,
+    rebuild_index,
 };
+use memory_store::{ConversationRef, Maintain as _, Store as _};
 use store_conformance::{index_answers_as_a_scan, index_segments_are_few};
 use store_sqlite::SqliteStore;
 
@@ -37,17 +36,16 @@ async fn damage_to_the_index_is_found_and_mended() {
     let (folder, store) = store().await;
     let chat = root(&store, "a").await;
     store.append(chat, &batch(texts(1, 40))).await.unwrap();
-    let policy = RankingPolicy::default();
-    let made = extend_index(&store, chat, &policy, u64::MAX).await.unwrap();
+    let made = extend_index(&store, chat, u64::MAX).await.unwrap();
     assert_eq!(made.messages, 32);
-    let sound = check_index(&store, chat, &policy).await.unwrap();
+    let sound = check_index(&store, chat).await.unwrap();
     assert_eq!((sound.documents, sound.damage.len()), (32, 0));
     let sql = "update search_chunk set data = zeroblob(length(data)) where rowid = 2";
     crate::damage::damage(&folder, sql).await;
-    let found = check_index(&store, chat, &policy).await.unwrap();
+    let found = check_index(&store, chat).await.unwrap();
     assert_eq!(found.damage.len(), 1, "{:?}", found.damage);
-    rebuild_index(&store, chat, &policy).await.unwrap();
-    let mended = check_index(&store, chat, &policy).await.unwrap();
+    rebuild_index(&store, chat).await.unwrap();
+    let mended = check_index(&store, chat).await.unwrap();
     assert_eq!((mended.documents, mended.damage.len()), (32, 0));
 }
 
@@ -69,7 +67,6 @@ async fn a_damaged_index_hides_nothing() {
             rest.join(" ")
         )
     };
-    let policy = RankingPolicy::default();
     for id in [chat, other] {
         for first in (0..150).step_by(16) {
             let messages = (first..150.min(first + 16)).map(|at| match at % 9 {
@@ -79,7 +76,7 @@ async fn a_damaged_index_hides_nothing() {
             });
             append(&store, id, messages.collect()).await;
             leaf(&store, id, range(first + 1, first + 5)).await;
-            extend_index(&store, id, &policy, u64::MAX).await.unwrap();
+            extend_index(&store, id, u64::MAX).await.unwrap();
         }
     }
     let queries: Vec<Query> = [
@@ -103,7 +100,12 @@ async fn a_damaged_index_hides_nothing() {
     .collect();
     let mut expected = Vec::new();
     for query in &queries {
-        expected.push(ScanSearch::new(&store).search(chat, query).await.unwrap());
+        expected.push(
+            SegmentSearch::without_index(&store)
+                .search(chat, query)
+                .await
+                .unwrap(),
+        );
     }
     // Of the rows of the conversation, one after the other.
     let chunk = "rowid = (select rowid from search_chunk where segment >> 32 = {chat} order by 1 limit 1 offset {at})";
@@ -157,14 +159,12 @@ async fn a_damaged_index_hides_nothing() {
                 assert_eq!(found.complete, expected.complete, "{sql}: {query:?}");
                 is_told |= found.index_damaged;
             }
-            let is_damaged = mend_index(&*store, chat, &policy).await.unwrap();
+            let is_damaged = mend_index(&*store, chat).await.unwrap();
             assert!(is_damaged || !is_told, "{sql}");
             told += usize::from(is_told);
             damaged += usize::from(is_damaged);
-            extend_index(&*store, chat, &policy, u64::MAX)
-                .await
-                .unwrap();
-            let check = check_index(&*store, chat, &policy).await.unwrap();
+            extend_index(&*store, chat, u64::MAX).await.unwrap();
+            let check = check_index(&*store, chat).await.unwrap();
             assert_eq!(
                 (check.documents, check.damage.len()),
                 (144 + 10, 0),
@@ -211,8 +211,7 @@ async fn child_that_indexes() {
         if round == rounds {
             std::future::pending::<()>().await;
         }
-        let policy = RankingPolicy::default();
-        extend_index(&store, chat, &policy, u64::MAX).await.unwrap();
+        extend_index(&store, chat, u64::MAX).await.unwrap();
     }
 }
 
@@ -248,10 +247,9 @@ async fn an_index_is_right_after_a_kill_between_messages_and_their_index() {
         child.wait().unwrap();
         drop(store);
         let store = Arc::new(SqliteStore::open(&path).await.unwrap());
-        let policy = RankingPolicy::default();
         let is_right = async |what: &str| {
             let index = SegmentSearch::new(Arc::clone(&store));
-            let scan = ScanSearch::new(Arc::clone(&store));
+            let scan = SegmentSearch::without_index(Arc::clone(&store));
             for mode in [SearchMode::Literal, SearchMode::Words, SearchMode::Prose] {
                 for query in [
                     Query::new("needle"),
@@ -264,15 +262,13 @@ async fn an_index_is_right_after_a_kill_between_messages_and_their_index() {
                     assert_eq!(found.hits, expected.hits, "{what}: {query:?}");
                 }
             }
-            let check = check_index(&*store, chat, &policy).await.unwrap();
+            let check = check_index(&*store, chat).await.unwrap();
             assert_eq!(check.damage, [""; 0], "{what}");
             check.documents
         };
         let indexed = is_right("after the kill").await;
         assert_eq!(indexed, u64::from((rounds - 1) * ROUND / 16 * 16));
-        extend_index(&*store, chat, &policy, u64::MAX)
-            .await
-            .unwrap();
+        extend_index(&*store, chat, u64::MAX).await.unwrap();
         let indexed = is_right("once it is extended").await;
         assert_eq!(indexed, u64::from(rounds * ROUND / 16 * 16));
         assert_eq!(store.check().await.unwrap(), []);

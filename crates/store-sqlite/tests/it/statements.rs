@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memory_model::{Message, RawJson, Seq, Span, SpanBody, Summary, Timestamp};
-use memory_search::ranking::RankingPolicy;
-use memory_search::{Query, Search as _};
+use memory_search::{Query, Search as _, SegmentSearch, extend_index};
 use memory_store::{
     Claim, Draft, JobKey, LeaseUpdate, LogRead, Maintain as _, NewConversation, Order, Origin,
-    Owner, SegmentSearch, Store as _, extend_index,
+    Owner, Store as _,
 };
 use store_sqlite::SqliteStore;
 
@@ -210,8 +209,7 @@ async fn a_search_begins_with_a_snapshot_and_reads_its_candidates_at_once() {
     let rare = vec![Message::user("an ocelot")];
     append(&written, id, rare).await;
     append(&written, id, texts(101, 219)).await;
-    let policy = RankingPolicy::default();
-    extend_index(&written, id, &policy, u64::MAX).await.unwrap();
+    extend_index(&written, id, u64::MAX).await.unwrap();
     written.close().await.unwrap();
     let store = SqliteStore::open(folder.path().join("memory.db")).await;
     let store = Arc::new(store.unwrap());

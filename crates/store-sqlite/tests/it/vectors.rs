@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use memory_search::embedding::Semantics;
-use memory_store::{Maintain as _, Store as _, check_vectors, extend_vectors};
+use memory_search::{check_vectors, extend_vectors};
+use memory_store::{Maintain as _, Store as _};
 use store_conformance::{
     Subjects, an_erasure_leaves_no_vector, pages_are_of_one_ranking, searches_count_vectors,
     vectors_are_kept,
@@ -44,21 +44,21 @@ async fn damage_to_vectors_is_found() {
     let (folder, store) = store().await;
     let chat = root(&store, "a").await;
     store.append(chat, &batch(texts(1, 3))).await.unwrap();
-    let semantics = Semantics::new(Arc::new(Subjects::default()));
-    extend_vectors(&store, chat, &semantics, u64::MAX)
+    let embedder = Subjects::default();
+    extend_vectors(&store, chat, &embedder, u64::MAX)
         .await
         .unwrap();
-    let sound = check_vectors(&store, chat, &semantics).await.unwrap();
+    let sound = check_vectors(&store, chat, &embedder).await.unwrap();
     assert_eq!(sound.damage.len(), 0);
     let sql = "update message_vector set vector = x'0102' where seq = 2";
     crate::damage::damage(&folder, sql).await;
-    let found = check_vectors(&store, chat, &semantics).await.unwrap();
+    let found = check_vectors(&store, chat, &embedder).await.unwrap();
     assert_eq!(found.damage.len(), 1, "{:?}", found.damage);
     let vectors = store.vector_store().unwrap();
     vectors.drop_vectors(chat, "subjects/1").await.unwrap();
-    extend_vectors(&store, chat, &semantics, u64::MAX)
+    extend_vectors(&store, chat, &embedder, u64::MAX)
         .await
         .unwrap();
-    let mended = check_vectors(&store, chat, &semantics).await.unwrap();
+    let mended = check_vectors(&store, chat, &embedder).await.unwrap();
     assert_eq!(mended.damage.len(), 0);
 }

@@ -196,7 +196,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-fn message_of(turn: &Turn) -> Message {
+pub(super) fn message_of(turn: &Turn) -> Message {
     let mut message = Message::user(turn.text.as_str()).with_created_at(turn.time);
     message.role = turn.role;
     message.name.clone_from(&turn.name);

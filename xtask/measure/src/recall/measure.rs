@@ -1,10 +1,17 @@
 //! How well a ranking finds the messages that answer questions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use memory_search::ranking::{Corpus, Document, RankingPolicy};
+use agent_memory::Memory;
+use agent_memory::store::InMemoryStore;
+use anyhow::Context as _;
+use memory_search::{
+    Hit, HitTarget, Query, Search as _, SearchMode, SearchScope, SegmentSearch, StaticTable,
+};
 
-use super::cases::{Case, Question, Turn};
+use super::cases::{Case, Question};
+use super::compacted::message_of;
 
 /// Sums over questions.
 #[derive(Clone, Copy, Default)]
@@ -88,10 +95,7 @@ pub(crate) fn ask(case: &Case, mut answer: impl FnMut(&str) -> Vec<usize>) -> By
 }
 
 /// The figures of a conversation by the answers to its questions, in their order.
-pub(crate) fn with_answers(
-    case: &Case,
-    answers: impl IntoIterator<Item = Vec<usize>>,
-) -> ByCategory {
+fn with_answers(case: &Case, answers: impl IntoIterator<Item = Vec<usize>>) -> ByCategory {
     let mut figures = ByCategory::new();
     for (question, answer) in case.questions.iter().zip(answers) {
         let figures = figures.entry(question.category.clone()).or_default();
@@ -100,35 +104,45 @@ pub(crate) fn with_answers(
     figures
 }
 
-/// A message as it is ranked.
-pub(crate) fn document_of(turn: &Turn) -> Document<'_> {
-    let mut document = Document::new(turn.text.as_str(), turn.time);
-    document.name = turn.name.as_deref();
-    document.role = Some(turn.role);
-    document
-}
-
-/// The words of a conversation.
-pub(crate) fn corpus_of(case: &Case, policy: &RankingPolicy) -> Corpus {
-    let mut corpus = Corpus::new(policy.clone());
-    for turn in &case.turns {
-        corpus.add(&document_of(turn));
-    }
-    corpus
-}
-
-/// Asks all questions of a conversation by a ranking.
-pub(crate) fn ranked(case: &Case, policy: &RankingPolicy) -> ByCategory {
-    let corpus = corpus_of(case, policy);
-    ask(case, |question| {
-        let ranked = corpus.rank(question);
-        ranked.into_iter().map(|ranked| ranked.document).collect()
+/// Asks all questions of a conversation in the mode `prose`, with a table of vectors or without.
+fn searched(case: &Case, table: Option<&Arc<StaticTable>>) -> anyhow::Result<ByCategory> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.context("start a runtime")?.block_on(async {
+        let store = Arc::new(InMemoryStore::new());
+        let mut memory = Memory::builder().store(Arc::clone(&store) as _);
+        let mut search = SegmentSearch::new(store);
+        if let Some(table) = table {
+            memory = memory.embedder(Arc::clone(table) as _);
+            search = search.with_embedder(Arc::clone(table) as _);
+        }
+        let session = memory.open().await?.session("case").await?;
+        for turn in &case.turns {
+            session.ingest(message_of(turn)).await?;
+        }
+        let mut answers = Vec::new();
+        for question in &case.questions {
+            let query = Query::new(question.text.as_str())
+                .with_mode(SearchMode::Prose)
+                .with_scope(SearchScope::Messages)
+                .with_limit(case.turns.len());
+            let found = search.search(session.id(), &query).await?.hits;
+            let number = |hit: Hit| match hit.target {
+                HitTarget::Message { seq, .. } => Some(seq.0 as usize - 1),
+                HitTarget::Summary { .. } => None,
+            };
+            answers.push(found.into_iter().filter_map(number).collect());
+        }
+        Ok(with_answers(case, answers))
     })
 }
 
-/// The figures of all conversations by a policy.
-pub(crate) fn by_policy(cases: &[Case], policy: &RankingPolicy) -> ByCategory {
-    merged(cases.iter().map(|case| ranked(case, policy)))
+/// The figures of all conversations, with a table of vectors or without.
+pub(crate) fn of_all(
+    cases: &[Case],
+    table: Option<&Arc<StaticTable>>,
+) -> anyhow::Result<ByCategory> {
+    let each: anyhow::Result<Vec<_>> = cases.iter().map(|case| searched(case, table)).collect();
+    Ok(merged(each?))
 }
 
 /// The figures that goals are set for.
@@ -163,6 +177,7 @@ pub(crate) fn merged(all: impl IntoIterator<Item = ByCategory>) -> ByCategory {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cases::Turn;
     use super::*;
     use memory_model::{Role, Timestamp};
 

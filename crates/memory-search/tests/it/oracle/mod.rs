@@ -7,9 +7,9 @@ use brute::Tree;
 use fastrand::Rng;
 use memory_model::{ConversationId, Message, RawJson, Timestamp};
 use memory_search::{
-    Fallback, Hit, HitOrder, HitTarget, Hits, Query, Search, SearchMode, SearchScope,
+    Fallback, Hit, HitOrder, HitTarget, Hits, Query, Search, SearchMode, SearchScope, SegmentSearch,
 };
-use memory_store::{InMemoryStore, ScanSearch};
+use memory_store::InMemoryStore;
 use scripts::{MARKS, SCRIPTS};
 use store_conformance::{append, root};
 
@@ -117,7 +117,7 @@ impl World {
 
     /// All pages of an answer: hits, and what the pages say beside them.
     async fn pages(&self, query: &Query) -> (Vec<Hit>, Hits) {
-        let search = ScanSearch::new(&self.store);
+        let search = SegmentSearch::without_index(&self.store);
         let mut query = query.clone();
         let mut hits = Vec::new();
         loop {
@@ -256,7 +256,7 @@ async fn check_modes(world: &World, rng: &mut Rng, pattern: &str) {
             .await;
         let is_told = matches!(answer.fallback, Some(Fallback::InvalidRegex { .. }));
         assert!(is_told, "{pattern:?}: {:?}", answer.fallback);
-        assert_eq!(answer.strategy, memory_store::SCAN);
+        assert_eq!(answer.strategy, "literal-scan");
     }
 }
 

@@ -1,0 +1,612 @@
+//! Building segments of messages and summaries that are not indexed yet.
+
+use crate::segment::{FORMAT, GROUP, SegmentBuilder, SegmentData, is_records, last_summary, merge};
+use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange, SummaryId};
+
+use super::seal::{Row, Seal, Sound};
+use crate::log_calls::{LogCalls, read_conversation};
+use memory_store::{
+    Chunk, Conversation, Error, IndexSegment, IndexState, IndexStore, IndexedKind, LogRead,
+    NewIndexSegment, Result, Store,
+};
+
+/// Messages of the smallest segment; all segments of messages have a multiple of them.
+const LEAST_MESSAGES: usize = 8 * GROUP as usize;
+
+/// Summaries of the smallest segment, likewise. There are fewer of them, and each takes longer to read.
+const LEAST_SUMMARIES: usize = GROUP as usize;
+
+/// Segments that are merged into one of the next size.
+const MERGED: usize = 4;
+
+/// Documents of the largest segment that is built at once.
+const MOST_BUILT: usize = 1024;
+
+/// Documents of the largest segment. Larger ones are not merged.
+const MOST_MERGED: u32 = 65_536;
+
+/// Maximum documents of a segment that is checked while an index is extended.
+const MOST_CHECKED: u32 = 1_024;
+
+/// Maximum number of attempts to extend an index. Each that finds damage removes the index.
+const ATTEMPTS: usize = 3;
+
+/// What was added to an index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexProgress {
+    /// Messages that are found by the index from now on.
+    pub messages: u64,
+    /// Summaries that are found by the index from now on.
+    pub summaries: u64,
+}
+
+/// What an index was found to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexCheck {
+    /// Number of segments.
+    pub segments: u64,
+    /// Messages and summaries in them.
+    pub documents: u64,
+    /// What is wrong, in words; empty for a sound index.
+    pub damage: Vec<String>,
+}
+
+/// Indexes the messages of a conversation's own log and the summaries that its index lacks, except for the last few
+/// (fewer than 16 messages, and one summary at most), which a search reads directly. Does nothing if the store has no
+/// index.
+///
+/// Indexes at most about `most` messages and as many summaries; the next call continues.
+/// Concurrent calls for one index do no harm: one of them is refused and stops. A call also stops if its index is
+/// removed meanwhile. An index that is found to be damaged is removed and made anew. A call that adds messages checks
+/// the segments that it merges, or else one of the smaller ones; [`mend_index`] checks all segments.
+///
+/// # Errors
+/// `NotFound` when the conversation does not exist; those of the store.
+pub async fn extend_index<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    most: u64,
+) -> Result<IndexProgress> {
+    let Some(index) = store.index() else {
+        return Ok(IndexProgress::default());
+    };
+    let extension = Extension::new(store, index, conversation).await?;
+    let mut progress = IndexProgress::default();
+    for _ in 0..ATTEMPTS {
+        match extension.extend(&mut progress, most).await {
+            Err(Stop::Failed(error)) => return Err(error),
+            Err(Stop::Unreadable(segment)) => {
+                let state = index.index_state(conversation).await?;
+                if state.segments.iter().all(|one| one.id != segment) {
+                    // Another merged it, or makes the index anew, and goes on with it.
+                    break;
+                }
+                index.drop_index(conversation).await?;
+                progress = IndexProgress::default();
+            }
+            Ok(()) => break,
+        }
+    }
+    Ok(progress)
+}
+
+/// Reads a conversation's whole index, and removes it if a part is damaged or of another format, so that
+/// [`extend_index`] makes it anew. Returns whether it was removed.
+///
+/// # Errors
+/// As [`extend_index`].
+pub async fn mend_index<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+) -> Result<bool> {
+    let Some(index) = store.index() else {
+        return Ok(false);
+    };
+    let extension = Extension::new(store, index, conversation).await?;
+    let state = index.index_state(conversation).await?;
+    let mut is_sound = extension.is_sound(&state);
+    for segment in &state.segments {
+        is_sound = is_sound && extension.read(segment).await?.is_some();
+    }
+    // An unreadable segment may have been merged meanwhile.
+    is_sound = is_sound || index.index_state(conversation).await? != state;
+    if !is_sound {
+        index.drop_index(conversation).await?;
+    }
+    Ok(!is_sound)
+}
+
+/// Removes a conversation's index and makes it anew.
+///
+/// # Errors
+/// As [`extend_index`].
+pub async fn rebuild_index<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+) -> Result<IndexProgress> {
+    if let Some(index) = store.index() {
+        index.drop_index(conversation).await?;
+    }
+    extend_index(store, conversation, u64::MAX).await
+}
+
+/// Holds a conversation's index against what its messages and summaries say: each segment is made again
+/// and must have the same bytes.
+///
+/// # Errors
+/// As [`extend_index`]. Damage is no error: it is returned.
+pub async fn check_index<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+) -> Result<IndexCheck> {
+    let mut check = IndexCheck::default();
+    let Some(index) = store.index() else {
+        return Ok(check);
+    };
+    let extension = Extension::new(store, index, conversation).await?;
+    let state = index.index_state(conversation).await?;
+    for segment in &state.segments {
+        check.segments += 1;
+        check.documents += u64::from(segment.documents);
+    }
+    for kind in [IndexedKind::Messages, IndexedKind::Summaries] {
+        let sound = extension.sound(&state, kind);
+        let mut next = extension.begin(kind);
+        for segment in sound.segments {
+            let made = extension.made_again(segment).await?;
+            let mut chunks = made.data.chunks.clone();
+            let format = extension.sealed(&made, &mut chunks);
+            let kept = extension.stored_chunks(segment).await?;
+            if format != segment.format || kept != chunks {
+                let (first, last) = (segment.first, segment.last);
+                let what = format!("{} {first} to {last}", kind.as_str());
+                check.damage.push(extension.damage(&what));
+            }
+            next = segment.last.saturating_add(1);
+        }
+        if sound.is_cut {
+            let what = format!("{} from {next} on", kind.as_str());
+            check.damage.push(extension.damage(&what));
+        }
+    }
+    Ok(check)
+}
+
+/// A segment that was made.
+struct Made {
+    kind: IndexedKind,
+    first: u32,
+    last: u32,
+    data: SegmentData,
+}
+
+/// Why an index was not extended.
+enum Stop {
+    /// The segment with this number is damaged, or was removed.
+    Unreadable(u64),
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+struct Extension<'s, S: ?Sized> {
+    store: &'s S,
+    index: &'s dyn IndexStore,
+    /// The conversation, read at the beginning. Messages that are appended meanwhile are left for the next call.
+    info: Conversation,
+}
+
+impl<'s, S: Store + ?Sized> Extension<'s, S> {
+    async fn new(
+        store: &'s S,
+        index: &'s dyn IndexStore,
+        conversation: ConversationId,
+    ) -> Result<Self> {
+        Ok(Self {
+            store,
+            index,
+            info: read_conversation(store, conversation).await?,
+        })
+    }
+
+    async fn extend(
+        &self,
+        progress: &mut IndexProgress,
+        most: u64,
+    ) -> std::result::Result<(), Stop> {
+        let mut state = self.state().await?;
+        while progress.messages < most
+            && let Some(made) = self.next_messages(&state).await?
+        {
+            let is_first = progress.messages == 0;
+            let with_it = state.segments.len() + 1;
+            let documents = u64::from(made.data.documents);
+            if !self.put(made, &state, &[]).await? {
+                return Ok(());
+            }
+            progress.messages += documents;
+            state = self.merged(IndexedKind::Messages).await?;
+            // A merge has checked the segments that it read.
+            if is_first && state.segments.len() == with_it {
+                self.check_one(&state).await?;
+            }
+        }
+        while progress.summaries < most
+            && let Some(made) = self.next_summaries(&state).await?
+        {
+            let documents = u64::from(made.data.documents);
+            if !self.put(made, &state, &[]).await? {
+                return Ok(());
+            }
+            progress.summaries += documents;
+            state = self.merged(IndexedKind::Summaries).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the position or number at which the first segment of a kind begins.
+    fn begin(&self, kind: IndexedKind) -> u32 {
+        match kind {
+            IndexedKind::Messages => self.info.own_first().0,
+            IndexedKind::Summaries => 1,
+        }
+    }
+
+    fn sound<'i>(&self, state: &'i IndexState, kind: IndexedKind) -> Sound<'i> {
+        let of = (self.info.id, kind, self.begin(kind));
+        Sound::of(&state.segments, of, FORMAT, &|_| true)
+    }
+
+    /// Whether all segments are of this format, without a gap and with undamaged rows.
+    fn is_sound(&self, state: &IndexState) -> bool {
+        let kinds = [IndexedKind::Messages, IndexedKind::Summaries];
+        let sound = kinds.map(|kind| self.sound(state, kind).segments.len());
+        sound.iter().sum::<usize>() == state.segments.len()
+    }
+
+    fn damage(&self, what: &str) -> String {
+        let conversation = self.info.id;
+        format!(
+            "the search index of {what} of conversation {conversation} is not what they say: build it anew"
+        )
+    }
+
+    /// Returns the state of the index. Drops all segments first if one is damaged or of another format.
+    async fn state(&self) -> Result<IndexState> {
+        let state = self.index.index_state(self.info.id).await?;
+        if self.is_sound(&state) {
+            return Ok(state);
+        }
+        self.index.drop_index(self.info.id).await?;
+        self.index.index_state(self.info.id).await
+    }
+
+    /// Checks one of the smaller segments, another one each time. Damage is `Stop::Unreadable`.
+    async fn check_one(&self, state: &IndexState) -> std::result::Result<(), Stop> {
+        let small = |one: &&IndexSegment| one.documents <= MOST_CHECKED;
+        let small: Vec<&IndexSegment> = state.segments.iter().filter(small).collect();
+        let reached = state.of(IndexedKind::Messages).next_back();
+        let turn = reached.map_or(0, |last| last.last as usize / LEAST_MESSAGES);
+        match turn.checked_rem(small.len()).and_then(|at| small.get(at)) {
+            Some(segment) if self.read(segment).await?.is_none() => {
+                Err(Stop::Unreadable(segment.id))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds checksums to the chunks of a segment. Returns the segment's format with the seal.
+    fn sealed(&self, made: &Made, chunks: &mut [Chunk]) -> String {
+        let row = Row {
+            conversation: self.info.id,
+            kind: made.kind,
+            first: made.first,
+            last: made.last,
+            documents: made.data.documents,
+            format: FORMAT,
+        };
+        Seal::put_on(&row, chunks)
+    }
+
+    async fn put(&self, made: Made, state: &IndexState, replaces: &[u64]) -> Result<bool> {
+        let mut made = made;
+        let mut chunks = std::mem::take(&mut made.data.chunks);
+        let format = self.sealed(&made, &mut chunks);
+        let segment = NewIndexSegment {
+            kind: made.kind,
+            first: made.first,
+            last: made.last,
+            documents: made.data.documents,
+            format: &format,
+            chunks: &chunks,
+            erasures: state.erasures,
+            replaces,
+        };
+        self.index.put_index_segment(self.info.id, &segment).await
+    }
+
+    /// A segment of the next messages; `None` where too few are left.
+    async fn next_messages(&self, state: &IndexState) -> Result<Option<Made>> {
+        let info = &self.info;
+        let indexed = state.of(IndexedKind::Messages).next_back();
+        let first = indexed.map_or(info.own_first(), |last| Seq(last.last).next());
+        let pending = (u64::from(info.head.0) + 1).saturating_sub(u64::from(first.0));
+        let wanted = usize::try_from(pending)
+            .unwrap_or(MOST_BUILT)
+            .min(MOST_BUILT);
+        let mut entries = self
+            .entries(first, info.head, wanted / LEAST_MESSAGES * LEAST_MESSAGES)
+            .await?;
+        entries.truncate(entries.len() / LEAST_MESSAGES * LEAST_MESSAGES);
+        let Some(last) = entries.last() else {
+            return Ok(None);
+        };
+        let last = last.seq.0;
+        let mut builder = SegmentBuilder::new();
+        self.add_messages(&mut builder, &entries).await?;
+        Ok(Some(Made {
+            kind: IndexedKind::Messages,
+            first: first.0,
+            last,
+            data: builder.finish(),
+        }))
+    }
+
+    async fn add_messages(&self, builder: &mut SegmentBuilder, entries: &[LogEntry]) -> Result<()> {
+        let mut calls = LogCalls::new(self.store, self.info.id);
+        calls.add_page(entries);
+        for entry in entries {
+            calls.resolve(entry).await?;
+            builder.add_message(entry, calls.names());
+        }
+        Ok(())
+    }
+
+    /// Reads messages without notes: at most `wanted`.
+    async fn entries(&self, first: Seq, last: Seq, wanted: usize) -> Result<Vec<LogEntry>> {
+        let mut entries = Vec::new();
+        let mut rest = SeqRange::new(first, last);
+        while let Some(range) = rest
+            && entries.len() < wanted
+        {
+            let page = self.store.read(self.info.id, &LogRead::new(range)).await?;
+            let messages = page.items.into_iter();
+            entries.extend(messages.filter(|entry| entry.kind != EntryKind::Note));
+            rest = page.next;
+        }
+        entries.truncate(wanted);
+        Ok(entries)
+    }
+
+    /// A segment of the next summaries; `None` where too few are left.
+    async fn next_summaries(&self, state: &IndexState) -> std::result::Result<Option<Made>, Stop> {
+        let indexed = state.of(IndexedKind::Summaries).next_back();
+        let after = match indexed {
+            Some(last) => Some(self.last_summary(last).await?),
+            None => None,
+        };
+        let first = indexed.map_or(1, |last| last.last + 1);
+        let page = self
+            .store
+            .own_summaries(self.info.id, after.as_ref(), MOST_BUILT)
+            .await?;
+        let count = page.items.len() / LEAST_SUMMARIES * LEAST_SUMMARIES;
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut builder = SegmentBuilder::new();
+        let summaries = page.items.iter().take(count);
+        summaries.for_each(|summary| builder.add_summary(summary));
+        Ok(Some(Made {
+            kind: IndexedKind::Summaries,
+            first,
+            last: first + count as u32 - 1,
+            data: builder.finish(),
+        }))
+    }
+
+    /// The id of a segment's last summary.
+    async fn last_summary(&self, segment: &IndexSegment) -> std::result::Result<SummaryId, Stop> {
+        let unreadable = || Stop::Unreadable(segment.id);
+        let seal = Seal::of(segment).ok_or_else(unreadable)?;
+        let keys = self.index.index_keys(segment.id).await?;
+        if !seal.has_keys(&keys) {
+            return Err(unreadable());
+        }
+        let key = keys.into_iter().rfind(|key| is_records(key));
+        let key = key.ok_or_else(unreadable)?;
+        let chunks = self
+            .index
+            .index_chunks(segment.id, std::slice::from_ref(&key));
+        let chunk = chunks.await?.into_iter().next().ok_or_else(unreadable)?;
+        let data = seal.opened(&key, chunk.data).ok_or_else(unreadable)?;
+        let last = last_summary(&data).map_err(|_| unreadable())?;
+        last.ok_or_else(unreadable)
+    }
+
+    /// Merges the last segments of a kind where enough of them are no larger than the last one, or one before it is
+    /// smaller; and returns the state.
+    async fn merged(&self, kind: IndexedKind) -> std::result::Result<IndexState, Stop> {
+        loop {
+            let state = self.state().await?;
+            let segments: Vec<&IndexSegment> = state.of(kind).collect();
+            let last = to_merge(&segments);
+            let (Some(oldest), Some(newest)) = (last.first(), last.last()) else {
+                return Ok(state);
+            };
+            let mut parts = Vec::new();
+            for segment in last {
+                let part = self.read(segment).await?;
+                parts.push(part.ok_or(Stop::Unreadable(segment.id))?);
+            }
+            let merged = merge(&parts);
+            let data = merged.map_err(|_| Stop::Unreadable(newest.id))?;
+            drop(parts);
+            let replaces: Vec<u64> = last.iter().map(|one| one.id).collect();
+            let made = Made {
+                kind,
+                first: oldest.first,
+                last: newest.last,
+                data,
+            };
+            if !self.put(made, &state, &replaces).await? {
+                return Ok(state);
+            }
+        }
+    }
+
+    /// The chunks of a segment as they are stored.
+    async fn stored_chunks(&self, segment: &IndexSegment) -> Result<Vec<Chunk>> {
+        let keys = self.index.index_keys(segment.id).await?;
+        let mut chunks = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(256) {
+            chunks.extend(self.index.index_chunks(segment.id, keys).await?);
+        }
+        Ok(chunks)
+    }
+
+    /// Returns all chunks of a segment; `None` if it is damaged.
+    async fn read(&self, segment: &IndexSegment) -> Result<Option<SegmentData>> {
+        let stored = self.stored_chunks(segment).await?;
+        let keys: Vec<Vec<u8>> = stored.iter().map(|chunk| chunk.key.clone()).collect();
+        let Some(seal) = Seal::of(segment).filter(|seal| seal.has_keys(&keys)) else {
+            return Ok(None);
+        };
+        let opened = stored.into_iter().map(|Chunk { key, data }| {
+            let data = seal.opened(&key, data)?;
+            Some(Chunk { key, data })
+        });
+        let data = |chunks| SegmentData {
+            documents: segment.documents,
+            chunks,
+        };
+        Ok(opened.collect::<Option<Vec<Chunk>>>().map(data))
+    }
+
+    /// What a segment should hold.
+    async fn made_again(&self, segment: &IndexSegment) -> Result<Made> {
+        let mut builder = SegmentBuilder::new();
+        match segment.kind {
+            IndexedKind::Messages => {
+                let (first, last) = (Seq(segment.first), Seq(segment.last));
+                let entries = self.entries(first, last, usize::MAX).await?;
+                self.add_messages(&mut builder, &entries).await?;
+            }
+            IndexedKind::Summaries => {
+                let (mut after, mut number) = (None, 0);
+                while number < segment.last {
+                    let page = self
+                        .store
+                        .own_summaries(self.info.id, after.as_ref(), MOST_BUILT)
+                        .await?;
+                    for summary in &page.items {
+                        number += 1;
+                        if (segment.first..=segment.last).contains(&number) {
+                            builder.add_summary(summary);
+                        }
+                    }
+                    match page.next {
+                        Some(next) => after = Some(next),
+                        None => break,
+                    }
+                }
+            }
+        }
+        Ok(Made {
+            kind: segment.kind,
+            first: segment.first,
+            last: segment.last,
+            data: builder.finish(),
+        })
+    }
+}
+
+/// Which of the segments of one kind are to be merged into one: the last ones, two or more; or none.
+///
+/// Once there is nothing to merge, no segment is larger than the one before it, and fewer than [`MERGED`] have the same size,
+/// so that few are left. Only segments that would exceed [`MOST_MERGED`] together stay as they are.
+fn to_merge<'s, 'i>(segments: &'s [&'i IndexSegment]) -> &'s [&'i IndexSegment] {
+    let Some(newest) = segments.last() else {
+        return &[];
+    };
+    let largest = size(newest);
+    let mut documents = 0_u32;
+    let fits = |one: &&&IndexSegment| {
+        documents = one.documents.saturating_add(documents);
+        size(one) <= largest && documents <= MOST_MERGED
+    };
+    let count = segments.iter().rev().take_while(fits).count();
+    let last = segments.get(segments.len() - count..).unwrap_or_default();
+    if last.len() >= MERGED {
+        return last;
+    }
+    let smaller = last.iter().position(|one| size(one) < largest);
+    smaller
+        .and_then(|first| last.get(first..))
+        .unwrap_or_default()
+}
+
+/// The size of a segment in powers of [`MERGED`].
+fn size(segment: &IndexSegment) -> u32 {
+    let least = match segment.kind {
+        IndexedKind::Messages => LEAST_MESSAGES,
+        IndexedKind::Summaries => LEAST_SUMMARIES,
+    };
+    (segment.documents / least as u32)
+        .max(1)
+        .ilog(MERGED as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(kind: IndexedKind, documents: u32) -> IndexSegment {
+        IndexSegment {
+            id: 0,
+            kind,
+            first: 1,
+            last: documents,
+            documents,
+            format: String::new(),
+        }
+    }
+
+    /// However many documents come at once, segments are few and each document is merged few times.
+    #[test]
+    fn segments_of_all_sizes_are_merged() {
+        for (kind, least) in [(IndexedKind::Messages, 16), (IndexedKind::Summaries, 2)] {
+            for seed in 0..30 {
+                let rng = &mut fastrand::Rng::with_seed(seed);
+                let most = [1, 2, 6, 64][rng.usize(..4)];
+                let (mut sizes, mut written) = (Vec::new(), 0_u32);
+                for _ in 0..2_000 {
+                    sizes.push(least * rng.u32(1..=most));
+                    loop {
+                        let segments: Vec<_> =
+                            sizes.iter().map(|size| segment(kind, *size)).collect();
+                        let segments: Vec<&IndexSegment> = segments.iter().collect();
+                        let merged = to_merge(&segments).len();
+                        if merged == 0 {
+                            break;
+                        }
+                        let all: u32 = sizes.split_off(sizes.len() - merged).iter().sum();
+                        assert!(merged > 1 && all <= MOST_MERGED);
+                        written += all;
+                        sizes.push(all);
+                    }
+                }
+                let documents: u32 = sizes.iter().sum();
+                let full = documents / (MOST_MERGED / 2);
+                assert!(sizes.len() as u32 <= full + 24, "{most}: {sizes:?}");
+                assert!(written / documents < 7, "{most}: {written} of {documents}");
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The calls that results belong to, read where they are needed.
+
+use crate::Hit;
+use crate::calls::{CALL_WINDOW, CallNames};
+use crate::matching::Matcher;
+use memory_model::{ConversationId, LogEntry, Seq, SeqRange};
+
+use memory_store::implementors::no_conversation;
+use memory_store::{Conversation, ConversationRef, LogRead, Result, Store};
+
+/// Entries before a result that are read first: its call mostly stands right before it.
+const NEAR: usize = 16;
+
+/// The calls before what is read of a log. They are read only where a result asks for them.
+#[derive(Debug)]
+pub(crate) struct LogCalls<'s, S: ?Sized> {
+    store: &'s S,
+    conversation: ConversationId,
+    names: CallNames,
+    /// The positions whose calls are in `names`.
+    known: Option<SeqRange>,
+}
+
+impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
+    pub(crate) fn new(store: &'s S, conversation: ConversationId) -> Self {
+        Self {
+            store,
+            conversation,
+            names: CallNames::new(),
+            known: None,
+        }
+    }
+
+    /// Adds the calls of a page of the log, in either order.
+    pub(crate) fn add_page(&mut self, page: &[LogEntry]) {
+        let ends = page.first().zip(page.last());
+        let ends = ends.map(|(a, b)| (a.seq.min(b.seq), a.seq.max(b.seq)));
+        let Some(range) = ends.and_then(|(first, last)| SeqRange::new(first, last)) else {
+            return;
+        };
+        let touches =
+            |known: &SeqRange| range.first <= known.last.next() && known.first <= range.last.next();
+        let known = self.known.filter(touches);
+        if known.is_none() {
+            self.names = CallNames::new();
+        }
+        let is_new = |entry: &&LogEntry| known.is_none_or(|known| !known.contains(entry.seq));
+        page.iter()
+            .filter(is_new)
+            .for_each(|entry| self.names.add(entry));
+        // Results in this page need no calls farther back than the window.
+        self.names.forget_before(range.first);
+        let oldest = Seq(range.first.0.saturating_sub(CALL_WINDOW).max(1));
+        self.known = match known {
+            Some(known) => SeqRange::new(
+                known.first.max(oldest).min(range.first),
+                known.last.max(range.last),
+            ),
+            None => Some(range),
+        };
+    }
+
+    /// Reads back until the calls of a message's results are known, or too far away. The message is in a
+    /// page that was added.
+    pub(crate) async fn resolve(&mut self, entry: &LogEntry) -> Result<()> {
+        let mut rows = NEAR;
+        while self.names.misses(entry)
+            && let Some(known) = self.known
+        {
+            let first = Seq(entry.seq.0.saturating_sub(CALL_WINDOW).max(1));
+            let Some(before) = SeqRange::new(first, known.first.prev()) else {
+                return Ok(());
+            };
+            let read = LogRead::new(before).newest_first().with_max_rows(rows);
+            rows = CALL_WINDOW as usize;
+            let page = self.store.read(self.conversation, &read).await?;
+            let Some(oldest) = page.items.last() else {
+                return Ok(());
+            };
+            self.known = SeqRange::new(oldest.seq, known.last);
+            page.items.iter().for_each(|entry| self.names.add(entry));
+        }
+        Ok(())
+    }
+
+    /// What is known.
+    pub(crate) fn names(&self) -> &CallNames {
+        &self.names
+    }
+
+    /// Returns a hit where a message of a page that was added matches.
+    pub(crate) async fn hit(&mut self, matcher: &Matcher, entry: &LogEntry) -> Result<Option<Hit>> {
+        if matcher.asks_for_calls(entry, &self.names) {
+            self.resolve(entry).await?;
+        }
+        Ok(matcher.message(entry, &self.names))
+    }
+}
+
+/// Reads a conversation.
+///
+/// # Errors
+/// `NotFound` when it does not exist.
+pub(crate) async fn read_conversation<S: Store + ?Sized>(
+    store: &S,
+    id: ConversationId,
+) -> Result<Conversation> {
+    let found = store.conversation(&ConversationRef::Id(id)).await?;
+    found.ok_or_else(|| no_conversation(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::{Hash, Message, RawJson};
+
+    use super::*;
+    use memory_store::InMemoryStore;
+
+    fn entry(seq: u32, message: Message) -> LogEntry {
+        LogEntry {
+            seq: Seq(seq),
+            message,
+            tokens: 0,
+            running: 0,
+            hash: Hash::ZERO,
+        }
+    }
+
+    fn call(seq: u32) -> LogEntry {
+        let arguments = RawJson::parse("{}").unwrap();
+        entry(seq, Message::tool_call(format!("c{seq}"), "run", arguments))
+    }
+
+    fn result(seq: u32, of: u32) -> LogEntry {
+        entry(seq, Message::tool_result(format!("c{of}"), "done"))
+    }
+
+    /// Calls that were read for one result are kept for the next, in either order.
+    #[test]
+    fn pages_that_touch_are_kept() {
+        let store = InMemoryStore::new();
+        let mut calls = LogCalls::new(&store, ConversationId(1));
+        calls.add_page(&[result(20, 12), call(19)]);
+        // As after reading back for the first.
+        calls.known = SeqRange::new(Seq(10), Seq(20));
+        calls.names.add(&call(12));
+        for page in [vec![result(18, 12)], vec![call(9), call(8)]] {
+            calls.add_page(&page);
+            assert!(!calls.names.misses(&result(18, 12)), "{page:?}");
+        }
+        assert_eq!(calls.known, SeqRange::new(Seq(8), Seq(20)));
+        calls.add_page(&[call(21), call(22)]);
+        assert_eq!(calls.known, SeqRange::new(Seq(8), Seq(22)));
+        // Calls that are too far back are forgotten, and do not count as known.
+        calls.add_page(&[call(23), call(400)]);
+        calls.add_page(&[call(401)]);
+        assert_eq!(calls.known, SeqRange::new(Seq(401 - CALL_WINDOW), Seq(401)));
+        // A gap: its calls are not known.
+        calls.add_page(&[result(900, 12)]);
+        assert_eq!(calls.known, SeqRange::new(Seq(900), Seq(900)));
+        assert!(calls.names.misses(&result(900, 401)));
+    }
+}

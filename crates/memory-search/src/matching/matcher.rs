@@ -1,0 +1,232 @@
+//! Decides whether a message or a summary is a hit.
+
+use memory_model::{EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary, Timestamp};
+
+use super::pattern::Pattern;
+use super::snippet::Snippet;
+use crate::calls::CallNames;
+use crate::error::Result;
+use crate::fallback::Fallback;
+use crate::hits::{Hit, HitTarget};
+use crate::query::{HitOrder, Query, SearchMode, SearchScope};
+use crate::segment::Need;
+
+/// A query ready to be held against messages and summaries: the pattern with all filters.
+#[derive(Debug, Clone)]
+pub(crate) struct Matcher {
+    pattern: Pattern,
+    fallback: Option<Fallback>,
+    query_mode: SearchMode,
+    scope: SearchScope,
+    roles: Vec<Role>,
+    tools: Vec<String>,
+    echoes: bool,
+    range: Option<SeqRange>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    snippet_chars: usize,
+}
+
+impl Matcher {
+    /// Prepares a query. `Prose` finds what has any word of the pattern; `Auto` is read
+    /// as `Literal`, which is the first that it tries.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty pattern.
+    pub(crate) fn new(query: &Query) -> Result<Self> {
+        query.check()?;
+        let (pattern, fallback) = Pattern::new(query);
+        Ok(Self {
+            pattern,
+            fallback,
+            query_mode: query.mode,
+            scope: query.scope,
+            roles: query.roles.clone(),
+            tools: query.tools.clone(),
+            echoes: query.searches_echoes(),
+            range: query.range,
+            since: query.since,
+            until: query.until,
+            snippet_chars: query.snippet_chars,
+        })
+    }
+
+    /// What is searched for instead, when the pattern cannot be read in the query's mode.
+    pub(crate) fn fallback(&self) -> Option<&Fallback> {
+        self.fallback.as_ref()
+    }
+
+    /// The mode in which the pattern is read: the query's, or `Literal` where that is impossible.
+    pub(crate) fn mode(&self) -> SearchMode {
+        match (&self.fallback, self.query_mode) {
+            (Some(_), _) | (_, SearchMode::Auto) => SearchMode::Literal,
+            (None, mode) => mode,
+        }
+    }
+
+    /// Whether a query in this order is answered by a ranking: in the mode `Prose`, and in the mode `Words` when the order
+    /// is by relevance. A pattern without words is not.
+    pub(crate) fn ranks(&self, order: HitOrder) -> bool {
+        match self.mode() {
+            SearchMode::Prose => true,
+            SearchMode::Words => order == HitOrder::Relevance,
+            _ => false,
+        }
+    }
+
+    /// What a message or a summary has when the pattern is in it, as far as a segment knows it. All that match have it; others may.
+    pub(crate) fn need(&self) -> Need {
+        self.pattern.need()
+    }
+
+    /// Whether a message passes the filters, whatever it says. Notes never do. `calls` has the calls before
+    /// it.
+    pub(crate) fn admits_message(&self, entry: &LogEntry, calls: &CallNames) -> bool {
+        entry.kind != EntryKind::Note
+            && self.admits_at(entry.seq, entry.role, entry.created_at)
+            && (self.tools.is_empty() || calls.uses(entry, &self.tools))
+    }
+
+    /// Whether a message at this position, of this role and time passes the filters but that on tools.
+    pub(crate) fn admits_at(&self, seq: Seq, role: Role, created_at: Timestamp) -> bool {
+        self.scope.has_messages()
+            && (self.roles.is_empty() || self.roles.contains(&role))
+            && self.range.is_none_or(|range| range.contains(seq))
+            && self.overlaps(created_at, created_at)
+    }
+
+    /// The tools whose calls and results are found; empty for all.
+    pub(crate) fn tools(&self) -> &[String] {
+        &self.tools
+    }
+
+    /// Whether echoes are searched: see [`Query::searches_echoes`].
+    pub(crate) fn searches_echoes(&self) -> bool {
+        self.echoes
+    }
+
+    /// Whether calls before a message must be known that `calls` does not have, to tell whether it is a hit.
+    pub(crate) fn asks_for_calls(&self, entry: &LogEntry, calls: &CallNames) -> bool {
+        (!self.echoes || !self.tools.is_empty())
+            && entry.kind != EntryKind::Note
+            && self.admits_at(entry.seq, entry.role, entry.created_at)
+            && calls.misses(entry)
+            && self.in_parts(entry, |_| true).is_some()
+    }
+
+    /// Whether a summary passes the filters, whatever it says.
+    pub(crate) fn admits_summary(&self, summary: &Summary) -> bool {
+        self.admits_over(summary.range, (summary.earliest_at, summary.latest_at))
+    }
+
+    /// Whether a summary of these messages, of which the earliest and the latest are of these times, passes
+    /// the filters.
+    pub(crate) fn admits_over(&self, covered: SeqRange, times: (Timestamp, Timestamp)) -> bool {
+        self.scope.has_summaries()
+            && self.roles.is_empty()
+            && self.tools.is_empty()
+            && self
+                .range
+                .is_none_or(|range| range.intersect(&covered).is_some())
+            && self.overlaps(times.0, times.1)
+    }
+
+    /// Returns a hit when the message matches the pattern and passes the filters. Every readable
+    /// text is searched: calls, arguments, results, reasoning; echoes only on demand. Notes are never
+    /// found. `calls` has the calls before the message.
+    pub(crate) fn message(&self, entry: &LogEntry, calls: &CallNames) -> Option<Hit> {
+        if !self.admits_message(entry, calls) {
+            return None;
+        }
+        let snippet = self.in_message(entry, calls)?;
+        Some(message_hit(entry, snippet))
+    }
+
+    /// Returns a hit for a message, whatever it says and whether or not it passes the filters: with the
+    /// text around the match, or with its beginning where nothing matches.
+    pub(crate) fn show_message(&self, entry: &LogEntry, calls: &CallNames) -> Hit {
+        let snippet = self.in_message(entry, calls).unwrap_or_else(|| {
+            let mut head = None;
+            for part in &entry.message.parts {
+                if self.is_searched(entry, part, calls) {
+                    part.visit_texts(&mut |text| {
+                        head.get_or_insert_with(|| Snippet::head(&text, self.snippet_chars));
+                    });
+                }
+            }
+            head.unwrap_or_else(|| Snippet::head("", self.snippet_chars))
+        });
+        message_hit(entry, snippet)
+    }
+
+    /// Returns a hit when the summary matches the pattern and passes the filters.
+    pub(crate) fn summary(&self, summary: &Summary) -> Option<Hit> {
+        if !self.admits_summary(summary) {
+            return None;
+        }
+        let snippet = self.in_summary(summary)?;
+        Some(summary_hit(summary, snippet))
+    }
+
+    /// Returns a hit for a summary, as [`Matcher::show_message`] does for a message.
+    pub(crate) fn show_summary(&self, summary: &Summary) -> Hit {
+        let head = || Snippet::head(summary.text(), self.snippet_chars);
+        let snippet = self.in_summary(summary).unwrap_or_else(head);
+        summary_hit(summary, snippet)
+    }
+
+    fn is_searched(&self, entry: &LogEntry, part: &Part, calls: &CallNames) -> bool {
+        self.echoes || !calls.is_echo(entry, part)
+    }
+
+    fn in_message(&self, entry: &LogEntry, calls: &CallNames) -> Option<Snippet> {
+        self.in_parts(entry, |part| self.is_searched(entry, part, calls))
+    }
+
+    fn in_parts(&self, entry: &LogEntry, is_searched: impl Fn(&Part) -> bool) -> Option<Snippet> {
+        let mut finder = self.pattern.finder(self.snippet_chars);
+        let parts = entry.message.parts.iter();
+        for part in parts.filter(|part| is_searched(part)) {
+            part.visit_texts(&mut |text| finder.see(&text));
+        }
+        finder.finish()
+    }
+
+    fn in_summary(&self, summary: &Summary) -> Option<Snippet> {
+        let mut finder = self.pattern.finder(self.snippet_chars);
+        finder.see(summary.text());
+        if let Some(messages) = &summary.messages {
+            finder.see(&messages.decoded_strings());
+        }
+        finder.finish()
+    }
+
+    /// Whether the time from `earliest` to `latest`, both inclusive, is partly in the query's.
+    fn overlaps(&self, earliest: Timestamp, latest: Timestamp) -> bool {
+        self.since.is_none_or(|since| since <= latest)
+            && self.until.is_none_or(|until| earliest < until)
+    }
+}
+
+fn message_hit(entry: &LogEntry, snippet: Snippet) -> Hit {
+    let target = HitTarget::Message {
+        seq: entry.seq,
+        external_id: entry.external_id.clone(),
+        role: entry.role,
+    };
+    hit(target, snippet, entry.created_at)
+}
+
+fn summary_hit(summary: &Summary, snippet: Snippet) -> Hit {
+    let target = HitTarget::Summary {
+        id: summary.id.clone(),
+        range: summary.range,
+    };
+    hit(target, snippet, summary.created_at)
+}
+
+fn hit(target: HitTarget, snippet: Snippet, created_at: Timestamp) -> Hit {
+    let mut hit = Hit::new(target, snippet.text, created_at);
+    hit.matches = snippet.matches;
+    hit
+}

@@ -1,0 +1,76 @@
+//! Cursors of searches whose hits come in the order of the log.
+
+use memory_model::{Seq, SummaryId};
+
+use crate::cursor::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::hits::HitTarget;
+
+/// The last hit of an incomplete answer, in the orders by position. What comes after it depends
+/// on the query's order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// The last hit is a message.
+    Message(Seq),
+    /// The last hit is a summary.
+    Summary(SummaryId),
+}
+
+impl Position {
+    /// The position of a hit.
+    pub(crate) fn of(target: &HitTarget) -> Self {
+        match target {
+            HitTarget::Message { seq, .. } => Position::Message(*seq),
+            HitTarget::Summary { id, .. } => Position::Summary(id.clone()),
+        }
+    }
+
+    /// The cursor of this position: `m` and the message's position, or `s` and the summary's id.
+    pub(crate) fn to_cursor(&self) -> Cursor {
+        match self {
+            Position::Message(seq) => Cursor::new(format!("m{seq}")),
+            Position::Summary(id) => Cursor::new(format!("s{id}")),
+        }
+    }
+
+    /// Reads a cursor.
+    ///
+    /// # Errors
+    /// `Invalid` when [`Position::to_cursor`] did not make it.
+    pub(crate) fn from_cursor(cursor: &Cursor) -> Result<Self> {
+        let text = cursor.as_str();
+        if let Some(seq) = text
+            .strip_prefix('m')
+            .and_then(|digits| digits.parse().ok())
+        {
+            return Ok(Position::Message(Seq(seq)));
+        }
+        match text.strip_prefix('s') {
+            Some(id) if id.starts_with("sum_") => Ok(Position::Summary(SummaryId::new(id))),
+            _ => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("{text:?} is not a search cursor: pass one that a search returned"),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_read_back() {
+        for position in [
+            Position::Message(Seq(7)),
+            Position::Summary("sum_ab".into()),
+        ] {
+            let cursor = position.to_cursor();
+            assert_eq!(Position::from_cursor(&cursor).unwrap(), position);
+        }
+        for text in ["x7", "", "m", "m-1", "s", "s7", "m4294967296"] {
+            let error = Position::from_cursor(&Cursor::from(text)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Answers of queries that rank: what is found depends on the whole conversation.
+
+use memory_model::{Seq, SummaryId};
+
+use crate::cursor::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::HitOrder;
+
+/// The state of a conversation that a ranking is made of.
+///
+/// A cursor names it, so that all pages of an answer come from one ranking, however the conversation
+/// grows between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RankedUpTo {
+    /// The first message. It is not the first of the log if the ranking continues one that was stopped.
+    pub first: Seq,
+    /// The last message.
+    pub head: Seq,
+    /// Number of summaries, in the order in which they were made.
+    pub summaries: usize,
+    /// The last message whose vector counts; `None` where words alone are ranked.
+    pub vectors: Option<Seq>,
+    /// Whether the time was over before everything was read. The messages behind `head`, and all summaries, are then
+    /// ranked separately, and their hits follow.
+    pub stopped: bool,
+}
+
+/// A found message or summary.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum RankedTarget {
+    /// A message.
+    Message(Seq),
+    /// A summary.
+    Summary(SummaryId),
+}
+
+/// Where a page of a ranked answer begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RankedCursor {
+    /// The state that was ranked.
+    pub state: RankedUpTo,
+    /// Number of hits before the page.
+    pub begin: usize,
+}
+
+impl RankedCursor {
+    /// Returns the cursor: `r`, the head, the number of summaries, the number of hits before the page and, if vectors
+    /// count, the last message with a vector that counts. The cursor of a stopped ranking begins with `w` and the first
+    /// message. The cursor of the last ranking behind it begins with `e` and the first message; its head is 0 until it
+    /// is read.
+    pub(crate) fn to_cursor(self) -> Cursor {
+        let RankedUpTo {
+            first,
+            head,
+            summaries,
+            vectors,
+            stopped,
+        } = self.state;
+        let kind = match (stopped, first > Seq::FIRST) {
+            (true, _) => format!("w{first}-"),
+            (false, true) => format!("e{first}-"),
+            (false, false) => "r".to_owned(),
+        };
+        let vectors = vectors.map_or_else(String::new, |last| format!(".{}", last.0));
+        Cursor::new(format!(
+            "{kind}{}.{summaries}.{}{vectors}",
+            head.0, self.begin
+        ))
+    }
+
+    /// Returns the cursor that continues here in a ranking of `found` hits, or behind it if it was stopped; `None` if
+    /// nothing follows.
+    pub(crate) fn behind(self, found: usize) -> Option<Cursor> {
+        if self.begin < found {
+            return Some(self.to_cursor());
+        }
+        let next = RankedUpTo {
+            first: self.state.head.next(),
+            head: Seq::NONE,
+            summaries: 0,
+            vectors: None,
+            stopped: false,
+        };
+        let next = Self {
+            state: next,
+            begin: 0,
+        };
+        self.state.stopped.then(|| next.to_cursor())
+    }
+
+    /// Whether the ranking was made before, so that its pages are of the same messages.
+    pub(crate) fn is_read(&self) -> bool {
+        self.state.head > Seq::NONE
+    }
+
+    /// Reads a cursor.
+    ///
+    /// # Errors
+    /// `Invalid` when [`RankedCursor::to_cursor`] did not make it.
+    pub(crate) fn from_cursor(cursor: &Cursor) -> Result<Self> {
+        let text = cursor.as_str();
+        read_cursor(text).ok_or_else(|| {
+            let message = format!(
+                "{text:?} is not a cursor of a ranked answer: pass one that a search returned"
+            );
+            Error::new(ErrorKind::Invalid, message)
+        })
+    }
+}
+
+/// Found messages and summaries in the order of a query, sorted as far as they are asked for.
+///
+/// Of equal scores messages come before summaries, and earlier ones first.
+#[derive(Debug)]
+pub(crate) struct RankedOrder {
+    items: Vec<(f64, bool, u32)>,
+    sorted: usize,
+}
+
+impl RankedOrder {
+    /// What was found, by number, in rising order, with scores.
+    pub(crate) fn new(
+        order: HitOrder,
+        messages: impl IntoIterator<Item = (u32, f64)>,
+        summaries: impl IntoIterator<Item = (u32, f64)>,
+    ) -> Self {
+        let mut items: Vec<_> = messages
+            .into_iter()
+            .map(|(number, score)| (score, false, number))
+            .collect();
+        let of_messages = items.len();
+        let summaries = summaries.into_iter();
+        items.extend(summaries.map(|(number, score)| (score, true, number)));
+        if order == HitOrder::Newest {
+            let (messages, summaries) = items.split_at_mut(of_messages);
+            messages.reverse();
+            summaries.reverse();
+        }
+        let sorted = match order {
+            HitOrder::Relevance => 0,
+            _ => items.len(),
+        };
+        Self { items, sorted }
+    }
+
+    /// The first `count`, or all where there are fewer: score, whether it is a summary, number.
+    pub(crate) fn first(&mut self, count: usize) -> &[(f64, bool, u32)] {
+        let count = count.min(self.items.len());
+        if self.sorted < count {
+            let better = |a: &(f64, bool, u32), b: &(f64, bool, u32)| {
+                b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2))
+            };
+            if count < self.items.len() {
+                self.items.select_nth_unstable_by(count, better);
+            }
+            if let Some(first) = self.items.get_mut(..count) {
+                first.sort_unstable_by(better);
+            }
+            self.sorted = count;
+        }
+        self.items.get(..count).unwrap_or_default()
+    }
+
+    /// Number of all.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+}
+
+/// Parses the text of [`RankedCursor::to_cursor`].
+fn read_cursor(text: &str) -> Option<RankedCursor> {
+    let (first, numbers) = match text.split_at_checked(1)? {
+        ("r", numbers) => (Seq::FIRST, numbers),
+        ("w" | "e", rest) => {
+            let (first, numbers) = rest.split_once('-')?;
+            (Seq(first.parse().ok()?), numbers)
+        }
+        _ => return None,
+    };
+    let numbers: Option<Vec<u32>> = numbers.split('.').map(|one| one.parse().ok()).collect();
+    match numbers.as_deref()? {
+        [head, summaries, begin, vectors @ ..] if vectors.len() <= 1 => Some(RankedCursor {
+            state: RankedUpTo {
+                first,
+                head: Seq(*head),
+                summaries: *summaries as usize,
+                vectors: vectors.first().map(|last| Seq(*last)),
+                stopped: text.starts_with('w'),
+            },
+            begin: *begin as usize,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_read_back() {
+        for text in [
+            "r12.3.20",
+            "r12.3.20.9",
+            "w1-40.0.20",
+            "e41-0.0.0",
+            "e41-90.2.5.7",
+        ] {
+            let cursor = RankedCursor::from_cursor(&Cursor::from(text)).unwrap();
+            assert_eq!(cursor.to_cursor().as_str(), text);
+        }
+        for text in [
+            "",
+            "r",
+            "r1.2",
+            "w1.0.20",
+            "e-1.0.0",
+            "é",
+            "r1.2.3.4.5",
+            "x1.2.3",
+        ] {
+            let error = RankedCursor::from_cursor(&Cursor::from(text)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What every match of a regular expression contains, as far as an index knows it.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
+
+use super::regex_unbroken::unbroken;
+use crate::segment::{Need, char_alone};
+
+/// Largest class that is read: more characters are never one in lower case.
+const MOST_CHARS: usize = 8;
+
+/// Characters side by side that an index is asked for; those that follow are left out.
+const LONGEST_RUN: usize = 24;
+
+/// Parts of an expression that are read; those that follow are left out. Repetitions count as often as they repeat.
+const MOST_PARTS: usize = 4_096;
+
+/// Returns what a text has in which an expression matches. Case is ignored unless `exact`.
+pub(super) fn need_of(pattern: &str, exact: bool) -> Need {
+    let mut parser = ParserBuilder::new()
+        .multi_line(true)
+        .case_insensitive(!exact)
+        .build();
+    let Ok(hir) = parser.parse(pattern) else {
+        return Need::Nothing;
+    };
+    let mut parts = MOST_PARTS;
+    need_of_hir(&hir, &mut parts)
+}
+
+fn need_of_hir(hir: &Hir, parts: &mut usize) -> Need {
+    let mut reader = Reader {
+        parts,
+        needs: Vec::new(),
+        run: String::new(),
+        prefix: String::new(),
+    };
+    reader.read(hir);
+    reader.cut();
+    let Reader {
+        mut needs, prefix, ..
+    } = reader;
+    if needs.is_empty() {
+        if !prefix.is_empty() {
+            needs.push(Need::of_literal(&prefix));
+        }
+        needs.push(Need::of_unbroken(unbroken(hir)));
+    }
+    Need::all(needs)
+}
+
+/// Reads the parts of an expression that follow each other.
+struct Reader<'p> {
+    /// Parts that may still be read.
+    parts: &'p mut usize,
+    needs: Vec<Need>,
+    /// The characters before, side by side.
+    run: String,
+    /// The longest run of one or two characters that is needed.
+    prefix: String,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, hir: &Hir) {
+        let Some(left) = self.parts.checked_sub(1) else {
+            return self.cut();
+        };
+        *self.parts = left;
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
+                Ok(text) => text.chars().for_each(|c| self.push(char_alone([c]))),
+                Err(_) => self.cut(),
+            },
+            HirKind::Class(Class::Unicode(class)) => self.push(char_of(class)),
+            HirKind::Class(Class::Bytes(_)) => self.cut(),
+            HirKind::Capture(capture) => self.read(&capture.sub),
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.read(part)),
+            HirKind::Alternation(parts) => {
+                self.cut();
+                let each = parts.iter().map(|part| need_of_hir(part, self.parts));
+                match Need::any(each.collect()) {
+                    Need::Nothing => {}
+                    any => self.needs.push(any),
+                }
+            }
+            HirKind::Repetition(repetition) => {
+                let times = repetition.min.min(LONGEST_RUN as u32);
+                (0..times).for_each(|_| self.read(&repetition.sub));
+                if repetition.max != Some(times) {
+                    self.cut();
+                }
+            }
+        }
+    }
+
+    /// Adds a character; `None` stands for any, or for more than one.
+    fn push(&mut self, c: Option<char>) {
+        match c {
+            Some(c) => self.run.push(c),
+            None => self.cut(),
+        }
+        if self.run.chars().count() == LONGEST_RUN {
+            self.cut();
+        }
+    }
+
+    /// Ends a run: anything may follow.
+    fn cut(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        match run.chars().count() {
+            3.. => self.needs.push(Need::of_literal(&run)),
+            chars if chars > self.prefix.chars().count() => self.prefix = run,
+            _ => {}
+        }
+    }
+}
+
+/// The one character that a class is in lower case; `None` where it is more.
+fn char_of(class: &ClassUnicode) -> Option<char> {
+    let size: usize = class.iter().map(|range| range.len()).sum();
+    if size > MOST_CHARS {
+        return None;
+    }
+    char_alone(class.iter().flat_map(|range| range.start()..=range.end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::gram_key;
+
+    fn grams(all: &[&str]) -> Need {
+        Need::Grams(all.iter().map(|gram| gram_key(gram)).collect())
+    }
+
+    #[test]
+    fn what_is_needed_is_read_off() {
+        let need = |pattern: &str| need_of(pattern, false);
+        assert_eq!(need(r"fn.+Main\("), grams(&["ain", "in(", "mai"]));
+        assert_eq!(
+            need("error|failed"),
+            Need::Any(vec![
+                grams(&["err", "ror", "rro"]),
+                grams(&["ail", "fai", "ile", "led"])
+            ])
+        );
+        assert_eq!(need(r"(?-u:\d)x{2}[abC]"), Need::GramPrefix(gram_key("xx")));
+        assert_eq!(need("abc.*x[yz]Z"), grams(&["abc"]));
+        assert_eq!(need("[aA]bc"), grams(&["abc"]));
+        // The Kelvin sign and the long s are letters where case is ignored.
+        assert_eq!(need("ſ\u{212a}y"), grams(&["sky"]));
+        assert_eq!(need("a{2,}b"), Need::GramPrefix(gram_key("aa")));
+        assert_eq!(need("(ab){2}c"), grams(&["aba", "abc", "bab"]));
+        for nothing in [
+            "",
+            "x*",
+            "abc|",
+            r"\w+\s",
+            ".",
+            "(?:abc)?",
+            r"[^a]\D\D",
+            "(",
+        ] {
+            assert_eq!(need(nothing), Need::Nothing, "{nothing}");
+        }
+        assert_eq!(need(r"\S{40}"), Need::Unbroken(40));
+        assert_eq!(need(r"\S{15}"), Need::Nothing);
+        assert_eq!(need(r"\w{999}|\S{16}"), {
+            Need::Any(vec![Need::Unbroken(255), Need::Unbroken(16)])
+        });
+        assert_eq!(need(r"q\S{19}"), {
+            Need::All(vec![Need::GramPrefix(gram_key("q")), Need::Unbroken(20)])
+        });
+    }
+
+    #[test]
+    fn large_expressions_are_read_in_part() {
+        for pattern in ["(?:(?:a|bc){20}){20}", "(?:x{20}[yz]{20}){20}"] {
+            assert_ne!(need_of(pattern, true), Need::Nothing);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The terms of a pattern, and where they stand in texts.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::words::{Tokenizer, WordKind, visit_words};
+
+/// The distinct terms of a pattern, and which of them the words are that texts had so far: most words of a text
+/// occurred before, and finding a word's stem takes longer than looking the word up.
+#[derive(Debug, Clone)]
+pub(super) struct Terms {
+    sorted: Vec<String>,
+    tokenizer: Tokenizer,
+    /// By word, as it is written: the place of its term, if it is one.
+    seen: Arc<Mutex<HashMap<Box<str>, Option<usize>>>>,
+    /// The ASCII characters, in lower case, that words of these terms may begin with.
+    first: Vec<u8>,
+}
+
+impl Terms {
+    /// Words that are remembered.
+    const MOST_SEEN: usize = 1 << 14;
+
+    /// Longest word that is remembered, in bytes.
+    const LONGEST_SEEN: usize = 32;
+
+    /// `terms` are in order.
+    pub(super) fn new(terms: Vec<String>, tokenizer: Tokenizer) -> Self {
+        let first = tokenizer.first_letters(&terms);
+        Self {
+            sorted: terms,
+            tokenizer,
+            seen: Arc::default(),
+            first,
+        }
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, String> {
+        self.sorted.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// Where terms stand in a text, with the place of each.
+    pub(super) fn places(&self, text: &str) -> Vec<(usize, Range<usize>)> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = Vec::new();
+        let place = |term: &String| self.sorted.binary_search(term).ok();
+        visit_words(text, &mut |word| {
+            if word.kind == WordKind::Unspaced {
+                self.tokenizer
+                    .visit_characters(text, &word, &mut |range, term| {
+                        found.extend(place(&term).map(|place| (place, range)));
+                    });
+                return;
+            }
+            let body = text.get(word.range.clone()).unwrap_or_default();
+            if let Some(first) = body.bytes().next()
+                && first.is_ascii()
+                && body.is_ascii()
+                && !self.first.contains(&first.to_ascii_lowercase())
+            {
+                return;
+            }
+            let at = match seen.get(body) {
+                Some(at) => *at,
+                None => {
+                    let at = place(&self.tokenizer.term(text, &word));
+                    if body.len() <= Self::LONGEST_SEEN && seen.len() < Self::MOST_SEEN {
+                        seen.insert(body.into(), at);
+                    }
+                    at
+                }
+            };
+            found.extend(at.map(|place| (place, word.range)));
+        });
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_of_a_term_is_found() {
+        let words = [
+            "went",
+            "Going",
+            "GO",
+            "gave",
+            "dying",
+            "skies",
+            "yelled",
+            "Yay",
+            "children",
+            "3rd",
+            "naïve",
+            "écoles",
+            "бегают",
+            "かな",
+            "🎉",
+            "generously",
+            "buys",
+            "bought",
+            "It",
+            "x86",
+        ];
+        let text = words.join(" ");
+        for tokenizer in [Tokenizer::WORDS, Tokenizer::RANKING] {
+            let mut all = Vec::new();
+            tokenizer.visit_text(&text, &mut |range, term| all.push((range, term)));
+            for (_, term) in &all {
+                let terms = Terms::new(vec![term.clone()], tokenizer);
+                let expected = all.iter().filter(|(_, other)| other == term);
+                let expected: Vec<_> = expected.map(|(range, _)| (0, range.clone())).collect();
+                assert_eq!(terms.places(&text), expected, "{term}");
+            }
+        }
+    }
+}

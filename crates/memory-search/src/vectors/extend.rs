@@ -1,0 +1,186 @@
+//! Embedding what was not embedded yet.
+
+use crate::embedding::{Embedder, embed};
+use crate::ranking::Document;
+use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange};
+use memory_store::{ERASED, LogRead, NewVectors, PlacedVector, Store, Vector, VectorStore};
+
+use crate::log_calls::read_conversation;
+
+/// Messages that are embedded in one call.
+const BATCH: u32 = 64;
+
+/// What was embedded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VectorProgress {
+    /// Messages that have vectors from now on.
+    pub messages: u64,
+}
+
+/// What the vectors of a conversation were found to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VectorCheck {
+    /// Messages with a vector.
+    pub vectors: u64,
+    /// What is wrong, in words; empty for sound vectors.
+    pub damage: Vec<String>,
+}
+
+/// Embeds all that a conversation sees and that has no vector of this embedder yet, and keeps the
+/// vectors. What a fork shares with its ancestors is kept for all of them. A store that keeps no vectors
+/// is left as it is.
+///
+/// At most about `most` entries are read; the rest is left for the next call. Two that extend the
+/// vectors of one conversation at the same time do no harm: one of them is refused and stops.
+///
+/// # Errors
+/// `NotFound` when the conversation does not exist; `Unavailable` when the embedder fails; those of the
+/// store.
+pub async fn extend_vectors<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    embedder: &dyn Embedder,
+    most: u64,
+) -> crate::Result<VectorProgress> {
+    let mut progress = VectorProgress::default();
+    let Some(kept) = store.vector_store() else {
+        return Ok(progress);
+    };
+    let info = read_conversation(store, conversation).await?;
+    let mut seen = 0;
+    for segment in &info.segments {
+        let Some(range) = segment.up_to(info.head) else {
+            continue;
+        };
+        while seen < most {
+            let state = kept.vector_state(segment.source, embedder.id()).await?;
+            let first = range.first.max(state.last.next());
+            let last = Seq(first.0.saturating_add(BATCH - 1)).min(range.last);
+            let Some(batch) = SeqRange::new(first, last) else {
+                break;
+            };
+            let vectors = embed_range(store, segment.source, embedder, batch).await?;
+            let new = NewVectors {
+                embedder: embedder.id(),
+                vectors: &vectors,
+                state,
+            };
+            if vectors.is_empty() || !kept.put_vectors(segment.source, &new).await? {
+                return Ok(progress);
+            }
+            seen += vectors.len() as u64;
+            progress.messages += vectors
+                .iter()
+                .filter(|(_, vector)| vector.is_some())
+                .count() as u64;
+        }
+    }
+    Ok(progress)
+}
+
+/// Holds the vectors of a conversation's own log against its messages: the vectors are of the embedder's
+/// dimension, of messages that are there and not erased; and where the embedder is
+/// [cheap](Embedder::is_cheap), they are what it makes of the messages.
+///
+/// # Errors
+/// As [`extend_vectors`]. Damage is no error: it is returned.
+pub async fn check_vectors<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    embedder: &dyn Embedder,
+) -> crate::Result<VectorCheck> {
+    let mut check = VectorCheck::default();
+    let Some(kept) = store.vector_store() else {
+        return Ok(check);
+    };
+    let info = read_conversation(store, conversation).await?;
+    let mut rest = SeqRange::new(info.own_first(), info.head);
+    while let Some(range) = rest {
+        let last = Seq(range.first.0.saturating_add(BATCH - 1)).min(range.last);
+        let batch = SeqRange::new(range.first, last).unwrap_or(range);
+        rest = SeqRange::new(last.next(), range.last);
+        let found = kept_vectors(kept, conversation, embedder, batch).await;
+        let found = match found {
+            Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
+                check.damage.push(error.to_string());
+                continue;
+            }
+            found => found?,
+        };
+        let made = match embedder.is_cheap() {
+            true => Some(embed_range(store, conversation, embedder, batch).await?),
+            false => None,
+        };
+        let entries = read_range(store, conversation, batch).await?;
+        for (seq, vector) in found {
+            let Some(vector) = vector else { continue };
+            check.vectors += 1;
+            let entry = entries.iter().find(|entry| entry.seq == seq);
+            let expected = made.iter().flatten().find(|(at, _)| *at == seq);
+            let is_sound = entry.is_some_and(|entry| text_of(entry).is_some())
+                && expected.is_none_or(|(_, made)| made.as_ref() == Some(&vector));
+            if !is_sound {
+                check.damage.push(format!(
+                    "the vector of message {seq} of conversation {conversation} is not what the embedder {:?} \
+                     makes of it: drop the vectors and embed anew",
+                    embedder.id()
+                ));
+            }
+        }
+    }
+    Ok(check)
+}
+
+pub(super) async fn kept_vectors(
+    kept: &dyn VectorStore,
+    conversation: ConversationId,
+    embedder: &dyn Embedder,
+    range: SeqRange,
+) -> memory_store::Result<Vec<PlacedVector>> {
+    let vectors = kept.vectors(conversation, embedder.id(), embedder.dimension(), range);
+    vectors.await
+}
+
+/// Embeds the entries of a range of what a conversation sees.
+pub(super) async fn embed_range<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    embedder: &dyn Embedder,
+    range: SeqRange,
+) -> crate::Result<Vec<PlacedVector>> {
+    let entries = read_range(store, conversation, range).await?;
+    let texts: Vec<Option<String>> = entries.iter().map(text_of).collect();
+    let known: Vec<String> = texts.iter().flatten().cloned().collect();
+    let mut made = embed(embedder, &known).await?.into_iter();
+    let place = |(entry, text): (&LogEntry, &Option<String>)| {
+        let vector = text.as_ref().and_then(|_| made.next());
+        (
+            entry.seq,
+            vector.and_then(|vector| Vector::from_slice(&vector)),
+        )
+    };
+    Ok(entries.iter().zip(&texts).map(place).collect())
+}
+
+async fn read_range<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    range: SeqRange,
+) -> memory_store::Result<Vec<LogEntry>> {
+    let (mut entries, mut rest) = (Vec::new(), Some(range));
+    while let Some(range) = rest {
+        let page = store.read(conversation, &LogRead::new(range)).await?;
+        entries.extend(page.items);
+        rest = page.next;
+    }
+    Ok(entries)
+}
+
+/// What is embedded of an entry; nothing of a note, of an erased message, or of one without text.
+fn text_of(entry: &LogEntry) -> Option<String> {
+    let text = Document::of_entry(entry).text_to_embed();
+    let has_words = !text.trim().is_empty() && text != ERASED;
+    (entry.kind != EntryKind::Note && has_words).then_some(text)
+}

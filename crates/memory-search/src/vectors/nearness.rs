@@ -1,0 +1,87 @@
+//! How near the messages of a conversation are to a question.
+
+use std::collections::BTreeMap;
+
+use crate::embedding::{Embedder, cosines, embed};
+use crate::{ErrorKind, Result};
+use memory_model::{Seq, SeqRange};
+use memory_store::{Conversation, Store, Vector};
+
+use super::extend::{embed_range, kept_vectors};
+
+/// Entries that are embedded at once by a search.
+const BATCH: u32 = 1_024;
+
+/// How near messages are to a question.
+#[derive(Debug)]
+pub(crate) struct Nearness {
+    /// The last message whose vector counts.
+    pub(crate) last: Seq,
+    vectors: BTreeMap<Seq, Vector>,
+    question: Vec<f32>,
+}
+
+impl Nearness {
+    /// The cosines of messages; `None` for those without a vector.
+    pub(crate) fn cosines(&self, messages: impl Iterator<Item = Option<Seq>>) -> Vec<Option<f64>> {
+        let vector = |seq: Option<Seq>| seq.and_then(|seq| self.vectors.get(&seq).cloned());
+        let vectors: Vec<Option<Vector>> = messages.map(vector).collect();
+        cosines(&self.question, &vectors)
+    }
+}
+
+/// Embeds a question and reads the vectors of a conversation up to `head`; of a later page of an answer,
+/// whose first page counted those up to `last`, up to there. A cheap embedder makes those that are not
+/// kept.
+///
+/// `None` on a first page when the embedder cannot be asked: words alone are ranked.
+///
+/// # Errors
+/// `Unavailable` on a later page when the embedder cannot be asked; those of the store.
+pub(crate) async fn nearness<S: Store + ?Sized>(
+    store: &S,
+    info: &Conversation,
+    embedder: &dyn Embedder,
+    question: &str,
+    head: Seq,
+    last: Option<Seq>,
+) -> Result<Option<Nearness>> {
+    let asked = embed(embedder, &[question.to_owned()]).await;
+    let question = match asked {
+        Err(error) if error.kind() == ErrorKind::Unavailable && last.is_none() => return Ok(None),
+        asked => asked?.pop().unwrap_or_default(),
+    };
+    let up_to = head.min(last.unwrap_or(head));
+    let (mut vectors, mut reached) = (BTreeMap::new(), Seq::NONE);
+    if let Some(kept) = store.vector_store() {
+        for segment in &info.segments {
+            let range = segment.up_to(info.head);
+            let range = range.and_then(|range| SeqRange::new(range.first, range.last.min(up_to)));
+            let Some(range) = range else { continue };
+            let state = kept.vector_state(segment.source, embedder.id());
+            let kept_last = state.await?.last;
+            let found = kept_vectors(kept, segment.source, embedder, range).await?;
+            let found = found.into_iter();
+            vectors.extend(found.filter_map(|(seq, vector)| Some((seq, vector?))));
+            reached = reached.max(kept_last.min(range.last));
+            if kept_last < range.last {
+                break;
+            }
+        }
+    }
+    if embedder.is_cheap() {
+        while let Some(rest) = SeqRange::new(reached.next(), up_to) {
+            let end = Seq(rest.first.0.saturating_add(BATCH - 1)).min(rest.last);
+            let batch = SeqRange::new(rest.first, end).unwrap_or(rest);
+            let made = embed_range(store, info.id, embedder, batch).await?;
+            let made = made.into_iter();
+            vectors.extend(made.filter_map(|(seq, vector)| Some((seq, vector?))));
+            reached = end;
+        }
+    }
+    Ok(Some(Nearness {
+        last: reached,
+        vectors,
+        question,
+    }))
+}
