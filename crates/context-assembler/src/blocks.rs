@@ -4,7 +4,7 @@ use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange, Summary};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, Dropped, MessageOrigin, MovedResult, Receipt, RenamedCall};
+use crate::context::{ContextMessage, MessageOrigin, MovedResult, Receipt, RenamedCall};
 use crate::degrade::total;
 use crate::fit::Fitted;
 use crate::group::{Texts, render_atom};
@@ -28,8 +28,6 @@ pub(crate) enum Content<'a> {
 pub(crate) struct Block<'a> {
     pub(crate) content: Content<'a>,
     pub(crate) range: SeqRange,
-    /// Cost of the view before the block, in tokens.
-    pub(crate) start: u64,
     /// Cost that the view records, in tokens.
     pub(crate) cost: u64,
     /// Number of messages of a group; 0 for summaries and omissions.
@@ -49,7 +47,6 @@ impl<'a> Block<'a> {
         Self {
             content,
             range,
-            start: 0,
             cost,
             messages: 0,
             rendered: fitted.messages,
@@ -58,11 +55,6 @@ impl<'a> Block<'a> {
             moved: fitted.moved,
             renamed: fitted.renamed,
         }
-    }
-
-    /// Cost of the view through the block, in tokens.
-    pub(crate) fn end(&self) -> u64 {
-        self.start.saturating_add(self.cost)
     }
 
     /// Whether the block shows something; a single note does not.
@@ -81,15 +73,6 @@ impl<'a> Block<'a> {
     pub(crate) fn is_unread(&self) -> bool {
         matches!(self.content, Content::Unread)
     }
-
-    /// The block as a boundary, with its rendered cost.
-    pub(crate) fn boundary(&self) -> Dropped {
-        Dropped {
-            first: self.range.first,
-            last: self.range.last,
-            tokens: self.tokens,
-        }
-    }
 }
 
 /// The blocks of the input, oldest first.
@@ -99,14 +82,11 @@ pub(crate) fn blocks<'a>(
     receipt: &mut Receipt,
 ) -> Vec<Block<'a>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
-    let mut start = input.tokens_before;
     let mut push = |mut block: Block<'a>| {
         for message in &mut block.rendered {
             message.tokens = cost(accounting, message);
         }
         block.tokens = total(&block.rendered);
-        block.start = start;
-        start = block.end();
         blocks.push(block);
     };
     for item in &input.items {

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::blocks::Block;
-use crate::context::{ContextMessage, Degradation, Receipt};
+use crate::context::{ContextMessage, Degradation};
 use crate::forms::ShortForm;
-use crate::policy::{Eviction, step_size};
+use crate::policy::step_size;
 
 /// Minimum tokens that remain of a boundary group that is shown in part.
 const SMALLEST_BOUNDARY: u64 = 128;
@@ -19,14 +19,9 @@ pub(crate) struct Choice {
 
 /// The form in which blocks are shown.
 pub(crate) enum Shown {
-    /// One block whole.
-    Whole,
-    /// One block, shortened to at most `limit` tokens where it costs more.
-    Within {
-        limit: u64,
-        /// Whether the context must include it.
-        required: bool,
-    },
+    /// One block whole, or shortened where it costs more than this, in tokens. It is left out where it cannot be
+    /// shortened that much.
+    Within(u64),
     /// A summary in a short form.
     Form(ShortForm),
     /// Neighbouring blocks as one text.
@@ -34,7 +29,7 @@ pub(crate) enum Shown {
 }
 
 impl Choice {
-    fn one(block: usize, shown: Shown) -> Self {
+    pub(crate) fn one(block: usize, shown: Shown) -> Self {
         Self {
             blocks: block..block + 1,
             shown,
@@ -42,78 +37,17 @@ impl Choice {
     }
 
     pub(crate) fn whole(block: usize) -> Self {
-        Self::one(block, Shown::Whole)
+        Self::one(block, Shown::Within(u64::MAX))
     }
 
-    /// A block that is left out where it cannot be shortened to `limit` tokens.
     pub(crate) fn within(block: usize, limit: u64) -> Self {
-        let required = false;
-        Self::one(block, Shown::Within { limit, required })
-    }
-
-    /// The newest block, which the context must include.
-    pub(crate) fn newest_within(block: usize, limit: u64) -> Self {
-        let required = true;
-        Self::one(block, Shown::Within { limit, required })
-    }
-
-    pub(crate) fn form(block: usize, form: ShortForm) -> Self {
-        Self::one(block, Shown::Form(form))
-    }
-
-    pub(crate) fn digest(
-        blocks: Range<usize>,
-        message: ContextMessage,
-        degradation: Degradation,
-    ) -> Self {
-        let shown = Shown::Digest(message, degradation);
-        Self { blocks, shown }
+        Self::one(block, Shown::Within(limit))
     }
 }
 
 /// The index of the newest block that shows something.
 pub(crate) fn newest(blocks: &[Block<'_>]) -> Option<usize> {
     blocks.iter().rposition(Block::shows)
-}
-
-/// The newest block alone, shortened, because it does not fit.
-fn newest_alone(
-    newest: usize,
-    blocks: &[Block<'_>],
-    room: u64,
-    receipt: &mut Receipt,
-) -> Vec<Choice> {
-    receipt.boundary = blocks.get(newest).map(Block::boundary);
-    vec![Choice::newest_within(newest, room)]
-}
-
-/// Drops the oldest part in whole steps.
-pub(crate) fn step(
-    blocks: &[Block<'_>],
-    room: u64,
-    steps: u64,
-    receipt: &mut Receipt,
-) -> Vec<Choice> {
-    let Some(newest) = newest(blocks) else {
-        return Vec::new();
-    };
-    let (all, starts): (Vec<&Block<'_>>, Vec<u64>) =
-        blocks.iter().map(|block| (block, block.start)).unzip();
-    if tokens_from(&all).get(newest).copied().unwrap_or(0) > room {
-        receipt.stepped_tokens = starts.get(newest).copied().unwrap_or(0);
-        return newest_alone(newest, blocks, room, receipt);
-    }
-    let cut = cut(&all, &starts, newest, room, steps);
-    receipt.stepped_tokens = cut.drop;
-    receipt.boundary = cut
-        .boundary
-        .and_then(|index| Some(blocks.get(index)?.boundary()));
-    let mut chosen = Vec::new();
-    if let (Some(boundary), Some(limit)) = (cut.boundary, cut.remains) {
-        chosen.push(Choice::within(boundary, limit));
-    }
-    chosen.extend((cut.first..blocks.len()).map(Choice::whole));
-    chosen
 }
 
 /// Where the oldest blocks of a list are dropped.
@@ -214,46 +148,4 @@ fn tokens_from(blocks: &[&Block<'_>]) -> Vec<u64> {
     }
     sums.reverse();
     sums
-}
-
-/// Takes blocks newest first.
-pub(crate) fn fill(
-    blocks: &[Block<'_>],
-    room: u64,
-    whole_tail: Option<usize>,
-    eviction: Eviction,
-    receipt: &mut Receipt,
-) -> Vec<Choice> {
-    let Some(newest) = newest(blocks) else {
-        return Vec::new();
-    };
-    let newest_tokens = blocks.get(newest).map_or(0, |block| block.tokens);
-    if whole_tail.is_none() && newest_tokens > room {
-        return newest_alone(newest, blocks, room, receipt);
-    }
-    let mut chosen: Vec<Choice> = (newest..blocks.len()).map(Choice::whole).rev().collect();
-    let mut used = newest_tokens;
-    let mut tail: usize = blocks.iter().skip(newest).map(|block| block.messages).sum();
-    for (index, block) in blocks.iter().enumerate().take(newest).rev() {
-        if block.is_unread() {
-            match eviction {
-                Eviction::NewestThatFit => continue,
-                _ => break,
-            }
-        }
-        let in_tail = whole_tail.is_some_and(|whole| tail < whole);
-        let with = used.saturating_add(block.tokens);
-        if in_tail || with <= room || !block.shows() {
-            used = with;
-            tail = tail.saturating_add(block.messages);
-            chosen.push(Choice::whole(index));
-            continue;
-        }
-        receipt.boundary.get_or_insert_with(|| block.boundary());
-        if eviction != Eviction::NewestThatFit {
-            break;
-        }
-    }
-    chosen.reverse();
-    chosen
 }

@@ -21,15 +21,14 @@ pub(crate) enum ShownAs {
     Whole,
 }
 
-/// Appends the chosen blocks to `messages`. Returns how each block is shown; `None` where a block that the
-/// context must include does not fit.
+/// Appends the chosen blocks to `messages`. Returns how each block is shown.
 pub(crate) fn compose(
     blocks: &[Block<'_>],
     chosen: Vec<Choice>,
     accounting: &dyn Accounting,
     messages: &mut Vec<ContextMessage>,
     receipt: &mut Receipt,
-) -> Option<Vec<ShownAs>> {
+) -> Vec<ShownAs> {
     let mut shown = vec![ShownAs::Nothing; blocks.len()];
     let mut composer = Composer {
         messages,
@@ -48,19 +47,12 @@ pub(crate) fn compose(
                 composer.messages.push(message);
                 ShownAs::Shortened
             }
-            Shown::Whole => composer.block(block, None),
-            Shown::Within { limit, required } => {
-                let limit = Some(limit).filter(|limit| block.tokens > *limit);
-                match composer.block(block, limit) {
-                    ShownAs::Nothing if required => return None,
-                    shown_as => shown_as,
-                }
-            }
+            Shown::Within(limit) => composer.block(block, limit),
         };
         let of_choice = shown.get_mut(choice.blocks);
         of_choice.unwrap_or_default().fill(shown_as);
     }
-    Some(shown)
+    shown
 }
 
 struct Composer<'a> {
@@ -72,24 +64,21 @@ struct Composer<'a> {
 
 impl Composer<'_> {
     /// Appends a block: whole, or shortened to a limit in tokens if that is possible.
-    fn block(&mut self, block: &Block<'_>, limit: Option<u64>) -> ShownAs {
+    fn block(&mut self, block: &Block<'_>, limit: u64) -> ShownAs {
         let mut renamed = block.renamed.clone();
         // No estimator counts ids: what a block costs stays the same.
         let rewritten = self.ids.take(&block.rendered, &mut renamed);
         let rendered = rewritten.as_deref().unwrap_or(&block.rendered);
-        let shown_as = match limit {
-            None => {
-                self.messages.extend(rendered.iter().cloned());
-                ShownAs::Whole
-            }
-            Some(limit) => match degrade(rendered, block.range, limit, self.accounting) {
-                Ok(degraded) => {
-                    self.receipt.degraded.push(degraded.degradation);
-                    self.messages.extend(degraded.messages);
-                    ShownAs::Shortened
-                }
-                Err(_) => return ShownAs::Nothing,
-            },
+        let shown_as = if block.tokens <= limit {
+            self.messages.extend(rendered.iter().cloned());
+            ShownAs::Whole
+        } else {
+            let Ok(degraded) = degrade(rendered, block.range, limit, self.accounting) else {
+                return ShownAs::Nothing;
+            };
+            self.receipt.degraded.push(degraded.degradation);
+            self.messages.extend(degraded.messages);
+            ShownAs::Shortened
         };
         let receipt = &mut *self.receipt;
         receipt.stubbed_calls.extend(block.stubbed.iter().cloned());

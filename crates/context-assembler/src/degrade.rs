@@ -476,7 +476,7 @@ mod tests {
 
     use super::*;
     use crate::accounting::ContextAccounting;
-    use crate::{AssemblyInput, AssemblyPolicy, Budget, Item, assemble};
+    use crate::{AssemblyInput, AssemblyPolicy, Budget, Item, Preamble, assemble};
 
     /// Bytes of a large result.
     const LARGE: usize = 500_000;
@@ -550,13 +550,12 @@ mod tests {
             .collect();
         let input = AssemblyInput {
             view_tokens: running,
-            tokens_before: 0,
             items: vec![Item::Raw(log)],
         };
         counting.1.store(0, Ordering::Relaxed);
         let budget = Budget::tokens(8_000);
         let policy = AssemblyPolicy::default();
-        let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+        let context = assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
         let newest = context.receipt.degraded.last().unwrap();
         assert_eq!(newest.step, DegradationStep::Clipped);
         assert!(context.tokens > 6_000, "{} tokens", context.tokens);

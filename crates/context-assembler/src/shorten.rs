@@ -7,7 +7,7 @@ use memory_model::Accounting;
 
 use crate::allotment::{Allotted, allot};
 use crate::blocks::Block;
-use crate::choose::{Choice, Cut, cut, newest};
+use crate::choose::{Choice, Cut, Shown, cut, newest};
 use crate::context::{Degradation, DegradationStep, Receipt};
 use crate::degrade::degrade;
 use crate::digest::{Digests, digests, range_of};
@@ -20,22 +20,10 @@ const ABOVE_EVERY_FLOOR: u64 = 1_000;
 /// Number of times that the room for digests is made smaller because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
 
-/// What stands beside the newest group, with the maximum cost of the part that is shortened, in tokens.
-enum Beside {
-    /// Summaries within this cost, and the other blocks that fit.
-    All(u64),
-    /// Summaries within this cost, and pointers to the other blocks.
-    Summaries(u64),
-    /// The newest headlines and pointers, within this cost together.
-    Newest(u64),
-}
-
 /// A view that is shortened to fit.
 struct Shortening<'v, 'a> {
     blocks: &'v [Block<'a>],
     skeleton: Skeleton<'a>,
-    /// Cost of the view before the blocks, in tokens.
-    tokens_before: u64,
     room: u64,
     steps: u64,
     /// Index of the newest group; `None` where the view ends with a summary.
@@ -43,14 +31,12 @@ struct Shortening<'v, 'a> {
     accounting: &'v dyn Accounting,
 }
 
-/// Chooses the blocks of a context of at most `room` tokens. `tokens_before` is the cost of the view before
-/// the blocks, in tokens.
+/// Chooses the blocks of a context of at most `room` tokens.
 ///
 /// Summaries are shortened in steps, and get what [`SummaryCosts::share`](crate::allotment::SummaryCosts::share)
 /// says. Of the other blocks the oldest are dropped in steps, and digests stand for them.
 pub(crate) fn shorten(
     blocks: &[Block<'_>],
-    tokens_before: u64,
     room: u64,
     steps: u64,
     accounting: &dyn Accounting,
@@ -63,7 +49,7 @@ pub(crate) fn shorten(
         .iter()
         .map(|block| block.tokens)
         .fold(0, u64::saturating_add);
-    if tokens_before == 0 && sum <= room && !blocks.iter().any(Block::is_unread) {
+    if sum <= room && !blocks.iter().any(Block::is_unread) {
         return (0..blocks.len()).map(Choice::whole).collect();
     }
     let group = blocks
@@ -71,19 +57,14 @@ pub(crate) fn shorten(
         .filter(|block| !block.is_summary())
         .map(|_| newest);
     let shortening = Shortening {
-        skeleton: Skeleton::new(blocks, tokens_before, group, accounting),
+        skeleton: Skeleton::new(blocks, group, accounting),
         blocks,
-        tokens_before,
         room,
         steps,
         newest: group,
         accounting,
     };
-    let mut choices = match shortening.beside_newest() {
-        Beside::All(share) => shortening.with_all(share, receipt),
-        Beside::Summaries(share) => shortening.with_summaries(share, receipt),
-        Beside::Newest(tokens) => shortening.with_newest_pieces(tokens, newest, receipt),
-    };
+    let mut choices = shortening.choices(newest, receipt);
     choices.sort_by_key(|choice| choice.blocks.start);
     choices
 }
@@ -102,7 +83,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
             blocks: Vec::new(),
             starts: Vec::new(),
         };
-        let mut start = self.tokens_before;
+        let mut start = 0_u64;
         for run in self.skeleton.runs() {
             for index in run.blocks.clone() {
                 let Some(block) = self.blocks.get(index) else {
@@ -117,31 +98,28 @@ impl<'v, 'a> Shortening<'v, 'a> {
         others
     }
 
-    /// Chooses what stands beside the newest group: the most of several fixed amounts beside which it fits.
-    fn beside_newest(&self) -> Beside {
+    /// Chooses the most of several fixed amounts beside which the newest group fits. `newest` is the index of the
+    /// newest block that shows something.
+    fn choices(&self, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         let (room, costs) = (self.room, self.skeleton.costs());
-        let (newest, pointers) = (self.newest_tokens(), self.skeleton.pointers());
+        let (newest_tokens, pointers) = (self.newest_tokens(), self.skeleton.pointers());
         let others = self.others();
-        let (stored, rendered) = others.costs(self.tokens_before);
+        let (stored, rendered) = others.costs();
         let share = costs.share(stored.max(rendered), room, step_size(room, self.steps));
         let left =
             |share: u64, needed: u64| room.checked_sub(share).is_some_and(|left| needed <= left);
-        let with_pointers = newest.saturating_add(pointers);
-        let all_fit = others.complete(self.tokens_before) && left(share, rendered);
-        if all_fit || left(share, with_pointers) {
-            return Beside::All(share);
+        let with_pointers = newest_tokens.saturating_add(pointers);
+        if left(share, with_pointers) || others.complete() && left(share, rendered) {
+            return self.with_all(share, receipt);
         }
         let smaller = costs.smaller_share(room.saturating_sub(with_pointers));
         if let Some(smaller) = smaller.filter(|smaller| *smaller < share && with_pointers <= room) {
-            return Beside::Summaries(smaller);
+            return self.with_summaries(smaller, receipt);
         }
         let all = costs.headlines.saturating_add(pointers);
-        for most in [room, room - room / 4] {
-            if left(most.min(all), newest) {
-                return Beside::Newest(most.min(all));
-            }
-        }
-        Beside::Newest(all.min(room / 2))
+        let most = [room, room - room / 4].map(|most| most.min(all));
+        let most = most.into_iter().find(|most| left(*most, newest_tokens));
+        self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), newest, receipt)
     }
 
     /// Summaries of `share` tokens, and the other blocks from the step on that fits beside them.
@@ -151,8 +129,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
         let others = self.others();
         let whole = self.skeleton.costs().whole;
         receipt.stepped_tokens = whole.saturating_sub(share);
-        let (_, rendered) = others.costs(self.tokens_before);
-        if others.complete(self.tokens_before) && rendered <= room {
+        if others.complete() && others.costs().1 <= room {
             choices.extend(others.indices.iter().copied().map(Choice::whole));
             return choices;
         }
@@ -247,7 +224,10 @@ impl<'v, 'a> Shortening<'v, 'a> {
                     .fold(0, u64::saturating_add),
                 to_tokens: message.tokens,
             };
-            Some(Choice::digest(blocks, message, degradation))
+            Some(Choice {
+                blocks,
+                shown: Shown::Digest(message, degradation),
+            })
         });
         choices.collect()
     }
@@ -258,7 +238,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
         let others = self.others();
         let at = others.indices.partition_point(|index| *index < newest);
         let dropped = others.starts.get(at).copied();
-        let dropped = dropped.unwrap_or_else(|| others.costs(self.tokens_before).0);
+        let dropped = dropped.unwrap_or_else(|| others.costs().0);
         receipt.stepped_tokens = receipt.stepped_tokens.saturating_add(dropped);
         let (stretches, digests) = self.digests(newest, 0);
         let mut choices = self.digest_choices(stretches, digests);
@@ -319,7 +299,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
             }
         }
         if self.newest.is_some() {
-            choices.push(Choice::newest_within(newest, limit));
+            choices.push(Choice::within(newest, limit));
         } else if choices.is_empty() {
             choices.push(self.newest_summary(newest));
         }
@@ -363,14 +343,14 @@ impl<'v, 'a> Shortening<'v, 'a> {
             });
         match forms.filter(|forms| forms.tokens(0) <= self.room) {
             Some(forms) => choice(newest, Allotted::new(forms, 0, self.accounting)),
-            None => Choice::newest_within(newest, self.room),
+            None => Choice::within(newest, self.room),
         }
     }
 }
 
 fn choice(index: usize, allotted: Allotted) -> Choice {
     match allotted.short {
-        Some(form) => Choice::form(index, form),
+        Some(form) => Choice::one(index, Shown::Form(form)),
         None => Choice::whole(index),
     }
 }
@@ -385,20 +365,19 @@ struct Others<'v, 'a> {
 }
 
 impl Others<'_, '_> {
-    /// Whether these are all blocks of the view that are no summaries, where `before` tokens come before
-    /// them.
-    fn complete(&self, before: u64) -> bool {
-        before == 0 && !self.blocks.iter().any(|block| block.is_unread())
+    /// Whether all of these blocks were read.
+    fn complete(&self) -> bool {
+        !self.blocks.iter().any(|block| block.is_unread())
     }
 
-    /// Cost of the blocks and of `before` tokens before them: as the view records it, and rendered.
-    fn costs(&self, before: u64) -> (u64, u64) {
-        let stored = self.blocks.iter().map(|block| block.cost);
-        let rendered = self.blocks.iter().map(|block| match block.is_unread() {
-            true => block.cost,
-            false => block.tokens,
+    /// Cost of the blocks, in tokens: as the view records it, and rendered.
+    fn costs(&self) -> (u64, u64) {
+        let costs = self.blocks.iter().map(|block| match block.is_unread() {
+            true => (block.cost, block.cost),
+            false => (block.cost, block.tokens),
         });
-        let sum = |costs: &mut dyn Iterator<Item = u64>| costs.fold(before, u64::saturating_add);
-        (sum(&mut { stored }), sum(&mut { rendered }))
+        costs.fold((0, 0), |sum: (u64, u64), cost| {
+            (sum.0.saturating_add(cost.0), sum.1.saturating_add(cost.1))
+        })
     }
 }

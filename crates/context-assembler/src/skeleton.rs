@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use memory_model::{Accounting, Seq};
+use memory_model::Accounting;
 
 use crate::allotment::SummaryCosts;
 use crate::blocks::{Block, Content};
@@ -43,11 +43,9 @@ pub(crate) struct Skeleton<'a> {
 }
 
 impl<'a> Skeleton<'a> {
-    /// The pieces of a view whose cost before the blocks is `tokens_before` tokens. `kept` is the index of a
-    /// group that is never dropped.
+    /// The pieces of a view. `kept` is the index of a group that is never dropped.
     pub(crate) fn new(
         blocks: &[Block<'a>],
-        tokens_before: u64,
         kept: Option<usize>,
         accounting: &dyn Accounting,
     ) -> Self {
@@ -58,7 +56,7 @@ impl<'a> Skeleton<'a> {
                 continue;
             };
             if start < index {
-                pieces.push(run(blocks, start..index, tokens_before, kept, accounting));
+                pieces.push(run(blocks, start..index, kept, accounting));
             }
             let forms = Forms::new(summary, block.tokens, accounting);
             pieces.push(Piece::Summary(index, forms));
@@ -66,7 +64,7 @@ impl<'a> Skeleton<'a> {
         }
         if start < blocks.len() {
             let rest = start..blocks.len();
-            pieces.push(run(blocks, rest, tokens_before, kept, accounting));
+            pieces.push(run(blocks, rest, kept, accounting));
         }
         Self { pieces }
     }
@@ -130,16 +128,11 @@ impl<'a> Skeleton<'a> {
 fn run<'a>(
     blocks: &[Block<'a>],
     range: Range<usize>,
-    tokens_before: u64,
     kept: Option<usize>,
     accounting: &dyn Accounting,
 ) -> Piece<'a> {
     let run = blocks.get(range.clone()).unwrap_or_default();
-    let at_beginning = run
-        .first()
-        .is_some_and(|block| block.range.first == Seq::FIRST);
-    let read_whole = !run.iter().any(Block::is_unread)
-        && (range.start > 0 || (tokens_before == 0 && at_beginning));
+    let read_whole = !run.iter().any(Block::is_unread);
     let end = kept.map_or(range.end, |kept| range.end.min(kept));
     let droppable = blocks.get(range.start..end).unwrap_or_default();
     let pointer = (read_whole && droppable.iter().any(Block::shows))

@@ -32,7 +32,10 @@ pub use index::{
     rebuild_index,
 };
 pub use indexed::IndexedSearch;
-pub use read::{fill_raw_tokens, message_costs, read_conversations, read_entries, read_spans};
+pub use read::{
+    fill_raw_tokens, message_costs, read_conversations, read_entries, read_shown_summaries,
+    read_span_page, read_spans,
+};
 pub use scan::{PROSE_SCAN, REGEX_SCAN, SCAN, ScanSearch, WORDS_SCAN};
 pub use segments::{
     IndexSegment, IndexSnapshot, IndexState, IndexStore, IndexedKind, NewIndexSegment,

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use context_assembler::{
-    AssemblyPolicy, Budget, Context, DegradationStep, Eviction, assemble, render_text,
+    AssemblyPolicy, Budget, Context, DegradationStep, Preamble, assemble, render_text,
 };
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
 use token_estimate::HeuristicEstimator;
@@ -19,7 +19,14 @@ fn run(messages: &[Message], budget: u64) -> Context {
     let entries = log(messages.to_vec(), &accounting);
     let input = input(&entries, &[], &accounting);
     let policy = AssemblyPolicy::default();
-    assemble(&input, None, Budget::tokens(budget), &policy, &accounting).unwrap()
+    assemble(
+        &input,
+        &Preamble::default(),
+        Budget::tokens(budget),
+        &policy,
+        &accounting,
+    )
+    .unwrap()
 }
 
 fn step(context: &Context) -> Option<DegradationStep> {
@@ -211,7 +218,8 @@ fn large_groups_are_shortened_fast() {
             for budget in [100, 1_000, 30_000] {
                 let policy = AssemblyPolicy::default();
                 let budget = Budget::tokens(budget);
-                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+                let context =
+                    assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
                 assert!(!context.receipt.degraded.is_empty());
             }
         }
@@ -229,15 +237,15 @@ fn a_hundred_thousand_messages_are_no_trouble() {
     });
     let entries = log(messages.collect(), &accounting);
     let input = input(&entries, &[], &accounting);
-    for eviction in [
-        Eviction::default(),
-        Eviction::NewestUntilFull,
-        Eviction::NewestThatFit,
-    ] {
-        let policy = AssemblyPolicy::default().with_eviction(eviction);
+    for whole_tail in [None, Some(20)] {
+        let policy = AssemblyPolicy {
+            whole_tail,
+            ..AssemblyPolicy::default()
+        };
         for budget in [10, 50_000, 1_000_000] {
             let budget = Budget::tokens(budget);
-            let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+            let context =
+                assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
             assert!(context.receipt.dropped.len() <= 1);
         }
     }
