@@ -8,7 +8,7 @@ use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
 use crate::accounting::cost;
 use crate::blocks::{Block, Content};
 use crate::context::{ContextMessage, MessageOrigin};
-use crate::degrade::total;
+use crate::degrade::{last_that, total};
 use crate::marks::{escape_marks, remark};
 use crate::render::range_pointer;
 
@@ -60,14 +60,13 @@ pub(crate) fn digests(
     let all = writer.heads.len();
     let fits = |heads: usize, chars: usize| writer.fits(heads, chars, limit);
     if !writer.all_heads || !fits(all, SHORTEST_HEAD.min(longest)) {
-        let heads = last_that(all, |heads| fits(heads, SHORTEST_HEAD));
-        return writer.digests(heads, SHORTEST_HEAD, false);
+        let heads = last_that(all as u64, |heads| fits(heads as usize, SHORTEST_HEAD));
+        return writer.digests(heads as usize, SHORTEST_HEAD, false);
     }
     let levels = levels(longest);
-    let level = last_that(levels.len() - 1, |level| {
-        levels.get(level).is_some_and(|chars| fits(all, *chars))
-    });
-    let chars = levels.get(level).copied().unwrap_or(longest);
+    let chars = |level: u64| levels.get(level as usize).copied().unwrap_or(longest);
+    let level = last_that(levels.len() as u64 - 1, |level| fits(all, chars(level)));
+    let chars = chars(level);
     writer.digests(all, chars, chars >= longest)
 }
 
@@ -77,20 +76,6 @@ fn levels(longest: usize) -> Vec<usize> {
     let shorter = std::iter::successors(Some(SHORTEST_HEAD), next);
     let shorter = shorter.take_while(|chars| *chars < longest);
     shorter.chain([longest]).collect()
-}
-
-/// The largest number up to `most` that fits, if smaller ones do; 0 where none does.
-fn last_that(most: usize, fits: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
 }
 
 /// The beginning of a message.
