@@ -9,9 +9,6 @@ use turn_map::{
 use crate::context::{ContextMessage, MessageOrigin, MovedResult, RenamedCall};
 use crate::marks::remark;
 
-/// Maximum number of calls in a message that are compared one by one.
-const FEW_CALLS: usize = 16;
-
 /// A message on its way into a context.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -44,59 +41,22 @@ pub(crate) struct Fitted {
 /// in messages of their own; makes the calls' ids unique; and leaves no message without content.
 pub(crate) fn fit(mut lines: Vec<Line>) -> Fitted {
     let mut fitted = Fitted::default();
-    if !in_place(&lines) {
-        let policy = SanitizePolicy::default().with_stub(remark("no result"));
-        let plan = sanitize(&lines, &policy);
-        for finding in &plan.findings {
-            match finding.remedy {
-                Remedy::Stubbed => fitted.stubbed.push(finding.id.clone()),
-                Remedy::Renamed => {
-                    let place = (finding.message, finding.part);
-                    fitted.renamed.extend(renamed(&lines, &plan.edits, place));
-                }
-                _ => {}
+    let policy = SanitizePolicy::default().with_stub(remark("no result"));
+    let plan = sanitize(&lines, &policy);
+    for finding in &plan.findings {
+        match finding.remedy {
+            Remedy::Stubbed => fitted.stubbed.push(finding.id.clone()),
+            Remedy::Renamed => {
+                let place = (finding.message, finding.part);
+                fitted.renamed.extend(renamed(&lines, &plan.edits, place));
             }
+            _ => {}
         }
-        fitted.moved = moved(&lines, &plan.edits);
-        lines = apply(lines, &plan.edits);
     }
+    fitted.moved = moved(&lines, &plan.edits);
+    lines = apply(lines, &plan.edits);
     fitted.messages = lines.into_iter().flat_map(messages_of).collect();
     fitted
-}
-
-/// Whether every call has its result directly behind its message and no result stands elsewhere. May
-/// return false for messages with many calls.
-fn in_place(lines: &[Line]) -> bool {
-    let (mut ids, mut waiting): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for line in lines {
-        if !waiting.is_empty() && (line.role == Role::Assistant || line.parts.is_empty()) {
-            return false;
-        }
-        let mut only_results = matches!(line.role, Role::User | Role::Tool);
-        for placed in &line.parts {
-            match &placed.part {
-                Part::ToolCall { id, .. } => {
-                    let new = !id.is_empty() && ids.len() < FEW_CALLS && !ids.contains(&&**id);
-                    if line.role != Role::Assistant || !new {
-                        return false;
-                    }
-                    ids.push(id);
-                    waiting.push(id);
-                }
-                Part::ToolResult { call_id, .. } => {
-                    let call = waiting.iter().position(|id| id == call_id);
-                    let Some(call) = call.filter(|_| only_results) else {
-                        return false;
-                    };
-                    waiting.swap_remove(call);
-                }
-                _ if line.role == Role::Assistant => {}
-                _ if !waiting.is_empty() => return false,
-                _ => only_results = false,
-            }
-        }
-    }
-    waiting.is_empty()
 }
 
 /// The results that move, with their targets.
