@@ -108,7 +108,7 @@ fn newest_that_fit(blocks: &[Block<'_>], room: u64, tail: usize) -> Vec<Choice> 
 /// The newest block that is neither whole nor a form of a summary.
 fn boundary(blocks: &[Block<'_>], shown: &[ShownAs]) -> Option<Dropped> {
     let mut newest_first = blocks.iter().zip(shown).rev();
-    let boundary = newest_first.find(|(block, shown)| block.shows() && **shown < ShownAs::Form);
+    let boundary = newest_first.find(|(block, shown)| block.shows() && **shown != ShownAs::Kept);
     boundary.map(|(block, _)| Dropped {
         first: block.range.first,
         last: block.range.last,
@@ -118,7 +118,7 @@ fn boundary(blocks: &[Block<'_>], shown: &[ShownAs]) -> Option<Dropped> {
 
 /// The minimum cost of the newest block that shows something, in tokens.
 fn least_tokens(block: &Block<'_>, accounting: &dyn Accounting) -> u64 {
-    let least = match degrade(&block.rendered, block.range, 0, accounting) {
+    let least = match degrade(&block.fitted.messages, block.range, 0, accounting) {
         Ok(_) => 0,
         Err(needed) => needed.min(block.tokens),
     };
@@ -139,7 +139,7 @@ fn dropped(blocks: &[Block<'_>], shown: &[ShownAs]) -> Vec<Dropped> {
         if !block.shows() && !block.is_unread() {
             continue;
         }
-        if *shown > ShownAs::Nothing {
+        if *shown != ShownAs::Nothing {
             neighbour = false;
             continue;
         }

@@ -4,7 +4,7 @@ use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange, Summary};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, MessageOrigin, MovedResult, Receipt, RenamedCall};
+use crate::context::{ContextMessage, MessageOrigin, Receipt};
 use crate::degrade::total;
 use crate::fit::Fitted;
 use crate::group::{Texts, render_atom};
@@ -32,34 +32,17 @@ pub(crate) struct Block<'a> {
     pub(crate) cost: u64,
     /// Number of messages of a group; 0 for summaries and omissions.
     pub(crate) messages: usize,
-    pub(crate) rendered: Vec<ContextMessage>,
+    /// The block's messages, as providers accept them.
+    pub(crate) fitted: Fitted,
     /// Cost when rendered, in tokens: more than `cost` where stubs or headings were added, less where
     /// the lines of a response were joined.
     pub(crate) tokens: u64,
-    pub(crate) stubbed: Vec<String>,
-    pub(crate) moved: Vec<MovedResult>,
-    pub(crate) renamed: Vec<RenamedCall>,
 }
 
-impl<'a> Block<'a> {
-    /// A block of these messages, whose rendered cost is counted later.
-    fn new(content: Content<'a>, range: SeqRange, cost: u64, fitted: Fitted) -> Self {
-        Self {
-            content,
-            range,
-            cost,
-            messages: 0,
-            rendered: fitted.messages,
-            tokens: 0,
-            stubbed: fitted.stubbed,
-            moved: fitted.moved,
-            renamed: fitted.renamed,
-        }
-    }
-
+impl Block<'_> {
     /// Whether the block shows something; a single note does not.
     pub(crate) fn shows(&self) -> bool {
-        !self.rendered.is_empty()
+        !self.fitted.messages.is_empty()
     }
 
     pub(crate) fn is_summary(&self) -> bool {
@@ -83,25 +66,36 @@ pub(crate) fn blocks<'a>(
 ) -> Vec<Block<'a>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
     let mut push = |mut block: Block<'a>| {
-        for message in &mut block.rendered {
+        for message in &mut block.fitted.messages {
             message.tokens = cost(accounting, message);
         }
-        block.tokens = total(&block.rendered);
+        block.tokens = total(&block.fitted.messages);
         blocks.push(block);
+    };
+    // A block that is no group.
+    let other = |content, range, cost, messages| Block {
+        content,
+        range,
+        cost,
+        messages: 0,
+        fitted: Fitted {
+            messages,
+            ..Fitted::default()
+        },
+        tokens: 0,
     };
     for item in &input.items {
         match item {
             Item::Summary(summary) => {
-                let content = Content::Summary(summary);
-                let messages = of(render_summary(summary));
-                push(Block::new(content, summary.range, summary.tokens, messages));
+                let (content, messages) = (Content::Summary(summary), render_summary(summary));
+                push(other(content, summary.range, summary.tokens, messages));
             }
             Item::Omitted(range) => {
-                let messages = of(vec![render_omitted(*range)]);
-                push(Block::new(Content::Omission, *range, 0, messages));
+                let messages = vec![render_omitted(*range)];
+                push(other(Content::Omission, *range, 0, messages));
             }
             Item::Unread(range, cost) => {
-                push(Block::new(Content::Unread, *range, *cost, of(Vec::new())));
+                push(other(Content::Unread, *range, *cost, Vec::new()));
             }
             Item::Raw(entries) => groups(entries, Texts::Stored, None, &mut push),
             Item::Trimmed(policy, entries, cost) => match policy.as_str().parse() {
@@ -112,7 +106,7 @@ pub(crate) fn blocks<'a>(
                         Texts::Shown,
                         Some(*cost),
                         &mut |mut block: Block<'a>| {
-                            mark(&mut block.rendered, &shortened);
+                            mark(&mut block.fitted.messages, &shortened);
                             push(block);
                         },
                     );
@@ -127,14 +121,6 @@ pub(crate) fn blocks<'a>(
         }
     }
     blocks
-}
-
-/// Messages that a provider accepts as they are.
-fn of(messages: Vec<ContextMessage>) -> Fitted {
-    Fitted {
-        messages,
-        ..Fitted::default()
-    }
 }
 
 /// Applies a trim policy to entries and escapes their texts. Returns the entries and the positions of
@@ -193,13 +179,12 @@ fn groups<'a>(
         let cost = share(after, whole, cost).saturating_sub(share(before, whole, cost));
         let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
         push(Block {
+            content: Content::Group,
+            range,
+            cost,
             messages: entries.iter().filter(message).count(),
-            ..Block::new(
-                Content::Group,
-                range,
-                cost,
-                render_atom(&atom, entries, texts),
-            )
+            fitted: render_atom(&atom, entries, texts),
+            tokens: 0,
         });
         before = after;
     }

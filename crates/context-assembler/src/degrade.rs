@@ -6,7 +6,7 @@ use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
 use turn_map::{clip_counted, left_out};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, Degradation, DegradationStep, MessageOrigin};
+use crate::context::{ContextMessage, DegradationStep, MessageOrigin};
 use crate::marks::{escape_marks, remark};
 use crate::render::{range_pointer, render_text};
 
@@ -18,13 +18,8 @@ const LARGE_TEXT: usize = 16_384;
 /// Number of levels that are tried before all levels are searched.
 const GUESSES: usize = 4;
 
-/// A group's messages, shortened to fit.
-pub(crate) struct Degraded {
-    pub(crate) messages: Vec<ContextMessage>,
-    pub(crate) degradation: Degradation,
-}
-
-/// Shortens a group to at most `limit` tokens. Fails with the cost of the shortest form.
+/// Shortens a group to at most `limit` tokens. Returns the last step and the messages; fails with the cost of the
+/// shortest form.
 ///
 /// A smaller limit takes a later step, and no step makes anything larger.
 pub(crate) fn degrade(
@@ -32,28 +27,14 @@ pub(crate) fn degrade(
     range: SeqRange,
     limit: u64,
     accounting: &dyn Accounting,
-) -> Result<Degraded, u64> {
-    let from_tokens = total(whole);
-    let done = |messages: Vec<ContextMessage>, step| Degraded {
-        degradation: Degradation {
-            first: range.first,
-            last: range.last,
-            step,
-            from_tokens,
-            to_tokens: total(&messages),
-        },
-        messages,
-    };
+) -> Result<(DegradationStep, Vec<ContextMessage>), u64> {
     let messages = with_stubs(whole, limit, accounting);
     if total(&messages) <= limit {
-        return Ok(done(
-            marked(messages, whole),
-            DegradationStep::StubbedResults,
-        ));
+        return Ok((DegradationStep::StubbedResults, marked(messages, whole)));
     }
     let blocks = clippable(&messages, accounting);
     if let Some(clipped) = clip_largest(&messages, &blocks, limit, accounting) {
-        return Ok(done(marked(clipped, whole), DegradationStep::Clipped));
+        return Ok((DegradationStep::Clipped, marked(clipped, whole)));
     }
     let smallest = at_level(&messages, &blocks, 0, accounting);
     let text = render_text(whole);
@@ -78,7 +59,7 @@ pub(crate) fn degrade(
         return Err(floor);
     }
     if total(&smallest) <= pointer.tokens {
-        return Ok(done(marked(smallest, whole), DegradationStep::Clipped));
+        return Ok((DegradationStep::Clipped, marked(smallest, whole)));
     }
     let mut message = pointer;
     let mut room = limit;
@@ -94,7 +75,7 @@ pub(crate) fn degrade(
         };
         room = less;
     }
-    Ok(done(vec![message], DegradationStep::Text))
+    Ok((DegradationStep::Text, vec![message]))
 }
 
 pub(crate) fn total(messages: &[ContextMessage]) -> u64 {

@@ -206,7 +206,12 @@ fn digest(range: SeqRange, messages: u64, lines: &[String]) -> ContextMessage {
 /// The heads of a block's messages, in order, with at most `most` characters of each text.
 fn heads(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
     let mut tools: HashMap<&str, &str> = HashMap::new();
-    for part in block.rendered.iter().flat_map(|message| &message.parts) {
+    for part in block
+        .fitted
+        .messages
+        .iter()
+        .flat_map(|message| &message.parts)
+    {
         if let Part::ToolCall { id, name, .. } = part {
             tools.insert(id, name);
         }
@@ -232,8 +237,8 @@ fn heads(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
         }
     };
     // A stub stands in place of its call, and says nothing.
-    let before = std::iter::once(None).chain(block.rendered.iter().map(Some));
-    let messages = block.rendered.iter().zip(before);
+    let before = std::iter::once(None).chain(block.fitted.messages.iter().map(Some));
+    let messages = block.fitted.messages.iter().zip(before);
     let is_stub = |message: &ContextMessage, before: Option<&ContextMessage>| {
         message.role == Role::Tool && before.is_some_and(|call| call.source == message.source)
     };

@@ -7,6 +7,7 @@ use memory_model::Accounting;
 
 use crate::allotment::SummaryCosts;
 use crate::blocks::{Block, Content};
+use crate::context::ContextMessage;
 use crate::digest::digests;
 use crate::forms::Forms;
 
@@ -21,9 +22,16 @@ pub(crate) enum Piece<'a> {
 /// Neighbouring blocks that are no summaries.
 pub(crate) struct Run {
     pub(crate) blocks: Range<usize>,
-    /// Cost of a pointer to the blocks that may be dropped, in tokens. `None` where no digest may stand for
+    /// A pointer to the blocks that may be dropped. `None` where no digest may stand for
     /// them, because they were not all read or show nothing.
-    pub(crate) pointer: Option<u64>,
+    pub(crate) pointer: Option<ContextMessage>,
+}
+
+impl Run {
+    /// Cost of the pointer, in tokens.
+    pub(crate) fn pointer_tokens(&self) -> u64 {
+        self.pointer.as_ref().map_or(0, |pointer| pointer.tokens)
+    }
 }
 
 impl Piece<'_> {
@@ -32,7 +40,7 @@ impl Piece<'_> {
         match self {
             Piece::Summary(_, forms) => forms.tokens(0),
             Piece::Small(_, tokens) => *tokens,
-            Piece::Run(run) => run.pointer.unwrap_or(0),
+            Piece::Run(run) => run.pointer_tokens(),
         }
     }
 }
@@ -96,11 +104,6 @@ impl<'a> Skeleton<'a> {
         small.sum()
     }
 
-    /// Cost of the pointers to all runs, in tokens.
-    pub(crate) fn pointers(&self) -> u64 {
-        self.runs().filter_map(|run| run.pointer).sum()
-    }
-
     /// The runs that are not always whole, oldest first.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
         self.pieces.iter().filter_map(|piece| match piece {
@@ -136,15 +139,16 @@ fn run<'a>(
     let end = kept.map_or(range.end, |kept| range.end.min(kept));
     let droppable = blocks.get(range.start..end).unwrap_or_default();
     let pointer = (read_whole && droppable.iter().any(Block::shows))
-        .then(|| digests(&[droppable], 0, accounting).tokens());
+        .then(|| digests(&[droppable], 0, accounting).messages.pop())
+        .flatten();
     let tokens = run
         .iter()
         .map(|block| block.tokens)
         .fold(0, u64::saturating_add);
     let before_summary = range.end < blocks.len();
     match pointer {
-        Some(pointer) if before_summary && tokens <= pointer => Piece::Small(range, tokens),
-        _ => Piece::Run(Run {
+        Some(pointer) if before_summary && tokens <= pointer.tokens => Piece::Small(range, tokens),
+        pointer => Piece::Run(Run {
             blocks: range,
             pointer,
         }),
