@@ -64,8 +64,6 @@ fn level(tokens: u64) -> u64 {
 
 /// A summary in the form in which it is shown.
 pub(crate) struct Allotted {
-    /// Index of the form.
-    form: usize,
     /// The short form; `None` for the whole summary.
     pub(crate) short: Option<ShortForm>,
     tokens: u64,
@@ -77,11 +75,7 @@ impl Allotted {
         let tokens = short
             .as_ref()
             .map_or(forms.tokens(form), |short| short.message.tokens);
-        Self {
-            form,
-            short,
-            tokens,
-        }
+        Self { short, tokens }
     }
 }
 
@@ -107,66 +101,46 @@ pub(crate) fn allot(
 ) -> Vec<Allotted> {
     let order = growths(summaries);
     let mut sum: u64 = summaries.iter().map(|forms| forms.tokens(0)).sum();
-    let mut count = 0;
-    let mut chosen = vec![0_usize; summaries.len()];
-    for growth in &order {
+    let fitting = order.iter().take_while(|growth| {
         sum = sum.saturating_add(growth.tokens);
-        if sum > tokens {
-            break;
-        }
+        sum <= tokens
+    });
+    let mut chosen = vec![0_usize; summaries.len()];
+    let mut count = 0_usize;
+    for growth in fitting {
         if let Some(form) = chosen.get_mut(growth.summary) {
             *form = growth.form;
         }
         count += 1;
     }
     let render = |(forms, form): (&&Forms<'_>, usize)| Allotted::new(forms, form, accounting);
-    let allotted: Vec<Allotted> = summaries.iter().zip(chosen).map(render).collect();
-    fit(summaries, allotted, &order, count, tokens, accounting)
-}
-
-/// Corrects forms that were chosen by the sums of their lines: takes the last growths back until the forms
-/// fit as they are rendered, or adds further ones as long as they fit.
-fn fit(
-    summaries: &[&Forms<'_>],
-    mut allotted: Vec<Allotted>,
-    order: &[Growth],
-    mut count: usize,
-    tokens: u64,
-    accounting: &dyn Accounting,
-) -> Vec<Allotted> {
+    let mut allotted: Vec<Allotted> = summaries.iter().zip(chosen).map(render).collect();
+    // The forms were chosen by the sums of their lines. The last growths are taken back until they fit as they are
+    // rendered, or further ones are added as long as they fit.
     let mut sum: u64 = allotted.iter().map(|one| one.tokens).sum();
-    let grows = sum <= tokens;
     loop {
+        let grows = sum <= tokens;
         let at = if grows {
             Some(count)
         } else {
             count.checked_sub(1)
         };
-        let Some(growth) = at.and_then(|at| order.get(at)) else {
-            return allotted;
-        };
-        let (Some(forms), Some(current)) = (
-            summaries.get(growth.summary),
-            allotted.get_mut(growth.summary),
-        ) else {
+        let growth = at.and_then(|at| order.get(at));
+        let Some((growth, forms)) = growth.and_then(|g| Some((g, summaries.get(g.summary)?)))
+        else {
             return allotted;
         };
         let form = if grows { growth.form } else { growth.form - 1 };
         let next = Allotted::new(forms, form, accounting);
+        let Some(current) = allotted.get_mut(growth.summary) else {
+            return allotted;
+        };
         let next_sum = (sum - current.tokens).saturating_add(next.tokens);
         if grows && next_sum > tokens {
             return allotted;
         }
-        debug_assert_ne!(current.form, form);
         (sum, *current) = (next_sum, next);
-        if grows {
-            count += 1;
-        } else {
-            count -= 1;
-            if sum <= tokens {
-                return allotted;
-            }
-        }
+        count = if grows { count + 1 } else { count - 1 };
     }
 }
 
