@@ -7,7 +7,7 @@ use crate::accounting::cost;
 use crate::context::{ContextMessage, MessageOrigin, Receipt};
 use crate::degrade::total;
 use crate::fit::Fitted;
-use crate::group::{Texts, render_atom};
+use crate::group::render_atom;
 use crate::input::{AssemblyInput, Item};
 use crate::marks::escape_part;
 use crate::render::{message_pointer, render_omitted, render_summary};
@@ -97,52 +97,17 @@ pub(crate) fn blocks<'a>(
             Item::Unread(range, cost) => {
                 push(other(Content::Unread, *range, *cost, Vec::new()));
             }
-            Item::Raw(entries) => groups(entries, Texts::Stored, None, &mut push),
-            Item::Trimmed(policy, entries, cost) => match policy.as_str().parse() {
-                Ok(trim) => {
-                    let (entries, shortened) = trimmed(&trim, entries, accounting);
-                    groups(
-                        &entries,
-                        Texts::Shown,
-                        Some(*cost),
-                        &mut |mut block: Block<'a>| {
-                            mark(&mut block.fitted.messages, &shortened);
-                            push(block);
-                        },
-                    );
+            Item::Raw(entries) => groups(entries, None, None, accounting, &mut push),
+            Item::Trimmed(policy, entries, cost) => {
+                let trim: Option<TrimPolicy> = policy.as_str().parse().ok();
+                if trim.is_none() && !receipt.unknown_trims.contains(policy) {
+                    receipt.unknown_trims.push(policy.clone());
                 }
-                Err(_) => {
-                    if !receipt.unknown_trims.contains(policy) {
-                        receipt.unknown_trims.push(policy.clone());
-                    }
-                    groups(entries, Texts::Stored, Some(*cost), &mut push);
-                }
-            },
+                groups(entries, trim.as_ref(), Some(*cost), accounting, &mut push);
+            }
         }
     }
     blocks
-}
-
-/// Applies a trim policy to entries and escapes their texts. Returns the entries and the positions of
-/// those that it shortened.
-fn trimmed(
-    policy: &TrimPolicy,
-    entries: &[LogEntry],
-    accounting: &dyn Accounting,
-) -> (Vec<LogEntry>, Vec<Seq>) {
-    let mut shortened = Vec::new();
-    let entries = entries.iter().map(|entry| {
-        let mut entry = entry.clone();
-        entry.message.parts.iter_mut().for_each(escape_part);
-        let pointer = message_pointer(entry.seq);
-        if let Some(message) = policy.trim(&entry.message, &pointer, accounting.estimator()) {
-            shortened.push(entry.seq);
-            entry.message = message;
-        }
-        entry
-    });
-    let entries = entries.collect();
-    (entries, shortened)
 }
 
 /// Marks the messages that hold a shortened entry as trimmed. `shortened` is in order.
@@ -158,12 +123,13 @@ fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
     }
 }
 
-/// The groups of neighbouring entries. `cost` is the cost that the view records for all of them, where
-/// it is not the sum of their costs.
+/// The groups of neighbouring entries, which a policy may shorten. `cost` is the cost that the view records for all of
+/// them, where it is not the sum of their costs.
 fn groups<'a>(
     entries: &[LogEntry],
-    texts: Texts,
+    trim: Option<&TrimPolicy>,
     cost: Option<u64>,
+    accounting: &dyn Accounting,
     push: &mut impl FnMut(Block<'a>),
 ) {
     let whole = sum(entries);
@@ -178,12 +144,26 @@ fn groups<'a>(
         let after = before.saturating_add(sum(entries));
         let cost = share(after, whole, cost).saturating_sub(share(before, whole, cost));
         let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
+        let mut shortened = Vec::new();
+        let mut fitted = render_atom(&atom, entries, |entry| {
+            let mut message = entry.message.clone();
+            message.parts.iter_mut().for_each(escape_part);
+            let pointer = message_pointer(entry.seq);
+            let trimmed =
+                trim.and_then(|trim| trim.trim(&message, &pointer, accounting.estimator()));
+            if let Some(trimmed) = trimmed {
+                shortened.push(entry.seq);
+                message = trimmed;
+            }
+            message.parts
+        });
+        mark(&mut fitted.messages, &shortened);
         push(Block {
             content: Content::Group,
             range,
             cost,
             messages: entries.iter().filter(message).count(),
-            fitted: render_atom(&atom, entries, texts),
+            fitted,
             tokens: 0,
         });
         before = after;

@@ -8,24 +8,20 @@ use turn_map::{Atom, LateResult};
 
 use crate::context::MessageOrigin;
 use crate::fit::{Fitted, Line, Placed, fit};
-use crate::marks::{escape_marks, escape_part, quoted, remark};
+use crate::marks::{escape_marks, quoted, remark};
 use crate::render::part_text;
-
-/// Whether the entries' texts are as they were stored, or already as they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Texts {
-    /// Look-alikes of marks are to be escaped.
-    Stored,
-    /// They are escaped, and shortened with marks of ours.
-    Shown,
-}
 
 /// An atom's entries as messages: lines of one response are joined, calls without a result get a
 /// stub, results move behind their calls, and results that came too late or answer no call of an
 /// assistant become text.
 ///
-/// `entries` are the atom's, whose positions are sequence numbers.
-pub(crate) fn render_atom(atom: &Atom, entries: &[LogEntry], texts: Texts) -> Fitted {
+/// `entries` are the atom's, whose positions are sequence numbers. `shown` returns the parts of an entry as they are
+/// shown, with their texts escaped.
+pub(crate) fn render_atom(
+    atom: &Atom,
+    entries: &[LogEntry],
+    mut shown: impl FnMut(&LogEntry) -> Vec<Part>,
+) -> Fitted {
     let mut lines: Vec<Line> = Vec::with_capacity(entries.len());
     // An atom holds the lines of one response at most, or neighbouring lines without an id that
     // results have shown to be one: the id, and where their message stands.
@@ -39,13 +35,8 @@ pub(crate) fn render_atom(atom: &Atom, entries: &[LogEntry], texts: Texts) -> Fi
     {
         let here = entry.seq.0 as usize;
         let results = take_while(&mut late, |late| late.message <= here);
-        let mut parts = entry.parts.clone();
-        for part in &mut parts {
-            if texts == Texts::Stored {
-                escape_part(part);
-            }
-            flatten_content(part);
-        }
+        let mut parts = shown(entry);
+        parts.iter_mut().for_each(flatten_content);
         place_late(&mut parts, results);
         if entry.role != Role::Assistant {
             calls_to_text(&mut parts, entry.seq, &mut foreign);
