@@ -124,7 +124,7 @@ fn least_tokens(block: &Block<'_>, accounting: &dyn Accounting) -> u64 {
     };
     match block.content {
         Content::Summary(summary) => {
-            least.min(Forms::new(summary, block.tokens, accounting).tokens(0))
+            least.min(Forms::new(0, summary, block.tokens, accounting).tokens(0))
         }
         _ => least,
     }

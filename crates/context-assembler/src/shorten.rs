@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use memory_model::Accounting;
 
-use crate::allotment::{Allotted, SummaryCosts, allot};
+use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
 use crate::choose::{Choice, Other, Shown, cut, newest};
 use crate::context::Receipt;
@@ -225,25 +225,16 @@ impl Shortening<'_, '_> {
     /// The summaries in forms of at most `share` tokens together, with the runs that are always whole.
     fn summaries(&self, share: u64) -> Vec<Choice> {
         let share = share.saturating_sub(self.skeleton.small_tokens());
-        let (mut indices, mut forms) = (Vec::new(), Vec::new());
         let mut choices = Vec::new();
+        let mut forms = Vec::new();
         for piece in &self.skeleton.pieces {
             match piece {
-                Piece::Summary(index, of_summary) => {
-                    indices.push(*index);
-                    forms.push(of_summary);
-                }
+                Piece::Summary(of_summary) => forms.push(of_summary),
                 Piece::Small(blocks, _) => choices.extend(blocks.clone().map(Choice::whole)),
                 Piece::Run(_) => {}
             }
         }
-        let allotted = allot(&forms, share, self.accounting);
-        choices.extend(
-            indices
-                .into_iter()
-                .zip(allotted)
-                .map(|(index, one)| choice(index, one)),
-        );
+        choices.extend(allot(&forms, share, self.accounting));
         choices
     }
 
@@ -258,9 +249,7 @@ impl Shortening<'_, '_> {
         let mut choices = Vec::new();
         for piece in self.skeleton.pieces.iter().skip(pieces) {
             match piece {
-                Piece::Summary(index, forms) => {
-                    choices.push(choice(*index, Allotted::new(forms, 0, self.accounting)));
-                }
+                Piece::Summary(forms) => choices.push(forms.choice(0, self.accounting).0),
                 Piece::Small(blocks, _) => choices.extend(blocks.clone().map(Choice::whole)),
                 Piece::Run(run) => choices.extend(self.pointer(run)),
             }
@@ -288,25 +277,13 @@ impl Shortening<'_, '_> {
 
     /// The newest summary alone, where not even its headline fits beside others.
     fn newest_summary(&self, newest: usize) -> Choice {
-        let forms = self
-            .skeleton
-            .pieces
-            .iter()
-            .rev()
-            .find_map(|piece| match piece {
-                Piece::Summary(index, forms) if *index == newest => Some(forms),
-                _ => None,
-            });
+        let forms = self.skeleton.pieces.iter().find_map(|piece| match piece {
+            Piece::Summary(forms) if forms.index == newest => Some(forms),
+            _ => None,
+        });
         match forms.filter(|forms| forms.tokens(0) <= self.room) {
-            Some(forms) => choice(newest, Allotted::new(forms, 0, self.accounting)),
+            Some(forms) => forms.choice(0, self.accounting).0,
             None => Choice::within(newest, self.room),
         }
-    }
-}
-
-fn choice(index: usize, allotted: Allotted) -> Choice {
-    match allotted.short {
-        Some(form) => Choice::one(index, Shown::Form(form)),
-        None => Choice::whole(index),
     }
 }

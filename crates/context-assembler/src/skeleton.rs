@@ -13,7 +13,7 @@ use crate::forms::Forms;
 
 /// A piece of a view: a summary, or the blocks between two of them.
 pub(crate) enum Piece<'a> {
-    Summary(usize, Forms<'a>),
+    Summary(Forms<'a>),
     /// A run that costs no more than a pointer to it: it is always whole.
     Small(Range<usize>, u64),
     Run(Run),
@@ -38,7 +38,7 @@ impl Piece<'_> {
     /// Cost of the shortest form, in tokens.
     pub(crate) fn least(&self) -> u64 {
         match self {
-            Piece::Summary(_, forms) => forms.tokens(0),
+            Piece::Summary(forms) => forms.tokens(0),
             Piece::Small(_, tokens) => *tokens,
             Piece::Run(run) => run.pointer_tokens(),
         }
@@ -66,13 +66,12 @@ impl<'a> Skeleton<'a> {
             if start < index {
                 pieces.push(run(blocks, start..index, kept, accounting));
             }
-            let forms = Forms::new(summary, block.tokens, accounting);
-            pieces.push(Piece::Summary(index, forms));
+            let forms = Forms::new(index, summary, block.tokens, accounting);
+            pieces.push(Piece::Summary(forms));
             start = index + 1;
         }
         if start < blocks.len() {
-            let rest = start..blocks.len();
-            pieces.push(run(blocks, rest, kept, accounting));
+            pieces.push(run(blocks, start..blocks.len(), kept, accounting));
         }
         Self { pieces }
     }
@@ -85,7 +84,7 @@ impl<'a> Skeleton<'a> {
         };
         for piece in &self.pieces {
             let (whole, least) = match piece {
-                Piece::Summary(_, forms) => (forms.tokens(forms.count() - 1), forms.tokens(0)),
+                Piece::Summary(forms) => (forms.tokens(forms.count() - 1), forms.tokens(0)),
                 Piece::Small(_, tokens) => (*tokens, *tokens),
                 Piece::Run(_) => continue,
             };
