@@ -15,7 +15,7 @@ impl Session {
     /// # Errors
     /// `BudgetTooSmall` when the newest messages do not fit even shortened; or when the store fails.
     pub async fn assemble(&self, budget: Budget) -> Result<Context> {
-        self.assemble_with(budget, &self.memory().inner.assembly.clone())
+        self.assemble_with(budget, &self.memory().inner.assembly)
             .await
     }
 

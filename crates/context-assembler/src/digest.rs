@@ -21,30 +21,15 @@ const SHORTEST_END: usize = 4;
 /// Bytes of a text that cost at least a token, by any estimator.
 const BYTES_PER_TOKEN: u64 = 16;
 
-/// Digests of several stretches of blocks.
-pub(crate) struct Digests {
-    /// One message for each stretch.
-    pub(crate) messages: Vec<ContextMessage>,
-    /// Whether the digests have all text of the messages.
-    pub(crate) complete: bool,
-}
-
-impl Digests {
-    /// Cost of the digests, in tokens.
-    pub(crate) fn tokens(&self) -> u64 {
-        total(&self.messages)
-    }
-}
-
 /// Renders a digest of each stretch, oldest first, that cost at most `limit` tokens together if their
-/// pointers do.
+/// pointers do. Returns also whether they have all text of the messages.
 ///
 /// With a larger limit and fewer messages at the end of the stretches, no beginning of a message is shorter.
 pub(crate) fn digests(
     stretches: &[&[Block<'_>]],
     limit: u64,
     accounting: &dyn Accounting,
-) -> Digests {
+) -> (Vec<ContextMessage>, bool) {
     let most_bytes = limit.saturating_mul(BYTES_PER_TOKEN);
     // Heads of the messages, newest first; no more than could be shown.
     let mut heads: Vec<Head> = Vec::new();
@@ -80,18 +65,12 @@ pub(crate) fn digests(
     let longest = heads.iter().map(|head| head.chars).max().unwrap_or(0);
     if !all_heads || !fits(all, SHORTEST_HEAD.min(longest)) {
         let count = last_that(all as u64, |count| fits(count as usize, SHORTEST_HEAD));
-        return Digests {
-            messages: render(count as usize, SHORTEST_HEAD),
-            complete: false,
-        };
+        return (render(count as usize, SHORTEST_HEAD), false);
     }
     let levels = levels(longest);
     let chars = |level: u64| levels.get(level as usize).copied().unwrap_or(longest);
     let level = last_that(levels.len() as u64 - 1, |level| fits(all, chars(level)));
-    Digests {
-        messages: render(all, chars(level)),
-        complete: chars(level) >= longest,
-    }
+    (render(all, chars(level)), chars(level) >= longest)
 }
 
 /// Lengths of beginnings that are tried, in characters: each a sixth more than the one before, up to `longest`.

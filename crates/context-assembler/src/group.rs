@@ -37,13 +37,19 @@ pub(crate) fn render_atom(
         let results = take_while(&mut late, |late| late.message <= here);
         let mut parts = shown(entry);
         parts.iter_mut().for_each(flatten_content);
-        place_late(&mut parts, results);
         if entry.role != Role::Assistant {
             calls_to_text(&mut parts, entry.seq, &mut foreign);
         }
-        if !foreign.is_empty() {
-            results_to_text(&mut parts, &foreign);
-        }
+        let mut results: Vec<&LateResult> = results.iter().collect();
+        results_to_text(&mut parts, |id| {
+            late_heading(&mut results, id).or_else(|| {
+                let seq = foreign.get(id)?;
+                Some(format!(
+                    "result of the call {} in message {seq}",
+                    quoted(id)
+                ))
+            })
+        });
         let parts = parts.into_iter().map(|part| Placed {
             part,
             seq: Some(entry.seq),
@@ -99,36 +105,32 @@ fn flatten_content(part: &mut Part) {
     }
 }
 
-/// Makes text of the results among a message's parts that are `late`. Where several results of a
-/// message name the same call, the first may answer it; the late ones are the last.
-fn place_late(parts: &mut Vec<Part>, late: &[LateResult]) {
-    if late.is_empty() {
-        return;
-    }
-    let mut left: HashMap<&str, Vec<&LateResult>> = HashMap::new();
-    for result in late {
-        left.entry(&result.id).or_default().push(result);
-    }
+/// Makes text of the results among a message's parts for which there is a heading, the newest first.
+fn results_to_text(parts: &mut Vec<Part>, mut heading: impl FnMut(&str) -> Option<String>) {
     let mut newest_first = Vec::with_capacity(parts.len());
     for part in std::mem::take(parts).into_iter().rev() {
-        let late = match &part {
-            Part::ToolResult { call_id, .. } => left.get_mut(call_id.as_str()).and_then(Vec::pop),
+        let heading = match &part {
+            Part::ToolResult { call_id, .. } => heading(call_id),
             _ => None,
         };
-        match late {
-            Some(late) => {
-                let id = quoted(&late.id);
-                let heading = match late.call {
-                    Some(call) => format!("late result of the call {id} in message {call}"),
-                    None => format!("result of the call {id}, which is not in this context"),
-                };
-                newest_first.extend(result_text(part, heading).into_iter().rev());
-            }
+        match heading {
+            Some(heading) => newest_first.extend(result_text(part, heading).into_iter().rev()),
             None => newest_first.push(part),
         }
     }
     newest_first.reverse();
     *parts = newest_first;
+}
+
+/// The heading of a result that came too late. Where several results of a message name the same call, the first may
+/// answer it; those in `late` are the last.
+fn late_heading(late: &mut Vec<&LateResult>, id: &str) -> Option<String> {
+    let late = late.remove(late.iter().rposition(|late| *late.id == *id)?);
+    let id = quoted(&late.id);
+    Some(match late.call {
+        Some(call) => format!("late result of the call {id} in message {call}"),
+        None => format!("result of the call {id}, which is not in this context"),
+    })
 }
 
 /// A result as parts that are none: a heading, then its content.
@@ -165,22 +167,4 @@ fn calls_to_text(parts: &mut [Part], seq: Seq, foreign: &mut HashMap<String, Seq
         foreign.insert(std::mem::take(id), seq);
         *part = Part::text(text);
     }
-}
-
-/// Makes text of the results of such calls.
-fn results_to_text(parts: &mut Vec<Part>, foreign: &HashMap<String, Seq>) {
-    let texts = std::mem::take(parts).into_iter().flat_map(|part| {
-        let call = match &part {
-            Part::ToolResult { call_id, .. } => foreign.get_key_value(call_id),
-            _ => None,
-        };
-        match call {
-            Some((id, seq)) => {
-                let heading = format!("result of the call {} in message {seq}", quoted(id));
-                result_text(part, heading)
-            }
-            None => vec![part],
-        }
-    });
-    *parts = texts.collect();
 }

@@ -9,7 +9,7 @@ use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
 use crate::choose::{Choice, Other, Shown, cut, newest};
 use crate::context::Receipt;
-use crate::degrade::degrade;
+use crate::degrade::{degrade, total};
 use crate::digest::digests;
 use crate::policy::step_size;
 use crate::skeleton::{Piece, Run, Skeleton};
@@ -165,13 +165,13 @@ impl Shortening<'_, '_> {
             let stretches = self.stretches(index_at(kept).unwrap_or(self.blocks.len()));
             let slices: Vec<&[Block<'_>]> =
                 stretches.iter().map(|blocks| self.slice(blocks)).collect();
-            let digests = digests(&slices, reserve, self.accounting);
-            let tokens = digests.tokens();
-            if rounds < DIGEST_ROUNDS && digests.complete && tokens < reserve - reserve / 4 {
+            let (digests, complete) = digests(&slices, reserve, self.accounting);
+            let tokens = total(&digests);
+            if rounds < DIGEST_ROUNDS && complete && tokens < reserve - reserve / 4 {
                 (reserve, rounds) = (tokens, rounds + 1);
                 continue;
             }
-            break (cut, stretches.into_iter().zip(digests.messages));
+            break (cut, stretches.into_iter().zip(digests));
         };
         let stepped = self.costs.whole.saturating_sub(share);
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);

@@ -138,7 +138,7 @@ fn run<'a>(
     let end = kept.map_or(range.end, |kept| range.end.min(kept));
     let droppable = blocks.get(range.start..end).unwrap_or_default();
     let pointer = (read_whole && droppable.iter().any(Block::shows))
-        .then(|| digests(&[droppable], 0, accounting).messages.pop())
+        .then(|| digests(&[droppable], 0, accounting).0.pop())
         .flatten();
     let tokens = run
         .iter()
