@@ -39,7 +39,7 @@ impl Context {
             .receipt
             .limit
             .saturating_sub(self.tokens + self.receipt.tools_tokens);
-        (tokens.saturating_sub(self.tokens) <= left).then(|| Self {
+        (tokens.saturating_sub(self.tokens) <= left).then_some(Self {
             tokens,
             messages,
             ..self
