@@ -1,9 +1,9 @@
 //! Assembling a session's contexts.
 
-use context_assembler::{AssemblyPolicy, Budget, Context, assemble_with_preamble};
+use context_assembler::{AssemblyPolicy, Budget, Context, assemble};
 use memory_store::Snapshot;
 
-use crate::assembly_input::{read_input, read_whole_view};
+use crate::assembly_input::read_view;
 use crate::error::Result;
 use crate::session::Session;
 
@@ -15,7 +15,7 @@ impl Session {
     /// # Errors
     /// `BudgetTooSmall` when the newest messages do not fit even shortened; or when the store fails.
     pub async fn assemble(&self, budget: Budget) -> Result<Context> {
-        self.assemble_with(budget, &self.memory().inner.assembly.clone())
+        self.assemble_with(budget, &self.memory().inner.assembly)
             .await
     }
 
@@ -39,15 +39,10 @@ impl Session {
         // Identity files may change meanwhile: they are read once for a context.
         let beginning = self.beginning();
         let preamble = beginning.preamble();
-        let (view_tokens, fixed) = (snapshot.tokens(), preamble.tokens(self.accounting()));
-        let input = match policy.input_limits(view_tokens, fixed, budget) {
-            Some(limits) => read_whole_view(store, snapshot, limits).await?,
-            None => {
-                let tokens_before = policy.first_needed_token(view_tokens, fixed, budget);
-                read_input(store, snapshot, tokens_before, policy.most_tail_messages()).await?
-            }
-        };
-        Ok(assemble_with_preamble(
+        let fixed = preamble.tokens(self.accounting());
+        let limits = policy.input_limits(snapshot.tokens(), fixed, budget);
+        let input = read_view(store, snapshot, limits).await?;
+        Ok(assemble(
             &input,
             &preamble,
             budget,

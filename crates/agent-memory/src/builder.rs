@@ -311,7 +311,7 @@ impl Builder {
     }
 
     /// Sets the number of newest messages that are not compacted. If the assembly policy keeps a
-    /// tail whole, as [`AssemblyPolicy::anna`] does, that tail has the same number. It replaces the
+    /// tail whole, with [`AssemblyPolicy::whole_tail`], that tail has the same number. It replaces the
     /// number in the DAG policy and in the assembly policy, whichever is set first; their limits in
     /// tokens stay. With the strategy handoff it replaces what the policy keeps.
     pub fn fresh_tail(mut self, messages: usize) -> Self {
@@ -410,7 +410,10 @@ impl Builder {
         self.estimator(Arc::new(HeuristicEstimator::Bytes4))
             .dag(DagPolicy::anna())
             .ladder(Ladder::anna())
-            .assembly(AssemblyPolicy::anna())
+            .assembly(AssemblyPolicy {
+                whole_tail: Some(20),
+                ..AssemblyPolicy::default()
+            })
             .turns(TurnPolicy::anna())
     }
 

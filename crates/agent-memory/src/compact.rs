@@ -147,7 +147,7 @@ impl Session {
     pub(crate) fn room(&self, tokens: u64) -> Room {
         Room {
             tokens,
-            whole_tail: self.memory().inner.assembly.keeps_tail(),
+            whole_tail: self.memory().inner.assembly.whole_tail.is_some(),
         }
     }
 

@@ -25,7 +25,7 @@ impl Session {
         self.memory().inner.activities.in_turn(self.id())
     }
 
-    /// Compacts now, unless a turn is under way. For a user's command, which Operator-Use refuses in the middle of a turn.
+    /// Compacts now, unless a turn is under way. For a user's command.
     ///
     /// # Errors
     /// `InTurn` while a turn is under way: ask with [`Session::request_compaction`]; else as [`Session::compact`].

@@ -168,8 +168,8 @@ impl ViewAtVersion {
     /// # Errors
     /// As [`Session::assemble`].
     pub async fn assemble(&self, budget: Budget) -> Result<Context> {
-        let policy = self.session.memory().inner.assembly.clone();
-        self.assemble_with(budget, &policy).await
+        self.assemble_with(budget, &self.session.memory().inner.assembly)
+            .await
     }
 
     /// Assembles a context as [`ViewAtVersion::assemble`], by this policy.

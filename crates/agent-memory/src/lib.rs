@@ -172,8 +172,8 @@ pub use compaction_runner::{
     RedoStop, ReplacedSummary, RunnerPolicy, SkipReason, Trigger, WindowUse,
 };
 pub use context_assembler::{
-    AssemblyPolicy, Budget, Context, ContextMessage, Eviction, MessageOrigin, MovedResult, Receipt,
-    RenamedCall, SummaryForm,
+    AssemblyPolicy, Budget, Context, ContextMessage, MessageOrigin, MovedResult, Receipt,
+    RenamedCall,
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 pub use handoff_compactor::{FileLedger, HandoffPlanner, HandoffPolicy};

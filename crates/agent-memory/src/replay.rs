@@ -11,20 +11,18 @@ mod step;
 use std::fmt;
 
 use compaction_plan::LabelCounts;
-use context_assembler::{AssemblyPolicy, Eviction};
-use memory_model::{EntryKind, Message, Role};
+use memory_model::{Accounting as _, EntryKind, Message, Role};
 use serde::Serialize;
 
 pub use laws::{Broken, Law};
 pub use reuse::{Breaks, Reuse};
 
 use crate::error::Result;
-use crate::history::ViewAtVersion;
 use crate::session::Session;
 use crate::turn_policy::Window;
 use crate::turns::TurnReport;
 use laws::Laws;
-use reuse::Previous;
+use reuse::{NewestFirst, Previous};
 use step::Step;
 
 /// A replay of messages into a session.
@@ -33,7 +31,6 @@ pub struct Replay<'a> {
     window: Window,
     statements: Option<&'a (dyn Fn() -> u64 + Sync)>,
     most_statements: Option<u64>,
-    newest_first: bool,
     verify_every: usize,
 }
 
@@ -102,7 +99,6 @@ impl<'a> Replay<'a> {
             window,
             statements: None,
             most_statements: None,
-            newest_first: true,
             verify_every: 64,
         }
     }
@@ -116,12 +112,6 @@ impl<'a> Replay<'a> {
     /// Sets the maximum number of statements of a step; a step with more violates a law.
     pub fn with_most_statements(mut self, most: Option<u64>) -> Self {
         self.most_statements = most;
-        self
-    }
-
-    /// Sets whether the newest-first baseline is measured. By default it is.
-    pub fn with_newest_first(mut self, on: bool) -> Self {
-        self.newest_first = on;
         self
     }
 
@@ -144,7 +134,8 @@ impl<'a> Replay<'a> {
             ..ReplayReport::default()
         };
         let mut laws = Laws::open(self.session).await?;
-        let (mut previous, mut newest_first) = (Previous::default(), Previous::default());
+        let (mut previous, mut newest_first) = (Previous::default(), NewestFirst::default());
+        let limit = self.session.scaled(self.window.budget()).await?.limit();
         for (index, message) in messages.iter().enumerate() {
             let next = messages.get(index + 1);
             let step = self.step(message, next, &mut report).await?;
@@ -161,14 +152,10 @@ impl<'a> Replay<'a> {
                 report.reuse.add(reused.reuse);
                 reused.blame(&mut report.breaks);
             }
-            if self.newest_first {
-                let policy = AssemblyPolicy::default().with_eviction(Eviction::NewestUntilFull);
-                let budget = self.window.budget();
-                let raw = self.uncompacted().await?;
-                let context = raw.assemble_with(budget, &policy).await?;
-                let reuse = newest_first.next(&context).reuse;
-                report.reuse_newest_first.add(reuse);
-            }
+            let tokens = self.session.accounting().message(message);
+            report
+                .reuse_newest_first
+                .add(newest_first.next(tokens, limit));
         }
         let snapshot = self.session.snapshot().await?;
         report.view_tokens = snapshot.tokens();
@@ -232,14 +219,6 @@ impl<'a> Replay<'a> {
             statements,
             most_statements: self.most_statements,
         })
-    }
-
-    /// Returns a view that nobody publishes: the session without any compaction.
-    async fn uncompacted(&self) -> Result<ViewAtVersion> {
-        let store = &self.session.memory().inner.store;
-        let view = memory_model::ViewName::new("uncompacted");
-        let snapshot = store.snapshot(self.session.id(), &view).await?;
-        Ok(ViewAtVersion::new(self.session.clone(), snapshot))
     }
 
     fn statements(&self) -> Option<u64> {

@@ -48,10 +48,11 @@ pub(crate) struct Beginning {
 impl Beginning {
     pub(crate) fn preamble(&self) -> Preamble<'_> {
         let system = self.system.as_deref();
-        Preamble::default()
-            .with_system(system.and_then(SystemPrompt::text))
-            .with_identity(self.identity.as_deref())
-            .with_tools_tokens(system.map_or(0, SystemPrompt::tools_tokens))
+        Preamble {
+            system: system.and_then(SystemPrompt::text),
+            identity: self.identity.as_deref(),
+            tools_tokens: system.map_or(0, SystemPrompt::tools_tokens),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use memory_model::{Child, Seq, SeqRange, Span, SpanBody, Summary, SummaryId};
-use memory_store::{Order, fill_raw_tokens, message_costs};
+use memory_store::{Order, message_costs, read_span_page};
 use serde::Serialize;
 
 use crate::error::Result;
@@ -159,12 +159,9 @@ impl ViewAtVersion {
             return Ok(Tree::default());
         };
         let store = &*self.session().memory().inner.store;
-        let page = store
-            .spans(snapshot, range, request.order, request.limit)
-            .await?;
-        let mut spans = page.items;
-        fill_raw_tokens(store, snapshot, &mut spans).await?;
-        let pending: Vec<PendingNode> = spans
+        let page = read_span_page(store, snapshot, range, request.order, request.limit).await?;
+        let pending: Vec<PendingNode> = page
+            .items
             .iter()
             .filter_map(|span| PendingNode::of_span(span, snapshot.head))
             .collect();

@@ -100,6 +100,7 @@ pub struct PreparedContext {
 
 /// Cost of a session's view in relation to a window.
 struct Load {
+    window: Window,
     snapshot: Snapshot,
     /// The window's budget, with the session's safety factor.
     budget: Budget,
@@ -173,38 +174,32 @@ impl Session {
     pub async fn before_call(&self, window: &Window) -> Result<PreparedContext> {
         let action = self.memory().inner.turns.get().before_call;
         let (mut report, load) = self.take_action(action, window, true).await?;
+        let policy = &self.memory().inner.assembly;
         let Some(mut load) = load else {
             let context = self.assemble(window.budget()).await?;
             return Ok(PreparedContext { context, report });
         };
-        let mut exhausted = false;
         let is_over = load.excess() > 0;
         let stepped = report.published() > 0 && self.needs_no_model();
         let target = match stepped {
             true => load.target().min(load.room / 10 * ROOM_AFTER_STEP),
             false => load.target(),
         };
-        if load.room > 0 && (is_over || (stepped && load.snapshot.tokens() > target)) {
-            let shrank = self
-                .extract_to_fit(target, &mut load, &mut report, window)
-                .await?;
-            exhausted = is_over && !shrank;
-        }
-        let policy = self.memory().inner.assembly.clone();
+        let step = load.room > 0 && (is_over || (stepped && load.snapshot.tokens() > target));
+        let shrank = step && self.extract_to_fit(target, &mut load, &mut report).await?;
         let mut context = self
-            .assemble_snapshot(&load.snapshot, load.budget, &policy)
+            .assemble_snapshot(&load.snapshot, load.budget, policy)
             .await?;
-        if !exhausted && leaves_out(&context) {
-            // A rendered view costs more than its spans say.
-            let target = load.room.min(load.snapshot.tokens().saturating_sub(1));
-            if self
-                .extract_to_fit(target, &mut load, &mut report, window)
-                .await?
-            {
-                context = self
-                    .assemble_snapshot(&load.snapshot, load.budget, &policy)
-                    .await?;
-            }
+        let exhausted = step && is_over && !shrank;
+        // A rendered view costs more than its spans say.
+        let target = load.room.min(load.snapshot.tokens().saturating_sub(1));
+        if !exhausted
+            && leaves_out(&context)
+            && self.extract_to_fit(target, &mut load, &mut report).await?
+        {
+            context = self
+                .assemble_snapshot(&load.snapshot, load.budget, policy)
+                .await?;
         }
         Ok(PreparedContext { context, report })
     }
@@ -273,11 +268,11 @@ impl Session {
     async fn measure(&self, window: &Window) -> Result<Load> {
         let snapshot = self.snapshot().await?;
         let stored = self.stored_usage().await?.0;
-        Ok(self.load_at(window, snapshot, stored))
+        Ok(self.load_at(*window, snapshot, stored))
     }
 
     /// Returns the load of a state of the view.
-    fn load_at(&self, window: &Window, snapshot: Snapshot, stored: StoredUsage) -> Load {
+    fn load_at(&self, window: Window, snapshot: Snapshot, stored: StoredUsage) -> Load {
         let documented = self.accounting().estimator().safety_factor();
         let factor = stored.safety_factor.unwrap_or(documented);
         let size = stored.clone().tokens(&snapshot);
@@ -292,6 +287,7 @@ impl Session {
             None => 0,
         };
         let mut load = Load {
+            window,
             room: budget.limit().saturating_sub(fixed),
             fixed,
             reported,
@@ -310,11 +306,12 @@ impl Session {
 
     /// Returns the load after a compaction. A provider's figure ends with the view that it was
     /// about: less what was saved, it is still the best estimate.
-    fn load_after(&self, window: &Window, before: &Load, outcome: &Outcome) -> Load {
+    fn load_after(&self, before: &Load, outcome: &Outcome) -> Load {
         let snapshot = outcome.snapshot.clone();
-        let mut load = self.load_at(window, snapshot, before.stored.clone());
+        let mut load = self.load_at(before.window, snapshot, before.stored.clone());
         if load.reported == 0 {
-            load.reported = before.reported.saturating_sub(saved(outcome));
+            let saved = outcome.before.tokens.saturating_sub(outcome.after.tokens);
+            load.reported = before.reported.saturating_sub(saved);
             load.usage = load.usage_at(load.snapshot.tokens());
         }
         load
@@ -363,7 +360,7 @@ impl Session {
                 return Ok((report, Some(load)));
             };
             if outcome.published.total() > 0 {
-                load = self.load_after(window, &load, &outcome);
+                load = self.load_after(&load, &outcome);
             }
             report.failure = outcome.failure.clone().or(report.failure.take());
             report.model.merge(&outcome.model);
@@ -382,7 +379,6 @@ impl Session {
         target: u64,
         load: &mut Load,
         report: &mut TurnReport,
-        window: &Window,
     ) -> Result<bool> {
         let compaction = self.compaction(CancellationToken::new());
         let compaction = compaction
@@ -396,7 +392,7 @@ impl Session {
         if published > 0 {
             tracing::info!(session = %self.key(), published, "extracts stand in for summaries");
             self.index_summaries(published).await;
-            *load = self.load_after(window, load, &outcome);
+            *load = self.load_after(load, &outcome);
             report.extracted += published;
             report.compactions.push(outcome);
         }
@@ -425,11 +421,6 @@ impl Session {
         }));
         report.prefetching = true;
     }
-}
-
-/// Tokens that a compaction took off the view.
-fn saved(outcome: &Outcome) -> u64 {
-    outcome.before.tokens.saturating_sub(outcome.after.tokens)
 }
 
 /// Whether a context leaves out or shortens anything for its budget.

@@ -1,10 +1,12 @@
 //! Feeds a planner: pages of a view as it is, or as it will be, and of the log.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use compaction_plan::{Job, Label, Overlay, Pass, PassInput, ReadRequest, Tail};
-use memory_model::{LogEntry, Seq, SeqRange, Span, SpanBody, Summary, SummaryId};
-use memory_store::{LogRead, Order, Page, Snapshot, message_costs, read_spans};
+use memory_model::{LogEntry, Seq, SeqRange, Span, SpanBody, Summary};
+use memory_store::{
+    LogRead, Order, Page, Snapshot, message_costs, read_shown_summaries, read_spans,
+};
 
 use crate::atoms::newest_entries;
 use crate::environment::Environment;
@@ -18,7 +20,7 @@ const KEPT_ENTRIES: usize = 8_192;
 /// Length of a range whose entries are kept for the passes to come, and how many of them there are.
 const SHORT: u64 = 8;
 const SHORT_RANGES: usize = 16;
-/// Number of costs of raw spans from which on those of earlier pages are forgotten.
+/// Number of costs of raw spans from which on they are forgotten.
 const KEPT_COSTS: usize = 1_024;
 
 /// Reads a snapshot of a view for planners, with replacements that are not published yet.
@@ -181,37 +183,28 @@ impl<'a> ViewReader<'a> {
     async fn summaries(&self, range: SeqRange) -> Result<Vec<Summary>> {
         let spans = read_spans(self.env.store, &self.snapshot, range).await?;
         let spans = self.overlay.apply(&spans);
-        let ids = spans.iter().filter_map(|span| span.body.summary());
-        let ids: Vec<SummaryId> = ids.cloned().collect();
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let store = self.env.store;
-        let found = store.summaries(self.env.conversation, &ids).await?;
+        let found = read_shown_summaries(self.env.store, self.env.conversation, &spans).await?;
         Ok(found.into_iter().flatten().collect())
     }
 
     /// Sets the cost of raw spans, and asks the store for those that were not read before.
     async fn fill_costs(&mut self, spans: &mut [Span]) -> Result<()> {
         let head = self.snapshot.head;
-        let is_raw = |span: &Span| span.body == SpanBody::Raw;
-        let range = |span: &Span| span.range.up_to(head).filter(|_| is_raw(span));
-        let missing: Vec<SeqRange> = spans
+        if self.costs.len() > KEPT_COSTS {
+            self.costs.clear();
+        }
+        let raw = spans.iter_mut().filter(|span| span.body == SpanBody::Raw);
+        let raw = raw.filter_map(|span| Some((span.range.up_to(head)?, span)));
+        let raw: Vec<(SeqRange, &mut Span)> = raw.collect();
+        let missing: Vec<SeqRange> = raw
             .iter()
-            .filter_map(range)
+            .map(|(range, _)| *range)
             .filter(|range| !self.costs.contains_key(range))
             .collect();
-        let (store, conversation) = (self.env.store, self.env.conversation);
-        let read = message_costs(store, conversation, &missing).await?;
-        if self.costs.len() > KEPT_COSTS {
-            let shown: BTreeSet<SeqRange> = spans.iter().filter_map(range).collect();
-            self.costs.retain(|range, _| shown.contains(range));
-        }
+        let read = message_costs(self.env.store, self.env.conversation, &missing).await?;
         self.costs.extend(missing.into_iter().zip(read));
-        for span in spans {
-            if let Some(cost) = range(span).and_then(|range| self.costs.get(&range)) {
-                span.tokens = *cost;
-            }
+        for (range, span) in raw {
+            span.tokens = self.costs.get(&range).copied().unwrap_or(span.tokens);
         }
         Ok(())
     }

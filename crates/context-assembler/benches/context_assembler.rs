@@ -1,9 +1,11 @@
 //! How long a context takes to assemble, from what the policy asks to read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, ContextAccounting, Item, assemble};
+use context_assembler::{
+    AssemblyInput, AssemblyPolicy, Budget, ContextAccounting, Item, Preamble, assemble,
+};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use memory_model::{Accounting, Hash, LogEntry, Message, RawJson, Seq};
+use memory_model::{Accounting, Hash, LogEntry, Message, RawJson, Seq, SeqRange};
 use token_estimate::default_estimator;
 
 const BUDGET: u64 = 128_000;
@@ -42,18 +44,22 @@ fn assembling(c: &mut Criterion) {
                 }
             })
             .collect();
-        let from = policy.first_needed_token(running, 0, Budget::tokens(BUDGET));
+        let limits = policy.input_limits(running, 0, Budget::tokens(BUDGET));
+        let from = running.saturating_sub(limits.message_tokens);
         // Groups begin at every second message of four.
         let first = log.partition_point(|entry| entry.running <= from) / 4 * 4;
+        let unread = SeqRange::new(Seq::FIRST, Seq(first as u32));
+        let unread = unread.map(|range| Item::Unread(range, log[first - 1].running));
+        let read = Item::Raw(log[first..].to_vec());
         let input = AssemblyInput {
             view_tokens: running,
-            tokens_before: first.checked_sub(1).map_or(0, |last| log[last].running),
-            items: vec![Item::Raw(log[first..].to_vec())],
+            items: unread.into_iter().chain([read]).collect(),
         };
         group.bench_function(BenchmarkId::from_parameter(name), |b| {
             b.iter(|| {
                 let budget = Budget::tokens(BUDGET);
-                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+                let context =
+                    assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
                 assert!(context.tokens <= BUDGET);
                 assert!(context.tokens >= BUDGET / 4 * 3 - 1_000 || running <= BUDGET);
                 context

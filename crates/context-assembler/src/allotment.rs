@@ -3,7 +3,8 @@
 
 use memory_model::Accounting;
 
-use crate::forms::{Forms, ShortForm};
+use crate::choose::Choice;
+use crate::forms::Forms;
 
 /// Factor by which a summary's share of the tokens falls with each summary after it.
 const SHARE_OF_OLDER: f64 = 0.7;
@@ -62,29 +63,6 @@ fn level(tokens: u64) -> u64 {
     tokens - tokens % step
 }
 
-/// A summary in the form in which it is shown.
-pub(crate) struct Allotted {
-    /// Index of the form.
-    form: usize,
-    /// The short form; `None` for the whole summary.
-    pub(crate) short: Option<ShortForm>,
-    tokens: u64,
-}
-
-impl Allotted {
-    pub(crate) fn new(forms: &Forms<'_>, form: usize, accounting: &dyn Accounting) -> Self {
-        let short = forms.render(form, accounting);
-        let tokens = short
-            .as_ref()
-            .map_or(forms.tokens(form), |short| short.message.tokens);
-        Self {
-            form,
-            short,
-            tokens,
-        }
-    }
-}
-
 /// The growth of a summary by one form.
 struct Growth {
     /// Share of the summary's weight that the longer form takes: smaller ones come first.
@@ -104,70 +82,52 @@ pub(crate) fn allot(
     summaries: &[&Forms<'_>],
     tokens: u64,
     accounting: &dyn Accounting,
-) -> Vec<Allotted> {
+) -> Vec<Choice> {
     let order = growths(summaries);
     let mut sum: u64 = summaries.iter().map(|forms| forms.tokens(0)).sum();
-    let mut count = 0;
-    let mut chosen = vec![0_usize; summaries.len()];
-    for growth in &order {
+    let fitting = order.iter().take_while(|growth| {
         sum = sum.saturating_add(growth.tokens);
-        if sum > tokens {
-            break;
-        }
+        sum <= tokens
+    });
+    let mut chosen = vec![0_usize; summaries.len()];
+    let mut count = 0_usize;
+    for growth in fitting {
         if let Some(form) = chosen.get_mut(growth.summary) {
             *form = growth.form;
         }
         count += 1;
     }
-    let render = |(forms, form): (&&Forms<'_>, usize)| Allotted::new(forms, form, accounting);
-    let allotted: Vec<Allotted> = summaries.iter().zip(chosen).map(render).collect();
-    fit(summaries, allotted, &order, count, tokens, accounting)
-}
-
-/// Corrects forms that were chosen by the sums of their lines: takes the last growths back until the forms
-/// fit as they are rendered, or adds further ones as long as they fit.
-fn fit(
-    summaries: &[&Forms<'_>],
-    mut allotted: Vec<Allotted>,
-    order: &[Growth],
-    mut count: usize,
-    tokens: u64,
-    accounting: &dyn Accounting,
-) -> Vec<Allotted> {
-    let mut sum: u64 = allotted.iter().map(|one| one.tokens).sum();
-    let grows = sum <= tokens;
+    let in_forms = summaries.iter().zip(chosen);
+    let mut allotted: Vec<(Choice, u64)> = in_forms
+        .map(|(forms, form)| forms.choice(form, accounting))
+        .collect();
+    // The forms were chosen by the sums of their lines. The last growths are taken back until they fit as they are
+    // rendered, or further ones are added as long as they fit.
+    let mut sum: u64 = allotted.iter().map(|(_, tokens)| tokens).sum();
     loop {
+        let grows = sum <= tokens;
         let at = if grows {
             Some(count)
         } else {
             count.checked_sub(1)
         };
-        let Some(growth) = at.and_then(|at| order.get(at)) else {
-            return allotted;
-        };
-        let (Some(forms), Some(current)) = (
-            summaries.get(growth.summary),
-            allotted.get_mut(growth.summary),
-        ) else {
-            return allotted;
+        let growth = at.and_then(|at| order.get(at)).and_then(|growth| {
+            let forms = summaries.get(growth.summary)?;
+            Some((growth, forms, allotted.get_mut(growth.summary)?))
+        });
+        let Some((growth, forms, current)) = growth else {
+            break;
         };
         let form = if grows { growth.form } else { growth.form - 1 };
-        let next = Allotted::new(forms, form, accounting);
-        let next_sum = (sum - current.tokens).saturating_add(next.tokens);
+        let next = forms.choice(form, accounting);
+        let next_sum = (sum - current.1).saturating_add(next.1);
         if grows && next_sum > tokens {
-            return allotted;
+            break;
         }
-        debug_assert_ne!(current.form, form);
         (sum, *current) = (next_sum, next);
-        if grows {
-            count += 1;
-        } else {
-            count -= 1;
-            if sum <= tokens {
-                return allotted;
-            }
-        }
+        count = if grows { count + 1 } else { count - 1 };
     }
+    allotted.into_iter().map(|(choice, _)| choice).collect()
 }
 
 /// The growths of all summaries, in the order in which they happen.

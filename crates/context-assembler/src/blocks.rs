@@ -4,10 +4,10 @@ use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange, Summary};
 use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, Dropped, MessageOrigin, MovedResult, Receipt, RenamedCall};
+use crate::context::{ContextMessage, MessageOrigin, Receipt};
 use crate::degrade::total;
 use crate::fit::Fitted;
-use crate::group::{Texts, render_atom};
+use crate::group::render_atom;
 use crate::input::{AssemblyInput, Item};
 use crate::marks::escape_part;
 use crate::render::{message_pointer, render_omitted, render_summary};
@@ -28,46 +28,21 @@ pub(crate) enum Content<'a> {
 pub(crate) struct Block<'a> {
     pub(crate) content: Content<'a>,
     pub(crate) range: SeqRange,
-    /// Cost of the view before the block, in tokens.
-    pub(crate) start: u64,
     /// Cost that the view records, in tokens.
     pub(crate) cost: u64,
     /// Number of messages of a group; 0 for summaries and omissions.
     pub(crate) messages: usize,
-    pub(crate) rendered: Vec<ContextMessage>,
+    /// The block's messages, as providers accept them.
+    pub(crate) fitted: Fitted,
     /// Cost when rendered, in tokens: more than `cost` where stubs or headings were added, less where
     /// the lines of a response were joined.
     pub(crate) tokens: u64,
-    pub(crate) stubbed: Vec<String>,
-    pub(crate) moved: Vec<MovedResult>,
-    pub(crate) renamed: Vec<RenamedCall>,
 }
 
-impl<'a> Block<'a> {
-    /// A block of these messages, whose rendered cost is counted later.
-    fn new(content: Content<'a>, range: SeqRange, cost: u64, fitted: Fitted) -> Self {
-        Self {
-            content,
-            range,
-            start: 0,
-            cost,
-            messages: 0,
-            rendered: fitted.messages,
-            tokens: 0,
-            stubbed: fitted.stubbed,
-            moved: fitted.moved,
-            renamed: fitted.renamed,
-        }
-    }
-
-    /// Cost of the view through the block, in tokens.
-    pub(crate) fn end(&self) -> u64 {
-        self.start.saturating_add(self.cost)
-    }
-
+impl Block<'_> {
     /// Whether the block shows something; a single note does not.
     pub(crate) fn shows(&self) -> bool {
-        !self.rendered.is_empty()
+        !self.fitted.messages.is_empty()
     }
 
     pub(crate) fn is_summary(&self) -> bool {
@@ -81,15 +56,6 @@ impl<'a> Block<'a> {
     pub(crate) fn is_unread(&self) -> bool {
         matches!(self.content, Content::Unread)
     }
-
-    /// The block as a boundary, with its rendered cost.
-    pub(crate) fn boundary(&self) -> Dropped {
-        Dropped {
-            first: self.range.first,
-            last: self.range.last,
-            tokens: self.tokens,
-        }
-    }
 }
 
 /// The blocks of the input, oldest first.
@@ -99,84 +65,49 @@ pub(crate) fn blocks<'a>(
     receipt: &mut Receipt,
 ) -> Vec<Block<'a>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
-    let mut start = input.tokens_before;
     let mut push = |mut block: Block<'a>| {
-        for message in &mut block.rendered {
+        for message in &mut block.fitted.messages {
             message.tokens = cost(accounting, message);
         }
-        block.tokens = total(&block.rendered);
-        block.start = start;
-        start = block.end();
+        block.tokens = total(&block.fitted.messages);
         blocks.push(block);
+    };
+    // A block that is no group.
+    let other = |content, range, cost, messages| Block {
+        content,
+        range,
+        cost,
+        messages: 0,
+        fitted: Fitted {
+            messages,
+            ..Fitted::default()
+        },
+        tokens: 0,
     };
     for item in &input.items {
         match item {
             Item::Summary(summary) => {
-                let content = Content::Summary(summary);
-                let messages = of(render_summary(summary));
-                push(Block::new(content, summary.range, summary.tokens, messages));
+                let (content, messages) = (Content::Summary(summary), render_summary(summary));
+                push(other(content, summary.range, summary.tokens, messages));
             }
             Item::Omitted(range) => {
-                let messages = of(vec![render_omitted(*range)]);
-                push(Block::new(Content::Omission, *range, 0, messages));
+                let messages = vec![render_omitted(*range)];
+                push(other(Content::Omission, *range, 0, messages));
             }
             Item::Unread(range, cost) => {
-                push(Block::new(Content::Unread, *range, *cost, of(Vec::new())));
+                push(other(Content::Unread, *range, *cost, Vec::new()));
             }
-            Item::Raw(entries) => groups(entries, Texts::Stored, None, &mut push),
-            Item::Trimmed(policy, entries, cost) => match policy.as_str().parse() {
-                Ok(trim) => {
-                    let (entries, shortened) = trimmed(&trim, entries, accounting);
-                    groups(
-                        &entries,
-                        Texts::Shown,
-                        Some(*cost),
-                        &mut |mut block: Block<'a>| {
-                            mark(&mut block.rendered, &shortened);
-                            push(block);
-                        },
-                    );
+            Item::Raw(entries) => groups(entries, None, None, accounting, &mut push),
+            Item::Trimmed(policy, entries, cost) => {
+                let trim: Option<TrimPolicy> = policy.as_str().parse().ok();
+                if trim.is_none() && !receipt.unknown_trims.contains(policy) {
+                    receipt.unknown_trims.push(policy.clone());
                 }
-                Err(_) => {
-                    if !receipt.unknown_trims.contains(policy) {
-                        receipt.unknown_trims.push(policy.clone());
-                    }
-                    groups(entries, Texts::Stored, Some(*cost), &mut push);
-                }
-            },
+                groups(entries, trim.as_ref(), Some(*cost), accounting, &mut push);
+            }
         }
     }
     blocks
-}
-
-/// Messages that a provider accepts as they are.
-fn of(messages: Vec<ContextMessage>) -> Fitted {
-    Fitted {
-        messages,
-        ..Fitted::default()
-    }
-}
-
-/// Applies a trim policy to entries and escapes their texts. Returns the entries and the positions of
-/// those that it shortened.
-fn trimmed(
-    policy: &TrimPolicy,
-    entries: &[LogEntry],
-    accounting: &dyn Accounting,
-) -> (Vec<LogEntry>, Vec<Seq>) {
-    let mut shortened = Vec::new();
-    let entries = entries.iter().map(|entry| {
-        let mut entry = entry.clone();
-        entry.message.parts.iter_mut().for_each(escape_part);
-        let pointer = message_pointer(entry.seq);
-        if let Some(message) = policy.trim(&entry.message, &pointer, accounting.estimator()) {
-            shortened.push(entry.seq);
-            entry.message = message;
-        }
-        entry
-    });
-    let entries = entries.collect();
-    (entries, shortened)
 }
 
 /// Marks the messages that hold a shortened entry as trimmed. `shortened` is in order.
@@ -192,12 +123,13 @@ fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
     }
 }
 
-/// The groups of neighbouring entries. `cost` is the cost that the view records for all of them, where
-/// it is not the sum of their costs.
+/// The groups of neighbouring entries, which a policy may shorten. `cost` is the cost that the view records for all of
+/// them, where it is not the sum of their costs.
 fn groups<'a>(
     entries: &[LogEntry],
-    texts: Texts,
+    trim: Option<&TrimPolicy>,
     cost: Option<u64>,
+    accounting: &dyn Accounting,
     push: &mut impl FnMut(Block<'a>),
 ) {
     let whole = sum(entries);
@@ -212,14 +144,27 @@ fn groups<'a>(
         let after = before.saturating_add(sum(entries));
         let cost = share(after, whole, cost).saturating_sub(share(before, whole, cost));
         let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
+        let mut shortened = Vec::new();
+        let mut fitted = render_atom(&atom, entries, |entry| {
+            let mut message = entry.message.clone();
+            message.parts.iter_mut().for_each(escape_part);
+            let pointer = message_pointer(entry.seq);
+            let trimmed =
+                trim.and_then(|trim| trim.trim(&message, &pointer, accounting.estimator()));
+            if let Some(trimmed) = trimmed {
+                shortened.push(entry.seq);
+                message = trimmed;
+            }
+            message.parts
+        });
+        mark(&mut fitted.messages, &shortened);
         push(Block {
+            content: Content::Group,
+            range,
+            cost,
             messages: entries.iter().filter(message).count(),
-            ..Block::new(
-                Content::Group,
-                range,
-                cost,
-                render_atom(&atom, entries, texts),
-            )
+            fitted,
+            tokens: 0,
         });
         before = after;
     }

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::blocks::Block;
-use crate::context::{ContextMessage, Degradation, Receipt};
+use crate::context::ContextMessage;
 use crate::forms::ShortForm;
-use crate::policy::{Eviction, step_size};
+use crate::policy::step_size;
 
 /// Minimum tokens that remain of a boundary group that is shown in part.
 const SMALLEST_BOUNDARY: u64 = 128;
@@ -19,22 +19,17 @@ pub(crate) struct Choice {
 
 /// The form in which blocks are shown.
 pub(crate) enum Shown {
-    /// One block whole.
-    Whole,
-    /// One block, shortened to at most `limit` tokens where it costs more.
-    Within {
-        limit: u64,
-        /// Whether the context must include it.
-        required: bool,
-    },
+    /// One block whole, or shortened where it costs more than this, in tokens. It is left out where it cannot be
+    /// shortened that much.
+    Within(u64),
     /// A summary in a short form.
     Form(ShortForm),
     /// Neighbouring blocks as one text.
-    Digest(ContextMessage, Degradation),
+    Digest(ContextMessage),
 }
 
 impl Choice {
-    fn one(block: usize, shown: Shown) -> Self {
+    pub(crate) fn one(block: usize, shown: Shown) -> Self {
         Self {
             blocks: block..block + 1,
             shown,
@@ -42,32 +37,11 @@ impl Choice {
     }
 
     pub(crate) fn whole(block: usize) -> Self {
-        Self::one(block, Shown::Whole)
+        Self::one(block, Shown::Within(u64::MAX))
     }
 
-    /// A block that is left out where it cannot be shortened to `limit` tokens.
     pub(crate) fn within(block: usize, limit: u64) -> Self {
-        let required = false;
-        Self::one(block, Shown::Within { limit, required })
-    }
-
-    /// The newest block, which the context must include.
-    pub(crate) fn newest_within(block: usize, limit: u64) -> Self {
-        let required = true;
-        Self::one(block, Shown::Within { limit, required })
-    }
-
-    pub(crate) fn form(block: usize, form: ShortForm) -> Self {
-        Self::one(block, Shown::Form(form))
-    }
-
-    pub(crate) fn digest(
-        blocks: Range<usize>,
-        message: ContextMessage,
-        degradation: Degradation,
-    ) -> Self {
-        let shown = Shown::Digest(message, degradation);
-        Self { blocks, shown }
+        Self::one(block, Shown::Within(limit))
     }
 }
 
@@ -76,184 +50,92 @@ pub(crate) fn newest(blocks: &[Block<'_>]) -> Option<usize> {
     blocks.iter().rposition(Block::shows)
 }
 
-/// The newest block alone, shortened, because it does not fit.
-fn newest_alone(
-    newest: usize,
-    blocks: &[Block<'_>],
-    room: u64,
-    receipt: &mut Receipt,
-) -> Vec<Choice> {
-    receipt.boundary = blocks.get(newest).map(Block::boundary);
-    vec![Choice::newest_within(newest, room)]
+/// A block that is no summary.
+pub(crate) struct Other<'v, 'a> {
+    /// Index of the block.
+    pub(crate) index: usize,
+    pub(crate) block: &'v Block<'a>,
+    /// Cost that the view records for those before it, in tokens.
+    pub(crate) start: u64,
 }
 
-/// Drops the oldest part in whole steps.
-pub(crate) fn step(
-    blocks: &[Block<'_>],
-    room: u64,
-    steps: u64,
-    receipt: &mut Receipt,
-) -> Vec<Choice> {
-    let Some(newest) = newest(blocks) else {
-        return Vec::new();
-    };
-    let (all, starts): (Vec<&Block<'_>>, Vec<u64>) =
-        blocks.iter().map(|block| (block, block.start)).unzip();
-    if tokens_from(&all).get(newest).copied().unwrap_or(0) > room {
-        receipt.stepped_tokens = starts.get(newest).copied().unwrap_or(0);
-        return newest_alone(newest, blocks, room, receipt);
+impl Other<'_, '_> {
+    /// Cost that the view records for the block and those before it, in tokens.
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.block.cost)
     }
-    let cut = cut(&all, &starts, newest, room, steps);
-    receipt.stepped_tokens = cut.drop;
-    receipt.boundary = cut
-        .boundary
-        .and_then(|index| Some(blocks.get(index)?.boundary()));
-    let mut chosen = Vec::new();
-    if let (Some(boundary), Some(limit)) = (cut.boundary, cut.remains) {
-        chosen.push(Choice::within(boundary, limit));
-    }
-    chosen.extend((cut.first..blocks.len()).map(Choice::whole));
-    chosen
 }
 
 /// Where the oldest blocks of a list are dropped.
+#[derive(Default)]
 pub(crate) struct Cut {
-    /// Tokens that are dropped, from the beginning of the view on.
+    /// Tokens that are dropped.
     pub(crate) drop: u64,
-    /// Index of the first block that stays whole.
+    /// Place in the list of the first block that stays whole.
     pub(crate) first: usize,
-    /// Index of the newest block that does not stay whole and shows something.
-    pub(crate) boundary: Option<usize>,
-    /// Tokens that remain of the boundary, where it is so large that dropping it would leave a hole.
-    pub(crate) remains: Option<u64>,
+    /// Place of a block that is so large that dropping it would leave a hole, and the tokens that remain of it.
+    pub(crate) partial: Option<(usize, u64)>,
 }
 
-/// Drops the oldest blocks in whole steps. Keeps the block `newest`, which must fit, and those after it.
+/// Drops the oldest blocks in whole steps. Keeps the block at the place `newest`, which must fit, and those after it.
 ///
-/// Steps are counted in the costs that the view records, so that they are the same at every assembly,
-/// wherever the input begins: `starts` are the costs before each block. Rendered costs decide what fits. Where
-/// rendering adds so much that a step would drop more than its size of the context, the step is halved until
-/// it does not: a step of one token drops only what does not fit.
-pub(crate) fn cut(
-    blocks: &[&Block<'_>],
-    starts: &[u64],
-    newest: usize,
-    room: u64,
-    steps: u64,
-) -> Cut {
-    let after = tokens_from(blocks);
-    let from = |index: usize| after.get(index).copied().unwrap_or(0);
-    let start = |index: usize| starts.get(index).copied().unwrap_or(0);
-    let end =
-        |index: usize| start(index).saturating_add(blocks.get(index).map_or(0, |block| block.cost));
-    // The longest end of the input that fits. What was not read does not.
-    let read = blocks
-        .iter()
-        .rposition(|block| block.is_unread())
-        .map_or(0, |unread| unread + 1);
+/// Steps are counted in the costs that the view records, so that they are the same at every assembly. Rendered costs
+/// decide what fits. Where rendering adds so much that a step would drop more than its size of the context, the step is
+/// halved until it does not: a step of one token drops only what does not fit.
+pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64) -> Cut {
+    let after = tokens_from(others);
+    let from = |place: usize| after.get(place).copied().unwrap_or(0);
+    // The longest end of the list that fits. What was not read does not.
+    let unread = others.iter().rposition(|other| other.block.is_unread());
+    let read = unread.map_or(0, |unread| unread + 1);
     let longest = after.partition_point(|tokens| *tokens > room).max(read);
-    let over = longest
-        .checked_sub(1)
-        .and_then(|index| Some((index, blocks.get(index)?)));
-    let Some((over, block)) = over else {
-        return Cut {
-            drop: start(0),
-            first: 0,
-            boundary: None,
-            remains: None,
-        };
+    let Some(over) = longest.checked_sub(1).and_then(|place| others.get(place)) else {
+        return Cut::default();
     };
     // Where in the view the room begins: inside the first block that does not fit.
     let unused = room.saturating_sub(from(longest));
-    let least = end(over).saturating_sub(unused.min(block.cost.saturating_sub(1)));
-    let whole_step = step_size(room, steps);
-    let mut size = whole_step;
-    let (drop, first, boundary) = loop {
+    let least = over
+        .end()
+        .saturating_sub(unused.min(over.block.cost.saturating_sub(1)));
+    let step = step_size(room, steps);
+    let mut size = step;
+    loop {
         let drop = least.div_ceil(size).saturating_mul(size);
-        let first = starts
-            .partition_point(|start| *start < drop)
+        let first = others
+            .partition_point(|other| other.start < drop)
             .clamp(longest, newest.max(longest));
-        let boundary = blocks.iter().take(first).rposition(|block| block.shows());
-        let lost = boundary
-            .and_then(|index| blocks.get(index))
-            .map_or(0, |block| block.tokens);
-        let used = from(first).saturating_add(lost).saturating_add(whole_step);
-        if used >= room || size == 1 {
-            break (drop, first, boundary);
+        let dropped = others
+            .iter()
+            .take(first)
+            .rposition(|other| other.block.shows());
+        let boundary = dropped.and_then(|place| Some((place, others.get(place)?)));
+        let lost = boundary.map_or(0, |(_, other)| other.block.tokens);
+        if size > 1 && from(first).saturating_add(lost).saturating_add(step) < room {
+            size /= 2;
+            continue;
         }
-        size /= 2;
-    };
-    let remains = boundary.and_then(|index| {
         let left = room.saturating_sub(from(first));
-        remains(blocks.get(index)?, start(index), drop, whole_step, left)
-    });
-    Cut {
-        drop,
-        first,
-        boundary,
-        remains,
+        let partial = boundary.and_then(|(place, other)| {
+            let remains = other.end().saturating_sub(drop);
+            let block = other.block;
+            let large = block.is_group() && other.start < drop && block.cost >= step;
+            (large && (SMALLEST_BOUNDARY..=left).contains(&remains)).then_some((place, remains))
+        });
+        return Cut {
+            drop,
+            first,
+            partial,
+        };
     }
 }
 
-/// The tokens that a step leaves of the block at the cut, if they fit into `left` tokens. Only of a group larger than a
-/// step: dropping it would leave a hole.
-fn remains(block: &Block<'_>, start: u64, drop: u64, step: u64, left: u64) -> Option<u64> {
-    let remains = start.saturating_add(block.cost).saturating_sub(drop);
-    let large = block.is_group() && start < drop && block.cost >= step;
-    (large && (SMALLEST_BOUNDARY..=left).contains(&remains)).then_some(remains)
-}
-
-/// The rendered cost of the blocks from each index on, in tokens; one entry more than blocks.
-fn tokens_from(blocks: &[&Block<'_>]) -> Vec<u64> {
-    let mut sums = Vec::with_capacity(blocks.len() + 1);
-    let mut sum = 0_u64;
-    sums.push(sum);
-    for block in blocks.iter().rev() {
-        sum = sum.saturating_add(block.tokens);
-        sums.push(sum);
+/// The rendered cost of the blocks from each place on, in tokens; one entry more than blocks.
+fn tokens_from(others: &[Other<'_, '_>]) -> Vec<u64> {
+    let mut sums = vec![0_u64];
+    for other in others.iter().rev() {
+        let sum = sums.last().copied().unwrap_or(0);
+        sums.push(sum.saturating_add(other.block.tokens));
     }
     sums.reverse();
     sums
-}
-
-/// Takes blocks newest first.
-pub(crate) fn fill(
-    blocks: &[Block<'_>],
-    room: u64,
-    whole_tail: Option<usize>,
-    eviction: Eviction,
-    receipt: &mut Receipt,
-) -> Vec<Choice> {
-    let Some(newest) = newest(blocks) else {
-        return Vec::new();
-    };
-    let newest_tokens = blocks.get(newest).map_or(0, |block| block.tokens);
-    if whole_tail.is_none() && newest_tokens > room {
-        return newest_alone(newest, blocks, room, receipt);
-    }
-    let mut chosen: Vec<Choice> = (newest..blocks.len()).map(Choice::whole).rev().collect();
-    let mut used = newest_tokens;
-    let mut tail: usize = blocks.iter().skip(newest).map(|block| block.messages).sum();
-    for (index, block) in blocks.iter().enumerate().take(newest).rev() {
-        if block.is_unread() {
-            match eviction {
-                Eviction::NewestThatFit => continue,
-                _ => break,
-            }
-        }
-        let in_tail = whole_tail.is_some_and(|whole| tail < whole);
-        let with = used.saturating_add(block.tokens);
-        if in_tail || with <= room || !block.shows() {
-            used = with;
-            tail = tail.saturating_add(block.messages);
-            chosen.push(Choice::whole(index));
-            continue;
-        }
-        receipt.boundary.get_or_insert_with(|| block.boundary());
-        if eviction != Eviction::NewestThatFit {
-            break;
-        }
-    }
-    chosen.reverse();
-    chosen
 }

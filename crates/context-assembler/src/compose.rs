@@ -4,115 +4,100 @@ use memory_model::Accounting;
 
 use crate::blocks::{Block, Content};
 use crate::choose::{Choice, Shown};
-use crate::context::{ContextMessage, Receipt, ShortenedSummary};
-use crate::degrade::degrade;
-use crate::forms::ShortForm;
+use crate::context::{ContextMessage, Degradation, DegradationStep, Receipt, ShortenedSummary};
+use crate::degrade::{degrade, total};
 use crate::ids::CallIds;
 
-/// How a block is shown, from nothing to whole.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// How a block is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownAs {
-    #[default]
     Nothing,
     /// Shortened, or part of a digest.
     Shortened,
-    /// A summary in a short form.
-    Form,
-    Whole,
+    /// Whole, or a form of a summary.
+    Kept,
 }
 
-/// Appends the chosen blocks to `messages`. Returns how each block is shown; `None` where a block that the
-/// context must include does not fit.
+/// Appends the chosen blocks to `messages`. Returns how each block is shown.
 pub(crate) fn compose(
     blocks: &[Block<'_>],
     chosen: Vec<Choice>,
     accounting: &dyn Accounting,
     messages: &mut Vec<ContextMessage>,
     receipt: &mut Receipt,
-) -> Option<Vec<ShownAs>> {
+) -> Vec<ShownAs> {
     let mut shown = vec![ShownAs::Nothing; blocks.len()];
-    let mut composer = Composer {
-        messages,
-        receipt,
-        accounting,
-        ids: CallIds::default(),
-    };
+    let mut ids = CallIds::default();
     for choice in chosen {
-        let Some(block) = blocks.get(choice.blocks.start) else {
+        let of_choice = blocks.get(choice.blocks.clone()).unwrap_or_default();
+        let (Some(block), Some(last)) = (of_choice.first(), of_choice.last()) else {
             continue;
         };
         let shown_as = match choice.shown {
-            Shown::Form(form) => composer.form(block, form),
-            Shown::Digest(message, degradation) => {
-                composer.receipt.degraded.push(degradation);
-                composer.messages.push(message);
+            Shown::Form(form) => {
+                if let Content::Summary(summary) = block.content {
+                    receipt.shortened.push(ShortenedSummary {
+                        summary_id: summary.id.clone(),
+                        first: summary.range.first,
+                        last: summary.range.last,
+                        lines: form.lines,
+                        of_lines: form.of_lines,
+                        from_tokens: block.tokens,
+                        to_tokens: form.message.tokens,
+                    });
+                }
+                messages.push(form.message);
+                ShownAs::Kept
+            }
+            Shown::Digest(message) => {
+                let tokens = of_choice.iter().map(|block| block.tokens);
+                receipt.degraded.push(Degradation {
+                    first: block.range.first,
+                    last: last.range.last,
+                    step: DegradationStep::Digest,
+                    from_tokens: tokens.fold(0, u64::saturating_add),
+                    to_tokens: message.tokens,
+                });
+                messages.push(message);
                 ShownAs::Shortened
             }
-            Shown::Whole => composer.block(block, None),
-            Shown::Within { limit, required } => {
-                let limit = Some(limit).filter(|limit| block.tokens > *limit);
-                match composer.block(block, limit) {
-                    ShownAs::Nothing if required => return None,
-                    shown_as => shown_as,
-                }
-            }
-        };
-        let of_choice = shown.get_mut(choice.blocks);
-        of_choice.unwrap_or_default().fill(shown_as);
-    }
-    Some(shown)
-}
-
-struct Composer<'a> {
-    messages: &'a mut Vec<ContextMessage>,
-    receipt: &'a mut Receipt,
-    accounting: &'a dyn Accounting,
-    ids: CallIds,
-}
-
-impl Composer<'_> {
-    /// Appends a block: whole, or shortened to a limit in tokens if that is possible.
-    fn block(&mut self, block: &Block<'_>, limit: Option<u64>) -> ShownAs {
-        let mut renamed = block.renamed.clone();
-        // No estimator counts ids: what a block costs stays the same.
-        let rewritten = self.ids.take(&block.rendered, &mut renamed);
-        let rendered = rewritten.as_deref().unwrap_or(&block.rendered);
-        let shown_as = match limit {
-            None => {
-                self.messages.extend(rendered.iter().cloned());
-                ShownAs::Whole
-            }
-            Some(limit) => match degrade(rendered, block.range, limit, self.accounting) {
-                Ok(degraded) => {
-                    self.receipt.degraded.push(degraded.degradation);
-                    self.messages.extend(degraded.messages);
+            Shown::Within(limit) => {
+                // No estimator counts ids: what a block costs stays the same.
+                let mut renamed = block.fitted.renamed.clone();
+                let rewritten = ids.take(&block.fitted.messages, &mut renamed);
+                let rendered = rewritten.as_deref().unwrap_or(&block.fitted.messages);
+                let shown_as = if block.tokens <= limit {
+                    messages.extend(rendered.iter().cloned());
+                    ShownAs::Kept
+                } else {
+                    let Ok((step, degraded)) = degrade(rendered, block.range, limit, accounting)
+                    else {
+                        continue;
+                    };
+                    receipt.degraded.push(Degradation {
+                        first: block.range.first,
+                        last: block.range.last,
+                        step,
+                        from_tokens: block.tokens,
+                        to_tokens: total(&degraded),
+                    });
+                    messages.extend(degraded);
                     ShownAs::Shortened
-                }
-                Err(_) => return ShownAs::Nothing,
-            },
+                };
+                receipt
+                    .stubbed_calls
+                    .extend(block.fitted.stubbed.iter().cloned());
+                receipt
+                    .moved_results
+                    .extend(block.fitted.moved.iter().cloned());
+                receipt.renamed_calls.append(&mut renamed);
+                shown_as
+            }
         };
-        let receipt = &mut *self.receipt;
-        receipt.stubbed_calls.extend(block.stubbed.iter().cloned());
-        receipt.moved_results.extend(block.moved.iter().cloned());
-        receipt.renamed_calls.append(&mut renamed);
-        shown_as
+        shown
+            .get_mut(choice.blocks)
+            .unwrap_or_default()
+            .fill(shown_as);
     }
-
-    /// Appends a summary in a short form.
-    fn form(&mut self, block: &Block<'_>, form: ShortForm) -> ShownAs {
-        let Content::Summary(summary) = block.content else {
-            return ShownAs::Nothing;
-        };
-        self.receipt.shortened.push(ShortenedSummary {
-            summary_id: summary.id.clone(),
-            first: summary.range.first,
-            last: summary.range.last,
-            lines: form.lines,
-            of_lines: form.of_lines,
-            from_tokens: block.tokens,
-            to_tokens: form.message.tokens,
-        });
-        self.messages.push(form.message);
-        ShownAs::Form
-    }
+    shown
 }

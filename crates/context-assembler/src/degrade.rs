@@ -6,7 +6,7 @@ use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
 use turn_map::{clip_counted, left_out};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, Degradation, DegradationStep, MessageOrigin};
+use crate::context::{ContextMessage, DegradationStep, MessageOrigin};
 use crate::marks::{escape_marks, remark};
 use crate::render::{range_pointer, render_text};
 
@@ -18,13 +18,8 @@ const LARGE_TEXT: usize = 16_384;
 /// Number of levels that are tried before all levels are searched.
 const GUESSES: usize = 4;
 
-/// A group's messages, shortened to fit.
-pub(crate) struct Degraded {
-    pub(crate) messages: Vec<ContextMessage>,
-    pub(crate) degradation: Degradation,
-}
-
-/// Shortens a group to at most `limit` tokens. Fails with the cost of the shortest form.
+/// Shortens a group to at most `limit` tokens. Returns the last step and the messages; fails with the cost of the
+/// shortest form.
 ///
 /// A smaller limit takes a later step, and no step makes anything larger.
 pub(crate) fn degrade(
@@ -32,42 +27,55 @@ pub(crate) fn degrade(
     range: SeqRange,
     limit: u64,
     accounting: &dyn Accounting,
-) -> Result<Degraded, u64> {
-    let from_tokens = total(whole);
-    let done = |messages: Vec<ContextMessage>, step| Degraded {
-        degradation: Degradation {
-            first: range.first,
-            last: range.last,
-            step,
-            from_tokens,
-            to_tokens: total(&messages),
-        },
-        messages,
-    };
-    let mut messages = whole.to_vec();
-    stub_old_results(&mut messages, limit, accounting);
+) -> Result<(DegradationStep, Vec<ContextMessage>), u64> {
+    let messages = with_stubs(whole, limit, accounting);
     if total(&messages) <= limit {
-        return Ok(done(
-            marked(messages, whole),
-            DegradationStep::StubbedResults,
-        ));
+        return Ok((DegradationStep::StubbedResults, marked(messages, whole)));
     }
     let blocks = clippable(&messages, accounting);
     if let Some(clipped) = clip_largest(&messages, &blocks, limit, accounting) {
-        return Ok(done(marked(clipped, whole), DegradationStep::Clipped));
+        return Ok((DegradationStep::Clipped, marked(clipped, whole)));
     }
     let smallest = at_level(&messages, &blocks, 0, accounting);
-    let text = GroupText::new(whole, range, accounting);
-    let pointer = text.message(0, accounting);
+    let text = render_text(whole);
+    let text_tokens = accounting.text(&text);
+    let expands = match whole.first().map(|message| &message.source) {
+        Some(MessageOrigin::Summary { summary_id, .. }) => summary_id.to_string(),
+        _ => range_pointer(range),
+    };
+    let as_text = |tokens: u64| {
+        let text = clip(&text, text_tokens, tokens, &expands, accounting);
+        let source = MessageOrigin::Trimmed {
+            first: range.first,
+            last: range.last,
+        };
+        let mut message = ContextMessage::new(Role::User, source, vec![Part::text(text)]);
+        message.tokens = cost(accounting, &message);
+        message
+    };
+    let pointer = as_text(0);
     let floor = total(&smallest).min(pointer.tokens);
     if floor > limit {
         return Err(floor);
     }
     if total(&smallest) <= pointer.tokens {
-        return Ok(done(marked(smallest, whole), DegradationStep::Clipped));
+        return Ok((DegradationStep::Clipped, marked(smallest, whole)));
     }
-    let message = text.within(limit, accounting).unwrap_or(pointer);
-    Ok(done(vec![message], DegradationStep::Text))
+    let mut message = pointer;
+    let mut room = limit;
+    // A message may cost more than its text: once for its overhead, once for its rounding.
+    for _ in 0..4 {
+        let longer = as_text(room);
+        if longer.tokens <= limit {
+            message = longer;
+            break;
+        }
+        let Some(less) = room.checked_sub(longer.tokens - limit) else {
+            break;
+        };
+        room = less;
+    }
+    Ok((DegradationStep::Text, vec![message]))
 }
 
 pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
@@ -107,79 +115,78 @@ fn part_cost(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
 
 /// Replaces results by stubs, oldest first, until the messages fit. The newest result stays, because
 /// the model waits for it.
-fn stub_old_results(messages: &mut [ContextMessage], limit: u64, accounting: &dyn Accounting) {
-    let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
-    let newest = messages
-        .iter()
-        .rposition(|message| message.parts.iter().any(is_result));
-    let mut sum = total(messages);
-    for (index, message) in messages.iter_mut().enumerate() {
-        if sum <= limit {
-            return;
-        }
-        let keep = usize::from(newest == Some(index));
-        let mut old: Vec<usize> = (0..message.parts.len())
-            .filter(|at| message.parts.get(*at).is_some_and(is_result))
-            .collect();
-        old.truncate(old.len().saturating_sub(keep));
-        let pointer = pointer(message);
-        let stubs: Vec<(usize, Part)> = old
-            .into_iter()
-            .filter_map(|at| {
-                Some((
-                    at,
-                    stub(message.role, message.parts.get(at)?, &pointer, accounting)?,
-                ))
-            })
-            .collect();
-        if stubs.is_empty() {
-            continue;
-        }
-        let others = sum - message.tokens;
-        let with = |count: usize| {
-            let mut shorter = message.clone();
-            for (at, stub) in stubs.iter().take(count) {
-                if let Some(part) = shorter.parts.get_mut(*at) {
-                    *part = stub.clone();
+fn with_stubs(
+    messages: &[ContextMessage],
+    limit: u64,
+    accounting: &dyn Accounting,
+) -> Vec<ContextMessage> {
+    let parts = |(at, message): (usize, &ContextMessage)| {
+        let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
+        let results = message.parts.iter().map(is_result).enumerate();
+        let results = results.filter_map(move |(part, is_result)| is_result.then_some((at, part)));
+        results.collect::<Vec<_>>()
+    };
+    let mut results: Vec<(usize, usize)> = messages.iter().enumerate().flat_map(parts).collect();
+    results.pop();
+    let stubs = results.into_iter().filter_map(|(at, part)| {
+        let message = messages.get(at)?;
+        let stub = stub(message, message.parts.get(part)?, accounting)?;
+        Some((at, part, stub))
+    });
+    let stubs: Vec<(usize, usize, Part)> = stubs.collect();
+    let stubbed = |count: usize| {
+        let mut shorter = messages.to_vec();
+        let stubs = stubs.get(..count).unwrap_or_default();
+        for of_message in stubs.chunk_by(|a, b| a.0 == b.0) {
+            let at = of_message.first().map_or(0, |(at, ..)| *at);
+            let Some(message) = shorter.get_mut(at) else {
+                continue;
+            };
+            for (_, part_at, stub) in of_message {
+                if let Some(part) = message.parts.get_mut(*part_at) {
+                    part.clone_from(stub);
                 }
             }
-            shorter.tokens = cost(accounting, &shorter);
-            shorter
-        };
-        let mut best = with(stubs.len());
-        if others.saturating_add(best.tokens) <= limit {
-            // All of them are enough: find how few are.
-            let (mut low, mut high) = (0, stubs.len());
-            while high - low > 1 {
-                let middle = low + (high - low) / 2;
-                let some = with(middle);
-                if others.saturating_add(some.tokens) <= limit {
-                    (high, best) = (middle, some);
-                } else {
-                    low = middle;
-                }
-            }
+            message.tokens = cost(accounting, message);
         }
-        sum = others.saturating_add(best.tokens);
-        *message = best;
+        shorter
+    };
+    // The largest count before which there are too few.
+    let count = last_that(stubs.len() as u64, |count| {
+        total(&stubbed(count as usize - 1)) > limit
+    });
+    stubbed(count as usize)
+}
+
+/// The largest number up to `most` that fits, if smaller ones do; 0 where none does.
+pub(crate) fn last_that(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
     }
+    low
 }
 
 /// The stub of a result, if it is shorter.
-fn stub(role: Role, part: &Part, pointer: &str, accounting: &dyn Accounting) -> Option<Part> {
+fn stub(message: &ContextMessage, part: &Part, accounting: &dyn Accounting) -> Option<Part> {
     let Part::ToolResult {
         call_id, is_error, ..
     } = part
     else {
         return None;
     };
-    let tokens = part_cost(role, part, accounting);
+    let tokens = part_cost(message.role, part, accounting);
     let stub = Part::ToolResult {
         call_id: call_id.clone(),
-        content: ResultContent::Text(left_out(tokens, pointer)),
+        content: ResultContent::Text(left_out(tokens, &pointer(message))),
         is_error: *is_error,
     };
-    (part_cost(role, &stub, accounting) < tokens).then_some(stub)
+    (part_cost(message.role, &stub, accounting) < tokens).then_some(stub)
 }
 
 /// A part that may be clipped.
@@ -292,23 +299,16 @@ fn clip_largest(
         let above = (above.count() as u64).max(1);
         guess = level.checked_sub(over.div_ceil(above));
     }
-    let mut best = at_level(messages, blocks, SMALLEST_CLIP, accounting);
-    if total(&best) > limit {
+    let clipped = |level| at_level(messages, blocks, level, accounting);
+    if total(&clipped(SMALLEST_CLIP)) > limit {
         return None;
     }
     // A level above the limit clips nothing that has to be.
     let largest = blocks.iter().map(|block| block.tokens).max().unwrap_or(0);
-    let (mut low, mut high) = (SMALLEST_CLIP, largest.min(limit));
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        let clipped = at_level(messages, blocks, middle, accounting);
-        if total(&clipped) <= limit {
-            (low, best) = (middle, clipped);
-        } else {
-            high = middle - 1;
-        }
-    }
-    Some(best)
+    let level = last_that(largest.min(limit), |level| {
+        level <= SMALLEST_CLIP || total(&clipped(level)) <= limit
+    });
+    Some(clipped(level.max(SMALLEST_CLIP)))
 }
 
 /// The highest level at which the messages fit if every part above it costs the level and its cost beside its text, in
@@ -326,16 +326,7 @@ fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Optio
         sum <= room
     };
     let largest = blocks.iter().map(|block| block.tokens).max().unwrap_or(0);
-    let (mut low, mut high) = (0, largest.min(limit));
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Some(low)
+    Some(last_that(largest.min(limit), fits))
 }
 
 /// Clips every part above `level` tokens to it, where that is shorter.
@@ -408,163 +399,4 @@ fn clipped_part(
 fn clip(text: &str, whole: u64, tokens: u64, pointer: &str, accounting: &dyn Accounting) -> String {
     clip_counted(text, whole, tokens, pointer, accounting.estimator())
         .unwrap_or_else(|| text.to_owned())
-}
-
-/// A group as one text.
-struct GroupText {
-    range: SeqRange,
-    pointer: String,
-    text: String,
-    tokens: u64,
-}
-
-impl GroupText {
-    fn new(whole: &[ContextMessage], range: SeqRange, accounting: &dyn Accounting) -> Self {
-        let pointer = match whole.first().map(|message| &message.source) {
-            Some(MessageOrigin::Summary { summary_id, .. }) => summary_id.to_string(),
-            _ => range_pointer(range),
-        };
-        let text = render_text(whole);
-        let tokens = accounting.text(&text);
-        Self {
-            range,
-            pointer,
-            text,
-            tokens,
-        }
-    }
-
-    /// A message of the text, clipped to `tokens`.
-    fn message(&self, tokens: u64, accounting: &dyn Accounting) -> ContextMessage {
-        let text = clip(&self.text, self.tokens, tokens, &self.pointer, accounting);
-        let mut message = ContextMessage {
-            role: Role::User,
-            name: None,
-            tokens: 0,
-            source: MessageOrigin::Trimmed {
-                first: self.range.first,
-                last: self.range.last,
-            },
-            parts: vec![Part::text(text)],
-        };
-        message.tokens = cost(accounting, &message);
-        message
-    }
-
-    /// A message of at most `limit` tokens, if clipping gets there.
-    fn within(&self, limit: u64, accounting: &dyn Accounting) -> Option<ContextMessage> {
-        let mut room = limit;
-        // A message may cost more than its text: once for its overhead, once for its rounding.
-        for _ in 0..4 {
-            let message = self.message(room, accounting);
-            if message.tokens <= limit {
-                return Some(message);
-            }
-            room = room.checked_sub((message.tokens - limit).max(1))?;
-        }
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use memory_model::{LogEntry, Message, RawJson, Seq};
-    use token_estimate::{EstimatorId, MessageView, PartView, TokenEstimator, default_estimator};
-
-    use super::*;
-    use crate::accounting::ContextAccounting;
-    use crate::{AssemblyInput, AssemblyPolicy, Budget, Item, assemble};
-
-    /// Bytes of a large result.
-    const LARGE: usize = 500_000;
-
-    /// Notes how many bytes are counted.
-    #[derive(Debug)]
-    struct Counting(Arc<dyn TokenEstimator>, AtomicUsize);
-
-    struct Visited<'a>(&'a dyn MessageView, &'a AtomicUsize);
-
-    impl MessageView for Visited<'_> {
-        fn role(&self) -> token_estimate::Role {
-            self.0.role()
-        }
-
-        fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
-            self.0.parts(&mut |part| {
-                let content = match part {
-                    PartView::ToolResult { content, .. } => content,
-                    _ => std::slice::from_ref(&part),
-                };
-                for part in content {
-                    if let PartView::Text(text) = part {
-                        self.1.fetch_add(text.len(), Ordering::Relaxed);
-                    }
-                }
-                visit(part);
-            });
-        }
-    }
-
-    impl TokenEstimator for Counting {
-        fn id(&self) -> EstimatorId {
-            self.0.id()
-        }
-
-        fn text(&self, text: &str) -> u64 {
-            self.1.fetch_add(text.len(), Ordering::Relaxed);
-            self.0.text(text)
-        }
-
-        fn message(&self, message: &dyn MessageView) -> u64 {
-            self.0.message(&Visited(message, &self.1))
-        }
-    }
-
-    #[test]
-    fn a_large_result_is_counted_and_clipped_once() {
-        let counting = Arc::new(Counting(default_estimator(), AtomicUsize::new(0)));
-        let accounting = ContextAccounting::new(counting.clone());
-        let line = "src/lib.rs:42: error: the value moved here was borrowed before\n";
-        let messages = [
-            Message::user("What does the build say?"),
-            Message::tool_call("large", "read", RawJson::parse("{}").unwrap()),
-            Message::tool_result("large", line.repeat(LARGE / line.len())),
-        ];
-        let mut running = 0;
-        let log: Vec<LogEntry> = (1..)
-            .zip(messages)
-            .map(|(seq, message)| {
-                let tokens = accounting.message(&message);
-                running += tokens;
-                LogEntry {
-                    seq: Seq(seq),
-                    message,
-                    tokens,
-                    running,
-                    hash: memory_model::Hash::ZERO,
-                }
-            })
-            .collect();
-        let input = AssemblyInput {
-            view_tokens: running,
-            tokens_before: 0,
-            items: vec![Item::Raw(log)],
-        };
-        counting.1.store(0, Ordering::Relaxed);
-        let budget = Budget::tokens(8_000);
-        let policy = AssemblyPolicy::default();
-        let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
-        let newest = context.receipt.degraded.last().unwrap();
-        assert_eq!(newest.step, DegradationStep::Clipped);
-        assert!(context.tokens > 6_000, "{} tokens", context.tokens);
-        // The whole once, and what is left of it a few times.
-        let counted = counting.1.load(Ordering::Relaxed);
-        assert!(
-            counted < 2 * LARGE,
-            "{counted} bytes were counted for a result of {LARGE}"
-        );
-    }
 }

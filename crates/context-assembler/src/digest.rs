@@ -8,7 +8,7 @@ use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
 use crate::accounting::cost;
 use crate::blocks::{Block, Content};
 use crate::context::{ContextMessage, MessageOrigin};
-use crate::degrade::total;
+use crate::degrade::{last_that, total};
 use crate::marks::{escape_marks, remark};
 use crate::render::range_pointer;
 
@@ -21,54 +21,56 @@ const SHORTEST_END: usize = 4;
 /// Bytes of a text that cost at least a token, by any estimator.
 const BYTES_PER_TOKEN: u64 = 16;
 
-/// Digests of several stretches of blocks.
-pub(crate) struct Digests {
-    /// One message for each stretch.
-    pub(crate) messages: Vec<ContextMessage>,
-    /// Whether the digests have all text of the messages.
-    pub(crate) complete: bool,
-}
-
-impl Digests {
-    /// Cost of the digests, in tokens.
-    pub(crate) fn tokens(&self) -> u64 {
-        total(&self.messages)
-    }
-}
-
-/// The positions of neighbouring blocks.
-pub(crate) fn range_of(blocks: &[Block<'_>]) -> Option<SeqRange> {
-    SeqRange::new(blocks.first()?.range.first, blocks.last()?.range.last)
-}
-
 /// Renders a digest of each stretch, oldest first, that cost at most `limit` tokens together if their
-/// pointers do.
+/// pointers do. Returns also whether they have all text of the messages.
 ///
 /// With a larger limit and fewer messages at the end of the stretches, no beginning of a message is shorter.
 pub(crate) fn digests(
     stretches: &[&[Block<'_>]],
     limit: u64,
     accounting: &dyn Accounting,
-) -> Digests {
-    let writer = Writer::new(stretches, limit, accounting);
-    let longest = writer
-        .heads
-        .iter()
-        .map(|head| head.chars)
-        .max()
-        .unwrap_or(0);
-    let all = writer.heads.len();
-    let fits = |heads: usize, chars: usize| writer.fits(heads, chars, limit);
-    if !writer.all_heads || !fits(all, SHORTEST_HEAD.min(longest)) {
-        let heads = last_that(all, |heads| fits(heads, SHORTEST_HEAD));
-        return writer.digests(heads, SHORTEST_HEAD, false);
+) -> (Vec<ContextMessage>, bool) {
+    let most_bytes = limit.saturating_mul(BYTES_PER_TOKEN);
+    // Heads of the messages, newest first; no more than could be shown.
+    let mut heads: Vec<Head> = Vec::new();
+    let mut all_heads = true;
+    for (stretch, blocks) in stretches.iter().enumerate().rev() {
+        for block in blocks.iter().rev().filter(|block| block.is_group()) {
+            if (heads.len() as u64) < limit {
+                let most = usize::try_from(most_bytes).unwrap_or(usize::MAX);
+                heads.extend(heads_of(stretch, block, most).into_iter().rev());
+            } else {
+                all_heads = false;
+            }
+        }
+    }
+    // The digests with the newest `count` heads of at most `chars` characters.
+    let render = |count: usize, chars: usize| -> Vec<ContextMessage> {
+        let messages = stretches.iter().enumerate().filter_map(|(at, blocks)| {
+            let heads = heads.iter().take(count).filter(|head| head.stretch == at);
+            let mut lines: Vec<String> = heads.map(|head| head.line(chars)).collect();
+            lines.reverse();
+            let mut message = digest(blocks, &lines)?;
+            message.tokens = cost(accounting, &message);
+            Some(message)
+        });
+        messages.collect()
+    };
+    let fits = |count: usize, chars: usize| {
+        let shown = heads.iter().take(count);
+        let bytes = shown.map(|head| (head.author.len() + head.chars.min(chars)) as u64);
+        bytes.fold(0, u64::saturating_add) <= most_bytes && total(&render(count, chars)) <= limit
+    };
+    let all = heads.len();
+    let longest = heads.iter().map(|head| head.chars).max().unwrap_or(0);
+    if !all_heads || !fits(all, SHORTEST_HEAD.min(longest)) {
+        let count = last_that(all as u64, |count| fits(count as usize, SHORTEST_HEAD));
+        return (render(count as usize, SHORTEST_HEAD), false);
     }
     let levels = levels(longest);
-    let level = last_that(levels.len() - 1, |level| {
-        levels.get(level).is_some_and(|chars| fits(all, *chars))
-    });
-    let chars = levels.get(level).copied().unwrap_or(longest);
-    writer.digests(all, chars, chars >= longest)
+    let chars = |level: u64| levels.get(level as usize).copied().unwrap_or(longest);
+    let level = last_that(levels.len() as u64 - 1, |level| fits(all, chars(level)));
+    (render(all, chars(level)), chars(level) >= longest)
 }
 
 /// Lengths of beginnings that are tried, in characters: each a sixth more than the one before, up to `longest`.
@@ -77,20 +79,6 @@ fn levels(longest: usize) -> Vec<usize> {
     let shorter = std::iter::successors(Some(SHORTEST_HEAD), next);
     let shorter = shorter.take_while(|chars| *chars < longest);
     shorter.chain([longest]).collect()
-}
-
-/// The largest number up to `most` that fits, if smaller ones do; 0 where none does.
-fn last_that(most: usize, fits: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
 }
 
 /// The beginning of a message.
@@ -119,85 +107,14 @@ impl Head {
     }
 }
 
-struct Writer<'b> {
-    /// Range and number of messages of each stretch.
-    stretches: Vec<(SeqRange, u64)>,
-    /// Heads of the messages, newest first; no more than could be shown.
-    heads: Vec<Head>,
-    /// Whether these are the heads of all messages.
-    all_heads: bool,
-    accounting: &'b dyn Accounting,
-}
-
-impl<'b> Writer<'b> {
-    fn new(stretches: &[&[Block<'_>]], limit: u64, accounting: &'b dyn Accounting) -> Self {
-        let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        let most_chars = usize::try_from(limit.saturating_mul(BYTES_PER_TOKEN));
-        let most_chars = most_chars.unwrap_or(usize::MAX);
-        let mut writer = Self {
-            stretches: Vec::with_capacity(stretches.len()),
-            heads: Vec::new(),
-            all_heads: true,
-            accounting,
-        };
-        for (stretch, blocks) in stretches.iter().enumerate().rev() {
-            let Some(range) = range_of(blocks) else {
-                continue;
-            };
-            let mut messages = 0;
-            for block in blocks.iter().rev() {
-                match block.content {
-                    Content::Group => messages += block.messages as u64,
-                    _ => {
-                        messages += u64::from(block.shows()) * block.range.len();
-                        continue;
-                    }
-                }
-                if writer.heads.len() < most {
-                    let heads = heads(stretch, block, most_chars);
-                    writer.heads.extend(heads.into_iter().rev());
-                } else {
-                    writer.all_heads = false;
-                }
-            }
-            writer.stretches.push((range, messages));
-        }
-        writer.stretches.reverse();
-        writer
-    }
-
-    /// The digests with the newest `heads` heads of at most `chars` characters.
-    fn digests(&self, heads: usize, chars: usize, complete: bool) -> Digests {
-        let stretches = self.stretches.iter().enumerate();
-        let messages = stretches.map(|(at, (range, messages))| {
-            let heads = self
-                .heads
-                .iter()
-                .take(heads)
-                .filter(|head| head.stretch == at);
-            let mut lines: Vec<String> = heads.map(|head| head.line(chars)).collect();
-            lines.reverse();
-            let mut message = digest(*range, *messages, &lines);
-            message.tokens = cost(self.accounting, &message);
-            message
-        });
-        Digests {
-            messages: messages.collect(),
-            complete,
-        }
-    }
-
-    fn fits(&self, heads: usize, chars: usize, limit: u64) -> bool {
-        let shown = self.heads.iter().take(heads);
-        let bytes = shown.map(|head| head.author.len() + head.chars.min(chars));
-        let bytes = bytes.fold(0_u64, |sum, bytes| sum.saturating_add(bytes as u64));
-        bytes <= limit.saturating_mul(BYTES_PER_TOKEN)
-            && self.digests(heads, chars, false).tokens() <= limit
-    }
-}
-
-/// A digest of `messages` messages with these lines.
-fn digest(range: SeqRange, messages: u64, lines: &[String]) -> ContextMessage {
+/// A digest of neighbouring blocks with these lines.
+fn digest(blocks: &[Block<'_>], lines: &[String]) -> Option<ContextMessage> {
+    let range = SeqRange::new(blocks.first()?.range.first, blocks.last()?.range.last)?;
+    let messages = blocks.iter().map(|block| match block.content {
+        Content::Group => block.messages as u64,
+        _ => u64::from(block.shows()) * block.range.len(),
+    });
+    let messages: u64 = messages.sum();
     let pointer = range_pointer(range);
     let what = match (messages, lines.len()) {
         (1, 0) => "1 message left out".to_owned(),
@@ -215,13 +132,22 @@ fn digest(range: SeqRange, messages: u64, lines: &[String]) -> ContextMessage {
         first: range.first,
         last: range.last,
     };
-    ContextMessage::new(Role::User, source, vec![Part::text(text)])
+    Some(ContextMessage::new(
+        Role::User,
+        source,
+        vec![Part::text(text)],
+    ))
 }
 
 /// The heads of a block's messages, in order, with at most `most` characters of each text.
-fn heads(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
+fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
     let mut tools: HashMap<&str, &str> = HashMap::new();
-    for part in block.rendered.iter().flat_map(|message| &message.parts) {
+    for part in block
+        .fitted
+        .messages
+        .iter()
+        .flat_map(|message| &message.parts)
+    {
         if let Part::ToolCall { id, name, .. } = part {
             tools.insert(id, name);
         }
@@ -247,8 +173,8 @@ fn heads(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
         }
     };
     // A stub stands in place of its call, and says nothing.
-    let before = std::iter::once(None).chain(block.rendered.iter().map(Some));
-    let messages = block.rendered.iter().zip(before);
+    let before = std::iter::once(None).chain(block.fitted.messages.iter().map(Some));
+    let messages = block.fitted.messages.iter().zip(before);
     let is_stub = |message: &ContextMessage, before: Option<&ContextMessage>| {
         message.role == Role::Tool && before.is_some_and(|call| call.source == message.source)
     };

@@ -9,9 +9,6 @@ use turn_map::{
 use crate::context::{ContextMessage, MessageOrigin, MovedResult, RenamedCall};
 use crate::marks::remark;
 
-/// Maximum number of calls in a message that are compared one by one.
-const FEW_CALLS: usize = 16;
-
 /// A message on its way into a context.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -42,111 +39,63 @@ pub(crate) struct Fitted {
 
 /// Puts the results of each call right behind its message, with stubs for those that are missing,
 /// in messages of their own; makes the calls' ids unique; and leaves no message without content.
-pub(crate) fn fit(mut lines: Vec<Line>) -> Fitted {
-    let mut fitted = Fitted::default();
-    if !in_place(&lines) {
-        let policy = SanitizePolicy::default().with_stub(remark("no result"));
-        let plan = sanitize(&lines, &policy);
-        for finding in &plan.findings {
-            match finding.remedy {
-                Remedy::Stubbed => fitted.stubbed.push(finding.id.clone()),
-                Remedy::Renamed => {
-                    let place = (finding.message, finding.part);
-                    fitted.renamed.extend(renamed(&lines, &plan.edits, place));
-                }
-                _ => {}
+pub(crate) fn fit(lines: Vec<Line>) -> Fitted {
+    let policy = SanitizePolicy::default().with_stub(remark("no result"));
+    let plan = sanitize(&lines, &policy);
+    let stubbed = plan.findings.into_iter();
+    let stubbed = stubbed.filter(|finding| finding.remedy == Remedy::Stubbed);
+    let mut fitted = Fitted {
+        stubbed: stubbed.map(|finding| finding.id).collect(),
+        ..Fitted::default()
+    };
+    for edit in &plan.edits {
+        match edit {
+            Edit::SetId { message, part, id } => {
+                let renamed = placed(&lines, *message, *part).and_then(|call| match &call.part {
+                    Part::ToolCall { id: old, .. } => Some(RenamedCall {
+                        message: call.seq?,
+                        id: old.clone(),
+                        new_id: id.clone(),
+                    }),
+                    _ => None,
+                });
+                fitted.renamed.extend(renamed);
             }
+            Edit::InsertResults { after, results } => {
+                let moved = results
+                    .iter()
+                    .filter_map(|result| moved(&lines, *after, result));
+                fitted.moved.extend(moved);
+            }
+            _ => {}
         }
-        fitted.moved = moved(&lines, &plan.edits);
-        lines = apply(lines, &plan.edits);
     }
-    fitted.messages = lines.into_iter().flat_map(messages_of).collect();
+    let lines = apply(lines, &plan.edits).into_iter();
+    fitted.messages = lines.flat_map(messages_of).collect();
     fitted
 }
 
-/// Whether every call has its result directly behind its message and no result stands elsewhere. May
-/// return false for messages with many calls.
-fn in_place(lines: &[Line]) -> bool {
-    let (mut ids, mut waiting): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for line in lines {
-        if !waiting.is_empty() && (line.role == Role::Assistant || line.parts.is_empty()) {
-            return false;
-        }
-        let mut only_results = matches!(line.role, Role::User | Role::Tool);
-        for placed in &line.parts {
-            match &placed.part {
-                Part::ToolCall { id, .. } => {
-                    let new = !id.is_empty() && ids.len() < FEW_CALLS && !ids.contains(&&**id);
-                    if line.role != Role::Assistant || !new {
-                        return false;
-                    }
-                    ids.push(id);
-                    waiting.push(id);
-                }
-                Part::ToolResult { call_id, .. } => {
-                    let call = waiting.iter().position(|id| id == call_id);
-                    let Some(call) = call.filter(|_| only_results) else {
-                        return false;
-                    };
-                    waiting.swap_remove(call);
-                }
-                _ if line.role == Role::Assistant => {}
-                _ if !waiting.is_empty() => return false,
-                _ => only_results = false,
-            }
-        }
-    }
-    waiting.is_empty()
-}
-
-/// The results that move, with their targets.
-fn moved(lines: &[Line], edits: &[Edit]) -> Vec<MovedResult> {
-    let mut moved = Vec::new();
-    for edit in edits {
-        let Edit::InsertResults { after, results } = edit else {
-            continue;
-        };
-        for result in results {
-            let InsertedResult::Moved { message, part } = *result else {
-                continue;
-            };
-            let Some(result) = placed(lines, message, part) else {
-                continue;
-            };
-            let Part::ToolResult { call_id, .. } = &result.part else {
-                continue;
-            };
-            let calls = lines.get(*after).map_or(&[][..], |line| &line.parts);
-            let call = calls.iter().find(|placed| match &placed.part {
-                Part::ToolCall { id, .. } => id == call_id,
-                _ => false,
-            });
-            if let (Some(from), Some(after)) = (result.seq, call.and_then(|call| call.seq)) {
-                moved.push(MovedResult {
-                    from,
-                    after,
-                    call_id: call_id.clone(),
-                });
-            }
-        }
-    }
-    moved
-}
-
-/// The call at a place that gets another id.
-fn renamed(lines: &[Line], edits: &[Edit], place: (usize, usize)) -> Option<RenamedCall> {
-    let call = placed(lines, place.0, place.1)?;
-    let Part::ToolCall { id, .. } = &call.part else {
+/// A result that moves behind the message `after`; `None` for a stub.
+fn moved(lines: &[Line], after: usize, result: &InsertedResult) -> Option<MovedResult> {
+    let InsertedResult::Moved { message, part } = *result else {
         return None;
     };
-    let new_id = edits.iter().find_map(|edit| match edit {
-        Edit::SetId { message, part, id } if (*message, *part) == place => Some(id),
-        _ => None,
-    });
-    Some(RenamedCall {
-        message: call.seq?,
-        id: id.clone(),
-        new_id: new_id?.clone(),
+    let result = placed(lines, message, part)?;
+    let Part::ToolResult { call_id, .. } = &result.part else {
+        return None;
+    };
+    let call = lines
+        .get(after)?
+        .parts
+        .iter()
+        .find(|placed| match &placed.part {
+            Part::ToolCall { id, .. } => id == call_id,
+            _ => false,
+        });
+    Some(MovedResult {
+        from: result.seq?,
+        after: call?.seq?,
+        call_id: call_id.clone(),
     })
 }
 
@@ -156,39 +105,25 @@ fn placed(lines: &[Line], message: usize, part: usize) -> Option<&Placed> {
 
 /// A line as messages: results stand in a tool's messages of their own.
 fn messages_of(line: Line) -> Vec<ContextMessage> {
-    let Line {
-        role,
-        name,
-        source,
-        parts,
-        inserted,
-    } = line;
-    let message = |role, name, source, parts| ContextMessage {
-        role,
-        name,
-        tokens: 0,
-        source,
-        parts,
-    };
-    if inserted {
+    let mut messages: Vec<ContextMessage> = Vec::with_capacity(2);
+    if line.inserted {
         // What moved says where it is from; a stub belongs to its call.
-        let mut messages: Vec<ContextMessage> = Vec::new();
-        for Placed { part, seq } in parts {
+        for Placed { part, seq } in line.parts {
             let source = match seq {
                 Some(seq) => MessageOrigin::Message {
                     first: seq,
                     last: seq,
                 },
-                None => source.clone(),
+                None => line.source.clone(),
             };
             match messages.last_mut() {
                 Some(last) if last.source == source => last.parts.push(part),
-                _ => messages.push(message(Role::Tool, None, source, vec![part])),
+                _ => messages.push(ContextMessage::new(Role::Tool, source, vec![part])),
             }
         }
         return messages;
     }
-    let parts = parts.into_iter().map(|placed| placed.part);
+    let parts = line.parts.into_iter().map(|placed| placed.part);
     let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
     let (results, mut others): (Vec<Part>, Vec<Part>) = parts.partition(is_result);
     // Providers refuse texts without content.
@@ -196,16 +131,17 @@ fn messages_of(line: Line) -> Vec<ContextMessage> {
     if results.is_empty() && others.is_empty() {
         others.push(Part::text(remark("empty message")));
     }
-    let mut messages = Vec::with_capacity(2);
-    let role = match role {
+    let role = match line.role {
         Role::Tool => Role::User,
         role => role,
     };
-    if !results.is_empty() {
-        messages.push(message(Role::Tool, name.clone(), source.clone(), results));
-    }
-    if !others.is_empty() {
-        messages.push(message(role, name, source, others));
+    for (role, parts) in [(Role::Tool, results), (role, others)] {
+        if !parts.is_empty() {
+            messages.push(ContextMessage {
+                name: line.name.clone(),
+                ..ContextMessage::new(role, line.source.clone(), parts)
+            });
+        }
     }
     messages
 }

@@ -3,6 +3,7 @@
 use memory_model::{Accounting, Summary};
 
 use crate::accounting::cost;
+use crate::choose::{Choice, Shown};
 use crate::context::ContextMessage;
 use crate::marks::escape_summary;
 use crate::render::render_summary_form;
@@ -12,6 +13,8 @@ const HEADLINE_TOKENS: u64 = 60;
 
 /// The forms of a summary, from the headline to the whole summary.
 pub(crate) struct Forms<'a> {
+    /// Index of the summary's block.
+    pub(crate) index: usize,
     summary: &'a Summary,
     lines: Vec<Line<'a>>,
     /// Cost of each short form, in tokens, the headline first. That of the headline is exact, and the others
@@ -39,8 +42,14 @@ pub(crate) struct ShortForm {
 
 impl<'a> Forms<'a> {
     /// The forms of a summary that costs `whole` tokens. Counts each line once.
-    pub(crate) fn new(summary: &'a Summary, whole: u64, accounting: &dyn Accounting) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        summary: &'a Summary,
+        whole: u64,
+        accounting: &dyn Accounting,
+    ) -> Self {
         let mut forms = Self {
+            index,
             summary,
             lines: Vec::new(),
             short: Vec::new(),
@@ -69,9 +78,14 @@ impl<'a> Forms<'a> {
         self.short.get(form).copied().unwrap_or(self.whole)
     }
 
-    /// Renders a form; `None` for the whole summary.
-    pub(crate) fn render(&self, form: usize, accounting: &dyn Accounting) -> Option<ShortForm> {
-        (form < self.short.len()).then(|| self.short_form(form, accounting))
+    /// The summary in a form, with its cost in tokens.
+    pub(crate) fn choice(&self, form: usize, accounting: &dyn Accounting) -> (Choice, u64) {
+        if form >= self.short.len() {
+            return (Choice::whole(self.index), self.whole);
+        }
+        let form = self.short_form(form, accounting);
+        let tokens = form.message.tokens;
+        (Choice::one(self.index, Shown::Form(form)), tokens)
     }
 
     /// Costs of the short forms that cost less than the whole summary, in tokens.

@@ -8,24 +8,20 @@ use turn_map::{Atom, LateResult};
 
 use crate::context::MessageOrigin;
 use crate::fit::{Fitted, Line, Placed, fit};
-use crate::marks::{escape_marks, escape_part, quoted, remark};
+use crate::marks::{escape_marks, quoted, remark};
 use crate::render::part_text;
-
-/// Whether the entries' texts are as they were stored, or already as they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Texts {
-    /// Look-alikes of marks are to be escaped.
-    Stored,
-    /// They are escaped, and shortened with marks of ours.
-    Shown,
-}
 
 /// An atom's entries as messages: lines of one response are joined, calls without a result get a
 /// stub, results move behind their calls, and results that came too late or answer no call of an
 /// assistant become text.
 ///
-/// `entries` are the atom's, whose positions are sequence numbers.
-pub(crate) fn render_atom(atom: &Atom, entries: &[LogEntry], texts: Texts) -> Fitted {
+/// `entries` are the atom's, whose positions are sequence numbers. `shown` returns the parts of an entry as they are
+/// shown, with their texts escaped.
+pub(crate) fn render_atom(
+    atom: &Atom,
+    entries: &[LogEntry],
+    mut shown: impl FnMut(&LogEntry) -> Vec<Part>,
+) -> Fitted {
     let mut lines: Vec<Line> = Vec::with_capacity(entries.len());
     // An atom holds the lines of one response at most, or neighbouring lines without an id that
     // results have shown to be one: the id, and where their message stands.
@@ -39,20 +35,21 @@ pub(crate) fn render_atom(atom: &Atom, entries: &[LogEntry], texts: Texts) -> Fi
     {
         let here = entry.seq.0 as usize;
         let results = take_while(&mut late, |late| late.message <= here);
-        let mut parts = entry.parts.clone();
-        for part in &mut parts {
-            if texts == Texts::Stored {
-                escape_part(part);
-            }
-            flatten_content(part);
-        }
-        place_late(&mut parts, results);
+        let mut parts = shown(entry);
+        parts.iter_mut().for_each(flatten_content);
         if entry.role != Role::Assistant {
             calls_to_text(&mut parts, entry.seq, &mut foreign);
         }
-        if !foreign.is_empty() {
-            results_to_text(&mut parts, &foreign);
-        }
+        let mut results: Vec<&LateResult> = results.iter().collect();
+        results_to_text(&mut parts, |id| {
+            late_heading(&mut results, id).or_else(|| {
+                let seq = foreign.get(id)?;
+                Some(format!(
+                    "result of the call {} in message {seq}",
+                    quoted(id)
+                ))
+            })
+        });
         let parts = parts.into_iter().map(|part| Placed {
             part,
             seq: Some(entry.seq),
@@ -108,36 +105,32 @@ fn flatten_content(part: &mut Part) {
     }
 }
 
-/// Makes text of the results among a message's parts that are `late`. Where several results of a
-/// message name the same call, the first may answer it; the late ones are the last.
-fn place_late(parts: &mut Vec<Part>, late: &[LateResult]) {
-    if late.is_empty() {
-        return;
-    }
-    let mut left: HashMap<&str, Vec<&LateResult>> = HashMap::new();
-    for result in late {
-        left.entry(&result.id).or_default().push(result);
-    }
+/// Makes text of the results among a message's parts for which there is a heading, the newest first.
+fn results_to_text(parts: &mut Vec<Part>, mut heading: impl FnMut(&str) -> Option<String>) {
     let mut newest_first = Vec::with_capacity(parts.len());
     for part in std::mem::take(parts).into_iter().rev() {
-        let late = match &part {
-            Part::ToolResult { call_id, .. } => left.get_mut(call_id.as_str()).and_then(Vec::pop),
+        let heading = match &part {
+            Part::ToolResult { call_id, .. } => heading(call_id),
             _ => None,
         };
-        match late {
-            Some(late) => {
-                let id = quoted(&late.id);
-                let heading = match late.call {
-                    Some(call) => format!("late result of the call {id} in message {call}"),
-                    None => format!("result of the call {id}, which is not in this context"),
-                };
-                newest_first.extend(result_text(part, heading).into_iter().rev());
-            }
+        match heading {
+            Some(heading) => newest_first.extend(result_text(part, heading).into_iter().rev()),
             None => newest_first.push(part),
         }
     }
     newest_first.reverse();
     *parts = newest_first;
+}
+
+/// The heading of a result that came too late. Where several results of a message name the same call, the first may
+/// answer it; those in `late` are the last.
+fn late_heading(late: &mut Vec<&LateResult>, id: &str) -> Option<String> {
+    let late = late.remove(late.iter().rposition(|late| *late.id == *id)?);
+    let id = quoted(&late.id);
+    Some(match late.call {
+        Some(call) => format!("late result of the call {id} in message {call}"),
+        None => format!("result of the call {id}, which is not in this context"),
+    })
 }
 
 /// A result as parts that are none: a heading, then its content.
@@ -174,22 +167,4 @@ fn calls_to_text(parts: &mut [Part], seq: Seq, foreign: &mut HashMap<String, Seq
         foreign.insert(std::mem::take(id), seq);
         *part = Part::text(text);
     }
-}
-
-/// Makes text of the results of such calls.
-fn results_to_text(parts: &mut Vec<Part>, foreign: &HashMap<String, Seq>) {
-    let texts = std::mem::take(parts).into_iter().flat_map(|part| {
-        let call = match &part {
-            Part::ToolResult { call_id, .. } => foreign.get_key_value(call_id),
-            _ => None,
-        };
-        match call {
-            Some((id, seq)) => {
-                let heading = format!("result of the call {} in message {seq}", quoted(id));
-                result_text(part, heading)
-            }
-            None => vec![part],
-        }
-    });
-    *parts = texts.collect();
 }

@@ -15,18 +15,16 @@ pub enum Item {
     Summary(Box<Summary>),
     /// Messages that the view leaves out.
     Omitted(SeqRange),
-    /// Messages of the view that were not read, because they cannot fit, and the cost that the view records
-    /// for them, in tokens. They are left out of the context.
+    /// A part of the view that was not read, because it cannot fit, and the cost that the view records for it, in
+    /// tokens. It is left out of the context.
     Unread(SeqRange, u64),
 }
 
-/// Input of [`assemble`](fn@crate::assemble): the newer part of a view, oldest first, through its end.
+/// Input of [`assemble`](fn@crate::assemble): a view.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AssemblyInput {
     /// Cost of the whole view, in tokens.
     pub view_tokens: u64,
-    /// Cost of the part of the view before the first item, in tokens.
-    pub tokens_before: u64,
-    /// Items of the view without gaps, through the log's head.
+    /// Items of the view without gaps, from the log's first position through its head.
     pub items: Vec<Item>,
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod accounting;
+mod acknowledged;
 mod allotment;
 mod assemble;
 mod blocks;
@@ -21,11 +22,9 @@ mod preamble;
 mod render;
 mod shorten;
 mod skeleton;
-mod summary_form;
-mod whole_turns;
 
 pub use accounting::ContextAccounting;
-pub use assemble::{assemble, assemble_with_preamble};
+pub use assemble::assemble;
 pub use context::{
     Context, ContextMessage, Degradation, DegradationStep, Dropped, Error, ErrorKind,
     MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary,
@@ -33,9 +32,8 @@ pub use context::{
 pub use input::{AssemblyInput, Item};
 pub use marks::render_identity;
 pub use messages::{assemble_messages, assemble_messages_with};
-pub use policy::{AssemblyPolicy, Budget, Eviction, InputLimits, WholeTurns};
+pub use policy::{AssemblyPolicy, Budget, InputLimits};
 pub use preamble::Preamble;
 pub use render::{
     SUMMARY_RENDERING, message_pointer, render_summary, render_text, render_text_without_tokens,
 };
-pub use summary_form::SummaryForm;

@@ -6,7 +6,7 @@ use memory_model::{Accounting as _, Hash, LogEntry, Message, Part, Role, Seq};
 use token_estimate::TokenEstimator;
 
 use crate::accounting::ContextAccounting;
-use crate::assemble::assemble_with_preamble;
+use crate::assemble::assemble;
 use crate::context::{Context, Error};
 use crate::input::{AssemblyInput, Item};
 use crate::policy::{AssemblyPolicy, Budget};
@@ -76,9 +76,11 @@ pub fn assemble_messages_with(
     }
     let input = AssemblyInput {
         view_tokens: running,
-        tokens_before: 0,
         items: vec![Item::Raw(entries)],
     };
-    let preamble = Preamble::default().with_system(system);
-    assemble_with_preamble(&input, &preamble, budget, policy, &accounting)
+    let preamble = Preamble {
+        system,
+        ..Preamble::default()
+    };
+    assemble(&input, &preamble, budget, policy, &accounting)
 }

@@ -7,7 +7,6 @@ use crate::context::{ContextMessage, MessageOrigin};
 
 /// What begins every request of a conversation, before the messages of its view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Preamble<'a> {
     /// The application's system prompt, the first message.
     pub system: Option<&'a str>,
@@ -17,25 +16,7 @@ pub struct Preamble<'a> {
     pub tools_tokens: u64,
 }
 
-impl<'a> Preamble<'a> {
-    /// Sets the application's system prompt.
-    pub fn with_system(mut self, text: Option<&'a str>) -> Self {
-        self.system = text;
-        self
-    }
-
-    /// Sets the agent's identity.
-    pub fn with_identity(mut self, text: Option<&'a str>) -> Self {
-        self.identity = text;
-        self
-    }
-
-    /// Sets the cost of the definitions of tools, in tokens.
-    pub fn with_tools_tokens(mut self, tokens: u64) -> Self {
-        self.tools_tokens = tokens;
-        self
-    }
-
+impl Preamble<'_> {
     /// Returns the messages, with their costs.
     pub(crate) fn messages(&self, accounting: &dyn Accounting) -> Vec<ContextMessage> {
         let texts = [

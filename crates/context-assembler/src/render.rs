@@ -33,28 +33,22 @@ pub(crate) fn range_pointer(range: SeqRange) -> String {
 /// `<parents>` names the summaries among its sources. `descendant_count` is there where the summary's
 /// figures have it: see [`SummaryFigures`](memory_model::SummaryFigures).
 pub fn render_summary(summary: &Summary) -> Vec<ContextMessage> {
-    render_summary_text(summary, summary.text())
-}
-
-/// Like [`render_summary`], with another text.
-pub(crate) fn render_summary_text(summary: &Summary, text: &str) -> Vec<ContextMessage> {
-    let source = MessageOrigin::Summary {
-        first: summary.range.first,
-        last: summary.range.last,
-        summary_id: summary.id.clone(),
-    };
+    let source = origin(summary);
     if let Some(messages) = &summary.messages
         && let Some(rendered) = own_messages(messages.as_str(), &source)
     {
         return rendered;
     }
-    vec![ContextMessage {
-        role: Role::User,
-        name: None,
-        tokens: 0,
-        source,
-        parts: vec![Part::text(summary_xml(summary, text))],
-    }]
+    let parts = vec![Part::text(summary_xml(summary))];
+    vec![ContextMessage::new(Role::User, source, parts)]
+}
+
+fn origin(summary: &Summary) -> MessageOrigin {
+    MessageOrigin::Summary {
+        first: summary.range.first,
+        last: summary.range.last,
+        summary_id: summary.id.clone(),
+    }
 }
 
 /// Renders a form of a summary: `lines` of its lines, whose text is `text`.
@@ -70,12 +64,7 @@ pub(crate) fn render_summary_form(
         summary.range,
         escape_summary(text),
     );
-    let source = MessageOrigin::Summary {
-        first: summary.range.first,
-        last: summary.range.last,
-        summary_id: summary.id.clone(),
-    };
-    ContextMessage::new(Role::User, source, vec![Part::text(xml)])
+    ContextMessage::new(Role::User, origin(summary), vec![Part::text(xml)])
 }
 
 /// The messages of a summary that holds its own: `[{"role": …, "parts": […]}, …]`.
@@ -104,7 +93,8 @@ fn own_messages(json: &str, source: &MessageOrigin) -> Option<Vec<ContextMessage
     Some(fit(lines.collect()).messages)
 }
 
-fn summary_xml(summary: &Summary, text: &str) -> String {
+fn summary_xml(summary: &Summary) -> String {
+    let text = summary.text();
     let mut xml = String::with_capacity(text.len() + 256);
     // Writing to a string cannot fail.
     let _ = write!(
@@ -167,16 +157,11 @@ pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
         range.first,
         range.last
     ));
-    ContextMessage {
-        role: Role::User,
-        name: None,
-        tokens: 0,
-        source: MessageOrigin::Omitted {
-            first: range.first,
-            last: range.last,
-        },
-        parts: vec![Part::text(text)],
-    }
+    let source = MessageOrigin::Omitted {
+        first: range.first,
+        last: range.last,
+    };
+    ContextMessage::new(Role::User, source, vec![Part::text(text)])
 }
 
 /// Renders messages as plain text: one block a message, with each line of content indented, so that

@@ -3,16 +3,17 @@
 
 use std::ops::Range;
 
-use memory_model::{Accounting, Seq};
+use memory_model::Accounting;
 
 use crate::allotment::SummaryCosts;
 use crate::blocks::{Block, Content};
+use crate::context::ContextMessage;
 use crate::digest::digests;
 use crate::forms::Forms;
 
 /// A piece of a view: a summary, or the blocks between two of them.
 pub(crate) enum Piece<'a> {
-    Summary(usize, Forms<'a>),
+    Summary(Forms<'a>),
     /// A run that costs no more than a pointer to it: it is always whole.
     Small(Range<usize>, u64),
     Run(Run),
@@ -21,18 +22,25 @@ pub(crate) enum Piece<'a> {
 /// Neighbouring blocks that are no summaries.
 pub(crate) struct Run {
     pub(crate) blocks: Range<usize>,
-    /// Cost of a pointer to the blocks that may be dropped, in tokens. `None` where no digest may stand for
+    /// A pointer to the blocks that may be dropped. `None` where no digest may stand for
     /// them, because they were not all read or show nothing.
-    pub(crate) pointer: Option<u64>,
+    pub(crate) pointer: Option<ContextMessage>,
+}
+
+impl Run {
+    /// Cost of the pointer, in tokens.
+    pub(crate) fn pointer_tokens(&self) -> u64 {
+        self.pointer.as_ref().map_or(0, |pointer| pointer.tokens)
+    }
 }
 
 impl Piece<'_> {
     /// Cost of the shortest form, in tokens.
     pub(crate) fn least(&self) -> u64 {
         match self {
-            Piece::Summary(_, forms) => forms.tokens(0),
+            Piece::Summary(forms) => forms.tokens(0),
             Piece::Small(_, tokens) => *tokens,
-            Piece::Run(run) => run.pointer.unwrap_or(0),
+            Piece::Run(run) => run.pointer_tokens(),
         }
     }
 }
@@ -43,11 +51,9 @@ pub(crate) struct Skeleton<'a> {
 }
 
 impl<'a> Skeleton<'a> {
-    /// The pieces of a view whose cost before the blocks is `tokens_before` tokens. `kept` is the index of a
-    /// group that is never dropped.
+    /// The pieces of a view. `kept` is the index of a group that is never dropped.
     pub(crate) fn new(
         blocks: &[Block<'a>],
-        tokens_before: u64,
         kept: Option<usize>,
         accounting: &dyn Accounting,
     ) -> Self {
@@ -58,15 +64,14 @@ impl<'a> Skeleton<'a> {
                 continue;
             };
             if start < index {
-                pieces.push(run(blocks, start..index, tokens_before, kept, accounting));
+                pieces.push(run(blocks, start..index, kept, accounting));
             }
-            let forms = Forms::new(summary, block.tokens, accounting);
-            pieces.push(Piece::Summary(index, forms));
+            let forms = Forms::new(index, summary, block.tokens, accounting);
+            pieces.push(Piece::Summary(forms));
             start = index + 1;
         }
         if start < blocks.len() {
-            let rest = start..blocks.len();
-            pieces.push(run(blocks, rest, tokens_before, kept, accounting));
+            pieces.push(run(blocks, start..blocks.len(), kept, accounting));
         }
         Self { pieces }
     }
@@ -79,7 +84,7 @@ impl<'a> Skeleton<'a> {
         };
         for piece in &self.pieces {
             let (whole, least) = match piece {
-                Piece::Summary(_, forms) => (forms.tokens(forms.count() - 1), forms.tokens(0)),
+                Piece::Summary(forms) => (forms.tokens(forms.count() - 1), forms.tokens(0)),
                 Piece::Small(_, tokens) => (*tokens, *tokens),
                 Piece::Run(_) => continue,
             };
@@ -96,11 +101,6 @@ impl<'a> Skeleton<'a> {
             _ => 0,
         });
         small.sum()
-    }
-
-    /// Cost of the pointers to all runs, in tokens.
-    pub(crate) fn pointers(&self) -> u64 {
-        self.runs().filter_map(|run| run.pointer).sum()
     }
 
     /// The runs that are not always whole, oldest first.
@@ -130,28 +130,24 @@ impl<'a> Skeleton<'a> {
 fn run<'a>(
     blocks: &[Block<'a>],
     range: Range<usize>,
-    tokens_before: u64,
     kept: Option<usize>,
     accounting: &dyn Accounting,
 ) -> Piece<'a> {
     let run = blocks.get(range.clone()).unwrap_or_default();
-    let at_beginning = run
-        .first()
-        .is_some_and(|block| block.range.first == Seq::FIRST);
-    let read_whole = !run.iter().any(Block::is_unread)
-        && (range.start > 0 || (tokens_before == 0 && at_beginning));
+    let read_whole = !run.iter().any(Block::is_unread);
     let end = kept.map_or(range.end, |kept| range.end.min(kept));
     let droppable = blocks.get(range.start..end).unwrap_or_default();
     let pointer = (read_whole && droppable.iter().any(Block::shows))
-        .then(|| digests(&[droppable], 0, accounting).tokens());
+        .then(|| digests(&[droppable], 0, accounting).0.pop())
+        .flatten();
     let tokens = run
         .iter()
         .map(|block| block.tokens)
         .fold(0, u64::saturating_add);
     let before_summary = range.end < blocks.len();
     match pointer {
-        Some(pointer) if before_summary && tokens <= pointer => Piece::Small(range, tokens),
-        _ => Piece::Run(Run {
+        Some(pointer) if before_summary && tokens <= pointer.tokens => Piece::Small(range, tokens),
+        pointer => Piece::Run(Run {
             blocks: range,
             pointer,
         }),

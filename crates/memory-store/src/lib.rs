@@ -23,7 +23,10 @@ pub use erase::{erase, open_erased_spans};
 pub use erasure::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures, PREPARED};
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;
-pub use read::{fill_raw_tokens, message_costs, read_conversations, read_entries, read_spans};
+pub use read::{
+    fill_raw_tokens, message_costs, read_conversations, read_entries, read_shown_summaries,
+    read_span_page, read_spans,
+};
 pub use segments::{
     Chunk, IndexSegment, IndexSnapshot, IndexState, IndexStore, IndexedKind, NewIndexSegment,
 };

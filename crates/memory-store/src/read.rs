@@ -1,10 +1,10 @@
 //! Reads that take several calls of a store, or that follow from its running sums.
 
-use memory_model::{ConversationId, LogEntry, SeqRange, Span, SpanBody};
+use memory_model::{ConversationId, LogEntry, SeqRange, Span, SpanBody, Summary, SummaryId};
 
 use crate::error::Result;
 use crate::store::Store;
-use crate::types::{Conversation, ConversationFilter, LogRead, Order, Snapshot};
+use crate::types::{Conversation, ConversationFilter, LogRead, Order, Page, Snapshot};
 
 /// Maximum number of spans that one call asks for.
 const SPANS: usize = 1_024;
@@ -49,6 +49,39 @@ pub async fn read_spans<S: Store + ?Sized>(
         rest = page.next;
     }
     Ok(spans)
+}
+
+/// Reads a page of the spans of a snapshot that touch a range, at most `limit`. Raw spans have the cost of their messages.
+///
+/// # Errors
+/// As [`Store::spans`].
+pub async fn read_span_page<S: Store + ?Sized>(
+    store: &S,
+    snapshot: &Snapshot,
+    range: SeqRange,
+    order: Order,
+    limit: usize,
+) -> Result<Page<Span>> {
+    let mut page = store.spans(snapshot, range, order, limit).await?;
+    fill_raw_tokens(store, snapshot, &mut page.items).await?;
+    Ok(page)
+}
+
+/// Reads the summaries that spans show, in their order, in one call to the store; `None` for one that is not stored.
+///
+/// # Errors
+/// As [`Store::summaries`].
+pub async fn read_shown_summaries<S: Store + ?Sized>(
+    store: &S,
+    conversation: ConversationId,
+    spans: &[Span],
+) -> Result<Vec<Option<Summary>>> {
+    let shown = spans.iter().filter_map(|span| span.body.summary());
+    let ids: Vec<SummaryId> = shown.cloned().collect();
+    match ids.as_slice() {
+        [] => Ok(Vec::new()),
+        ids => store.summaries(conversation, ids).await,
+    }
 }
 
 /// Reads all conversations that match a filter, in the order of their numbers, page by page.

@@ -6,7 +6,7 @@ use memory_model::{Child, EntryKind, LogEntry, Seq, SeqRange, SummaryId, ViewNam
 use memory_search::{
     ErrorKind as SearchErrorKind, Fallback, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
 };
-use memory_store::{LogRead, Order};
+use memory_store::{LogRead, read_spans};
 
 use crate::cursor::foreign;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,9 +17,6 @@ use crate::retrieval::{BATCH, RECALL, Retrieval};
 
 /// Maximum number of messages with the exact words of a query that count as such.
 const EXACT: usize = 32;
-
-/// Spans read at once.
-const SPANS: usize = 256;
 
 /// A passage before its place in the answer is known.
 struct Candidate {
@@ -419,21 +416,14 @@ impl Retrieval {
         (first, last): (Seq, Seq),
     ) -> Result<Vec<SummaryId>> {
         let snapshot = self.store.snapshot(self.conversation, view).await?;
+        let range = SeqRange::new(first, last);
         let mut tops = Vec::new();
-        let mut rest = SeqRange::new(first, last);
-        while let Some(range) = rest {
-            let page = self
-                .store
-                .spans(&snapshot, range, Order::OldestFirst, SPANS);
-            let page = page.await?;
-            for span in &page.items {
-                let Some(range) = span.closed_range() else {
-                    continue;
-                };
-                let holds = seqs.range(range.first..=range.last).next().is_some();
-                tops.extend(span.body.summary().filter(|_| holds).cloned());
-            }
-            rest = page.next;
+        for span in read_spans(&*self.store, &snapshot, range).await? {
+            let Some(range) = span.closed_range() else {
+                continue;
+            };
+            let holds = seqs.range(range.first..=range.last).next().is_some();
+            tops.extend(span.body.summary().filter(|_| holds).cloned());
         }
         Ok(tops)
     }

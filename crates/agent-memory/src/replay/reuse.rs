@@ -1,5 +1,7 @@
 //! How much of a context is the beginning of the next one: what a provider's prompt cache keeps.
 
+use std::collections::VecDeque;
+
 use context_assembler::{Context, ContextMessage, MessageOrigin};
 use memory_model::Seq;
 use serde::Serialize;
@@ -27,6 +29,33 @@ impl Reuse {
     pub fn add(&mut self, other: Reuse) {
         self.kept += other.kept;
         self.of += other.of;
+    }
+}
+
+/// Contexts that are filled with the newest messages: the baseline.
+#[derive(Debug, Default)]
+pub(super) struct NewestFirst {
+    /// Costs of the messages, in tokens.
+    messages: VecDeque<u64>,
+    tokens: u64,
+}
+
+impl NewestFirst {
+    /// Adds a message, and leaves out the oldest ones beyond `limit` tokens.
+    pub(super) fn next(&mut self, tokens: u64, limit: u64) -> Reuse {
+        let mut reuse = Reuse {
+            kept: self.tokens,
+            of: self.tokens,
+        };
+        self.messages.push_back(tokens);
+        self.tokens += tokens;
+        while self.tokens > limit
+            && let Some(oldest) = self.messages.pop_front()
+        {
+            self.tokens -= oldest;
+            reuse.kept = 0;
+        }
+        reuse
     }
 }
 

@@ -60,11 +60,18 @@ fn tail(messages: usize) -> FreshTail {
     }
 }
 
+fn whole_tail(messages: usize) -> AssemblyPolicy {
+    AssemblyPolicy {
+        whole_tail: Some(messages),
+        ..AssemblyPolicy::default()
+    }
+}
+
 /// anna's presets with a tail of two.
 fn short_tail(summarizer: Scripted) -> Builder {
     anna()
         .dag(DagPolicy::anna().with_fresh_tail(tail(2)))
-        .assembly(AssemblyPolicy::anna().with_whole_tail(Some(2)))
+        .assembly(whole_tail(2))
         .summarizer(Arc::new(summarizer))
 }
 
@@ -205,9 +212,9 @@ async fn failures_fail_and_nothing_is_accepted() {
     }
 }
 
-/// The tail is whole whatever the budget, then newest first up to the first that does not fit.
+/// The tail is whole whatever the budget, then newest first as far as each fits.
 #[tokio::test]
-async fn the_tail_is_whole_and_the_rest_stops_at_the_first_misfit() {
+async fn the_tail_is_whole_and_of_the_rest_what_fits() {
     for place in both(anna).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 15).await;
@@ -225,17 +232,15 @@ async fn the_tail_is_whole_and_the_rest_stops_at_the_first_misfit() {
         assert!(more.tokens <= budget);
         assert_eq!(more.messages[0].source.range().unwrap().first, Seq(9));
 
-        // A giant between: what is older is not shown although it would fit.
+        // A giant between does not fit: what is older is shown all the same.
         let giant = place.memory.session("giant").await.unwrap();
         talk(&giant, 10).await;
         let long = Message::user("word ".repeat(10_000));
         giant.ingest(long).await.unwrap();
         talk(&giant, 25).await;
-        let stopped = giant.assemble(Budget::tokens(2_000)).await.unwrap();
-        assert_eq!(stopped.messages.len(), 25, "{}", place.name);
-        let skip = AssemblyPolicy::anna().with_eviction(agent_memory::Eviction::NewestThatFit);
-        let skipped = giant.assemble_with(Budget::tokens(2_000), &skip).await;
-        assert_eq!(skipped.unwrap().messages.len(), 35, "{}", place.name);
+        let skipped = giant.assemble(Budget::tokens(2_000)).await.unwrap();
+        assert_eq!(skipped.messages.len(), 35, "{}", place.name);
+        assert_eq!(skipped.receipt.dropped.len(), 1, "{}", place.name);
     }
 }
 
@@ -365,7 +370,7 @@ async fn a_turn_heavy_with_tools_keeps_all_its_results() {
     let build = || {
         anna()
             .dag(DagPolicy::anna().with_fresh_tail(tail(6)))
-            .assembly(AssemblyPolicy::anna().with_whole_tail(Some(6)))
+            .assembly(whole_tail(6))
     };
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
@@ -450,7 +455,7 @@ async fn one_fresh_tail_is_the_planners_and_the_assemblers() {
                 .fresh_tail(6)
                 .estimator(agent_memory::estimator("anna").unwrap())
                 .dag(DagPolicy::anna())
-                .assembly(AssemblyPolicy::anna())
+                .assembly(whole_tail(20))
         },
     ];
     for build in builds {

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agent_memory::{
-    AssemblyPolicy, Budget, DagPolicy, Eviction, Ladder, Memory, Mode, Session, SessionKey,
-    StopReason,
+    AssemblyPolicy, Budget, DagPolicy, Ladder, Memory, Mode, Session, SessionKey, StopReason,
 };
 use message_formats::{ReadOptions, Transcript, read};
 use outside_checks::raw_check;
@@ -194,9 +193,16 @@ async fn one(path: &Path, name: &str) -> Result<(), String> {
     Ok(())
 }
 
+fn whole_tail() -> AssemblyPolicy {
+    AssemblyPolicy {
+        whole_tail: Some(20),
+        ..AssemblyPolicy::default()
+    }
+}
+
 async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(), String> {
     let blocks = blocks(log, &session.spans().await.unwrap());
-    let stop = AssemblyPolicy::default().with_eviction(Eviction::NewestUntilFull);
+    let whole_tail = whole_tail();
     for budget in [1_000, 4_000, 16_000, 64_000, 200_000] {
         let context = session
             .assemble(Budget::tokens(budget))
@@ -206,14 +212,23 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
             .and_then(|()| check_use(&context, &blocks))
             .map_err(|error| format!("at {budget}: {error}"))?;
 
+        for steps in [1, 9] {
+            let policy = AssemblyPolicy {
+                steps,
+                ..AssemblyPolicy::default()
+            };
+            let context = session.assemble_with(Budget::tokens(budget), &policy).await;
+            check(&context.unwrap(), budget, &blocks, session.accounting())
+                .map_err(|error| format!("at {budget}, {steps} steps: {error}"))?;
+        }
+        // A policy whose contexts may exceed the budget.
         let context = session
-            .assemble_with(Budget::tokens(budget), &stop)
+            .assemble_with(Budget::tokens(budget), &whole_tail)
             .await
             .unwrap();
-        check(&context, budget, &blocks, session.accounting())
-            .map_err(|error| format!("at {budget}, up to the first misfit: {error}"))?;
+        check_order(&context)
+            .map_err(|error| format!("at {budget}, with a whole tail: {error}"))?;
         if let Some(misfit) = &context.receipt.boundary
-            && context.receipt.degraded.is_empty()
             && context.tokens + misfit.tokens + 64 <= context.receipt.limit
         {
             return Err(format!(
@@ -221,23 +236,6 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
                 context.tokens
             ));
         }
-
-        for eviction in [
-            Eviction::NewestThatFit,
-            Eviction::Stepped { steps: 1 },
-            Eviction::Stepped { steps: 9 },
-        ] {
-            let policy = AssemblyPolicy::default().with_eviction(eviction);
-            let context = session.assemble_with(Budget::tokens(budget), &policy).await;
-            check(&context.unwrap(), budget, &blocks, session.accounting())
-                .map_err(|error| format!("at {budget}, {eviction:?}: {error}"))?;
-        }
-        // A policy whose contexts may exceed the budget.
-        let context = session
-            .assemble_with(Budget::tokens(budget), &AssemblyPolicy::anna())
-            .await;
-        check_order(&context.unwrap())
-            .map_err(|error| format!("at {budget}, with a whole tail: {error}"))?;
     }
     Ok(())
 }
@@ -252,7 +250,7 @@ async fn providers_accept_every_context_under_annas_presets() {
             .estimator(agent_memory::estimator("anna").unwrap())
             .dag(DagPolicy::anna())
             .ladder(Ladder::anna())
-            .assembly(AssemblyPolicy::anna())
+            .assembly(whole_tail())
             .open()
             .await
             .unwrap();

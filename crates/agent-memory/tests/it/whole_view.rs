@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use agent_memory::{
-    AssemblyPolicy, Budget, Context, Eviction, LogEntry, Memory, MessageOrigin, Mode, Part, Role,
-    Seq, SeqRange, Session, Span, SpanBody, Summary, SummaryId,
+    AssemblyPolicy, Budget, Context, LogEntry, Memory, MessageOrigin, Mode, Part, Role, Seq,
+    SeqRange, Session, Span, SpanBody, Summary, SummaryId,
 };
 use memory_model::{Accounting, EntryKind};
 
@@ -209,9 +209,10 @@ async fn contexts_of_compacted_transcripts_cover_the_whole_log() {
 
 /// What a larger budget takes away, where there are no steps.
 async fn shrinking(compacted: &Compacted) -> Vec<String> {
-    let eviction: Eviction =
-        serde_json::from_str(r#"{"kind":"stepped","steps":18446744073709551615}"#).unwrap();
-    let policy = AssemblyPolicy::default().with_eviction(eviction);
+    let policy = AssemblyPolicy {
+        steps: u64::MAX,
+        ..AssemblyPolicy::default()
+    };
     let mut failures = Vec::new();
     let mut before = Facts::default();
     for budget in BUDGETS {

@@ -2,11 +2,17 @@
 // How long a test takes is measured with a clock.
 #![allow(clippy::disallowed_methods)]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use context_assembler::{
-    AssemblyPolicy, Budget, Context, DegradationStep, Eviction, assemble, render_text,
+    AssemblyPolicy, Budget, Context, ContextAccounting, DegradationStep, Preamble, assemble,
+    render_text,
 };
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
-use token_estimate::HeuristicEstimator;
+use token_estimate::{
+    EstimatorId, HeuristicEstimator, MessageView, PartView, TokenEstimator, default_estimator,
+};
 
 use crate::script::{accounting, input, log};
 
@@ -19,7 +25,14 @@ fn run(messages: &[Message], budget: u64) -> Context {
     let entries = log(messages.to_vec(), &accounting);
     let input = input(&entries, &[], &accounting);
     let policy = AssemblyPolicy::default();
-    assemble(&input, None, Budget::tokens(budget), &policy, &accounting).unwrap()
+    assemble(
+        &input,
+        &Preamble::default(),
+        Budget::tokens(budget),
+        &policy,
+        &accounting,
+    )
+    .unwrap()
 }
 
 fn step(context: &Context) -> Option<DegradationStep> {
@@ -211,7 +224,8 @@ fn large_groups_are_shortened_fast() {
             for budget in [100, 1_000, 30_000] {
                 let policy = AssemblyPolicy::default();
                 let budget = Budget::tokens(budget);
-                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+                let context =
+                    assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
                 assert!(!context.receipt.degraded.is_empty());
             }
         }
@@ -229,15 +243,15 @@ fn a_hundred_thousand_messages_are_no_trouble() {
     });
     let entries = log(messages.collect(), &accounting);
     let input = input(&entries, &[], &accounting);
-    for eviction in [
-        Eviction::default(),
-        Eviction::NewestUntilFull,
-        Eviction::NewestThatFit,
-    ] {
-        let policy = AssemblyPolicy::default().with_eviction(eviction);
+    for whole_tail in [None, Some(20)] {
+        let policy = AssemblyPolicy {
+            whole_tail,
+            ..AssemblyPolicy::default()
+        };
         for budget in [10, 50_000, 1_000_000] {
             let budget = Budget::tokens(budget);
-            let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+            let context =
+                assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
             assert!(context.receipt.dropped.len() <= 1);
         }
     }
@@ -268,4 +282,76 @@ fn what_looks_like_a_remark_is_clipped() {
         assert!(text.len() > 3_000 && text.len() < 4_000, "{}", text.len());
         assert!(text.contains("the middle is left out; expand message:2"));
     }
+}
+
+/// Bytes of a large result.
+const LARGE: usize = 500_000;
+
+/// Notes how many bytes are counted.
+#[derive(Debug)]
+struct Counting(Arc<dyn TokenEstimator>, AtomicUsize);
+
+struct Visited<'a>(&'a dyn MessageView, &'a AtomicUsize);
+
+impl MessageView for Visited<'_> {
+    fn role(&self) -> token_estimate::Role {
+        self.0.role()
+    }
+
+    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
+        self.0.parts(&mut |part| {
+            let content = match part {
+                PartView::ToolResult { content, .. } => content,
+                _ => std::slice::from_ref(&part),
+            };
+            for part in content {
+                if let PartView::Text(text) = part {
+                    self.1.fetch_add(text.len(), Ordering::Relaxed);
+                }
+            }
+            visit(part);
+        });
+    }
+}
+
+impl TokenEstimator for Counting {
+    fn id(&self) -> EstimatorId {
+        self.0.id()
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        self.1.fetch_add(text.len(), Ordering::Relaxed);
+        self.0.text(text)
+    }
+
+    fn message(&self, message: &dyn MessageView) -> u64 {
+        self.0.message(&Visited(message, &self.1))
+    }
+}
+
+#[test]
+fn a_large_result_is_counted_and_clipped_once() {
+    let counting = Arc::new(Counting(default_estimator(), AtomicUsize::new(0)));
+    let accounting = ContextAccounting::new(counting.clone());
+    let line = "src/lib.rs:42: error: the value moved here was borrowed before\n";
+    let messages = [
+        Message::user("What does the build say?"),
+        Message::tool_call("large", "read", RawJson::parse("{}").unwrap()),
+        Message::tool_result("large", line.repeat(LARGE / line.len())),
+    ];
+    let entries = log(messages.to_vec(), &accounting);
+    let input = input(&entries, &[], &accounting);
+    counting.1.store(0, Ordering::Relaxed);
+    let budget = Budget::tokens(8_000);
+    let policy = AssemblyPolicy::default();
+    let context = assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
+    let newest = context.receipt.degraded.last().unwrap();
+    assert_eq!(newest.step, DegradationStep::Clipped);
+    assert!(context.tokens > 6_000, "{} tokens", context.tokens);
+    // The whole once, and what is left of it a few times.
+    let counted = counting.1.load(Ordering::Relaxed);
+    assert!(
+        counted < 2 * LARGE,
+        "{counted} bytes were counted for a result of {LARGE}"
+    );
 }

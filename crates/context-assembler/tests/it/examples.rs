@@ -1,8 +1,8 @@
-//! Contexts by example: anna's rules, and what a summary looks like.
+//! Contexts by example: a tail that is whole, and what a summary looks like.
 
 use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, Eviction, Item, MessageOrigin, SummaryForm,
-    WholeTurns, assemble, render_summary, render_text,
+    AssemblyInput, AssemblyPolicy, Budget, Context, Item, MessageOrigin, Preamble, assemble,
+    render_summary, render_text,
 };
 use memory_model::{
     Accounting as _, Child, Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, SummaryId,
@@ -23,6 +23,21 @@ fn users(count: usize) -> Vec<Message> {
         .collect()
 }
 
+/// The policy that always includes the newest messages, and of the others those that fit.
+fn whole_tail(messages: usize) -> AssemblyPolicy {
+    AssemblyPolicy {
+        whole_tail: Some(messages),
+        ..AssemblyPolicy::default()
+    }
+}
+
+fn with_identity(text: &str) -> Preamble<'_> {
+    Preamble {
+        identity: Some(text),
+        ..Preamble::default()
+    }
+}
+
 fn run(
     messages: Vec<Message>,
     stretches: &[(usize, Shown)],
@@ -32,7 +47,14 @@ fn run(
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(messages, &accounting);
     let input = input(&entries, stretches, &accounting);
-    let context = assemble(&input, None, Budget::tokens(budget), policy, &accounting).unwrap();
+    let context = assemble(
+        &input,
+        &Preamble::default(),
+        Budget::tokens(budget),
+        policy,
+        &accounting,
+    )
+    .unwrap();
     counted(&context, &accounting);
     paired(&context);
     context
@@ -40,7 +62,7 @@ fn run(
 
 #[test]
 fn of_nothing_the_context_is_empty() {
-    for policy in [AssemblyPolicy::default(), AssemblyPolicy::anna()] {
+    for policy in [AssemblyPolicy::default(), whole_tail(20)] {
         let context = run(Vec::new(), &[], 0, &policy);
         assert_eq!((context.messages.len(), context.tokens), (0, 0));
         assert_eq!(context.receipt.dropped, []);
@@ -49,7 +71,7 @@ fn of_nothing_the_context_is_empty() {
 
 #[test]
 fn all_is_there_when_all_fits() {
-    for policy in [AssemblyPolicy::default(), AssemblyPolicy::anna()] {
+    for policy in [AssemblyPolicy::default(), whole_tail(20)] {
         let context = run(users(30), &[], 300, &policy);
         assert_eq!((context.messages.len(), context.tokens), (30, 300));
         assert_eq!(context.receipt.dropped, []);
@@ -60,24 +82,19 @@ fn all_is_there_when_all_fits() {
 
 #[test]
 fn what_does_not_fit_is_left_out() {
-    let context = run(users(30), &[], 250, &AssemblyPolicy::anna());
+    let context = run(users(30), &[], 250, &whole_tail(20));
     assert_eq!(context.messages.len(), 25);
     let dropped = &context.receipt.dropped[0];
     assert_eq!(
         (dropped.first, dropped.last, dropped.tokens),
         (Seq(1), Seq(5), 50)
     );
-    // Steps of 62 tokens: one is dropped, at the next message.
-    let policy = AssemblyPolicy::default().with_shorten_summaries(false);
-    let context = run(users(30), &[], 250, &policy);
-    assert_eq!(context.receipt.stepped_tokens, 62);
-    assert_eq!(context.messages.len(), 23);
 }
 
 #[test]
-fn with_annas_rules_the_tail_is_whole_even_over_the_budget() {
+fn the_tail_is_whole_even_over_the_budget() {
     for (count, shown) in [(30, 20), (12, 12)] {
-        let context = run(users(count), &[], 1, &AssemblyPolicy::anna());
+        let context = run(users(count), &[], 1, &whole_tail(20));
         assert_eq!(context.messages.len(), shown);
         assert!(context.tokens > context.budget);
         assert_eq!(context.receipt.degraded, []);
@@ -86,27 +103,19 @@ fn with_annas_rules_the_tail_is_whole_even_over_the_budget() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(users(3), &accounting);
     let input = input(&entries, &[], &accounting);
-    let anna = AssemblyPolicy::anna();
-    let context = assemble(&input, Some("I am."), Budget::tokens(1), &anna, &accounting);
+    let (policy, identity) = (whole_tail(20), with_identity("I am."));
+    let context = assemble(&input, &identity, Budget::tokens(1), &policy, &accounting);
     assert_eq!(context.unwrap().messages.len(), 4);
 }
 
 #[test]
-fn misfits_end_the_walk_or_are_skipped() {
+fn misfits_are_skipped() {
     let mut messages = users(10);
     messages.insert(5, Message::user("large".repeat(100)));
-    let anna = AssemblyPolicy::anna().with_whole_tail(None);
-    let stop = run(messages.clone(), &[], 80, &anna);
-    assert_eq!(stop.messages.len(), 5);
-    assert_eq!(stop.receipt.boundary.unwrap().first, Seq(6));
-    let skip = run(
-        messages,
-        &[],
-        80,
-        &anna.with_eviction(Eviction::NewestThatFit),
-    );
-    assert_eq!(skip.messages.len(), 8);
-    assert_eq!(skip.receipt.dropped.len(), 2);
+    let context = run(messages, &[], 80, &whole_tail(1));
+    assert_eq!(context.messages.len(), 8);
+    assert_eq!(context.receipt.dropped.len(), 2);
+    assert_eq!(context.receipt.boundary.unwrap().first, Seq(6));
 }
 
 #[test]
@@ -118,7 +127,7 @@ fn a_summary_is_a_users_message_before_what_follows_it() {
             depth: 0,
         },
     )];
-    for policy in [AssemblyPolicy::default(), AssemblyPolicy::anna()] {
+    for policy in [AssemblyPolicy::default(), whole_tail(20)] {
         let context = run(users(30), &stretches, 10_000, &policy);
         assert_eq!(context.messages.len(), 11);
         let first = &context.messages[0];
@@ -135,12 +144,12 @@ fn an_identity_counts_and_is_named_in_what_is_needed() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(users(3), &accounting);
     let input = input(&entries, &[], &accounting);
-    let policy = AssemblyPolicy::default().with_shorten_summaries(false);
+    let policy = AssemblyPolicy::default();
     let identity = "I".repeat(400);
     let run = |budget| {
         assemble(
             &input,
-            Some(&identity),
+            &with_identity(&identity),
             Budget::tokens(budget),
             &policy,
             &accounting,
@@ -156,7 +165,7 @@ fn an_identity_counts_and_is_named_in_what_is_needed() {
         (context.messages[0].role, context.messages[0].tokens),
         (Role::System, 100)
     );
-    assert_eq!(context.tokens, 120);
+    assert_eq!(context.tokens, 123);
 }
 
 #[test]
@@ -223,7 +232,6 @@ fn a_known_trim_is_applied_and_says_so() {
     let entries = log(messages, &accounting);
     let input = |policy: &str| AssemblyInput {
         view_tokens: 100,
-        tokens_before: 0,
         items: vec![Item::Trimmed(
             TrimPolicyId::new(policy),
             entries.clone(),
@@ -233,7 +241,14 @@ fn a_known_trim_is_applied_and_says_so() {
     let shown = |policy: &str| {
         let budget = Budget::tokens(5_000);
         let policies = AssemblyPolicy::default();
-        let context = assemble(&input(policy), None, budget, &policies, &accounting).unwrap();
+        let context = assemble(
+            &input(policy),
+            &Preamble::default(),
+            budget,
+            &policies,
+            &accounting,
+        )
+        .unwrap();
         counted(&context, &accounting);
         paired(&context);
         context
@@ -362,11 +377,17 @@ fn an_item_may_be_empty() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let input = context_assembler::AssemblyInput {
         view_tokens: 0,
-        tokens_before: 0,
         items: vec![Item::Raw(Vec::new()), Item::Omitted(range(1, 9))],
     };
     let policy = AssemblyPolicy::default();
-    let context = assemble(&input, None, Budget::tokens(99), &policy, &accounting).unwrap();
+    let context = assemble(
+        &input,
+        &Preamble::default(),
+        Budget::tokens(99),
+        &policy,
+        &accounting,
+    )
+    .unwrap();
     assert_eq!(context.messages.len(), 1);
 }
 
@@ -450,13 +471,14 @@ fn providers_accept_every_context() {
         // No content.
         "u a t s",
     ] {
-        for policy in [AssemblyPolicy::default(), AssemblyPolicy::anna()] {
+        for policy in [AssemblyPolicy::default(), whole_tail(20)] {
             for budget in [30, 100, 10_000] {
                 let accounting = accounting(HeuristicEstimator::Bytes4);
                 let entries = log(conversation(words), &accounting);
                 let input = input(&entries, &[], &accounting);
                 let budget = Budget::tokens(budget);
-                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+                let context =
+                    assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
                 if let Err(why) = crate::provider::accepted(&context.messages) {
                     refused.push(format!("{words}: {why}"));
                 }
@@ -596,7 +618,10 @@ fn the_overhead_of_a_request_is_deducted() {
         let run = |budget| {
             assemble(
                 &input,
-                identity,
+                &Preamble {
+                    identity,
+                    ..Default::default()
+                },
                 Budget::tokens(budget),
                 &policy,
                 &accounting,
@@ -686,113 +711,4 @@ fn what_is_appended_changes_only_the_newest_group() {
         );
         before = context.messages;
     }
-}
-
-/// Turns of a user's message, a call, its result and an answer, of about `tokens` tokens each.
-fn busy_turns(count: usize, tokens: usize) -> Vec<Message> {
-    let turn = |n: usize| {
-        let id = format!("c{n}");
-        let part = "word".repeat(tokens / 4);
-        let call = RawJson::from_value(&part).unwrap();
-        [
-            Message::user(format!("{part}u")),
-            Message::tool_call(&id, "read", call),
-            Message::tool_result(&id, &part),
-            Message::assistant(part),
-        ]
-    };
-    (0..count).flat_map(turn).collect()
-}
-
-#[test]
-fn the_newest_turns_are_whole_within_their_share_of_the_budget() {
-    let anna = AssemblyPolicy::anna_turns();
-    // Ten turns of 40 tokens and more. Nothing fits but what is always there.
-    let shown = |messages: Vec<Message>, budget, policy: &AssemblyPolicy| {
-        let context = run(messages, &[], budget, policy);
-        context.messages.len()
-    };
-    let unlimited = anna.clone().with_whole_turns(Some(WholeTurns {
-        budget_percent: 255,
-        ..WholeTurns::default()
-    }));
-    assert_eq!(shown(busy_turns(10, 40), 200, &unlimited), 4 * 6);
-    // Turns are given up for two fifths of the budget, oldest first; the newest never is.
-    let turns = WholeTurns {
-        budget_percent: 100,
-        ..WholeTurns::default()
-    };
-    let share = anna.clone().with_whole_turns(Some(turns));
-    let five = run(busy_turns(5, 40), &[], 1_000_000, &anna).tokens;
-    assert_eq!(shown(busy_turns(10, 40), five, &share), 4 * 5);
-    let two_fifths = run(busy_turns(10, 40), &[], five, &anna);
-    assert!(
-        two_fifths.tokens <= five,
-        "two turns are whole, the others fit"
-    );
-    assert_eq!(shown(busy_turns(10, 40), 5, &anna), 4);
-    // Of a giant turn the newest messages stay, with the calls of their results.
-    let mut giant = vec![Message::user("go")];
-    for n in 0..200 {
-        giant.extend(
-            busy_turns(1, 40)
-                .into_iter()
-                .skip(1)
-                .take(2)
-                .map(|mut message| {
-                    for part in &mut message.parts {
-                        match part {
-                            Part::ToolCall { id, .. } => *id = format!("g{n}"),
-                            Part::ToolResult { call_id, .. } => *call_id = format!("g{n}"),
-                            _ => {}
-                        }
-                    }
-                    message
-                }),
-        );
-    }
-    assert_eq!(shown(giant, 5, &anna), 120);
-    // Fewer turns than six: all are whole.
-    assert_eq!(shown(busy_turns(3, 40), 100, &unlimited), 12);
-}
-
-#[test]
-fn the_sources_of_a_summary_are_called_children_on_request() {
-    let stretches = [(
-        20,
-        Shown::Summary {
-            bytes: 100,
-            depth: 1,
-        },
-    )];
-    let text = |context: &Context| match &context.messages[0].parts[0] {
-        Part::Text { text } => text.clone(),
-        other => panic!("{other:?}"),
-    };
-    let accounting = accounting(HeuristicEstimator::Bytes4);
-    let policy = AssemblyPolicy::anna();
-    let context = run(users(30), &stretches, 10_000, &policy);
-    let before = text(&context);
-    assert!(before.contains("<parents>\n<summary_ref"), "{before}");
-    let context = context
-        .with_summary_form(SummaryForm::XmlChildren, &accounting)
-        .unwrap();
-    let after = text(&context);
-    let expected = before.replace("<parents>", "<children>");
-    assert_eq!(after, expected.replace("</parents>", "</children>"));
-    counted(&context, &accounting);
-    // A leaf has no list; a text that looks like one stays as it is.
-    let leaf = [(
-        20,
-        Shown::Summary {
-            bytes: 100,
-            depth: 0,
-        },
-    )];
-    let context = run(users(30), &leaf, 10_000, &policy);
-    let before = text(&context);
-    let context = context
-        .with_summary_form(SummaryForm::XmlChildren, &accounting)
-        .unwrap();
-    assert_eq!(text(&context), before);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, DegradationStep, Eviction, Item, MessageOrigin,
+    AssemblyInput, AssemblyPolicy, Budget, Context, DegradationStep, Item, MessageOrigin, Preamble,
     assemble,
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary};
@@ -135,7 +135,14 @@ fn newest_group(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
         return 0;
     }
     let policy = AssemblyPolicy::default();
-    let whole = assemble(input, None, Budget::tokens(10_000_000), &policy, accounting).unwrap();
+    let whole = assemble(
+        input,
+        &Preamble::default(),
+        Budget::tokens(10_000_000),
+        &policy,
+        accounting,
+    )
+    .unwrap();
     let Some(Item::Raw(entries) | Item::Trimmed(_, entries, _)) = input.items.last() else {
         return 0;
     };
@@ -314,7 +321,7 @@ proptest! {
             let (least, newest) = (least(&input, &accounting), newest_group(&input, &accounting));
             for budget in budgets(input.view_tokens) {
                 let policy = AssemblyPolicy::default();
-                let Ok(context) = assemble(&input, None, Budget::tokens(budget), &policy, &accounting) else {
+                let Ok(context) = assemble(&input, &Preamble::default(), Budget::tokens(budget), &policy, &accounting) else {
                     continue;
                 };
                 counted(&context, &accounting);
@@ -339,11 +346,10 @@ proptest! {
             let accounting = accounting(preset);
             let entries = log(messages(&events), &accounting);
             let input = input(&entries, &stretches, &accounting);
-            let eviction = Eviction::Stepped { steps: u64::MAX };
-            let policy = AssemblyPolicy::default().with_eviction(eviction);
+            let policy = AssemblyPolicy { steps: u64::MAX, ..AssemblyPolicy::default() };
             let mut before: Option<Context> = None;
             for budget in budgets(input.view_tokens) {
-                let Ok(context) = assemble(&input, None, Budget::tokens(budget), &policy, &accounting) else {
+                let Ok(context) = assemble(&input, &Preamble::default(), Budget::tokens(budget), &policy, &accounting) else {
                     continue;
                 };
                 if let Some(before) = &before {
@@ -369,7 +375,14 @@ fn summarized(lines: &[usize], messages: usize, accounting: &dyn Accounting) -> 
 
 fn at(input: &AssemblyInput, budget: u64, accounting: &dyn Accounting) -> Context {
     let policy = AssemblyPolicy::default();
-    assemble(input, None, Budget::tokens(budget), &policy, accounting).unwrap()
+    assemble(
+        input,
+        &Preamble::default(),
+        Budget::tokens(budget),
+        &policy,
+        accounting,
+    )
+    .unwrap()
 }
 
 /// A large view in a small context: newer summaries keep more of their lines.
@@ -478,28 +491,22 @@ fn what_was_not_read_is_left_out() {
     input
         .items
         .extend([Item::Unread(range, tokens), Item::Raw(read.to_vec())]);
-    for eviction in [
-        Eviction::default(),
-        Eviction::NewestUntilFull,
-        Eviction::NewestThatFit,
-    ] {
-        for shorten in [true, false] {
-            let policy = AssemblyPolicy::default()
-                .with_eviction(eviction)
-                .with_shorten_summaries(shorten);
-            for budget in [600, 1_500, 100_000] {
-                let budget = Budget::tokens(budget);
-                let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
-                let dropped = &context.receipt.dropped;
-                let is_dropped =
-                    |d: &context_assembler::Dropped| d.first <= range.first && range.last <= d.last;
-                assert!(
-                    dropped.iter().any(is_dropped),
-                    "{eviction:?} {:?}",
-                    context.receipt
-                );
-                assert_eq!(context.receipt.degraded, []);
-            }
+    for whole_tail in [None, Some(3)] {
+        let policy = AssemblyPolicy {
+            whole_tail,
+            ..AssemblyPolicy::default()
+        };
+        for budget in [600, 1_500, 100_000] {
+            let budget = Budget::tokens(budget);
+            let context = assemble(&input, &Preamble::default(), budget, &policy, &accounting);
+            let receipt = context.unwrap().receipt;
+            let is_dropped =
+                |d: &context_assembler::Dropped| d.first <= range.first && range.last <= d.last;
+            assert!(
+                receipt.dropped.iter().any(is_dropped),
+                "{whole_tail:?} {receipt:?}"
+            );
+            assert_eq!(receipt.degraded, []);
         }
     }
 }

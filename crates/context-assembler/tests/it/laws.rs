@@ -2,7 +2,7 @@
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, Degradation, DegradationStep, Error, ErrorKind,
-    Eviction, Item, MessageOrigin, assemble,
+    Item, MessageOrigin, Preamble, assemble,
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
@@ -11,21 +11,8 @@ use turn_map::{GroupingPolicy, atoms};
 use crate::forms;
 use crate::script::{self, PRESETS, accounting, event, input, log, messages, shown};
 
-const EVICTIONS: [Eviction; 5] = [
-    Eviction::Stepped { steps: 4 },
-    Eviction::Stepped { steps: 1 },
-    Eviction::Stepped { steps: 9 },
-    Eviction::NewestUntilFull,
-    Eviction::NewestThatFit,
-];
-
-/// The evictions that are tried, and whether summaries are shortened, where that makes a difference.
-fn policies() -> impl Iterator<Item = (Eviction, bool)> {
-    EVICTIONS.into_iter().flat_map(|eviction| match eviction {
-        Eviction::Stepped { .. } => vec![(eviction, true), (eviction, false)],
-        _ => vec![(eviction, true)],
-    })
-}
+/// The steps that are tried.
+const STEPS: [u64; 3] = [4, 1, 9];
 
 pub(crate) fn needed(error: &Error) -> u64 {
     match error.kind() {
@@ -206,7 +193,7 @@ const LINE_OF_A_DIGEST: u64 = 16;
 /// A context that shortens or leaves out anything uses its room up to a step, less the block that the cut
 /// falls in, less the next line of a summary, less the next line of a digest, and less the pointer to what is left out
 /// because not even that fits.
-fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction, shorten: bool) {
+fn used_well(context: &Context, input: &AssemblyInput, steps: u64) {
     let receipt = &context.receipt;
     if receipt.dropped.is_empty() && receipt.degraded.is_empty() && receipt.shortened.is_empty() {
         return;
@@ -231,30 +218,34 @@ fn used_well(context: &Context, input: &AssemblyInput, eviction: Eviction, short
         true => 0,
         false => POINTER,
     };
-    match eviction {
-        // Amounts beside which the newest group is whole are a quarter of the room apart.
-        Eviction::Stepped { steps } if shorten => assert!(
-            used + boundary + line + pointer >= room - (room / steps).max(room / 4),
-            "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
-        ),
-        Eviction::Stepped { steps } => assert!(
-            used + boundary >= room - room / steps,
-            "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
-        ),
-        _ => assert!(used + boundary > room),
-    }
+    // Amounts beside which the newest group is whole are a quarter of the room apart.
+    assert!(
+        used + boundary + line + pointer >= room - (room / steps).max(room / 4),
+        "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
+    );
 }
 
 fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
-    let identity = any.is_multiple_of(3).then_some("You are a careful agent.");
-    for (eviction, shorten) in policies() {
-        let policy = AssemblyPolicy::default()
-            .with_eviction(eviction)
-            .with_shorten_summaries(shorten);
+    let preamble = Preamble {
+        identity: any.is_multiple_of(3).then_some("You are a careful agent."),
+        ..Preamble::default()
+    };
+    for of_budget in STEPS {
+        let policy = AssemblyPolicy {
+            steps: of_budget,
+            ..AssemblyPolicy::default()
+        };
         let mut steps: Vec<(u64, Option<DegradationStep>)> = Vec::new();
         for budget in budgets(input.view_tokens, any) {
-            let run =
-                |budget| assemble(input, identity, Budget::tokens(budget), &policy, accounting);
+            let run = |budget| {
+                assemble(
+                    input,
+                    &preamble,
+                    Budget::tokens(budget),
+                    &policy,
+                    accounting,
+                )
+            };
             let context = match run(budget) {
                 Ok(context) => context,
                 Err(error) => {
@@ -272,7 +263,7 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
             ordered(&context);
             tiled(&context, input);
             newest_is_there(&context, input);
-            used_well(&context, input, eviction, shorten);
+            used_well(&context, input, of_budget);
             assert_eq!(run(budget).unwrap(), context);
             let newest = newest(input);
             let step = context.receipt.degraded.iter().rev();
@@ -286,6 +277,54 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
         steps.sort();
         let steps: Vec<_> = steps.into_iter().map(|(_, step)| step).rev().collect();
         assert!(steps.is_sorted(), "{steps:?}");
+    }
+    let tail = (any % 7) as usize;
+    let policy = AssemblyPolicy {
+        whole_tail: Some(tail),
+        ..AssemblyPolicy::default()
+    };
+    for budget in budgets(input.view_tokens, any) {
+        let context = assemble(
+            input,
+            &preamble,
+            Budget::tokens(budget),
+            &policy,
+            accounting,
+        );
+        let context = context.unwrap();
+        counted(&context, accounting);
+        paired(&context);
+        ordered(&context);
+        tiled(&context, input);
+        newest_is_there(&context, input);
+        tail_is_whole(&context, input, tail);
+        assert!(context.receipt.degraded.is_empty() && context.receipt.shortened.is_empty());
+        // What is left out does not fit.
+        let boundary = context
+            .receipt
+            .boundary
+            .as_ref()
+            .map(|boundary| boundary.tokens);
+        let with =
+            context.tokens + context.receipt.request_tokens + boundary.unwrap_or(u64::MAX / 2);
+        assert!(with > context.receipt.limit);
+    }
+}
+
+/// The newest messages are whole.
+fn tail_is_whole(context: &Context, input: &AssemblyInput, tail: usize) {
+    let newest_first = input
+        .items
+        .iter()
+        .rev()
+        .flat_map(|item| entries(item).iter().rev());
+    let messages = newest_first.filter(|entry| entry.kind == EntryKind::Message);
+    for entry in messages.take(tail) {
+        let dropped = &context.receipt.dropped;
+        let is_dropped = dropped
+            .iter()
+            .any(|d| d.first <= entry.seq && entry.seq <= d.last);
+        assert!(!is_dropped, "{}: {:?}", entry.seq, context.receipt);
     }
 }
 
@@ -331,11 +370,11 @@ proptest! {
         law(&input(&entries, &[], &accounting), &accounting, 400);
     }
 
-    /// What `first_needed_token` says is enough: the rest of the view changes nothing.
+    /// What `input_limits` names is enough: no other message is shown whole.
     #[test]
     fn what_is_read_is_enough(
-        sizes in prop::collection::vec(0_usize..900, 1..80),
-        budget in 40_u64..4_000,
+        sizes in prop::collection::vec(0_usize..4_000, 1..200),
+        budget in 1_000_u64..60_000,
     ) {
         let accounting = accounting(PRESETS[0]);
         let users: Vec<_> = sizes
@@ -344,21 +383,18 @@ proptest! {
             .collect();
         let entries = log(messages(&users), &accounting);
         let whole = input(&entries, &[], &accounting);
-        for eviction in EVICTIONS {
-            let policy = AssemblyPolicy::default()
-                .with_eviction(eviction)
-                .with_shorten_summaries(false);
+        for steps in STEPS {
+            let policy = AssemblyPolicy { steps, ..AssemblyPolicy::default() };
             let budget = Budget::tokens(budget);
-            let from = policy.first_needed_token(whole.view_tokens, 0, budget);
+            let limits = policy.input_limits(whole.view_tokens, 0, budget);
+            let from = whole.view_tokens.saturating_sub(limits.message_tokens);
             let skipped = entries.iter().take_while(|entry| from > 0 && entry.running <= from).count();
-            let part = AssemblyInput {
-                view_tokens: whole.view_tokens,
-                tokens_before: skipped.checked_sub(1).map_or(0, |last| entries[last].running),
-                items: vec![Item::Raw(entries[skipped..].to_vec())],
+            let context = assemble(&whole, &Preamble::default(), budget, &policy, &accounting).unwrap();
+            let is_read = |source: &MessageOrigin| match source {
+                MessageOrigin::Message { first, .. } => first.0 as usize > skipped,
+                _ => true,
             };
-            let all = assemble(&whole, None, budget, &policy, &accounting).unwrap();
-            let some = assemble(&part, None, budget, &policy, &accounting).unwrap();
-            prop_assert_eq!(all, some);
+            prop_assert!(context.messages.iter().all(|message| is_read(&message.source)));
         }
     }
 }
@@ -399,7 +435,15 @@ fn the_floor_is_below_a_thousand_tokens() {
             let entries = log(messages.clone(), &accounting);
             let input = input(&entries, &[], &accounting);
             let policy = AssemblyPolicy::default();
-            let run = |budget| assemble(&input, None, Budget::tokens(budget), &policy, &accounting);
+            let run = |budget| {
+                assemble(
+                    &input,
+                    &Preamble::default(),
+                    Budget::tokens(budget),
+                    &policy,
+                    &accounting,
+                )
+            };
             let context = run(999).unwrap();
             counted(&context, &accounting);
             paired(&context);

@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod budget;
 mod degrading;
 mod examples;
 mod forms;

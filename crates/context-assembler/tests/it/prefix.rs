@@ -1,10 +1,10 @@
 //! The start of a context stays as it is.
 
 use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, ContextAccounting, ContextMessage, Eviction,
-    Item, assemble,
+    AssemblyInput, AssemblyPolicy, Budget, Context, ContextAccounting, ContextMessage, Item,
+    Preamble, assemble,
 };
-use memory_model::{LogEntry, Message, Role};
+use memory_model::{LogEntry, Message, Role, Seq, SeqRange};
 use token_estimate::HeuristicEstimator;
 
 use crate::script::{Event, Shown, accounting, input, log, messages};
@@ -32,10 +32,11 @@ fn conversation(turns: usize) -> Vec<Event> {
     events
 }
 
-/// What a caller reads: from the group that `first_needed_token` falls in.
+/// What a caller reads: from the group that the policy's limit falls in.
 fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> AssemblyInput {
     let view_tokens = entries.last().map_or(0, |entry| entry.running);
-    let from = policy.first_needed_token(view_tokens, 0, budget);
+    let needed = policy.input_limits(view_tokens, 0, budget).message_tokens;
+    let from = view_tokens.saturating_sub(needed);
     let mut first = entries.partition_point(|entry| entry.running <= from);
     // A user speaks only between groups.
     while first > 0
@@ -45,25 +46,33 @@ fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Assemb
     {
         first -= 1;
     }
+    let (unread, read) = entries.split_at(first);
+    let unread = unread.last().map(|last| {
+        let range = SeqRange::new(Seq::FIRST, last.seq).unwrap();
+        Item::Unread(range, last.running)
+    });
+    let read = Item::Raw(read.to_vec());
     AssemblyInput {
         view_tokens,
-        tokens_before: first.checked_sub(1).map_or(0, |last| entries[last].running),
-        items: vec![Item::Raw(entries[first..].to_vec())],
+        items: unread.into_iter().chain([read]).collect(),
     }
 }
 
 /// The share of the tokens sent that the context before had at the same place.
-fn reused(preset: HeuristicEstimator, eviction: Eviction) -> f64 {
+fn reused(preset: HeuristicEstimator, whole_tail: Option<usize>) -> f64 {
     const BUDGET: u64 = 48_000;
     let accounting = accounting(preset);
     let entries = log(messages(&conversation(220)), &accounting);
-    let policy = AssemblyPolicy::default().with_eviction(eviction);
+    let policy = AssemblyPolicy {
+        whole_tail,
+        ..AssemblyPolicy::default()
+    };
     let mut before: Vec<ContextMessage> = Vec::new();
     let (mut sent, mut same) = (0, 0);
     for head in 1..=entries.len() {
         let budget = Budget::tokens(BUDGET);
         let input = read(&entries[..head], &policy, budget);
-        let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+        let context = assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
         assert!(context.tokens <= BUDGET);
         sent += context.tokens;
         same += context
@@ -81,11 +90,11 @@ fn reused(preset: HeuristicEstimator, eviction: Eviction) -> f64 {
 #[test]
 fn stepping_keeps_the_prefix() {
     for preset in [HeuristicEstimator::Bytes4, HeuristicEstimator::Bytes3_5] {
-        let reused = reused(preset, Eviction::default());
+        let reused = reused(preset, None);
         assert!(reused >= 0.95, "{preset}: {reused}");
     }
-    let stop = reused(HeuristicEstimator::Bytes4, Eviction::NewestUntilFull);
-    assert!(stop < 0.8, "{stop}");
+    let newest_first = reused(HeuristicEstimator::Bytes4, Some(1));
+    assert!(newest_first < 0.8, "{newest_first}");
 }
 
 /// Between two steps nothing at the start changes but the newest group.
@@ -99,7 +108,7 @@ fn the_start_changes_only_with_the_step() {
     for head in 1..=entries.len() {
         let (policy, budget) = (AssemblyPolicy::default(), Budget::tokens(16_000));
         let input = read(&entries[..head], &policy, budget);
-        let context = assemble(&input, None, budget, &policy, &accounting).unwrap();
+        let context = assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap();
         let first = context.messages[0].clone();
         let dropped = context.receipt.stepped_tokens;
         if let Some((before, start)) = last.filter(|_| head > 3) {
@@ -171,7 +180,6 @@ impl Growing {
         };
         AssemblyInput {
             view_tokens: items.iter().map(cost).sum(),
-            tokens_before: 0,
             items,
         }
     }
@@ -194,7 +202,14 @@ fn between_steps_nothing_before_the_newest_group_changes() {
         let mut steps = 0;
         for head in growing.covered + 1..growing.entries.len().min(growing.covered + 900) {
             let (view, budget) = (growing.view(head), Budget::tokens(budget));
-            let context = assemble(&view, None, budget, &policy, &growing.accounting).unwrap();
+            let context = assemble(
+                &view,
+                &Preamble::default(),
+                budget,
+                &policy,
+                &growing.accounting,
+            )
+            .unwrap();
             assert_eq!(context.receipt.dropped, []);
             let Some(last) = before.replace(context.clone()) else {
                 continue;

@@ -1,6 +1,6 @@
 //! Whole contexts as text.
 
-use context_assembler::{AssemblyPolicy, Budget, assemble, render_text};
+use context_assembler::{AssemblyPolicy, Budget, Preamble, assemble, render_text};
 use memory_model::{Media, MediaSource, Message, Part, RawJson, Role};
 use token_estimate::HeuristicEstimator;
 
@@ -39,7 +39,10 @@ fn shown(messages: Vec<Message>, stretches: &[(usize, Shown)], budget: u64) -> S
     let identity = Some("You help with configuration.");
     let context = assemble(
         &input,
-        identity,
+        &Preamble {
+            identity,
+            ..Default::default()
+        },
         Budget::tokens(budget),
         &policy,
         &accounting,

@@ -24,8 +24,8 @@ use agent_memory::{
     ExpandArgs, GuardPolicy, HandOver, HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy,
     HookList, Hooks, IdentityFiles, Job, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
     MessageOrigin, Mode, Part, RawJson, Recorder, Recovery, ResultContent, Role, Runner, Seq,
-    Session, Strategy, Summarizer, SummarizerResponse, SummaryForm, SummaryRequest, Trigger,
-    TurnPolicy, Window, WindowUse,
+    Session, Strategy, Summarizer, SummarizerResponse, SummaryRequest, Trigger, TurnPolicy, Window,
+    WindowUse,
 };
 
 use summarize_escalation::testing::FakeTimer;

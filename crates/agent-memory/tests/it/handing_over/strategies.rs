@@ -100,12 +100,6 @@ async fn summaries_have_a_cost_of_their_own_in_an_estimate() {
         .sum();
     let size = session.context_tokens().await.unwrap();
     assert_eq!(size.estimated, handoff.summary_tokens + kept);
-    // As Operator-Use shows it, a summary costs its text.
-    let context = session.assemble(Budget::tokens(100_000)).await.unwrap();
-    let context = context
-        .with_summary_form(SummaryForm::User, session.accounting())
-        .unwrap();
-    assert_eq!(context.tokens, text.chars().count() as u64 / 4 + kept);
     // What a session file says of branches and compactions is kept as notes, which cost nothing.
     let file = [
         r#"{"type":"session","version":3,"id":"p","timestamp":"2026-03-02T09:00:00Z","cwd":"/w"}"#,
