@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::cursor::foreign;
 use crate::error::Result;
 use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, STOPPED, is_false};
-use crate::retrieval::{GREP, Retrieval};
+use crate::retrieval::Retrieval;
 use crate::set::RetrievalSet;
 use crate::text::short;
-use crate::tools::no_tool;
+use crate::tools::{ToolArguments as _, echo, no_tool};
 
 /// A hit and the session that has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -185,6 +185,20 @@ impl Found {
         self.answer.as_ref()?.hits.get(self.taken)
     }
 
+    /// The place behind the hits that were taken of its answer, which began at a place.
+    fn place_after(&self, begin: &Place) -> Place {
+        let Some(answer) = &self.answer else {
+            return Place::Done;
+        };
+        let cursor = match self.taken {
+            taken if taken == answer.hits.len() => answer.cursor.as_ref(),
+            0 => return begin.clone(),
+            taken => answer.cursors.get(taken - 1),
+        };
+        let given = self.given + self.taken;
+        cursor.map_or(Place::Done, |cursor| Place::At(given, cursor.clone()))
+    }
+
     /// Whether its time was over.
     fn is_stopped(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| answer.stopped)
@@ -244,10 +258,10 @@ impl RetrievalSet {
         let args = args.into();
         let members: Vec<(&SessionKey, &Retrieval)> = self
             .members()
-            .filter(|(_, tools)| tools.allows(GREP))
+            .filter(|(_, tools)| tools.allows(GrepArgs::NAME))
             .collect();
         let Some((_, first)) = members.first() else {
-            return Err(no_tool(GREP));
+            return Err(no_tool(GrepArgs::NAME));
         };
         let (only, places) = match &args.cursor {
             Some(cursor) => {
@@ -290,7 +304,7 @@ impl RetrievalSet {
             let mut found = Vec::with_capacity(members.len());
             for ((_, tools), place) in members.iter().zip(&places) {
                 let answer = match asked(&args, mode, place) {
-                    Some(asked) => Some(tools.grep_hits(&asked).await?),
+                    Some(asked) => Some(tools.answer_grep(&asked, false).await?),
                     None => None,
                 };
                 found.push(Found {
@@ -318,7 +332,14 @@ impl RetrievalSet {
                 limit => limit,
             };
             let limit = limit.min(hits.unwrap_or(limit));
-            let mut spent = 0_u64;
+            // The sessions whose hits were taken, in order.
+            let mut taken = Vec::new();
+            let mut room = first.room(most);
+            if room.reply.is_some() {
+                echo(&mut answer.pattern);
+            }
+            let frame = room.clone();
+            room.spend("", &answer);
             while answer.hits.len() < limit
                 && let Some(at) = next_of(&found, args.order)
                 && let (Some((key, _)), Some(one)) = (members.get(at), found.get_mut(at))
@@ -330,19 +351,28 @@ impl RetrievalSet {
                 };
                 let mut line = String::from("100. ");
                 hit.write(&mut line);
-                spent = spent.saturating_add(first.accounting.text(&line));
-                if spent > most && !answer.hits.is_empty() {
+                if !room.take(&line, &hit) && !answer.hits.is_empty() {
                     break;
                 }
                 one.taken += 1;
                 answer.hits.push(hit);
+                taken.push(at);
             }
-            let mut next = Vec::with_capacity(members.len());
-            for (((_, tools), place), one) in members.iter().zip(&places).zip(&found) {
-                next.push(place_after(tools, &args, mode, place, one).await?);
+            loop {
+                let places = places.iter().zip(&found);
+                let next: Vec<Place> = places.map(|(place, one)| one.place_after(place)).collect();
+                answer.complete = next.iter().all(|place| *place == Place::Done);
+                answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
+                // The cursor of many sessions can be long.
+                if frame.reply.is_none() || frame.holds(&answer.to_text(), &answer) {
+                    break;
+                }
+                let Some(at) = taken.pop().filter(|_| !taken.is_empty()) else {
+                    break;
+                };
+                answer.hits.pop();
+                found.get_mut(at).into_iter().for_each(|one| one.taken -= 1);
             }
-            answer.complete = next.iter().all(|place| *place == Place::Done);
-            answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
             return Ok(answer);
         }
         Ok(answer)
@@ -356,32 +386,11 @@ fn asked(args: &GrepArgs, mode: SearchMode, place: &Place) -> Option<GrepArgs> {
         Place::At(_, cursor) => Some(cursor.clone()),
         Place::Done => return None,
     };
-    let mut asked = args.clone().with_mode(mode);
-    asked.cursor = cursor;
-    Some(asked)
-}
-
-/// The place behind the hits that were taken of a session's answer.
-async fn place_after(
-    tools: &Retrieval,
-    args: &GrepArgs,
-    mode: SearchMode,
-    place: &Place,
-    found: &Found,
-) -> Result<Place> {
-    let Some(answer) = &found.answer else {
-        return Ok(Place::Done);
-    };
-    let cursor = match found.taken {
-        taken if taken == answer.hits.len() => answer.cursor.clone(),
-        0 => return Ok(place.clone()),
-        taken => match asked(args, mode, place) {
-            Some(asked) => tools.cursor_after(&asked, answer, taken).await?,
-            None => None,
-        },
-    };
-    let given = found.given + found.taken;
-    Ok(cursor.map_or(Place::Done, |cursor| Place::At(given, cursor)))
+    Some(GrepArgs {
+        mode,
+        cursor,
+        ..args.clone()
+    })
 }
 
 #[cfg(test)]

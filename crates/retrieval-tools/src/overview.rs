@@ -80,9 +80,11 @@ impl Retrieval {
         let mut room = tokens;
         loop {
             let range = self.end_of(seen, room).await?;
-            let target = Target::Messages(range).to_string();
-            let answer = self.expand(ExpandArgs::new(target).with_token_cap(tokens));
-            let answer = answer.await?;
+            let args = ExpandArgs {
+                token_cap: tokens,
+                ..ExpandArgs::new(Target::Messages(range).to_string())
+            };
+            let answer = self.expand(args).await?;
             // What is read may cost more than what a context shows of it.
             if answer.complete || range.first == seen.last {
                 return Ok(Some(answer));

@@ -25,14 +25,17 @@ async fn an_index_from_outside_may_lag_and_answers_are_complete() {
     let read = LogRead::new(range);
     let page = memory.store().read(session.id(), &read).await.unwrap();
     index.add_messages(session.id(), page.items);
-    let mut args = GrepArgs::new("step").with_limit(7);
+    let mut args = GrepArgs {
+        limit: 7,
+        ..GrepArgs::new("step")
+    };
     let mut seqs = Vec::new();
     loop {
         let answer = session.retrieval().grep(&args).await.unwrap();
         assert!(answer.strategy.starts_with("trigram-index"));
         seqs.extend(answer.hits.iter().filter_map(|hit| hit.seq));
         let Some(cursor) = answer.cursor else { break };
-        args = args.with_cursor(cursor);
+        args.cursor = Some(cursor);
     }
     assert_eq!(seqs, (1..=30).map(Seq).collect::<Vec<_>>());
 
