@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cursor::foreign;
 use crate::error::Result;
-use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, STOPPED, is_false};
+use crate::grep::{GrepAnswer, GrepArgs, GrepHit, STOPPED, is_false};
 use crate::retrieval::Retrieval;
 use crate::set::RetrievalSet;
 use crate::text::short;
@@ -199,26 +199,11 @@ impl Found {
         cursor.map_or(Place::Done, |cursor| Place::At(given, cursor.clone()))
     }
 
-    /// Whether its time was over.
-    fn is_stopped(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| answer.stopped)
-    }
-
     /// Whether its next hit is not known.
     fn is_short(&self) -> bool {
         let more = |answer: &GrepAnswer| answer.cursor.is_some();
         self.next().is_none() && self.answer.as_ref().is_some_and(more)
     }
-}
-
-/// Returns the fallback of the first session that used one.
-fn fallback_of(found: &[Found]) -> Option<Fallback> {
-    let answers = found.iter().filter_map(|one| one.answer.as_ref());
-    answers.filter_map(|one| one.fallback.clone()).next()
-}
-
-fn in_words(fallback: Fallback) -> String {
-    fallback.to_string()
 }
 
 /// The session whose hit comes next; `None` at the end, or where that cannot be told yet.
@@ -313,28 +298,27 @@ impl RetrievalSet {
                     taken: 0,
                 });
             }
-            let mut all = found.iter().filter_map(|one| one.answer.as_ref());
-            answer.note = answer.note.or_else(|| all.find_map(|one| one.note));
+            let answers = || found.iter().filter_map(|one| one.answer.as_ref());
+            answer.note = answer.note.or_else(|| answers().find_map(|one| one.note));
+            let found_fallback = answers().find_map(|one| one.fallback.clone());
             let is_nothing = |one: &Found| one.next().is_none() && !one.is_short();
             if only.is_none() && found.iter().all(is_nothing) {
-                let of_pattern = fallback_of(&found).filter(Fallback::is_of_pattern);
-                answer.fallback = of_pattern.map(in_words);
+                let of_pattern = found_fallback.filter(Fallback::is_of_pattern);
+                answer.fallback = of_pattern.map(|fallback| fallback.to_string());
                 continue;
             }
-            answer.stopped = found.iter().any(Found::is_stopped);
+            answer.stopped = answers().any(|one| one.stopped);
             answer.mode = mode;
-            answer.fallback = fallback_of(&found).or(fallback).map(in_words);
+            answer.fallback = found_fallback
+                .or(fallback)
+                .map(|fallback| fallback.to_string());
             let limits = members.iter().map(|(_, tools)| tools.limits());
-            let hits = limits.clone().map(|limits| limits.hits.max(1)).min();
-            let most = limits.map(|limits| limits.answer_tokens).min().unwrap_or(0);
-            let limit = match args.limit {
-                0 => DEFAULT_LIMIT,
-                limit => limit,
-            };
-            let limit = limit.min(hits.unwrap_or(limit));
+            let limits = limits.reduce(|one, other| one.within(&other));
+            let limits = limits.unwrap_or_default();
+            let limit = limits.hits(args.limit);
             // The sessions whose hits were taken, in order.
             let mut taken = Vec::new();
-            let mut room = first.room(most);
+            let mut room = first.room(limits.answer_tokens);
             if room.reply.is_some() {
                 echo(&mut answer.pattern);
             }

@@ -90,8 +90,8 @@ impl Target {
     /// What a cursor is bound to. How far messages go is left out: the log may grow meanwhile.
     pub(crate) fn question(&self) -> String {
         match self {
-            Target::Summary(id) => id.to_string(),
-            Target::Messages(range) => format!("messages:{}", range.first),
+            Target::Summary(id) => format!("expand {id}"),
+            Target::Messages(range) => format!("expand messages:{}", range.first),
         }
     }
 }
@@ -167,25 +167,15 @@ impl fmt::Display for ExpandCursor {
     }
 }
 
-impl FromStr for ExpandCursor {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let parse = || {
-            let numbers = text.trim().strip_prefix('x')?;
-            let (place, of_tokens) = numbers.split_once('/').unwrap_or((numbers, "0"));
-            let (seq, offset) = place.split_once('+').unwrap_or((place, "0"));
-            Some(Self {
-                seq: Seq(seq.parse().ok()?),
-                offset: offset.parse().ok()?,
-                of_tokens: of_tokens.parse().ok()?,
-            })
-        };
-        parse().ok_or_else(|| {
-            Error::invalid(format!(
-                "{} is no position of a cursor: pass one that an earlier answer gave",
-                short(text)
-            ))
+impl ExpandCursor {
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let numbers = text.strip_prefix('x')?;
+        let (place, of_tokens) = numbers.split_once('/').unwrap_or((numbers, "0"));
+        let (seq, offset) = place.split_once('+').unwrap_or((place, "0"));
+        Some(Self {
+            seq: Seq(seq.parse().ok()?),
+            offset: offset.parse().ok()?,
+            of_tokens: of_tokens.parse().ok()?,
         })
     }
 }

@@ -180,31 +180,15 @@ impl GrepArgs {
     }
 
     /// What a cursor is bound to.
-    pub(crate) fn question(&self) -> Vec<String> {
-        let roles: Vec<&str> = self.roles.iter().map(|role| role.as_str()).collect();
-        let order = match self.order {
-            HitOrder::Oldest => "oldest",
-            HitOrder::Newest => "newest",
-            _ => "relevance",
+    pub(crate) fn question(&self) -> String {
+        let asked = Self {
+            limit: 0,
+            around: 0,
+            corrections: false,
+            cursor: None,
+            ..self.clone()
         };
-        let range = self.range().ok().flatten();
-        let range = range.map(|range| format!("{}-{}", range.first, range.last));
-        let time = |at: Option<Timestamp>| at.map(|at| at.0.to_string()).unwrap_or_default();
-        let mut question = vec![
-            "grep".to_owned(),
-            self.pattern.clone(),
-            self.scope.as_str().to_owned(),
-            self.mode.as_str().to_owned(),
-            order.to_owned(),
-            self.smart_case.to_string(),
-            roles.join(","),
-            range.unwrap_or_default(),
-            time(self.since),
-            time(self.until),
-        ];
-        question.extend(self.tools.iter().map(|tool| format!("tool {tool}")));
-        question.extend(self.echoes.then(|| "echoes".to_owned()));
-        question
+        format!("{asked:?}")
     }
 }
 
@@ -216,6 +200,12 @@ impl From<&GrepArgs> for GrepArgs {
 
 impl From<&str> for GrepArgs {
     fn from(pattern: &str) -> Self {
+        Self::new(pattern)
+    }
+}
+
+impl From<&String> for GrepArgs {
+    fn from(pattern: &String) -> Self {
         Self::new(pattern)
     }
 }

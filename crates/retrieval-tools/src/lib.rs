@@ -13,6 +13,7 @@ mod limits;
 pub mod mcp;
 mod narrowing;
 mod nearby;
+#[cfg(feature = "mcp")]
 mod overview;
 mod page;
 mod piece;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::grep::DEFAULT_LIMIT;
+
 /// Limits set by the host. No argument of a call exceeds them. An answer that a limit cut short is
 /// incomplete and has a cursor.
 ///
@@ -57,6 +59,12 @@ impl RetrievalLimits {
             describe_tokens: default.describe_tokens.min(part),
             answer_tokens: default.answer_tokens.min(part),
         }
+    }
+
+    /// The number of hits in an answer of a call that asks for some; 0 asks for the default.
+    pub(crate) fn hits(&self, asked: usize) -> usize {
+        let asked = if asked == 0 { DEFAULT_LIMIT } else { asked };
+        asked.min(self.hits.max(1))
     }
 
     /// The lower of each pair of limits.

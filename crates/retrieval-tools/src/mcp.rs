@@ -6,10 +6,10 @@
 //! (2024-11-05 to 2025-11-25) and the one that has none (2026-07-28) alike.
 //!
 //! Every reply is bounded: its text and its structured content together hold fewer than
-//! [`DEFAULT_REPLY_TOKENS`] tokens, and what does not fit comes with a cursor.
+//! 10,000 tokens unless the host sets another number, and what does not fit comes with a cursor.
 //!
 //! Every request gets an answer, also one that cannot be read. No call keeps the others waiting: each is answered on a
-//! thread of its own, at most four at once. A call that takes longer than [`DEFAULT_TIME_LIMIT`] returns its results so
+//! thread of its own, at most four at once. A call that takes longer than 10 seconds returns its results so
 //! far. A cancelled call ends, and so do the calls in flight when the client closes its side.
 
 #[cfg(feature = "mcp-http")]
@@ -40,7 +40,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
 #[cfg(feature = "mcp-http")]
-pub use http::{HttpServer, IDLE};
+pub use http::HttpServer;
 pub use token::AccessToken;
 
 use lines::Lines;
@@ -54,10 +54,10 @@ use crate::text::short;
 use crate::tools::{ToolAnswer, ToolArguments as _};
 
 /// Number of tokens that no reply reaches unless the host sets another.
-pub const DEFAULT_REPLY_TOKENS: u64 = 10_000;
+const DEFAULT_REPLY_TOKENS: u64 = 10_000;
 
 /// Time after which a call returns its results so far, unless the host sets another.
-pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
+const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time behind its limit that a call has to bring its answer together.
 const ANSWERING: Duration = Duration::from_secs(10);
@@ -66,9 +66,9 @@ const ANSWERING: Duration = Duration::from_secs(10);
 const MOST_CALLS: usize = 4;
 
 /// Address of the resource that shows the newest messages.
-pub const RECENT: &str = "memory://recent";
+const RECENT: &str = "memory://recent";
 /// Address of the resource that shows figures.
-pub const STATS: &str = "memory://stats";
+const STATS: &str = "memory://stats";
 
 const INSTRUCTIONS: &str = "The memory of earlier and longer conversations: every message is kept word for word. \
     Begin with memory_recall for a question or memory_grep for known words; read on with memory_expand; ask \
@@ -263,20 +263,13 @@ impl MemoryServer {
     /// Figures of each session, as JSON; of as many as fit, and how many there are more.
     async fn stats(&self) -> Result<String> {
         #[derive(Serialize)]
-        struct Stats<'a> {
-            session: &'a str,
-            #[serde(flatten)]
-            overview: Overview,
-        }
-        #[derive(Serialize)]
         struct All<'a> {
-            sessions: Vec<Stats<'a>>,
+            sessions: Vec<Overview<'a>>,
             more: usize,
         }
         let mut sessions = Vec::new();
         for (key, tools) in self.tools.members() {
-            let (session, overview) = (key.as_str(), tools.overview().await?);
-            sessions.push(Stats { session, overview });
+            sessions.push(tools.overview(key).await?);
         }
         let mut all = All { sessions, more: 0 };
         loop {

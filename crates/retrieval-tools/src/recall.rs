@@ -86,7 +86,7 @@ impl From<&str> for RecallArgs {
 }
 
 /// Answer of `recall`. It serializes to the JSON that scripts rely on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RecallAnswer {
     /// The query; `None` when a message was recalled by its turn.

@@ -8,7 +8,6 @@ use memory_search::{
 };
 use memory_store::{LogRead, Order};
 
-use crate::cursor::foreign;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::DAMAGED_INDEX;
 use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
@@ -62,15 +61,12 @@ struct Position {
 }
 
 impl Position {
-    fn read(text: &str) -> Result<Self> {
-        let parse = || {
-            let (skip, head) = text.strip_prefix('r')?.split_once('/')?;
-            Some(Self {
-                skip: skip.parse().ok()?,
-                head: Seq(head.parse().ok()?),
-            })
-        };
-        parse().ok_or_else(|| foreign(text))
+    fn read(text: &str) -> Option<Self> {
+        let (skip, head) = text.strip_prefix('r')?.split_once('/')?;
+        Some(Self {
+            skip: skip.parse().ok()?,
+            head: Seq(head.parse().ok()?),
+        })
     }
 }
 
@@ -139,15 +135,9 @@ impl Retrieval {
             score: 1.0,
         };
         let mut answer = RecallAnswer {
-            note: None,
-            query: None,
             turn: Some(turn),
-            tokens: 0,
             complete: true,
-            cursor: None,
-            fallback: None,
-            stopped: false,
-            passages: Vec::new(),
+            ..RecallAnswer::default()
         };
         let mut room = self.room(most);
         room.spend(&ending(None), &answer);
@@ -173,9 +163,10 @@ impl Retrieval {
 
     /// The passages that answer a query, the best first.
     async fn passages(&self, query: &str, cursor: Option<&str>, most: u64) -> Result<RecallAnswer> {
-        let question = ["recall", query];
-        let position = match cursor {
-            Some(cursor) => Position::read(self.binding(&question).await?.position(cursor)?)?,
+        let question = format!("recall {query}");
+        let position = self.position(&question, cursor, Position::read).await?;
+        let position = match position {
+            Some(position) => position,
             None => Position {
                 skip: 0,
                 head: self.head().await?,
@@ -183,14 +174,8 @@ impl Retrieval {
         };
         let mut answer = RecallAnswer {
             query: Some(query.to_owned()),
-            turn: None,
-            note: None,
-            tokens: 0,
             complete: true,
-            cursor: None,
-            fallback: None,
-            stopped: false,
-            passages: Vec::new(),
+            ..RecallAnswer::default()
         };
         let range = SeqRange::new(Seq::FIRST, position.head);
         let Some(range) = range.and_then(|range| self.grant.visible(range)) else {

@@ -9,7 +9,7 @@ use memory_model::{
 use memory_search::{Search, SearchStop};
 use memory_store::{Conversation, ConversationRef, SegmentSearch, Store};
 
-use crate::cursor::Binding;
+use crate::cursor::{Binding, foreign};
 use crate::describe::{DescribeArgs, Description};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::{ExpandArgs, Target};
@@ -154,12 +154,27 @@ impl Retrieval {
     }
 
     /// What the cursors of a question are bound to.
-    pub(crate) async fn binding(&self, question: &[&str]) -> Result<Binding> {
+    pub(crate) async fn binding(&self, question: &str) -> Result<Binding> {
         if let Some(key) = self.key.get() {
             return Ok(Binding::new(key, question));
         }
         let key = self.info().await?.key;
         Ok(Binding::new(self.key.get_or_init(|| key), question))
+    }
+
+    /// Where a question goes on; `None` at its beginning.
+    pub(crate) async fn position<T>(
+        &self,
+        question: &str,
+        cursor: Option<&str>,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(cursor) = cursor else {
+            return Ok(None);
+        };
+        let binding = self.binding(question).await?;
+        let position = read(binding.position(cursor)?);
+        position.map(Some).ok_or_else(|| foreign(cursor))
     }
 
     /// Describes a summary: its text, figures, lineage and how it was made, within the host's limit.

@@ -64,23 +64,28 @@ impl Room<'_> {
 /// Returns the length of the longest beginning of a text that fits, in bytes; 0 where none does. Tries short ones
 /// first: a text can be huge.
 pub(crate) fn longest(text: &str, mut fits: impl FnMut(&str) -> bool) -> usize {
-    let boundary = |at: usize| text.floor_char_boundary(at);
-    let mut try_at = |at: usize| text.get(..at).is_some_and(&mut fits);
-    let (mut good, mut bad, mut width) = (0, text.len() + 1, 256);
-    while good < text.len() {
-        let at = boundary(width.min(text.len()));
-        if !try_at(at) {
-            bad = at;
-            break;
+    let mut fits_to = |end: usize| text.get(..end).is_some_and(&mut fits);
+    let (mut good, mut bad) = (0, text.len() + 1);
+    let mut width = 256;
+    while good < text.len() && bad > text.len() {
+        let end = text.floor_char_boundary(width);
+        match fits_to(end) {
+            true => good = end,
+            false => bad = end,
         }
-        (good, width) = (at, width.saturating_mul(2));
+        width = width.saturating_mul(2);
     }
     loop {
-        let at = boundary(good + (bad - good) / 2);
-        match at > good {
-            false => return good,
-            true if try_at(at) => good = at,
-            true => bad = at,
+        let mut end = text.floor_char_boundary(good + (bad - good) / 2);
+        if end <= good {
+            end = text.ceil_char_boundary(good + 1);
+        }
+        if end >= bad || end <= good {
+            return good;
+        }
+        match fits_to(end) {
+            true => good = end,
+            false => bad = end,
         }
     }
 }

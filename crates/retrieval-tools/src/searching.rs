@@ -9,7 +9,7 @@ use memory_search::{
 };
 
 use crate::error::{Error, Result};
-use crate::grep::{DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, UndatedCount, WiderSearch};
+use crate::grep::{EchoCount, GrepAnswer, GrepArgs, UndatedCount, WiderSearch};
 use crate::retrieval::Retrieval;
 use crate::tools::{ToolArguments as _, echo};
 
@@ -33,9 +33,7 @@ impl Retrieval {
             (Some(asked), Some(_)) => Some(self.part_of(asked).await?),
             (asked, own) => own.or(asked),
         };
-        let question = args.question();
-        let question: Vec<&str> = question.iter().map(String::as_str).collect();
-        let binding = self.binding(&question).await?;
+        let binding = self.binding(&args.question()).await?;
         let mut skipped = 0;
         if let Some(cursor) = &args.cursor {
             let position = binding.position(cursor)?;
@@ -82,11 +80,7 @@ impl Retrieval {
             .grant
             .begin(GrepArgs::NAME, limits.answer_tokens.max(1))?;
         let room = self.room(spending.most());
-        let limit = match args.limit {
-            0 => DEFAULT_LIMIT,
-            limit => limit,
-        };
-        let (hits, cursors) = self.hits(args, limit.min(limits.hits.max(1))).await?;
+        let (hits, cursors) = self.hits(args, limits.hits(args.limit)).await?;
         let cursor = hits.cursor.as_ref().map(ToString::to_string);
         let mut answer = GrepAnswer::new(args, hits, cursors, cursor);
         answer.undated = self.undated(args).await?;

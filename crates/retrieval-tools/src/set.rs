@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::arguments::{or, read, take_text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::GrepArgs;
-use crate::narrowing::Narrowing;
 use crate::retrieval::Retrieval;
 use crate::text::short;
 use crate::tools::{Tool, ToolAnswer, ToolArguments as _, echo, tool};
@@ -47,35 +46,6 @@ impl RetrievalSet {
     /// The conversations: their keys and tools.
     pub fn members(&self) -> impl Iterator<Item = (&SessionKey, &Retrieval)> {
         self.members.iter().map(|(key, tools)| (key, tools))
-    }
-
-    /// Derives a set of which each conversation's tools see and spend less.
-    ///
-    /// # Errors
-    /// As [`Retrieval::narrow`].
-    pub async fn narrow(&self, by: &Narrowing) -> Result<Self> {
-        let mut members = Vec::with_capacity(self.members.len());
-        for (key, tools) in &self.members {
-            members.push((key.clone(), tools.narrow(by).await?));
-        }
-        Ok(Self { members })
-    }
-
-    /// Derives a set of fewer conversations: those with these keys.
-    ///
-    /// # Errors
-    /// `NotFound` for a key that the set does not have, or when no key is given.
-    pub fn only(&self, keys: &[SessionKey]) -> Result<Self> {
-        let members = keys.iter().map(|key| {
-            let found = self.members.iter().find(|(known, _)| known == key);
-            found.cloned().ok_or_else(|| self.no_session(key.as_str()))
-        });
-        match members.collect::<Result<Vec<_>>>()?.as_slice() {
-            [] => Err(Error::invalid("no session is given: name at least one")),
-            members => Ok(Self {
-                members: members.to_vec(),
-            }),
-        }
     }
 
     /// Returns the tools. With more than one conversation each has the argument `session`.

@@ -44,11 +44,8 @@ impl Retrieval {
         let most = self.limits().expand_tokens.max(1).min(cap);
         let spending = self.grant.begin(ExpandArgs::NAME, most)?;
         let question = target.question();
-        let question = ["expand", question.as_str()];
-        let cursor: Option<ExpandCursor> = match &args.cursor {
-            Some(cursor) => Some(self.binding(&question).await?.position(cursor)?.parse()?),
-            None => None,
-        };
+        let cursor = args.cursor.as_deref();
+        let cursor = self.position(&question, cursor, ExpandCursor::read).await?;
         let (target, range, children) = self.resolve(target).await?;
         let start = cursor.unwrap_or(ExpandCursor {
             seq: range.first,

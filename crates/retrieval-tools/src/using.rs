@@ -6,10 +6,8 @@ use memory_model::{LogEntry, Part, ResultContent, Seq, SeqRange};
 use memory_search::SearchStop;
 use memory_store::LogRead;
 
-use crate::cursor::foreign;
 use crate::error::Result;
 use crate::files::{FileUse, FilesAnswer, FilesArgs, UseOutcome, Wanted};
-use crate::grep::DEFAULT_LIMIT;
 use crate::retrieval::Retrieval;
 use crate::tools::{ToolArguments as _, echo};
 
@@ -35,15 +33,12 @@ struct Position {
 }
 
 impl Position {
-    fn read(text: &str) -> Result<Self> {
-        let parse = || {
-            let (seq, calls) = text.strip_prefix('f')?.split_once('+')?;
-            Some(Self {
-                seq: Seq(seq.parse().ok()?),
-                calls: calls.parse().ok()?,
-            })
-        };
-        parse().ok_or_else(|| foreign(text))
+    fn read(text: &str) -> Option<Self> {
+        let (seq, calls) = text.strip_prefix('f')?.split_once('+')?;
+        Some(Self {
+            seq: Seq(seq.parse().ok()?),
+            calls: calls.parse().ok()?,
+        })
     }
 }
 
@@ -62,24 +57,10 @@ impl Retrieval {
         let spending = self
             .grant
             .begin(FilesArgs::NAME, limits.answer_tokens.max(1))?;
-        let limit = match args.limit {
-            0 => DEFAULT_LIMIT,
-            limit => limit,
-        };
-        let limit = limit.min(limits.hits.max(1));
-        let action = args.action.map(|action| format!("{action:?}"));
-        let question = [
-            "files",
-            args.path.as_deref().unwrap_or_default(),
-            args.command.as_deref().unwrap_or_default(),
-            action.as_deref().unwrap_or_default(),
-        ];
-        let position = match &args.cursor {
-            Some(cursor) => Some(Position::read(
-                self.binding(&question).await?.position(cursor)?,
-            )?),
-            None => None,
-        };
+        let limit = limits.hits(args.limit);
+        let question = format!("files {:?}", (&args.path, &args.command, args.action));
+        let cursor = args.cursor.as_deref();
+        let position = self.position(&question, cursor, Position::read).await?;
         let mut answer = FilesAnswer {
             path: args.path.clone(),
             command: args.command.clone(),

@@ -2,7 +2,7 @@
 
 use memory_model::{Media, MediaSource, Message, Part, Role};
 use memory_store::Origin;
-use retrieval_tools::mcp::{MemoryServer, RECENT, STATS};
+use retrieval_tools::mcp::MemoryServer;
 use retrieval_tools::{Retrieval, RetrievalSet};
 use serde_json::{Value, json};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
@@ -16,6 +16,9 @@ use memory_search::{Hits, Query, Search};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::world::{World, tree};
+
+const RECENT: &str = "memory://recent";
+const STATS: &str = "memory://stats";
 
 /// A client that writes lines and reads lines.
 struct Client {
