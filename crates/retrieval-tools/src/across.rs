@@ -1,6 +1,7 @@
 //! `grep` over all conversations of a set: one answer, one cursor.
 
 use std::fmt::Write as _;
+use std::ops::Not;
 
 use memory_model::SessionKey;
 use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
@@ -8,10 +9,10 @@ use serde::Serialize;
 
 use crate::cursor::foreign;
 use crate::error::Result;
-use crate::grep::{GrepAnswer, GrepArgs, GrepHit, STOPPED, is_false};
+use crate::grep::{GrepAnswer, GrepArgs, GrepHit};
 use crate::retrieval::Retrieval;
 use crate::set::RetrievalSet;
-use crate::text::short;
+use crate::text::{go_on, short};
 use crate::tools::{ToolArguments as _, echo, no_tool};
 
 /// A hit and the session that has it.
@@ -48,7 +49,7 @@ pub struct SessionsAnswer {
     /// Where to continue; `None` when complete. It is bound to these sessions and this question.
     pub cursor: Option<String>,
     /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and
     /// so on. By time: merged by time, each session in its own order.
@@ -59,11 +60,8 @@ impl SessionsAnswer {
     /// The answer as a model reads it: as [`GrepAnswer::to_text`], each line with its session.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
-        if let Some(note) = self.note {
+        for note in self.note.into_iter().chain(self.fallback.as_deref()) {
             let _ = writeln!(out, "Note: {note}.");
-        }
-        if let Some(fallback) = &self.fallback {
-            let _ = writeln!(out, "Note: {fallback}.");
         }
         for (index, hit) in self.hits.iter().enumerate() {
             let _ = write!(out, "{}. ", index + 1);
@@ -78,13 +76,9 @@ impl SessionsAnswer {
                 let _ = writeln!(out, "These are all matches in {sessions} sessions.");
             }
             (Some(cursor), is_empty) => {
-                let cursor = serde_json::Value::from(cursor.as_str());
-                let begin = match (is_empty, self.stopped) {
-                    (true, _) => format!("No matches so far. {STOPPED}To search on,"),
-                    (false, true) => format!("{STOPPED}To search on,"),
-                    (false, false) => "There are more:".to_owned(),
-                };
-                let _ = writeln!(out, "{begin} repeat the call with cursor {cursor}.");
+                let so_far = if is_empty { "No matches so far. " } else { "" };
+                let next = go_on("There are more:", self.stopped || is_empty, cursor);
+                let _ = writeln!(out, "{so_far}{next}.");
             }
         }
         out

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::retrieval::Retrieval;
-use crate::text::{Cut, Moment, fenced, moment, parts, short};
+use crate::text::{Cut, Moment, fenced, go_on, moment, parts, short};
 use crate::tools::{ToolAnswer, ToolArguments};
 
 /// Maximum number of tokens in an answer when a call sets none.
@@ -343,11 +343,7 @@ impl ExpandAnswer {
         match &self.cursor {
             None => out.push_str("This is all of it.\n"),
             Some(cursor) => {
-                let _ = writeln!(
-                    out,
-                    "There is more: repeat the call with cursor {}.",
-                    short(cursor)
-                );
+                let _ = writeln!(out, "{}.", go_on("There is more:", false, cursor));
             }
         }
         if let Some(cursor) = &self.behind_clipped {

@@ -1,6 +1,7 @@
 //! Arguments and answer of `files`.
 
 use std::fmt::Write as _;
+use std::ops::Not;
 
 use memory_model::conventions::{ToolAction, ToolUse};
 use memory_model::{Seq, Timestamp};
@@ -8,9 +9,9 @@ use memory_search::implementors::{composed, fold_case};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::grep::{DEFAULT_LIMIT, STOPPED, is_false};
+use crate::grep::DEFAULT_LIMIT;
 use crate::retrieval::Retrieval;
-use crate::text::{Moment, moment, quoted, short};
+use crate::text::{Moment, go_on, moment, quoted, short};
 use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum length of a command in an answer, in characters; longer ones end with `…`.
@@ -119,7 +120,7 @@ pub struct FilesAnswer {
     /// Where to continue; `None` when complete. It is bound to this session and question.
     pub cursor: Option<String>,
     /// Whether the time of the call was over before all was read: there may be fewer uses than asked for.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The uses, the last first.
     pub uses: Vec<FileUse>,
@@ -214,15 +215,8 @@ impl FilesAnswer {
             None if self.uses.is_empty() => {}
             None => out.push_str("These are all uses.\n"),
             Some(cursor) => {
-                let begin = match self.stopped {
-                    true => format!("{STOPPED}To search on,"),
-                    false => "There are earlier ones:".to_owned(),
-                };
-                let _ = writeln!(
-                    out,
-                    "{begin} repeat the call with cursor {}.",
-                    short(cursor)
-                );
+                let next = go_on("There are earlier ones:", self.stopped, cursor);
+                let _ = writeln!(out, "{next}.");
             }
         }
         out

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::Not;
 
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 use memory_search::{Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode, SearchScope};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::Error;
 use crate::retrieval::Retrieval;
 use crate::room::{Room, longest};
-use crate::text::{Moment, moment, quoted, short};
+use crate::text::{Moment, go_on, moment, quoted};
 use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum number of hits in an answer when a call sets none.
@@ -242,7 +243,7 @@ pub struct GrepAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undated: Option<UndatedCount>,
     /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
@@ -250,15 +251,6 @@ pub struct GrepAnswer {
     #[serde(skip)]
     pub(crate) cursors: Vec<String>,
 }
-
-// serde passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-pub(crate) fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-/// Sentence of an answer that ran out of time.
-pub(crate) const STOPPED: &str = "The time of this call was over before all was searched. ";
 
 /// Messages that a search left out because they call these tools or are their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -555,11 +547,7 @@ impl GrepAnswer {
             let _ = writeln!(out, "Note: {fallback}.");
         }
         if let (true, Some(cursor)) = (self.hits.is_empty(), &self.cursor) {
-            let cursor = short(cursor);
-            let _ = writeln!(
-                out,
-                "No matches so far. {STOPPED}To search on, repeat the call with cursor {cursor}."
-            );
+            let _ = writeln!(out, "No matches so far. {}.", go_on("", true, cursor));
             return out;
         }
         if self.hits.is_empty() {
@@ -593,13 +581,7 @@ impl GrepAnswer {
         }
         match &self.cursor {
             None => out.push_str("These are all matches"),
-            Some(cursor) => {
-                let begin = match self.stopped {
-                    true => format!("{STOPPED}To search on,"),
-                    false => "There are more:".to_owned(),
-                };
-                let _ = write!(out, "{begin} repeat the call with cursor {}", short(cursor));
-            }
+            Some(cursor) => out.push_str(&go_on("There are more:", self.stopped, cursor)),
         }
         let _ = writeln!(
             out,

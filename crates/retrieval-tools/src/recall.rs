@@ -1,14 +1,14 @@
 //! Arguments, policy and answer of `recall`.
 
 use std::fmt::Write as _;
+use std::ops::Not;
 
 use memory_model::{Role, Seq, SummaryId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::grep::is_false;
 use crate::retrieval::Retrieval;
-use crate::text::{Moment, fenced, moment, short};
+use crate::text::{Moment, fenced, go_on, moment};
 use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum tokens of an answer, as a model reads it, when a call sets none.
@@ -108,7 +108,7 @@ pub struct RecallAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// Whether the time of the call was over before all was searched: better passages may be missing.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The passages, the best first.
     pub passages: Vec<Passage>,
@@ -171,16 +171,11 @@ impl Passage {
 
 /// What an answer with passages ends with.
 pub(crate) fn ending(cursor: Option<&str>) -> String {
-    let mut out = String::new();
-    match cursor {
-        None => out.push_str("This is all that was found.\n"),
-        Some(cursor) => {
-            let cursor = short(cursor);
-            let _ = writeln!(out, "There is more: repeat the call with cursor {cursor}.");
-        }
-    }
-    out.push_str("To read more around a passage, call memory_expand with message:SEQ.\n");
-    out
+    let next = match cursor {
+        None => "This is all that was found".to_owned(),
+        Some(cursor) => go_on("There is more:", false, cursor),
+    };
+    format!("{next}.\nTo read more around a passage, call memory_expand with message:SEQ.\n")
 }
 
 impl RecallAnswer {
