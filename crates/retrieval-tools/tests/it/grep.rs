@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq};
@@ -676,5 +677,55 @@ async fn a_message_without_a_time_has_none_and_a_question_about_a_time_says_so()
     for pointer in ["message:1", "messages:1-2"] {
         let read = tools.expand(pointer).await.unwrap();
         assert!(!read.to_text().contains("1970"), "{}", read.to_text());
+    }
+}
+
+/// A search that does not tell the cursor right after each hit, and counts how often it is asked.
+#[derive(Debug)]
+struct Untold {
+    search: ScanSearch<Arc<memory_store::InMemoryStore>>,
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl Search for Untold {
+    async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let hits = self.search.search(of, query).await?;
+        Ok(hits.with_cursors(Vec::new()))
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_short_searches_once_and_goes_on_at_the_next_hit() {
+    let world = World::new().await;
+    let said = (1..=40).map(|n| Message::user(format!("needle {n} {}", "hay ".repeat(n % 7 * 30))));
+    world.say(said.collect()).await;
+    let search = Arc::new(Untold {
+        search: ScanSearch::new(Arc::clone(&world.store)),
+        asked: AtomicUsize::new(0),
+    });
+    for (most, limit) in [(60, 100), (300, 100), (300, 7), (2_000, 11)] {
+        let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
+        let tools = world.tools().with_limits(limits);
+        let tools = tools.with_search(Arc::clone(&search) as Arc<dyn Search>);
+        let mut args = literal("needle").set(|it| it.limit = limit);
+        let (mut all, mut pages) = (Vec::new(), 0);
+        search.asked.store(0, Ordering::Relaxed);
+        loop {
+            let answer = tools.grep(&args).await.unwrap();
+            all.extend(seqs(&answer));
+            pages += 1;
+            match answer.cursor {
+                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor)),
+                None => break,
+            }
+        }
+        assert_eq!(all, (1..=40).collect::<Vec<_>>(), "{most} {limit}");
+        assert_eq!(
+            search.asked.load(Ordering::Relaxed),
+            pages,
+            "{most} {limit}"
+        );
     }
 }
