@@ -305,6 +305,27 @@ impl App {
         words.extend(about.iter().map(|word| quoted(word).into_owned()));
         words.join(" ")
     }
+
+    /// Formats this run's own command to paste into a shell, to go on at a cursor.
+    pub(crate) fn again(cursor: &str) -> String {
+        let given = std::env::args_os().skip(1);
+        let mut given = given.map(|word| word.to_string_lossy().into_owned());
+        let mut words = vec![program()];
+        // Behind it come no options.
+        let mut rest = Vec::new();
+        while let Some(word) = given.next() {
+            match word.as_str() {
+                "--" => rest.push(word),
+                _ if !rest.is_empty() => rest.push(word),
+                "--cursor" => drop(given.next()),
+                option if option.starts_with("--cursor=") => {}
+                option => words.push(quoted(option).into_owned()),
+            }
+        }
+        words.extend(["--cursor".to_owned(), quoted(cursor).into_owned()]);
+        words.extend(rest.iter().map(|word| quoted(word).into_owned()));
+        words.join(" ")
+    }
 }
 
 /// Removes the conversations whose parent is among them.

@@ -4,10 +4,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agent_memory::Timestamp;
 use agent_memory::models::ApiKey;
 use agent_memory::providers::Provider;
+use agent_memory::retrieval::UseKind;
+use agent_memory::{HitOrder, Role, SearchMode, SearchScope, Timestamp};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::de::DeserializeOwned;
 
 /// The exit codes, as `--help` lists them. `error.rs` gives them.
 const EXIT_CODES: &str = "\
@@ -415,6 +418,14 @@ impl Form {
     }
 }
 
+/// Parses a value by its name in the library.
+fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| serde_json::from_value(name.into()))
+}
+
 /// Arguments of `grep`.
 #[derive(Debug, Args)]
 pub(crate) struct Grep {
@@ -422,19 +433,20 @@ pub(crate) struct Grep {
     pub(crate) session: String,
     /// Text to find
     pub(crate) pattern: String,
-    /// How the pattern is read [default: literal; where that finds nothing, words; where that finds
-    /// nothing, prose]
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<SearchModeArg>,
+    /// How the pattern is read: literal, in any case, with no special character; as a regular expression; as words that
+    /// all occur, in any form and order; as prose, any word of which occurs, the best answers first [default: literal;
+    /// where that finds nothing, words; where that finds nothing, prose]
+    #[arg(long, value_parser = named::<SearchMode>(&["literal", "regex", "words", "prose"]))]
+    pub(crate) mode: Option<SearchMode>,
     /// Let upper case in the pattern count, with --mode literal and regex
     #[arg(long)]
     pub(crate) smart_case: bool,
     /// What to search
-    #[arg(long, value_enum, default_value_t = ScopeArg::Both)]
-    pub(crate) scope: ScopeArg,
+    #[arg(long, default_value = "both", value_parser = named::<SearchScope>(&["messages", "summaries", "both"]))]
+    pub(crate) scope: SearchScope,
     /// Find only messages of this role; may be given several times
-    #[arg(long = "role", value_enum, value_name = "ROLE")]
-    pub(crate) roles: Vec<RoleArg>,
+    #[arg(long = "role", value_name = "ROLE", value_parser = named::<Role>(&["system", "user", "assistant", "tool"]))]
+    pub(crate) roles: Vec<Role>,
     /// Find only messages that call this tool or hold its result; may be given several times
     #[arg(long = "tool", value_name = "NAME")]
     pub(crate) tools: Vec<String>,
@@ -445,10 +457,10 @@ pub(crate) struct Grep {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) around: usize,
     /// Find only messages from this position on
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) from: Option<u32>,
     /// Find only messages up to this position, inclusive
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) to: Option<u32>,
     /// Find only messages from this time on: RFC 3339, such as 2026-02-08T09:16:00Z, or a date
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -456,18 +468,15 @@ pub(crate) struct Grep {
     /// Find only messages before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) until: Option<Timestamp>,
-    /// Order of the hits
-    #[arg(long, value_enum, default_value_t = OrderArg::Relevance)]
-    pub(crate) order: OrderArg,
+    /// Order of the hits: the best first, and the oldest where there is no ranking (literal, regex); or by time
+    #[arg(long, default_value = "relevance", value_parser = named::<HitOrder>(&["relevance", "oldest", "newest"]))]
+    pub(crate) order: HitOrder,
     /// Maximum number of hits, at least 1
     #[arg(long, value_name = "N", default_value = "20")]
     pub(crate) limit: NonZeroUsize,
     /// Cursor of an earlier answer to the same search, to continue it
     #[arg(long)]
     pub(crate) cursor: Option<String>,
-    /// Output format; --json alone is the same as json
-    #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = GrepForm::Text)]
-    pub(crate) form: GrepForm,
     /// Which vectors of words it counts.
     #[command(flatten)]
     pub(crate) vectors: Vectors,
@@ -484,54 +493,6 @@ pub(crate) struct Vectors {
         hide_env_values = true
     )]
     pub(crate) table: Option<PathBuf>,
-}
-
-/// Output formats of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GrepForm {
-    /// Text
-    Text,
-    /// JSON
-    Json,
-    /// JSON: {results[{source_type, source_id, content, relevance, timestamp}]}, the names of other engines
-    Results,
-}
-
-/// Interpretations of a pattern.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum SearchModeArg {
-    /// The text occurs, in any case; no character is special
-    Literal,
-    /// A regular expression
-    Regex,
-    /// All words occur, in any form and order
-    Words,
-    /// Any word of a question occurs; the best answers come first
-    Prose,
-}
-
-/// Roles of messages.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum RoleArg {
-    /// System
-    System,
-    /// User
-    User,
-    /// Assistant
-    Assistant,
-    /// Tool
-    Tool,
-}
-
-/// Orders of hits.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum OrderArg {
-    /// The best first; without a ranking (literal, regex) the oldest
-    Relevance,
-    /// The oldest first
-    Oldest,
-    /// The newest first
-    Newest,
 }
 
 /// Parses a time, or a date for its beginning.
@@ -574,8 +535,8 @@ pub(crate) struct Files {
     #[arg(long, value_name = "TEXT")]
     pub(crate) command: Option<String>,
     /// Find only uses of this kind
-    #[arg(long, value_enum)]
-    pub(crate) action: Option<ActionArg>,
+    #[arg(long, value_parser = named::<UseKind>(&["read", "changed", "ran"]))]
+    pub(crate) action: Option<UseKind>,
     /// Maximum number of uses, at least 1
     #[arg(long, value_name = "N", default_value = "20")]
     pub(crate) limit: NonZeroUsize,
@@ -584,29 +545,7 @@ pub(crate) struct Files {
     pub(crate) cursor: Option<String>,
 }
 
-/// Kinds of uses.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ActionArg {
-    /// A file was read
-    Read,
-    /// A file was changed
-    Changed,
-    /// A command was run
-    Ran,
-}
-
-/// What to search.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ScopeArg {
-    /// Messages only
-    Messages,
-    /// Summaries only
-    Summaries,
-    /// Messages, then summaries
-    Both,
-}
-
-/// Arguments of `describe`.
+/// Arguments of `index`.
 #[derive(Debug, Args)]
 pub(crate) struct Index {
     /// The session: its name or the beginning of it
@@ -619,6 +558,7 @@ pub(crate) struct Index {
     pub(crate) vectors: Vectors,
 }
 
+/// Arguments of `describe`.
 #[derive(Debug, Args)]
 pub(crate) struct Describe {
     /// The session: its name or the beginning of it

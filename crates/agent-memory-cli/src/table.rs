@@ -1,6 +1,5 @@
 //! The table of vectors that a search counts.
 
-use std::path::{Display, Path};
 use std::sync::Arc;
 
 use agent_memory::search::StaticTable;
@@ -39,10 +38,5 @@ impl Vectors {
             )
         })?;
         Ok(Table(Some(Arc::new(table))))
-    }
-
-    /// The table's path, for a command that goes on.
-    pub(crate) fn path(&self) -> Option<Display<'_>> {
-        self.table.as_deref().map(Path::display)
     }
 }

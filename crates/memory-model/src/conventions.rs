@@ -176,7 +176,7 @@ pub struct UserText<'a> {
 
 /// Names of the tools by which a model looks into its own memory. What they answer was said before, so a
 /// search leaves their calls and results out unless it is asked for them.
-pub const MEMORY_TOOLS: [&str; 5] = [
+pub const MEMORY_TOOLS: &[&str] = &[
     "memory_grep",
     "memory_describe",
     "memory_expand",

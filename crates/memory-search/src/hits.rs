@@ -121,20 +121,5 @@ impl Hits {
         }
     }
 
-    /// Shortens the answer to its first `count` hits, at least one, as if the query had that limit. Returns whether
-    /// this was possible: without a [cursor](Self::cursors) for the last of them, the answer stays as it is.
-    pub fn truncate(&mut self, count: usize) -> bool {
-        let count = count.max(1);
-        if self.hits.len() <= count {
-            return true;
-        }
-        let Some(cursor) = self.cursors.get(count - 1).cloned() else {
-            return false;
-        };
-        self.hits.truncate(count);
-        self.cursors.truncate(count);
-        self.cursor = Some(cursor);
-        (self.complete, self.stopped) = (false, false);
-        true
     }
 }

@@ -106,7 +106,7 @@ async fn leaf(store: &InMemoryStore, id: ConversationId) -> Summary {
 }
 
 async fn page_by_page(tools: &Retrieval) -> usize {
-    let mut asked = ExpandArgs::new(format!("message:{MESSAGES}")).with_token_cap(4_000);
+    let mut asked = ExpandArgs::new(format!("message:{MESSAGES}"));
     let mut pages = 1;
     loop {
         let answer = tools.expand(&asked).await.unwrap();
@@ -114,7 +114,7 @@ async fn page_by_page(tools: &Retrieval) -> usize {
         let Some(cursor) = answer.cursor else {
             return pages;
         };
-        asked = asked.with_cursor(cursor);
+        asked.cursor = Some(cursor);
         pages += 1;
     }
 }

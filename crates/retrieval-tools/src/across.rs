@@ -1,6 +1,7 @@
 //! `grep` over all conversations of a set: one answer, one cursor.
 
 use std::fmt::Write as _;
+use std::ops::Not;
 
 use memory_model::SessionKey;
 use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
@@ -8,11 +9,11 @@ use serde::Serialize;
 
 use crate::cursor::foreign;
 use crate::error::Result;
-use crate::grep::{DEFAULT_LIMIT, GrepAnswer, GrepArgs, GrepHit, STOPPED, is_false};
-use crate::retrieval::{GREP, Retrieval};
+use crate::grep::{GrepAnswer, GrepArgs, GrepHit};
+use crate::retrieval::Retrieval;
 use crate::set::RetrievalSet;
-use crate::text::short;
-use crate::tools::no_tool;
+use crate::text::{go_on, short};
+use crate::tools::{ToolArguments as _, echo, no_tool};
 
 /// A hit and the session that has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,7 +49,7 @@ pub struct SessionsAnswer {
     /// Where to continue; `None` when complete. It is bound to these sessions and this question.
     pub cursor: Option<String>,
     /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and
     /// so on. By time: merged by time, each session in its own order.
@@ -59,11 +60,8 @@ impl SessionsAnswer {
     /// The answer as a model reads it: as [`GrepAnswer::to_text`], each line with its session.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
-        if let Some(note) = self.note {
+        for note in self.note.into_iter().chain(self.fallback.as_deref()) {
             let _ = writeln!(out, "Note: {note}.");
-        }
-        if let Some(fallback) = &self.fallback {
-            let _ = writeln!(out, "Note: {fallback}.");
         }
         for (index, hit) in self.hits.iter().enumerate() {
             let _ = write!(out, "{}. ", index + 1);
@@ -78,13 +76,9 @@ impl SessionsAnswer {
                 let _ = writeln!(out, "These are all matches in {sessions} sessions.");
             }
             (Some(cursor), is_empty) => {
-                let cursor = serde_json::Value::from(cursor.as_str());
-                let begin = match (is_empty, self.stopped) {
-                    (true, _) => format!("No matches so far. {STOPPED}To search on,"),
-                    (false, true) => format!("{STOPPED}To search on,"),
-                    (false, false) => "There are more:".to_owned(),
-                };
-                let _ = writeln!(out, "{begin} repeat the call with cursor {cursor}.");
+                let so_far = if is_empty { "No matches so far. " } else { "" };
+                let next = go_on("There are more:", self.stopped || is_empty, cursor);
+                let _ = writeln!(out, "{so_far}{next}.");
             }
         }
         out
@@ -185,9 +179,18 @@ impl Found {
         self.answer.as_ref()?.hits.get(self.taken)
     }
 
-    /// Whether its time was over.
-    fn is_stopped(&self) -> bool {
-        self.answer.as_ref().is_some_and(|answer| answer.stopped)
+    /// The place behind the hits that were taken of its answer, which began at a place.
+    fn place_after(&self, begin: &Place) -> Place {
+        let Some(answer) = &self.answer else {
+            return Place::Done;
+        };
+        let cursor = match self.taken {
+            taken if taken == answer.hits.len() => answer.cursor.as_ref(),
+            0 => return begin.clone(),
+            taken => answer.cursors.get(taken - 1),
+        };
+        let given = self.given + self.taken;
+        cursor.map_or(Place::Done, |cursor| Place::At(given, cursor.clone()))
     }
 
     /// Whether its next hit is not known.
@@ -195,16 +198,6 @@ impl Found {
         let more = |answer: &GrepAnswer| answer.cursor.is_some();
         self.next().is_none() && self.answer.as_ref().is_some_and(more)
     }
-}
-
-/// Returns the fallback of the first session that used one.
-fn fallback_of(found: &[Found]) -> Option<Fallback> {
-    let answers = found.iter().filter_map(|one| one.answer.as_ref());
-    answers.filter_map(|one| one.fallback.clone()).next()
-}
-
-fn in_words(fallback: Fallback) -> String {
-    fallback.to_string()
 }
 
 /// The session whose hit comes next; `None` at the end, or where that cannot be told yet.
@@ -244,10 +237,10 @@ impl RetrievalSet {
         let args = args.into();
         let members: Vec<(&SessionKey, &Retrieval)> = self
             .members()
-            .filter(|(_, tools)| tools.allows(GREP))
+            .filter(|(_, tools)| tools.allows(GrepArgs::NAME))
             .collect();
         let Some((_, first)) = members.first() else {
-            return Err(no_tool(GREP));
+            return Err(no_tool(GrepArgs::NAME));
         };
         let (only, places) = match &args.cursor {
             Some(cursor) => {
@@ -290,7 +283,7 @@ impl RetrievalSet {
             let mut found = Vec::with_capacity(members.len());
             for ((_, tools), place) in members.iter().zip(&places) {
                 let answer = match asked(&args, mode, place) {
-                    Some(asked) => Some(tools.grep_hits(&asked).await?),
+                    Some(asked) => Some(tools.answer_grep(&asked, false).await?),
                     None => None,
                 };
                 found.push(Found {
@@ -299,26 +292,32 @@ impl RetrievalSet {
                     taken: 0,
                 });
             }
-            let mut all = found.iter().filter_map(|one| one.answer.as_ref());
-            answer.note = answer.note.or_else(|| all.find_map(|one| one.note));
+            let answers = || found.iter().filter_map(|one| one.answer.as_ref());
+            answer.note = answer.note.or_else(|| answers().find_map(|one| one.note));
+            let found_fallback = answers().find_map(|one| one.fallback.clone());
             let is_nothing = |one: &Found| one.next().is_none() && !one.is_short();
             if only.is_none() && found.iter().all(is_nothing) {
-                let of_pattern = fallback_of(&found).filter(Fallback::is_of_pattern);
-                answer.fallback = of_pattern.map(in_words);
+                let of_pattern = found_fallback.filter(Fallback::is_of_pattern);
+                answer.fallback = of_pattern.map(|fallback| fallback.to_string());
                 continue;
             }
-            answer.stopped = found.iter().any(Found::is_stopped);
+            answer.stopped = answers().any(|one| one.stopped);
             answer.mode = mode;
-            answer.fallback = fallback_of(&found).or(fallback).map(in_words);
+            answer.fallback = found_fallback
+                .or(fallback)
+                .map(|fallback| fallback.to_string());
             let limits = members.iter().map(|(_, tools)| tools.limits());
-            let hits = limits.clone().map(|limits| limits.hits.max(1)).min();
-            let most = limits.map(|limits| limits.answer_tokens).min().unwrap_or(0);
-            let limit = match args.limit {
-                0 => DEFAULT_LIMIT,
-                limit => limit,
-            };
-            let limit = limit.min(hits.unwrap_or(limit));
-            let mut spent = 0_u64;
+            let limits = limits.reduce(|one, other| one.within(&other));
+            let limits = limits.unwrap_or_default();
+            let limit = limits.hits(args.limit);
+            // The sessions whose hits were taken, in order.
+            let mut taken = Vec::new();
+            let mut room = first.room(limits.answer_tokens);
+            if room.reply.is_some() {
+                echo(&mut answer.pattern);
+            }
+            let frame = room.clone();
+            room.spend("", &answer);
             while answer.hits.len() < limit
                 && let Some(at) = next_of(&found, args.order)
                 && let (Some((key, _)), Some(one)) = (members.get(at), found.get_mut(at))
@@ -330,19 +329,28 @@ impl RetrievalSet {
                 };
                 let mut line = String::from("100. ");
                 hit.write(&mut line);
-                spent = spent.saturating_add(first.accounting.text(&line));
-                if spent > most && !answer.hits.is_empty() {
+                if !room.take(&line, &hit) && !answer.hits.is_empty() {
                     break;
                 }
                 one.taken += 1;
                 answer.hits.push(hit);
+                taken.push(at);
             }
-            let mut next = Vec::with_capacity(members.len());
-            for (((_, tools), place), one) in members.iter().zip(&places).zip(&found) {
-                next.push(place_after(tools, &args, mode, place, one).await?);
+            loop {
+                let places = places.iter().zip(&found);
+                let next: Vec<Place> = places.map(|(place, one)| one.place_after(place)).collect();
+                answer.complete = next.iter().all(|place| *place == Place::Done);
+                answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
+                // The cursor of many sessions can be long.
+                if frame.reply.is_none() || frame.holds(&answer.to_text(), &answer) {
+                    break;
+                }
+                let Some(at) = taken.pop().filter(|_| !taken.is_empty()) else {
+                    break;
+                };
+                answer.hits.pop();
+                found.get_mut(at).into_iter().for_each(|one| one.taken -= 1);
             }
-            answer.complete = next.iter().all(|place| *place == Place::Done);
-            answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
             return Ok(answer);
         }
         Ok(answer)
@@ -356,32 +364,11 @@ fn asked(args: &GrepArgs, mode: SearchMode, place: &Place) -> Option<GrepArgs> {
         Place::At(_, cursor) => Some(cursor.clone()),
         Place::Done => return None,
     };
-    let mut asked = args.clone().with_mode(mode);
-    asked.cursor = cursor;
-    Some(asked)
-}
-
-/// The place behind the hits that were taken of a session's answer.
-async fn place_after(
-    tools: &Retrieval,
-    args: &GrepArgs,
-    mode: SearchMode,
-    place: &Place,
-    found: &Found,
-) -> Result<Place> {
-    let Some(answer) = &found.answer else {
-        return Ok(Place::Done);
-    };
-    let cursor = match found.taken {
-        taken if taken == answer.hits.len() => answer.cursor.clone(),
-        0 => return Ok(place.clone()),
-        taken => match asked(args, mode, place) {
-            Some(asked) => tools.cursor_after(&asked, answer, taken).await?,
-            None => None,
-        },
-    };
-    let given = found.given + found.taken;
-    Ok(cursor.map_or(Place::Done, |cursor| Place::At(given, cursor)))
+    Some(GrepArgs {
+        mode,
+        cursor,
+        ..args.clone()
+    })
 }
 
 #[cfg(test)]

@@ -1,165 +1,170 @@
 //! Reading the arguments of a call: lenient where the meaning is clear, and with errors that say what to do.
 
 use memory_model::Timestamp;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::schema::{ParameterKind, Tool};
 use crate::text::short;
+use crate::tools::Tool;
 
-/// The arguments of a call of a tool.
-#[derive(Debug)]
-pub(crate) struct Arguments(Map<String, Value>);
+/// Number in an error about an argument that has no number by default.
+const EXAMPLE: u64 = 12;
 
-impl Arguments {
-    /// Reads a JSON object; nothing at all is an empty one, and an object that was written as a
-    /// JSON string is taken for what it is.
-    pub(crate) fn read(text: &str, tool: &Tool) -> Result<Self> {
-        let known: Vec<&str> = tool.parameters.iter().map(|one| one.name).collect();
-        let expected = || format!("give a JSON object with {}", known.join(", "));
-        if text.trim().is_empty() {
-            return Ok(Self(Map::new()));
+/// Reads the arguments of a call as their type.
+pub(crate) fn read<T: DeserializeOwned>(tool: &Tool, mut given: Map<String, Value>) -> Result<T> {
+    tool.check(&given)?;
+    let mut read = Map::new();
+    for (name, schema) in &tool.arguments {
+        let is_required = tool.required.contains(name);
+        let value = match given.remove(name) {
+            // What may be missing here has its own error later.
+            None | Some(Value::Null) => is_required.then(|| "".into()),
+            Some(Value::String(text)) if !is_required && text.trim().is_empty() => None,
+            Some(value) => Some(meant(name, schema, value)?),
+        };
+        read.extend(value.map(|value| (name.clone(), value)));
+    }
+    serde_json::from_value(read.into())
+        .map_err(|error| Error::invalid(format!("the arguments cannot be read: {error}")))
+}
+
+impl Tool {
+    /// Returns the object of a call's arguments. Nothing at all is an empty one, and JSON in a string is read.
+    pub(crate) fn object(&self, mut given: Value) -> Result<Map<String, Value>> {
+        // The text of a call, and an object that was written as a string in it.
+        for _ in 0..2 {
+            let Value::String(text) = &given else { break };
+            given = match text.trim() {
+                "" => Value::Null,
+                text => serde_json::from_str(text).map_err(|error| {
+                    self.expected(&format!("the arguments are not JSON ({error})"))
+                })?,
+            };
         }
-        let parse = |text: &str| serde_json::from_str::<Value>(text);
-        let value = match parse(text) {
-            Ok(Value::String(inner)) => parse(&inner),
-            other => other,
-        };
-        let map = match value {
-            Ok(Value::Object(map)) => map,
-            Ok(Value::Null) => Map::new(),
-            Ok(_) => {
-                return Err(Error::invalid(format!(
-                    "the arguments are not an object: {}",
-                    expected()
-                )));
-            }
-            Err(error) => {
-                return Err(Error::invalid(format!(
-                    "the arguments are not JSON ({error}): {}",
-                    expected()
-                )));
-            }
-        };
-        let mut unknown: Vec<&str> = map
+        match given {
+            Value::Object(given) => Ok(given),
+            Value::Null => Ok(Map::new()),
+            _ => Err(self.expected("the arguments are not an object")),
+        }
+    }
+
+    /// Refuses an argument that the tool does not have.
+    pub(crate) fn check(&self, given: &Map<String, Value>) -> Result<()> {
+        let unknown = given
             .keys()
-            .map(String::as_str)
-            .filter(|key| !known.contains(key))
-            .collect();
-        unknown.sort_unstable();
-        let Some(key) = unknown.first() else {
-            return Ok(Self(map));
+            .filter(|key| !self.arguments.contains_key(*key));
+        let Some(key) = unknown.min() else {
+            return Ok(());
         };
-        let mut message = format!("there is no argument {}", short(key));
-        if let Some(near) = nearest(key, known.iter().copied()) {
-            message.push_str(&format!(", did you mean {near}"));
+        let known = self.arguments.keys().map(String::as_str);
+        let near = did_you_mean(key, known);
+        Err(self.expected(&format!("there is no argument {}{near}", short(key))))
+    }
+
+    fn expected(&self, problem: &str) -> Error {
+        let mut known: Vec<&str> = self.arguments.keys().map(String::as_str).collect();
+        known.sort_unstable();
+        Error::invalid(format!(
+            "{problem}: give a JSON object with {}",
+            known.join(", ")
+        ))
+    }
+}
+
+/// A value as its schema has it, where the meaning is clear.
+fn meant(name: &str, schema: &Value, value: Value) -> Result<Value> {
+    let wrong =
+        |expected: &str| Error::invalid(format!("{name} is {}: give {expected}", kind(&value)));
+    match (schema["type"].as_str(), &value) {
+        (Some("integer"), _) => {
+            let number = match &value {
+                Value::Number(number) => whole(&number.to_string()),
+                Value::String(text) => whole(text.trim()),
+                _ => None,
+            };
+            let example = schema["default"].as_u64().filter(|number| *number > 0);
+            let example = example.unwrap_or(EXAMPLE);
+            let number =
+                number.ok_or_else(|| wrong(&format!("a whole number such as {example}")))?;
+            let most = match schema["format"].as_str() {
+                Some("uint32") => u32::MAX.into(),
+                Some("uint") => usize::MAX as u64,
+                _ => u64::MAX,
+            };
+            Ok(number.min(most).into())
         }
-        Err(Error::invalid(format!("{message}: {}", expected())))
-    }
-
-    /// A text, if there is one.
-    pub(crate) fn text(&mut self, key: &str) -> Result<Option<String>> {
-        match self.0.remove(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(Error::invalid(format!(
-                "{key} is {}: give a string",
-                kind(&other)
-            ))),
+        (Some("boolean"), Value::Bool(_)) => Ok(value),
+        (Some("boolean"), _) => {
+            let text = value.as_str().map(str::trim).unwrap_or_default();
+            let flag: Option<bool> = text.to_ascii_lowercase().parse().ok();
+            flag.map(Value::from).ok_or_else(|| wrong("true or false"))
         }
-    }
-
-    /// A text that is not empty, if there is one.
-    pub(crate) fn filled(&mut self, key: &str) -> Result<Option<String>> {
-        let text = self.text(key)?;
-        Ok(text.filter(|text| !text.trim().is_empty()))
-    }
-
-    /// A whole number, also as a float or in a string; what is below 0 becomes 0.
-    pub(crate) fn whole(&mut self, key: &str, example: &str) -> Result<Option<u64>> {
-        let value = match self.0.remove(key) {
-            None | Some(Value::Null) => return Ok(None),
-            Some(Value::String(text)) if text.trim().is_empty() => return Ok(None),
-            Some(value) => value,
-        };
-        let number = match &value {
-            Value::Number(number) => whole(&number.to_string()),
-            Value::String(text) => whole(text.trim()),
-            _ => None,
-        };
-        number.map(Some).ok_or_else(|| {
-            Error::invalid(format!(
-                "{key} is {}: give a whole number such as {example}",
-                kind(&value)
-            ))
-        })
-    }
-
-    /// A truth value, also in a string.
-    pub(crate) fn flag(&mut self, key: &str) -> Result<Option<bool>> {
-        match self.0.remove(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::Bool(flag)) => Ok(Some(flag)),
-            Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
-            Some(other) => {
-                let text = other.as_str().map(str::trim).unwrap_or_default();
-                let flag = text.to_ascii_lowercase().parse();
-                flag.map(Some).map_err(|_| {
-                    Error::invalid(format!("{key} is {}: give true or false", kind(&other)))
+        (Some("array"), _) => {
+            let list = match value {
+                Value::Array(list) => list,
+                Value::String(text) => list_of(&text),
+                one => vec![one],
+            };
+            let (one, texts) = (name.trim_end_matches('s'), names(&schema["items"]));
+            let item = |item: &Value| match item {
+                Value::String(text) => named(one, text, &texts),
+                other => Err(Error::invalid(format!(
+                    "{name} has {}: give {}",
+                    kind(other),
+                    or(&texts)
+                ))),
+            };
+            list.iter().map(item).collect()
+        }
+        (_, Value::String(text)) => match (names(schema).as_slice(), schema["format"].as_str()) {
+            ([], Some("date-time")) => {
+                let text = text.trim();
+                let time = Timestamp::parse(text)
+                    .or_else(|| Timestamp::parse(&format!("{text}T00:00:00Z")));
+                time.map(|time| time.0.into()).ok_or_else(|| {
+                    let given = short(text);
+                    Error::invalid(format!(
+                        "{name} is {given}: give a time such as 2026-02-08T09:16:00Z, or a date"
+                    ))
                 })
             }
-        }
+            ([], _) => Ok(value),
+            (texts, _) => named(name, text, texts),
+        },
+        _ => Err(wrong("a string")),
     }
+}
 
-    /// A time, as RFC 3339 or as a date.
-    pub(crate) fn time(&mut self, key: &str) -> Result<Option<Timestamp>> {
-        let Some(text) = self.filled(key)? else {
-            return Ok(None);
-        };
-        let day = format!("{}T00:00:00Z", text.trim());
-        let time = Timestamp::parse(text.trim()).or_else(|| Timestamp::parse(&day));
-        time.map(Some).ok_or_else(|| {
-            Error::invalid(format!(
-                "{key} is {}: give a time such as 2026-02-08T09:16:00Z, or a date",
-                short(&text)
-            ))
-        })
-    }
+/// The texts that a schema names.
+fn names(schema: &Value) -> Vec<&str> {
+    let texts = schema["enum"].as_array().into_iter().flatten();
+    texts.filter_map(Value::as_str).collect()
+}
 
-    /// One of the values of an argument by its name, whatever its case.
-    pub(crate) fn one_of<T: Copy>(
-        &mut self,
-        key: &str,
-        values: &[(&'static str, T)],
-    ) -> Result<Option<T>> {
-        let Some(text) = self.filled(key)? else {
-            return Ok(None);
-        };
-        named(key, &text, values).map(Some)
-    }
+fn named(key: &str, text: &str, names: &[&str]) -> Result<Value> {
+    let found = names
+        .iter()
+        .find(|name| name.eq_ignore_ascii_case(text.trim()));
+    found.map(|name| (*name).into()).ok_or_else(|| {
+        let near = did_you_mean(text.trim(), names.iter().copied());
+        Error::invalid(format!(
+            "there is no {key} {}{near}: give {}",
+            short(text),
+            or(names)
+        ))
+    })
+}
 
-    /// Some of the values of an argument by their names: a list, or one name.
-    pub(crate) fn some_of<T: Copy>(
-        &mut self,
-        key: &str,
-        values: &[(&'static str, T)],
-    ) -> Result<Vec<T>> {
-        let list = match self.0.remove(key) {
-            None | Some(Value::Null) => return Ok(Vec::new()),
-            Some(Value::String(text)) if text.trim().is_empty() => return Ok(Vec::new()),
-            Some(Value::Array(list)) => list,
-            Some(Value::String(text)) => list_of(&text),
-            Some(one) => vec![one],
-        };
-        let item = |item: &Value| match item {
-            Value::String(text) => named(key.trim_end_matches('s'), text, values),
-            other => Err(Error::invalid(format!(
-                "{key} has {}: give {}",
-                kind(other),
-                names(values)
-            ))),
-        };
-        list.iter().map(item).collect()
+/// Takes a text out of some arguments; nothing for a blank one.
+pub(crate) fn take_text(given: &mut Map<String, Value>, key: &str) -> Result<Option<String>> {
+    match given.remove(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text).filter(|text| !text.trim().is_empty())),
+        Some(other) => Err(Error::invalid(format!(
+            "{key} is {}: give a string",
+            kind(&other)
+        ))),
     }
 }
 
@@ -178,23 +183,6 @@ fn list_of(text: &str) -> Vec<Value> {
     }
 }
 
-fn named<T: Copy>(key: &str, text: &str, values: &[(&'static str, T)]) -> Result<T> {
-    let known = |(name, _): &&(&'static str, T)| name.eq_ignore_ascii_case(text.trim());
-    let found = values.iter().find(known).map(|(_, value)| *value);
-    found.ok_or_else(|| {
-        let mut message = format!("there is no {key} {}", short(text));
-        if let Some(near) = nearest(text.trim(), values.iter().map(|(name, _)| *name)) {
-            message.push_str(&format!(", did you mean {near}"));
-        }
-        Error::invalid(format!("{message}: give {}", names(values)))
-    })
-}
-
-fn names<T>(values: &[(&'static str, T)]) -> String {
-    let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
-    or(&names)
-}
-
 /// Names with `or` before the last.
 pub(crate) fn or(names: &[&str]) -> String {
     match names {
@@ -202,6 +190,11 @@ pub(crate) fn or(names: &[&str]) -> String {
         [one] => (*one).to_owned(),
         [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
+}
+
+fn did_you_mean<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let near = nearest(text, names);
+    near.map_or_else(String::new, |near| format!(", did you mean {near}"))
 }
 
 /// The name that is closest to a text, where one is close: at most a third of the longer text's characters
@@ -213,32 +206,12 @@ pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> O
     }
     let text = text.to_lowercase();
     let close = names.filter_map(|name| {
-        let distance = distance(&text, name);
+        let distance = strsim::levenshtein(&text, name);
         let longer = text.chars().count().max(name.chars().count());
         let contains = text.len() > 2 && (name.contains(&text) || text.contains(name));
         (contains || distance * 3 <= longer.max(3)).then_some((distance, name))
     });
     close.min().map(|(_, name)| name)
-}
-
-/// Number of characters that must be added, removed or replaced to make one text the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut before = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(&b) {
-            let replaced = before + usize::from(x != *y);
-            before = *cell;
-            left = replaced.min(before + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 /// Reads `20`, `-1` or `20.0`; what is below 0 becomes 0, what is too large the largest number.
@@ -260,26 +233,6 @@ fn kind(value: &Value) -> String {
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     }
-}
-
-/// The texts of a kind that has some.
-pub(crate) fn choices<T>(values: &[(&'static str, T)]) -> Vec<String> {
-    values.iter().map(|(name, _)| (*name).to_owned()).collect()
-}
-
-/// Removes an argument that a set of tool sets takes for itself, and gives the others back as JSON.
-pub(crate) fn take_out(
-    text: &str,
-    tool: &Tool,
-    key: &'static str,
-) -> Result<(Option<String>, String)> {
-    let mut arguments = Arguments::read(text, tool)?;
-    let is_known = tool.parameters.iter().find(|one| one.name == key);
-    let taken = match is_known.map(|one| &one.kind) {
-        Some(ParameterKind::OneOf(_)) => arguments.filled(key)?,
-        _ => None,
-    };
-    Ok((taken, Value::Object(arguments.0).to_string()))
 }
 
 #[cfg(test)]
@@ -336,17 +289,5 @@ mod tests {
             assert_eq!(nearest(text, names.into_iter()), near, "{text}");
         }
         assert_eq!(nearest(&"x".repeat(100_000), names.into_iter()), None);
-    }
-
-    #[test]
-    fn distances_count_changes() {
-        for (a, b, changes) in [
-            ("", "abc", 3),
-            ("abc", "abc", 0),
-            ("kitten", "sitting", 3),
-            ("é", "e", 1),
-        ] {
-            assert_eq!(distance(a, b), changes, "{a} {b}");
-        }
     }
 }

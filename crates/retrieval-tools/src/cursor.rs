@@ -18,14 +18,11 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// The binding of a question (a tool's name and the arguments that an answer depends on) to a
-    /// session.
-    pub(crate) fn new(session: &SessionKey, question: &[&str]) -> Self {
+    /// The binding of a question (a tool and the arguments that an answer depends on) to a session.
+    pub(crate) fn new(session: &SessionKey, question: &str) -> Self {
         let mut hasher = FieldHasher::new("agent-memory cursor 1");
         hasher.bytes(session.as_str().as_bytes());
-        for argument in question {
-            hasher.bytes(argument.as_bytes());
-        }
+        hasher.bytes(question.as_bytes());
         let hash = hasher.finish().to_string();
         Self {
             tag: hash.chars().take(TAG_DIGITS).collect(),
@@ -69,16 +66,15 @@ mod tests {
     #[test]
     fn a_cursor_is_taken_where_it_was_given_and_nowhere_else() {
         let binding =
-            |session: &str, question: &[&str]| Binding::new(&SessionKey::new(session), question);
-        let own = binding("a", &["grep", "x", "both"]);
+            |session: &str, question: &str| Binding::new(&SessionKey::new(session), question);
+        let own = binding("a", "grep x both");
         let cursor = own.cursor(&"m7");
         assert_eq!(own.position(&format!(" {cursor} ")).unwrap(), "m7");
         for other in [
-            binding("b", &["grep", "x", "both"]),
-            binding("a", &["grep", "y", "both"]),
-            binding("a", &["grep", "x", "messages"]),
-            binding("a", &["grep", "xboth"]),
-            binding("a", &["expand", "x", "both"]),
+            binding("b", "grep x both"),
+            binding("a", "grep y both"),
+            binding("a", "grep x messages"),
+            binding("a", "expand x both"),
         ] {
             let error = other.position(&cursor).unwrap_err().to_string();
             assert!(error.contains(&cursor) && error.contains("another call"));

@@ -3,12 +3,35 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use memory_model::{Accounting, RawJson, Seq, Summary, SummaryFigures, SummaryId, Timestamp};
-use serde::Serialize;
+use memory_model::{RawJson, Seq, Summary, SummaryFigures, SummaryId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::piece::Payload;
+use crate::error::Result;
+use crate::retrieval::Retrieval;
+use crate::room::{Room, longest};
 use crate::text::{fenced, quoted, rfc3339, short};
+use crate::tools::{ToolAnswer, ToolArguments};
+
+/// Arguments of `describe`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct DescribeArgs {
+    /// The summary's id, such as sum_0123456789abcdef.
+    summary_id: String,
+}
+
+impl ToolArguments for DescribeArgs {
+    const NAME: &'static str = "memory_describe";
+    const TITLE: &'static str = "Describe a summary";
+    const DESCRIPTION: &'static str = "Inspect a summary: its full text, the messages it covers, the summaries that \
+        contain it and those it was made from.";
+
+    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
+        let answer = tools.describe(&self.summary_id.into()).await?;
+        ToolAnswer::new(answer.to_text(), &answer)
+    }
+}
 
 /// Answer of `describe`: a summary's text, figures and lineage. It serializes to the JSON that
 /// scripts rely on.
@@ -105,38 +128,34 @@ impl Description {
         }
     }
 
-    /// Cuts what may be long until the text costs at most `most` tokens: first `meta` and the lists
-    /// of ids are left out where they take more than half, then the content is cut.
-    pub(crate) fn within(mut self, most: u64, accounting: &dyn Accounting) -> Self {
-        if most == u64::MAX || accounting.text(&self.to_text()) <= most {
+    /// Cuts what may be long until there is room for it: first `meta` and the lists of ids are left out where they take
+    /// more than half, then the content is cut.
+    pub(crate) fn within(mut self, room: &Room<'_>) -> Self {
+        let fits = |room: &Room<'_>, answer: &Self| room.holds(&answer.to_text(), answer);
+        if fits(room, &self) {
             return self;
         }
         self.clipped = true;
         let content = std::mem::take(&mut self.content);
-        let around = |answer: &Self| accounting.text(&answer.to_text());
-        if around(&self) > most / 2 {
+        let half = room.without(2);
+        if !fits(&half, &self) {
             self.meta = None;
         }
-        while around(&self) > most / 2
+        while !fits(&half, &self)
             && self.parents.len() + self.sources.len() + self.children.len() > 0
         {
             for ids in [&mut self.parents, &mut self.sources, &mut self.children] {
                 ids.truncate(ids.len() / 2);
             }
         }
-        // Fences and seams cost a little.
-        let mut room = most.saturating_sub(around(&self));
-        let payload = Payload::of_text(&content);
-        while room > 0 {
-            let end = payload.fit(accounting, 0, room);
-            payload.slice(0, end).clone_into(&mut self.content);
-            let over = around(&self).saturating_sub(most);
-            if over == 0 {
-                return self;
-            }
-            room = room.saturating_sub(over);
-        }
-        self.content.clear();
+        let end = longest(&content, |cut| {
+            cut.clone_into(&mut self.content);
+            fits(room, &self)
+        });
+        content
+            .get(..end)
+            .unwrap_or_default()
+            .clone_into(&mut self.content);
         self
     }
 

@@ -4,49 +4,63 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use memory_model::{Part, Role, Seq, SeqRange, SummaryId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::text::{Cut, Moment, fenced, moment, parts, short};
+use crate::retrieval::Retrieval;
+use crate::text::{Cut, Moment, fenced, go_on, moment, parts, short};
+use crate::tools::{ToolAnswer, ToolArguments};
 
 /// Maximum number of tokens in an answer when a call sets none.
-pub const DEFAULT_TOKEN_CAP: u64 = 4000;
+pub(crate) const DEFAULT_TOKEN_CAP: u64 = 4000;
 
 /// Maximum number of messages and summaries in an answer, whatever they cost.
-pub const MAX_CHILDREN: usize = 1000;
+pub(crate) const MAX_CHILDREN: usize = 1000;
 
 /// Arguments of `expand`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("required" = ["summary_id"]))]
 pub struct ExpandArgs {
-    /// A summary's id, or a pointer to messages: `message:12` or `messages:12-40`.
+    /// A summary's id such as sum_0123456789abcdef, or message:12, or messages:12-40.
     pub summary_id: String,
-    /// Maximum number of tokens of content; 0 stands for [`DEFAULT_TOKEN_CAP`].
+    /// Maximum tokens of content; 4000 if not given.
+    #[schemars(extend("default" = DEFAULT_TOKEN_CAP))]
     pub token_cap: u64,
-    /// The cursor of an incomplete answer for the same target in the same session.
+    /// The cursor of an earlier answer, to go on after it; the other arguments stay the same.
     pub cursor: Option<String>,
 }
 
-impl ExpandArgs {
-    /// Arguments for a summary, or for messages by a pointer, with the default cap.
-    pub fn new(summary_id: impl Into<String>) -> Self {
+impl Default for ExpandArgs {
+    fn default() -> Self {
         Self {
-            summary_id: summary_id.into(),
+            summary_id: String::new(),
             token_cap: DEFAULT_TOKEN_CAP,
             cursor: None,
         }
     }
+}
 
-    /// Sets the maximum number of tokens; 0 stands for [`DEFAULT_TOKEN_CAP`].
-    pub fn with_token_cap(mut self, tokens: u64) -> Self {
-        self.token_cap = tokens;
-        self
+impl ExpandArgs {
+    /// Arguments for a summary, or for messages by a pointer.
+    pub fn new(summary_id: impl Into<String>) -> Self {
+        Self {
+            summary_id: summary_id.into(),
+            ..Self::default()
+        }
     }
+}
 
-    /// Continues an incomplete answer.
-    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.cursor = Some(cursor.into());
-        self
+impl ToolArguments for ExpandArgs {
+    const NAME: &'static str = "memory_expand";
+    const TITLE: &'static str = "Read what a summary stands for";
+    const DESCRIPTION: &'static str = "Read what a summary was made from, word for word: the messages of a leaf \
+        summary, the summaries inside a condensed one. Also reads messages by their position.";
+
+    async fn answer(self, tools: &Retrieval) -> crate::Result<ToolAnswer> {
+        let answer = tools.expand(self).await?;
+        ToolAnswer::new(answer.to_text(), &answer)
     }
 }
 
@@ -59,43 +73,6 @@ impl From<&ExpandArgs> for ExpandArgs {
 impl From<&str> for ExpandArgs {
     fn from(summary_id: &str) -> Self {
         Self::new(summary_id)
-    }
-}
-
-impl From<&SummaryId> for ExpandArgs {
-    fn from(id: &SummaryId) -> Self {
-        Self::new(id.as_str())
-    }
-}
-
-/// Treatment of an answer's first item when it alone costs more than the cap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OversizedPolicy {
-    /// Returns as much as fits; the cursor continues inside the item.
-    #[default]
-    Clip,
-    /// Returns the whole item, over the cap.
-    Whole,
-}
-
-/// Treatment of the token cap by `expand`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct ExpandPolicy {
-    /// Treatment of a first item over the cap; clipped by default.
-    pub oversized: OversizedPolicy,
-}
-
-impl ExpandPolicy {
-    /// The preset `anna`: the first item is whole whatever it costs, and the answer ends before the
-    /// first later item that does not fit.
-    pub fn anna() -> Self {
-        Self {
-            oversized: OversizedPolicy::Whole,
-        }
     }
 }
 
@@ -113,8 +90,8 @@ impl Target {
     /// What a cursor is bound to. How far messages go is left out: the log may grow meanwhile.
     pub(crate) fn question(&self) -> String {
         match self {
-            Target::Summary(id) => id.to_string(),
-            Target::Messages(range) => format!("messages:{}", range.first),
+            Target::Summary(id) => format!("expand {id}"),
+            Target::Messages(range) => format!("expand messages:{}", range.first),
         }
     }
 }
@@ -190,25 +167,15 @@ impl fmt::Display for ExpandCursor {
     }
 }
 
-impl FromStr for ExpandCursor {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let parse = || {
-            let numbers = text.trim().strip_prefix('x')?;
-            let (place, of_tokens) = numbers.split_once('/').unwrap_or((numbers, "0"));
-            let (seq, offset) = place.split_once('+').unwrap_or((place, "0"));
-            Some(Self {
-                seq: Seq(seq.parse().ok()?),
-                offset: offset.parse().ok()?,
-                of_tokens: of_tokens.parse().ok()?,
-            })
-        };
-        parse().ok_or_else(|| {
-            Error::invalid(format!(
-                "{} is no position of a cursor: pass one that an earlier answer gave",
-                short(text)
-            ))
+impl ExpandCursor {
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let numbers = text.strip_prefix('x')?;
+        let (place, of_tokens) = numbers.split_once('/').unwrap_or((numbers, "0"));
+        let (seq, offset) = place.split_once('+').unwrap_or((place, "0"));
+        Some(Self {
+            seq: Seq(seq.parse().ok()?),
+            offset: offset.parse().ok()?,
+            of_tokens: of_tokens.parse().ok()?,
         })
     }
 }
@@ -224,8 +191,7 @@ pub struct ExpandAnswer {
     pub first: Seq,
     /// Last message of the target, inclusive.
     pub last: Seq,
-    /// Cost of `children`, in tokens; never more than the cap under
-    /// [`OversizedPolicy::Clip`], unless a single character costs more.
+    /// Cost of `children`, in tokens; never more than the cap, unless a single character costs more.
     pub tokens: u64,
     /// Whether nothing of the target follows.
     pub complete: bool,
@@ -377,11 +343,7 @@ impl ExpandAnswer {
         match &self.cursor {
             None => out.push_str("This is all of it.\n"),
             Some(cursor) => {
-                let _ = writeln!(
-                    out,
-                    "There is more: repeat the call with cursor {}.",
-                    short(cursor)
-                );
+                let _ = writeln!(out, "{}.", go_on("There is more:", false, cursor));
             }
         }
         if let Some(cursor) = &self.behind_clipped {
@@ -403,7 +365,7 @@ impl ExpandAnswer {
 }
 
 impl ExpandedMessage {
-    fn write(&self, out: &mut String) {
+    pub(crate) fn write(&self, out: &mut String) {
         let _ = write!(out, "message:{} {}", self.seq, self.role);
         if let Some(name) = &self.name {
             let _ = write!(out, " {}", short(name));
@@ -428,7 +390,7 @@ impl ExpandedMessage {
 }
 
 impl ExpandedSummary {
-    fn write(&self, out: &mut String) {
+    pub(crate) fn write(&self, out: &mut String) {
         let _ = write!(
             out,
             "summary {} of messages:{}-{}, depth {}, {} tokens",

@@ -1,20 +1,24 @@
 //! Arguments and answer of `files`.
 
 use std::fmt::Write as _;
+use std::ops::Not;
 
 use memory_model::conventions::{ToolAction, ToolUse};
 use memory_model::{Seq, Timestamp};
 use memory_search::{composed, fold_case};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::grep::{DEFAULT_LIMIT, STOPPED, is_false};
-use crate::text::{Moment, moment, quoted, short};
+use crate::grep::DEFAULT_LIMIT;
+use crate::retrieval::Retrieval;
+use crate::text::{Moment, go_on, moment, quoted, short};
+use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum length of a command in an answer, in characters; longer ones end with `…`.
-pub const MAX_COMMAND_CHARS: usize = 1_000;
+pub(crate) const MAX_COMMAND_CHARS: usize = 1_000;
 
 /// Kind of a use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UseKind {
@@ -26,12 +30,16 @@ pub enum UseKind {
     Ran,
 }
 
-/// The kinds, by their names in arguments.
-pub(crate) const ACTIONS: [(&str, UseKind); 3] = [
-    ("read", UseKind::Read),
-    ("changed", UseKind::Changed),
-    ("ran", UseKind::Ran),
-];
+impl UseKind {
+    /// The kind's name.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Changed => "changed",
+            Self::Ran => "ran",
+        }
+    }
+}
 
 /// What came of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -48,20 +56,21 @@ pub enum UseOutcome {
     Unanswered,
 }
 
-/// Arguments of `files`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
+/// Arguments of `files`; by default for all uses.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct FilesArgs {
-    /// Finds only uses of this file, and commands that name it: a path or the end of one, in whole names; a
-    /// folder ends with `/`.
+    /// A file's path or the end of it, such as main.rs; a folder ends with /.
     pub path: Option<String>,
-    /// Finds only commands with this text, whatever its case.
+    /// Text that occurs in the command, such as cargo test.
     pub command: Option<String>,
-    /// Finds only uses of this kind.
+    /// Only uses of this kind; all if not given.
+    #[schemars(with = "String", extend("enum" = ["read", "changed", "ran"]))]
     pub action: Option<UseKind>,
-    /// Maximum number of uses; 0 stands for [`DEFAULT_LIMIT`].
+    /// Maximum number of uses; 20 if not given.
+    #[schemars(extend("default" = DEFAULT_LIMIT))]
     pub limit: usize,
-    /// The cursor of an incomplete answer to the same question in the same session.
+    /// The cursor of an earlier answer, to go on after it; the other arguments stay the same.
     pub cursor: Option<String>,
 }
 
@@ -77,40 +86,18 @@ impl Default for FilesArgs {
     }
 }
 
-impl FilesArgs {
-    /// Arguments for all uses.
-    pub fn new() -> Self {
-        Self::default()
-    }
+impl ToolArguments for FilesArgs {
+    const NAME: &'static str = "memory_files";
+    const TITLE: &'static str = "Find uses of files and commands";
+    const DESCRIPTION: &'static str = "Find out who read or changed a file and how something was run, from the tool \
+        calls of the whole conversation: positions, tools, paths, commands and outcomes, the last first. Without path \
+        and command it lists all uses.";
 
-    /// Sets the file.
-    pub fn with_path(mut self, path: impl Into<String>) -> Self {
-        self.path = Some(path.into());
-        self
-    }
-
-    /// Sets a text that occurs in the command.
-    pub fn with_command(mut self, text: impl Into<String>) -> Self {
-        self.command = Some(text.into());
-        self
-    }
-
-    /// Sets the kind of use.
-    pub fn with_action(mut self, action: UseKind) -> Self {
-        self.action = Some(action);
-        self
-    }
-
-    /// Sets the maximum number of uses; 0 stands for [`DEFAULT_LIMIT`].
-    pub fn with_limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Continues an incomplete answer.
-    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.cursor = Some(cursor.into());
-        self
+    async fn answer(self, tools: &Retrieval) -> crate::Result<ToolAnswer> {
+        let mut answer = tools.files(self).await?;
+        answer.path.as_mut().into_iter().for_each(echo);
+        answer.command.as_mut().into_iter().for_each(echo);
+        ToolAnswer::new(answer.to_text(), &answer)
     }
 }
 
@@ -133,7 +120,7 @@ pub struct FilesAnswer {
     /// Where to continue; `None` when complete. It is bound to this session and question.
     pub cursor: Option<String>,
     /// Whether the time of the call was over before all was read: there may be fewer uses than asked for.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The uses, the last first.
     pub uses: Vec<FileUse>,
@@ -153,7 +140,7 @@ pub struct FileUse {
     pub action: UseKind,
     /// The files, as the call names them; for a command none.
     pub paths: Vec<String>,
-    /// The command, cut at [`MAX_COMMAND_CHARS`].
+    /// The command, cut at 1,000 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// What came of it.
@@ -164,15 +151,33 @@ pub struct FileUse {
 }
 
 impl FileUse {
+    /// The line with a number.
+    pub(crate) fn line(&self) -> String {
+        let mut line = String::from("100. ");
+        self.write(&mut line);
+        line
+    }
+
+    /// Cuts what is long until it fits.
+    pub(crate) fn shorten(&mut self, fits: impl Fn(&Self) -> bool) {
+        let mut chars = MAX_COMMAND_CHARS;
+        while !fits(self) && chars > 0 {
+            chars /= 2;
+            self.paths.truncate(chars.max(1));
+            for text in self.paths.iter_mut().chain(&mut self.command) {
+                *text = clip(text.trim_end_matches('…'), chars);
+            }
+        }
+    }
+
     /// The line that a model reads, without its number.
-    pub(crate) fn write(&self, out: &mut String) {
-        let action = ACTIONS.iter().find(|(_, action)| *action == self.action);
+    fn write(&self, out: &mut String) {
         let _ = write!(
             out,
             "message:{}{} {} by {}",
             self.seq,
             Moment(self.created_at),
-            action.map_or("", |(name, _)| name),
+            self.action.as_str(),
             short(&self.tool)
         );
         for path in &self.paths {
@@ -210,15 +215,8 @@ impl FilesAnswer {
             None if self.uses.is_empty() => {}
             None => out.push_str("These are all uses.\n"),
             Some(cursor) => {
-                let begin = match self.stopped {
-                    true => format!("{STOPPED}To search on,"),
-                    false => "There are earlier ones:".to_owned(),
-                };
-                let _ = writeln!(
-                    out,
-                    "{begin} repeat the call with cursor {}.",
-                    short(cursor)
-                );
+                let next = go_on("There are earlier ones:", self.stopped, cursor);
+                let _ = writeln!(out, "{next}.");
             }
         }
         out
@@ -268,7 +266,11 @@ impl Wanted {
                 return None;
             }
         }
-        Some((kind, paths, ran.then(|| clip(&used.subject))))
+        Some((
+            kind,
+            paths,
+            ran.then(|| clip(&used.subject, MAX_COMMAND_CHARS)),
+        ))
     }
 }
 
@@ -307,8 +309,9 @@ fn names(command: &str, wanted: &str) -> bool {
     words.any(|word| is_at(&word, wanted))
 }
 
-fn clip(command: &str) -> String {
-    match command.char_indices().nth(MAX_COMMAND_CHARS) {
+/// The beginning of a text, with `…` where it is cut.
+fn clip(command: &str, chars: usize) -> String {
+    match command.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
         None => command.to_owned(),
     }

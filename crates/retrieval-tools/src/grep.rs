@@ -2,74 +2,96 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::Not;
 
-use memory_model::{Accounting, Role, Seq, SeqRange, SummaryId, Timestamp};
-use memory_search::{
-    Cursor, Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode, SearchScope,
-};
-use serde::{Serialize, Serializer};
+use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
+use memory_search::{Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode, SearchScope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::piece::Payload;
-use crate::text::{Moment, moment, quoted, short};
+use crate::error::Error;
+use crate::retrieval::Retrieval;
+use crate::room::{Room, longest};
+use crate::text::{Moment, go_on, moment, quoted};
+use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum number of hits in an answer when a call sets none.
-pub const DEFAULT_LIMIT: usize = 20;
+pub(crate) const DEFAULT_LIMIT: usize = 20;
 
 /// Maximum number of messages that are shown before, and after, a found message.
-pub const MAX_AROUND: usize = 5;
+pub(crate) const MAX_AROUND: usize = 5;
 
 /// Length of a hit's snippet, in characters.
 const SNIPPET_CHARS: usize = 500;
 
 /// Arguments of `grep`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(extend("required" = ["pattern"]))]
 pub struct GrepArgs {
-    /// The text to find.
+    /// The text to find: a phrase, words, a question, or a regular expression (mode regex).
     pub pattern: String,
-    /// How the pattern is read; [`SearchMode::Auto`] by default: as a phrase, then as words that all occur,
-    /// then as words any of which occurs, whichever finds something first.
+    /// How the pattern is read; auto if not given: literal, then words (all of them), then prose (any of them,
+    /// best first).
+    #[schemars(with = "String", extend("enum" = ["auto", "literal", "regex", "words", "prose"]))]
     pub mode: SearchMode,
-    /// Whether a pattern with an upper-case letter is found in that case alone. Of the modes `Literal` and
-    /// `Regex`.
+    /// Whether upper case in the pattern counts; false if not given. For literal and regex.
     pub smart_case: bool,
-    /// What is searched; messages and summaries by default.
+    /// Where to look; both if not given.
+    #[schemars(with = "String", extend("enum" = ["messages", "summaries", "both"]))]
     pub scope: SearchScope,
-    /// Finds only messages of these roles, and no summaries; empty for all.
+    /// Only messages of these roles; all if not given.
+    #[schemars(with = "Vec<String>", extend("items" = {
+        "enum": ["system", "user", "assistant", "tool"], "type": "string"
+    }))]
     pub roles: Vec<Role>,
-    /// Finds only messages that call one of these tools or have its result, and no summaries; empty for all.
+    /// Only messages that call this tool or hold its result; all if not given.
+    #[serde(rename = "tool", deserialize_with = "one_tool")]
+    #[schemars(with = "String")]
     pub tools: Vec<String>,
-    /// Whether calls of these tools themselves and their results are searched too. They repeat what was said
-    /// before; false by default. A filter on one of these tools searches them.
+    /// Whether calls of these memory tools and their results are searched too; false if not given.
     pub echoes: bool,
-    /// Number of messages before and after each found message that are shown in short, at most
-    /// [`MAX_AROUND`]; none by default. They take at most half of the answer's tokens.
+    /// Number of messages to show before and after each hit; 0 if not given, at most 5.
     pub around: usize,
     /// Whether each found message is shown with the newest one behind it that says otherwise. It takes a second
     /// search, by relevance; false by default, and true for arguments that a model gives. Of the order
     /// `Relevance`, and without `echoes`.
+    #[serde(skip, default = "yes")]
     pub corrections: bool,
-    /// Finds only messages at these positions, and summaries that cover one of them.
-    pub range: Option<SeqRange>,
-    /// Finds only messages from this time on, and summaries that cover such messages.
+    /// Only messages from this position on.
+    #[schemars(with = "Option<u32>")]
+    pub first: Option<Seq>,
+    /// Only messages up to this position, inclusive.
+    #[schemars(with = "Option<u32>")]
+    pub last: Option<Seq>,
+    /// Only from this time on, such as 2026-02-08T09:16:00Z.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub since: Option<Timestamp>,
-    /// Finds only messages before this time, and summaries that cover such messages.
+    /// Only before this time.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub until: Option<Timestamp>,
-    /// Order of the hits; the best first by default. In the modes `Literal` and `Regex` no hit is better
-    /// than another, and the oldest comes first.
+    /// Order of the hits; relevance if not given.
+    #[schemars(with = "String", extend("enum" = ["relevance", "oldest", "newest"]))]
     pub order: HitOrder,
-    /// Maximum number of hits; 0 stands for [`DEFAULT_LIMIT`].
+    /// Maximum number of hits; 20 if not given.
+    #[schemars(extend("default" = DEFAULT_LIMIT))]
     pub limit: usize,
-    /// The cursor of an incomplete answer to the same question in the same session. Only the limit may
-    /// change.
+    /// The cursor of an earlier answer, to go on after it; the other arguments stay the same.
     pub cursor: Option<String>,
 }
 
-impl GrepArgs {
-    /// Arguments for a pattern in messages and summaries, with the default limit.
-    pub fn new(pattern: impl Into<String>) -> Self {
+fn one_tool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    String::deserialize(deserializer).map(|tool| vec![tool])
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Default for GrepArgs {
+    fn default() -> Self {
         Self {
-            pattern: pattern.into(),
+            pattern: String::new(),
             mode: SearchMode::Auto,
             smart_case: false,
             scope: SearchScope::Both,
@@ -78,7 +100,8 @@ impl GrepArgs {
             echoes: false,
             around: 0,
             corrections: false,
-            range: None,
+            first: None,
+            last: None,
             since: None,
             until: None,
             order: HitOrder::Relevance,
@@ -86,89 +109,43 @@ impl GrepArgs {
             cursor: None,
         }
     }
+}
 
-    /// Sets how the pattern is read.
-    pub fn with_mode(mut self, mode: SearchMode) -> Self {
-        self.mode = mode;
-        self
+impl ToolArguments for GrepArgs {
+    const NAME: &'static str = "memory_grep";
+    const TITLE: &'static str = "Search the conversation";
+    const DESCRIPTION: &'static str = "Search the whole conversation, also where it was summarized. By default for the \
+        exact phrase, then for all of its words, then for any of them; the answer says which. Answers with numbered \
+        hits: message:SEQ or a summary id (read more of both with memory_expand), and a snippet.";
+
+    async fn answer(self, tools: &Retrieval) -> crate::Result<ToolAnswer> {
+        let mut answer = tools.grep(self).await?;
+        echo(&mut answer.pattern);
+        ToolAnswer::new(answer.to_text(), &answer)
+    }
+}
+
+impl GrepArgs {
+    /// Arguments for a pattern in messages and summaries.
+    pub fn new(pattern: impl Into<String>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            ..Self::default()
+        }
     }
 
-    /// Makes case count where the pattern has an upper-case letter.
-    pub fn with_smart_case(mut self) -> Self {
-        self.smart_case = true;
-        self
-    }
-
-    /// Sets what is searched.
-    pub fn with_scope(mut self, scope: SearchScope) -> Self {
-        self.scope = scope;
-        self
-    }
-
-    /// Sets the roles whose messages are found.
-    pub fn with_roles(mut self, roles: impl Into<Vec<Role>>) -> Self {
-        self.roles = roles.into();
-        self
-    }
-
-    /// Sets the tools whose calls and results are found.
-    pub fn with_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
-        self.tools = tools.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Searches calls of these tools themselves and their results too.
-    pub fn with_echoes(mut self) -> Self {
-        self.echoes = true;
-        self
-    }
-
-    /// Shows what was said otherwise later beside what is found.
-    pub fn with_corrections(mut self) -> Self {
-        self.corrections = true;
-        self
-    }
-
-    /// Sets the number of messages that are shown before and after each found message.
-    pub fn with_around(mut self, messages: usize) -> Self {
-        self.around = messages;
-        self
-    }
-
-    /// Sets the positions to search.
-    pub fn with_range(mut self, range: SeqRange) -> Self {
-        self.range = Some(range);
-        self
-    }
-
-    /// Sets the earliest time, inclusive.
-    pub fn with_since(mut self, since: Timestamp) -> Self {
-        self.since = Some(since);
-        self
-    }
-
-    /// Sets the latest time, exclusive.
-    pub fn with_until(mut self, until: Timestamp) -> Self {
-        self.until = Some(until);
-        self
-    }
-
-    /// Sets the order of the hits.
-    pub fn with_order(mut self, order: HitOrder) -> Self {
-        self.order = order;
-        self
-    }
-
-    /// Sets the maximum number of hits; 0 stands for [`DEFAULT_LIMIT`].
-    pub fn with_limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// Continues an incomplete answer.
-    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.cursor = Some(cursor.into());
-        self
+    /// The positions that are asked for.
+    pub(crate) fn range(&self) -> crate::Result<Option<SeqRange>> {
+        if self.first.is_none() && self.last.is_none() {
+            return Ok(None);
+        }
+        let first = self.first.unwrap_or(Seq::FIRST).max(Seq::FIRST);
+        let last = self.last.unwrap_or(Seq(u32::MAX));
+        SeqRange::new(first, last).map(Some).ok_or_else(|| {
+            Error::invalid(format!(
+                "first is {first} and last is {last}: give the smaller number first; the first message is 1"
+            ))
+        })
     }
 
     /// The query, without its cursor.
@@ -183,7 +160,6 @@ impl GrepArgs {
         query.smart_case = self.smart_case;
         query.tools = self.tools.clone();
         query.echoes = self.echoes;
-        query.range = self.range;
         query.since = self.since;
         query.until = self.until;
         query
@@ -193,52 +169,28 @@ impl GrepArgs {
     pub(crate) fn is_filtered(&self) -> bool {
         !self.roles.is_empty()
             || !self.tools.is_empty()
-            || self.range.is_some()
+            || self.first.is_some()
+            || self.last.is_some()
             || self.since.is_some()
             || self.until.is_some()
     }
 
-    /// Whether what was said otherwise later is looked for.
+    /// Whether to look for later contradictions of the hits.
     pub(crate) fn shows_corrections(&self) -> bool {
         self.corrections && self.order == HitOrder::Relevance && !self.echoes
     }
 
     /// What a cursor is bound to.
-    pub(crate) fn question(&self) -> Vec<String> {
-        let roles: Vec<String> = self.roles.iter().map(ToString::to_string).collect();
-        let range = self
-            .range
-            .map(|range| format!("{}-{}", range.first, range.last));
-        let time = |at: Option<Timestamp>| at.map(|at| at.0.to_string()).unwrap_or_default();
-        let mut question = vec![
-            "grep".to_owned(),
-            self.pattern.clone(),
-            self.scope.as_str().to_owned(),
-            self.mode.as_str().to_owned(),
-            order_name(self.order).to_owned(),
-            self.smart_case.to_string(),
-            roles.join(","),
-            range.unwrap_or_default(),
-            time(self.since),
-            time(self.until),
-        ];
-        question.extend(self.tools.iter().map(|tool| format!("tool {tool}")));
-        question.extend(self.echoes.then(|| "echoes".to_owned()));
-        question
+    pub(crate) fn question(&self) -> String {
+        let asked = Self {
+            limit: 0,
+            around: 0,
+            corrections: false,
+            cursor: None,
+            ..self.clone()
+        };
+        format!("{asked:?}")
     }
-}
-
-/// The orders, by their names in arguments.
-pub(crate) const ORDERS: [(&str, HitOrder); 3] = [
-    ("relevance", HitOrder::Relevance),
-    ("oldest", HitOrder::Oldest),
-    ("newest", HitOrder::Newest),
-];
-
-/// Name of an order.
-pub(crate) fn order_name(order: HitOrder) -> &'static str {
-    let found = ORDERS.iter().find(|(_, known)| *known == order);
-    found.map_or("relevance", |(name, _)| name)
 }
 
 impl From<&GrepArgs> for GrepArgs {
@@ -291,23 +243,14 @@ pub struct GrepAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undated: Option<UndatedCount>,
     /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
-    /// The search's cursor right after each hit; empty if the search gives none.
+    /// The cursor right after each hit.
     #[serde(skip)]
-    pub(crate) cursors: Vec<Cursor>,
+    pub(crate) cursors: Vec<String>,
 }
-
-// serde passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-pub(crate) fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-/// Sentence of an answer that ran out of time.
-pub(crate) const STOPPED: &str = "The time of this call was over before all was searched. ";
 
 /// Messages that a search left out because they call these tools or are their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -458,23 +401,6 @@ pub struct GrepHit {
     pub later: Option<NearMessage>,
 }
 
-/// One hit, by the names that the later generations of anna's memory engine use.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct SearchResult {
-    /// `message` or `summary`.
-    pub source_type: HitKind,
-    /// What `expand` takes: `message:12`, or a summary's id.
-    pub source_id: String,
-    /// The text around the first match.
-    pub content: String,
-    /// How well it matches; higher is better. 0 where the strategy does not rank.
-    pub relevance: f64,
-    /// When the message was said or the summary was made.
-    #[serde(serialize_with = "moment")]
-    pub timestamp: Timestamp,
-}
-
 impl GrepHit {
     /// What `expand` takes to read the hit: `message:12`, or a summary's id.
     pub fn pointer(&self) -> String {
@@ -509,29 +435,27 @@ impl GrepHit {
         }
     }
 
-    /// Shortens the snippet until the line costs at most `most` tokens, or nothing of it is left.
-    pub(crate) fn within(&mut self, most: u64, accounting: &dyn Accounting) {
-        let mut room = most;
-        let snippet = self.snippet.clone();
-        loop {
-            let cost = self.cost(accounting);
-            if cost <= most || self.snippet.is_empty() {
-                return;
-            }
-            room = room.min(most).saturating_sub((cost - most).max(1));
-            let end = Payload::of_text(&snippet).fit(accounting, 0, room);
-            self.snippet = match room {
-                0 => String::new(),
-                _ => format!("{}…", snippet.get(..end).unwrap_or_default()),
-            };
-        }
-    }
-
-    /// What the line costs, in tokens.
-    pub(crate) fn cost(&self, accounting: &dyn Accounting) -> u64 {
+    /// The line with a number.
+    pub(crate) fn line(&self) -> String {
         let mut line = String::from("100. ");
         self.write(&mut line);
-        accounting.text(&line)
+        line
+    }
+
+    /// Shortens the snippet until it fits, or nothing of it is left.
+    pub(crate) fn shorten(&mut self, fits: impl Fn(&Self) -> bool) {
+        if fits(self) {
+            return;
+        }
+        let snippet = std::mem::take(&mut self.snippet);
+        let end = longest(&snippet, |cut| {
+            self.snippet = format!("{cut}…");
+            fits(self)
+        });
+        self.snippet = match end {
+            0 => String::new(),
+            end => format!("{}…", snippet.get(..end).unwrap_or_default()),
+        };
     }
 }
 
@@ -554,7 +478,13 @@ fn words(scope: SearchScope) -> &'static str {
 }
 
 impl GrepAnswer {
-    pub(crate) fn new(args: &GrepArgs, hits: Hits, cursor: Option<String>) -> Self {
+    /// The answer of some hits, with the cursor right after each of them, and after all of them.
+    pub(crate) fn new(
+        args: &GrepArgs,
+        hits: Hits,
+        cursors: Vec<String>,
+        cursor: Option<String>,
+    ) -> Self {
         Self {
             pattern: args.pattern.clone(),
             mode: args.mode,
@@ -568,21 +498,40 @@ impl GrepAnswer {
             echoes: None,
             undated: None,
             stopped: hits.stopped,
-            cursors: hits.cursors,
+            cursors,
             hits: hits.hits.into_iter().map(GrepHit::from).collect(),
         }
     }
 
-    /// The hits, by the names that the later generations of anna's memory engine use.
-    pub fn search_results(&self) -> Vec<SearchResult> {
-        let result = |hit: &GrepHit| SearchResult {
-            source_type: hit.kind,
-            source_id: hit.pointer(),
-            content: hit.snippet.clone(),
-            relevance: hit.score,
-            timestamp: hit.created_at,
-        };
-        self.hits.iter().map(result).collect()
+    /// Keeps the first hits that there is room for, at least one, which is shortened then.
+    pub(crate) fn fit(&mut self, mut room: Room<'_>) {
+        let mut hits = std::mem::take(&mut self.hits);
+        let cursor = self.cursor.clone();
+        // What is written around the hits, with the longest cursor there may be.
+        let longest = self
+            .cursors
+            .iter()
+            .chain(&cursor)
+            .max_by_key(|cursor| cursor.len());
+        self.cursor = longest.cloned();
+        self.hits.extend(hits.first().map(|hit| GrepHit {
+            snippet: String::new(),
+            ..hit.clone()
+        }));
+        room.spend(&self.to_text(), self);
+        self.cursor = cursor;
+        let mut left = room.clone();
+        let held = hits.iter().take_while(|hit| left.take(&hit.line(), hit));
+        let count = held.count().max(1);
+        if count < hits.len() {
+            hits.truncate(count);
+            self.cursor = self.cursors.get(count - 1).cloned();
+            (self.complete, self.stopped) = (false, false);
+        }
+        if let [only] = hits.as_mut_slice() {
+            only.shorten(|hit| room.holds(&hit.line(), hit));
+        }
+        self.hits = hits;
     }
 
     /// The answer as a model reads it: one numbered line a hit, each snippet in quotes with its
@@ -598,11 +547,7 @@ impl GrepAnswer {
             let _ = writeln!(out, "Note: {fallback}.");
         }
         if let (true, Some(cursor)) = (self.hits.is_empty(), &self.cursor) {
-            let cursor = short(cursor);
-            let _ = writeln!(
-                out,
-                "No matches so far. {STOPPED}To search on, repeat the call with cursor {cursor}."
-            );
+            let _ = writeln!(out, "No matches so far. {}.", go_on("", true, cursor));
             return out;
         }
         if self.hits.is_empty() {
@@ -636,13 +581,7 @@ impl GrepAnswer {
         }
         match &self.cursor {
             None => out.push_str("These are all matches"),
-            Some(cursor) => {
-                let begin = match self.stopped {
-                    true => format!("{STOPPED}To search on,"),
-                    false => "There are more:".to_owned(),
-                };
-                let _ = write!(out, "{begin} repeat the call with cursor {}", short(cursor));
-            }
+            Some(cursor) => out.push_str(&go_on("There are more:", self.stopped, cursor)),
         }
         let _ = writeln!(
             out,

@@ -13,40 +13,48 @@ mod limits;
 pub mod mcp;
 mod narrowing;
 mod nearby;
+#[cfg(feature = "mcp")]
 mod overview;
 mod page;
 mod piece;
 mod recall;
 mod recalling;
 mod retrieval;
-mod schema;
+mod room;
 mod searching;
 mod set;
 mod text;
 mod tools;
-mod typed;
 mod unfold;
 mod using;
+
+use std::sync::LazyLock;
 
 pub use across::{SessionHit, SessionsAnswer};
 pub use describe::Description;
 pub use error::{Error, ErrorKind, Result};
 pub use expand::{
-    DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandPolicy, ExpandedChild, ExpandedMessage,
-    ExpandedSummary, MAX_CHILDREN, OversizedPolicy, Piece, Target,
+    ExpandAnswer, ExpandArgs, ExpandedChild, ExpandedMessage, ExpandedSummary, Piece, Target,
 };
-pub use files::{FileUse, FilesAnswer, FilesArgs, MAX_COMMAND_CHARS, UseKind, UseOutcome};
+pub use files::{FileUse, FilesAnswer, FilesArgs, UseKind, UseOutcome};
 pub use grep::{
-    DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, GrepHit, HitKind, MAX_AROUND, NearMessage,
-    SearchResult, UndatedCount, WiderSearch,
+    EchoCount, GrepAnswer, GrepArgs, GrepHit, HitKind, NearMessage, UndatedCount, WiderSearch,
 };
 pub use limits::RetrievalLimits;
 pub use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
 pub use narrowing::Narrowing;
-pub use overview::{Overview, ViewOverview};
-pub use recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, RecallPolicy};
-pub use retrieval::{DESCRIBE, EXPAND, FILES, GREP, RECALL, Retrieval};
-pub use schema::{Parameter, ParameterKind, Tool, ToolShape};
+pub use recall::{Passage, RecallAnswer, RecallArgs};
+pub use retrieval::Retrieval;
 pub use set::RetrievalSet;
-pub use tools::ToolAnswer;
-pub use typed::{DescribeArgs, ToolArguments};
+pub use tools::{Tool, ToolAnswer};
+
+/// All tools.
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    vec![
+        Tool::of::<GrepArgs>(),
+        Tool::of::<describe::DescribeArgs>(),
+        Tool::of::<ExpandArgs>(),
+        Tool::of::<RecallArgs>(),
+        Tool::of::<FilesArgs>(),
+    ]
+});

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::grep::DEFAULT_LIMIT;
+
 /// Limits set by the host. No argument of a call exceeds them. An answer that a limit cut short is
 /// incomplete and has a cursor.
 ///
@@ -9,12 +11,10 @@ use serde::{Deserialize, Serialize};
 /// windows of 128,000 tokens and more; for a smaller one take [`for_window`](Self::for_window).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 pub struct RetrievalLimits {
     /// Maximum number of hits in an answer of `grep`; 100. 0 counts as 1.
     pub hits: usize,
-    /// Maximum number of tokens of content in an answer of `expand`; 20,000. 0 counts as 1. It also
-    /// bounds an item that [`OversizedPolicy::Whole`](crate::OversizedPolicy::Whole) gives over the caller's cap.
+    /// Maximum number of tokens of content in an answer of `expand`; 20,000. 0 counts as 1.
     pub expand_tokens: u64,
     /// Maximum number of tokens in the text of an answer of `describe`; 20,000. The summary's id and
     /// the fixed lines are always given.
@@ -61,28 +61,10 @@ impl RetrievalLimits {
         }
     }
 
-    /// Sets the maximum number of hits.
-    pub fn with_hits(mut self, hits: usize) -> Self {
-        self.hits = hits;
-        self
-    }
-
-    /// Sets the maximum number of tokens in an answer of `expand`.
-    pub fn with_expand_tokens(mut self, tokens: u64) -> Self {
-        self.expand_tokens = tokens;
-        self
-    }
-
-    /// Sets the maximum number of tokens in an answer of `describe`.
-    pub fn with_describe_tokens(mut self, tokens: u64) -> Self {
-        self.describe_tokens = tokens;
-        self
-    }
-
-    /// Sets the maximum number of tokens in an answer of `grep`, `files` or `recall`.
-    pub fn with_answer_tokens(mut self, tokens: u64) -> Self {
-        self.answer_tokens = tokens;
-        self
+    /// The number of hits in an answer of a call that asks for some; 0 asks for the default.
+    pub(crate) fn hits(&self, asked: usize) -> usize {
+        let asked = if asked == 0 { DEFAULT_LIMIT } else { asked };
+        asked.min(self.hits.max(1))
     }
 
     /// The lower of each pair of limits.

@@ -6,10 +6,10 @@
 //! (2024-11-05 to 2025-11-25) and the one that has none (2026-07-28) alike.
 //!
 //! Every reply is bounded: its text and its structured content together hold fewer than
-//! [`DEFAULT_REPLY_TOKENS`] tokens, and what does not fit comes with a cursor.
+//! 10,000 tokens unless the host sets another number, and what does not fit comes with a cursor.
 //!
 //! Every request gets an answer, also one that cannot be read. No call keeps the others waiting: each is answered on a
-//! thread of its own, at most four at once. A call that takes longer than [`DEFAULT_TIME_LIMIT`] returns its results so
+//! thread of its own, at most four at once. A call that takes longer than 10 seconds returns its results so
 //! far. A cancelled call ends, and so do the calls in flight when the client closes its side.
 
 #[cfg(feature = "mcp-http")]
@@ -27,12 +27,12 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, Implementation, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool as McpTool,
+    Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServerHandler, serve_server};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
@@ -40,25 +40,24 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
 #[cfg(feature = "mcp-http")]
-pub use http::{HttpServer, IDLE};
+pub use http::HttpServer;
 pub use token::AccessToken;
 
 use lines::Lines;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::RetrievalLimits;
+use crate::expand::ExpandArgs;
+use crate::grep::GrepArgs;
 use crate::overview::Overview;
-use crate::retrieval::{EXPAND, GREP};
-use crate::schema::ToolShape;
 use crate::set::RetrievalSet;
 use crate::text::short;
-use crate::tools::ToolAnswer;
+use crate::tools::{ToolAnswer, ToolArguments as _};
 
 /// Number of tokens that no reply reaches unless the host sets another.
-pub const DEFAULT_REPLY_TOKENS: u64 = 10_000;
+const DEFAULT_REPLY_TOKENS: u64 = 10_000;
 
 /// Time after which a call returns its results so far, unless the host sets another.
-pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
+const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time behind its limit that a call has to bring its answer together.
 const ANSWERING: Duration = Duration::from_secs(10);
@@ -67,9 +66,9 @@ const ANSWERING: Duration = Duration::from_secs(10);
 const MOST_CALLS: usize = 4;
 
 /// Address of the resource that shows the newest messages.
-pub const RECENT: &str = "memory://recent";
+const RECENT: &str = "memory://recent";
 /// Address of the resource that shows figures.
-pub const STATS: &str = "memory://stats";
+const STATS: &str = "memory://stats";
 
 const INSTRUCTIONS: &str = "The memory of earlier and longer conversations: every message is kept word for word. \
     Begin with memory_recall for a question or memory_grep for known words; read on with memory_expand; ask \
@@ -204,15 +203,24 @@ impl MemoryServer {
         Err(ErrorData::internal_error(message, None))
     }
 
-    /// Answers a tool call.
+    /// Answers a tool call with fewer tokens than a reply may hold.
     async fn call(
         &self,
         name: String,
-        arguments: String,
+        arguments: Value,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResult, ErrorData> {
         let answered = self.apart(context, move |server, stop| async move {
-            server.answer(&name, &arguments, &stop).await
+            let tools = server.tools.clone().within(server.reply_tokens - 1, &stop);
+            let answer = tools.answer(&name, arguments).await;
+            let answer = answer.unwrap_or_else(ToolAnswer::from);
+            if answer.is_error || server.fits(&[&answer.text, &answer.json.to_string()]) {
+                return answer;
+            }
+            ToolAnswer::from(Error::invalid(format!(
+                "the answer has more than {} tokens: ask for less",
+                server.reply_tokens
+            )))
         });
         let answer = answered.await?;
         let content = vec![ContentBlock::text(answer.text)];
@@ -220,37 +228,8 @@ impl MemoryServer {
             true => CallToolResult::error(content),
             false => CallToolResult::success(content),
         };
-        result.structured_content = serde_json::from_str(answer.json.as_str()).ok();
+        result.structured_content = Some(answer.json);
         Ok(result)
-    }
-
-    /// Answers a call with fewer tokens than a reply may hold.
-    async fn answer(&self, name: &str, arguments: &str, stop: &SearchStop) -> ToolAnswer {
-        // Text and structured content say the same, and JSON has a name for each thing.
-        let mut part = self.reply_tokens / 5;
-        let mut hits = RetrievalLimits::default().hits;
-        loop {
-            let limits = RetrievalLimits::default()
-                .with_hits(hits)
-                .with_expand_tokens(part)
-                .with_describe_tokens(part)
-                .with_answer_tokens(part);
-            let answer = self.tools.within(&limits, stop).call(name, arguments).await;
-            let first = self.tools.members().next();
-            let count = |text: &str| first.map_or(0, |(_, tools)| tools.accounting.text(text));
-            let tokens = count(&answer.text).saturating_add(count(answer.json.as_str()));
-            if answer.is_error || tokens < self.reply_tokens {
-                return answer;
-            }
-            if part <= 1 {
-                return ToolAnswer::error(&Error::invalid(format!(
-                    "the answer has more than {} tokens: ask for less",
-                    self.reply_tokens
-                )));
-            }
-            part /= 2;
-            hits = (hits / 2).max(1);
-        }
     }
 
     /// The newest messages of each session, as text.
@@ -266,13 +245,15 @@ impl MemoryServer {
                     None => out.push_str("no messages\n"),
                 }
             }
-            if self.fits(&out) {
+            if self.fits(&[&out]) {
                 return Ok(out);
             }
             if each == 0 {
                 return Ok(format!(
-                    "There are {} sessions: ask {EXPAND} or {GREP} for one of them.\n",
-                    members.len()
+                    "There are {} sessions: ask {} or {} for one of them.\n",
+                    members.len(),
+                    ExpandArgs::NAME,
+                    GrepArgs::NAME
                 ));
             }
             each /= 2;
@@ -282,27 +263,20 @@ impl MemoryServer {
     /// Figures of each session, as JSON; of as many as fit, and how many there are more.
     async fn stats(&self) -> Result<String> {
         #[derive(Serialize)]
-        struct Stats<'a> {
-            session: &'a str,
-            #[serde(flatten)]
-            overview: Overview,
-        }
-        #[derive(Serialize)]
         struct All<'a> {
-            sessions: Vec<Stats<'a>>,
+            sessions: Vec<Overview<'a>>,
             more: usize,
         }
         let mut sessions = Vec::new();
         for (key, tools) in self.tools.members() {
-            let (session, overview) = (key.as_str(), tools.overview().await?);
-            sessions.push(Stats { session, overview });
+            sessions.push(tools.overview(key).await?);
         }
         let mut all = All { sessions, more: 0 };
         loop {
             let text = serde_json::to_string(&all).map_err(|error| {
                 Error::invalid(format!("the figures cannot be written as JSON: {error}"))
             })?;
-            if self.fits(&text) || all.sessions.is_empty() {
+            if self.fits(&[&text]) || all.sessions.is_empty() {
                 return Ok(text);
             }
             let left = all.sessions.len() / 2;
@@ -311,10 +285,13 @@ impl MemoryServer {
         }
     }
 
-    /// Whether a text alone makes no reply too long.
-    fn fits(&self, text: &str) -> bool {
-        let first = self.tools.members().next();
-        first.is_none_or(|(_, tools)| tools.accounting.text(text) < self.reply_tokens)
+    /// Whether some texts together make no reply too long.
+    fn fits(&self, texts: &[&str]) -> bool {
+        let Some((_, tools)) = self.tools.members().next() else {
+            return true;
+        };
+        let tokens = texts.iter().map(|text| tools.accounting.text(text));
+        tokens.sum::<u64>() < self.reply_tokens
     }
 }
 
@@ -354,10 +331,21 @@ impl ServerHandler for MemoryServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListToolsResult, ErrorData> {
-        let declared = ToolShape::Mcp.declare(&self.tools.tools());
-        let tools: std::result::Result<Vec<McpTool>, _> = serde_json::from_value(declared);
-        let tools = tools.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        Ok(ListToolsResult::with_all_items(tools))
+        let tools = self.tools.tools().into_iter().map(|tool| {
+            let schema = match tool.schema() {
+                Value::Object(schema) => schema,
+                _ => Map::new(),
+            };
+            let annotations = ToolAnnotations::with_title(tool.title)
+                .read_only(true)
+                .destructive(false)
+                .idempotent(true)
+                .open_world(false);
+            McpTool::new(tool.name, tool.description, schema)
+                .with_title(tool.title)
+                .with_annotations(annotations)
+        });
+        Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     async fn call_tool(
@@ -365,8 +353,7 @@ impl ServerHandler for MemoryServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.map(Value::Object);
-        let arguments = arguments.map(|given| given.to_string()).unwrap_or_default();
+        let arguments = request.arguments.map(Value::Object).unwrap_or_default();
         let result = self.call(request.name.into_owned(), arguments, context);
         Ok(result.await?.into())
     }
@@ -389,7 +376,7 @@ impl ServerHandler for MemoryServer {
         if let ("tools/call", Some(name), Some(arguments)) =
             (method.as_str(), text("name"), text("arguments"))
         {
-            let result = self.call(name, arguments, context).await?;
+            let result = self.call(name, arguments.into(), context).await?;
             let result = serde_json::to_value(result);
             let failed =
                 |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);

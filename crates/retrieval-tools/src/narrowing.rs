@@ -15,61 +15,19 @@ use crate::expand::Target;
 /// A narrowed tool set sees a summary only where it sees all of its messages, so that no summary tells of
 /// what is hidden.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct Narrowing {
     /// Messages to see: a range of them, or those of a summary.
     pub within: Option<Target>,
     /// Maximum depth of the summaries to see; 0 for leaves alone.
     pub depth: Option<u32>,
-    /// Number of tokens that all answers together may hold. Every clone of the derived tool set, and every
+    /// Number of tokens that all answers together may hold: what `expand` and `recall` count as their tokens, and the
+    /// text of other answers. Every clone of the derived tool set, and every
     /// tool set that is derived from it, spends the same tokens.
     pub tokens: Option<u64>,
     /// Time from which on every call fails, and the clock that tells it.
     pub until: Option<(Timestamp, Arc<dyn Clock>)>,
     /// The only tools that can be called, by their names; none for all.
     pub tools: Option<BTreeSet<String>>,
-}
-
-impl Narrowing {
-    /// Narrows nothing.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the messages to see: those of a pointer such as `messages:12-40`, or of a summary.
-    pub fn within(mut self, target: Target) -> Self {
-        self.within = Some(target);
-        self
-    }
-
-    /// Sets the maximum depth of the summaries to see; 0 for leaves alone.
-    pub fn with_depth(mut self, depth: u32) -> Self {
-        self.depth = Some(depth);
-        self
-    }
-
-    /// Sets the number of tokens that all answers together may hold: what `expand` and `recall` count as
-    /// their tokens, and the text of other answers.
-    pub fn with_tokens(mut self, tokens: u64) -> Self {
-        self.tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the time from which on every call fails, exclusive, by this clock.
-    pub fn until(mut self, at: Timestamp, clock: Arc<dyn Clock>) -> Self {
-        self.until = Some((at, clock));
-        self
-    }
-
-    /// Sets the only tools that can be called, by their names.
-    pub fn with_tools<I>(mut self, names: I) -> Self
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
-        self.tools = Some(names.into_iter().map(Into::into).collect());
-        self
-    }
 }
 
 /// What a tool set may see and spend.
@@ -239,11 +197,28 @@ mod tests {
         SeqRange::new(Seq(first), Seq(last)).unwrap()
     }
 
+    fn only(tool: &str) -> Narrowing {
+        Narrowing {
+            tools: Some([tool.to_owned()].into()),
+            ..Narrowing::default()
+        }
+    }
+
+    fn spending(tokens: u64) -> Narrowing {
+        Narrowing {
+            tokens: Some(tokens),
+            ..Narrowing::default()
+        }
+    }
+
     #[test]
     fn a_grant_only_becomes_smaller() {
         let all = Grant::default();
         let narrow = |grant: &Grant, first, last, depth| {
-            let by = Narrowing::new().with_depth(depth);
+            let by = Narrowing {
+                depth: Some(depth),
+                ..Narrowing::default()
+            };
             grant.narrowed(&by, Some(range(first, last)))
         };
         let some = narrow(&all, 10, 20, 1).unwrap();
@@ -256,18 +231,16 @@ mod tests {
         assert!(wider.sees_summary(&range(10, 15), 1));
         assert!(!wider.sees_summary(&range(10, 15), 2));
         assert!(!wider.sees_summary(&range(9, 15), 0));
-        let one = all.narrowed(&Narrowing::new().with_tools(["a"]), None);
-        let none = one
-            .unwrap()
-            .narrowed(&Narrowing::new().with_tools(["b"]), None);
+        let one = all.narrowed(&only("a"), None);
+        let none = one.unwrap().narrowed(&only("b"), None);
         assert!(!none.as_ref().unwrap().allows("a") && !none.unwrap().allows("b"));
     }
 
     #[test]
     fn tokens_are_spent_once_however_many_derive_from_a_grant() {
-        let parent = Grant::default().narrowed(&Narrowing::new().with_tokens(100), None);
+        let parent = Grant::default().narrowed(&spending(100), None);
         let parent = parent.unwrap();
-        let child = parent.narrowed(&Narrowing::new().with_tokens(1_000), None);
+        let child = parent.narrowed(&spending(1_000), None);
         let child = child.unwrap();
         let first = child.begin("x", 80).unwrap();
         assert_eq!(first.most(), 80);
@@ -290,7 +263,10 @@ mod tests {
     fn an_end_cannot_be_put_off() {
         let at = |end| {
             let clock = Arc::new(StepClock::new(Timestamp(10), 0));
-            Narrowing::new().until(Timestamp(end), clock)
+            Narrowing {
+                until: Some((Timestamp(end), clock)),
+                ..Narrowing::default()
+            }
         };
         let ended = Grant::default().narrowed(&at(10), None).unwrap();
         let later = ended.narrowed(&at(99), None).unwrap();

@@ -12,6 +12,7 @@ use memory_store::LogRead;
 use crate::error::Result;
 use crate::grep::{AFTER, BEFORE, GrepAnswer, GrepArgs, LATER, MAX_AROUND, NearMessage};
 use crate::retrieval::Retrieval;
+use crate::room::Room;
 
 /// Length of the snippet of a message beside a hit, in characters.
 const NEAR_CHARS: usize = 160;
@@ -29,12 +30,12 @@ const ASKED_PATTERN_CHARS: usize = 2_000;
 const ASKED_CHARS: usize = 120;
 
 impl Retrieval {
-    /// Adds the messages before and after each found message, as far as the answer keeps within `most` tokens.
+    /// Adds the messages before and after each found message, as far as there is room for them.
     pub(crate) async fn add_around(
         &self,
         around: usize,
         answer: &mut GrepAnswer,
-        most: u64,
+        mut room: Room<'_>,
     ) -> Result<()> {
         let around = u32::try_from(around.min(MAX_AROUND)).unwrap_or_default();
         if around == 0 {
@@ -43,7 +44,7 @@ impl Retrieval {
         let Some(all) = self.visible().await? else {
             return Ok(());
         };
-        let mut left = most.saturating_sub(self.accounting.text(&answer.to_text()));
+        room.spend(&answer.to_text(), answer);
         let mut shown: BTreeSet<Seq> = answer.hits.iter().filter_map(|hit| hit.seq).collect();
         for hit in &mut answer.hits {
             let Some(seq) = hit.seq else { continue };
@@ -64,11 +65,9 @@ impl Retrieval {
                     true => (BEFORE, &mut hit.before),
                     false => (AFTER, &mut hit.after),
                 };
-                let cost = self.accounting.text(&message.line(label));
-                if cost > left {
+                if !room.take(&message.line(label), &message) {
                     return Ok(());
                 }
-                left -= cost;
                 shown.insert(entry.seq);
                 side.push(message);
             }
@@ -76,13 +75,13 @@ impl Retrieval {
         Ok(())
     }
 
-    /// Adds to each found message the newest one behind it that says otherwise, as far as the answer keeps
-    /// within `most` tokens. Asks the search once.
+    /// Adds to each found message the newest one behind it that says otherwise, as far as there is room for it. Asks
+    /// the search once.
     pub(crate) async fn add_later(
         &self,
         args: &GrepArgs,
         answer: &mut GrepAnswer,
-        most: u64,
+        mut room: Room<'_>,
     ) -> Result<()> {
         let has_messages = answer.hits.iter().any(|hit| hit.seq.is_some());
         if !args.shows_corrections() || !has_messages {
@@ -125,7 +124,7 @@ impl Retrieval {
         candidates.sort_by_key(|one| std::cmp::Reverse(one.seq));
         // Each is read once, and only when a hit is older.
         let said: Vec<OnceCell<Said>> = candidates.iter().map(|_| OnceCell::new()).collect();
-        let mut left = most.saturating_sub(self.accounting.text(&answer.to_text()));
+        room.spend(&answer.to_text(), answer);
         for hit in &mut answer.hits {
             let Some(seq) = hit.seq else { continue };
             let newer = candidates.iter().zip(&said);
@@ -134,12 +133,10 @@ impl Retrieval {
             let later = newer.find(|(one, said)| {
                 earlier.is_contradicted_by(said.get_or_init(|| Said::of(&one.snippet)))
             });
-            if let Some((later, _)) = later {
-                let cost = self.accounting.text(&later.line(LATER));
-                if cost <= left {
-                    left -= cost;
-                    hit.later = Some(later.clone());
-                }
+            if let Some((later, _)) = later
+                && room.take(&later.line(LATER), later)
+            {
+                hit.later = Some(later.clone());
             }
         }
         Ok(())

@@ -6,10 +6,10 @@ use crate::cursor::foreign;
 use crate::describe::content;
 use crate::error::Result;
 use crate::expand::{
-    ExpandCursor, ExpandPolicy, ExpandedChild, ExpandedMessage, ExpandedSummary, MAX_CHILDREN,
-    OversizedPolicy, Piece,
+    ExpandCursor, ExpandedChild, ExpandedMessage, ExpandedSummary, MAX_CHILDREN, Piece,
 };
 use crate::piece::{Payload, cut_parts};
+use crate::room::Room;
 
 /// Whether an answer goes on.
 pub(crate) enum Step {
@@ -19,28 +19,22 @@ pub(crate) enum Step {
     Stop(ExpandCursor),
 }
 
-/// How much of an item an answer takes.
-enum Take {
-    Whole {
-        tokens: u64,
-    },
-    Piece {
-        from: usize,
-        to: usize,
-        tokens: u64,
-        of_tokens: u64,
-    },
-    Nothing,
+/// How much of an item an answer takes: the whole, or a piece of it.
+struct Take {
+    from: usize,
+    to: usize,
+    tokens: u64,
+    /// What the whole costs, in tokens, where this is a piece of it.
+    of_tokens: Option<u64>,
 }
 
 /// An answer under way.
 pub(crate) struct Page<'a> {
     pub(crate) accounting: &'a dyn Accounting,
-    pub(crate) policy: ExpandPolicy,
+    /// Room for the children as they are written.
+    pub(crate) room: Room<'a>,
     pub(crate) cap: u64,
-    /// The host's limit for an item that is given over the cap.
-    pub(crate) ceiling: u64,
-    /// Where the first item goes on; at no offset from the second item on.
+    /// Place where the first item resumes; without an offset from the second item on.
     pub(crate) start: ExpandCursor,
     pub(crate) tokens: u64,
     pub(crate) children: Vec<ExpandedChild>,
@@ -48,187 +42,168 @@ pub(crate) struct Page<'a> {
 
 impl Page<'_> {
     /// Adds a message.
-    pub(crate) fn message(&mut self, entry: LogEntry) -> Result<Step> {
+    pub(crate) fn message(&mut self, entry: &LogEntry) -> Result<Step> {
         let payload = Payload::of_message(&entry.message, self.accounting);
-        let total = payload.len();
-        let take = self.take(entry.seq, &payload, entry.tokens)?;
-        let cap = self.media_cap();
-        let cut = match &take {
-            Take::Piece { from, to, .. } => {
-                Some(cut_parts(&payload, &entry.message.parts, (*from, *to), cap))
-            }
-            _ => None,
-        };
-        let step = self.step(entry.seq, &take, total);
-        let (tokens, span) = match take {
-            Take::Nothing => return Ok(step),
-            Take::Whole { tokens } => (tokens, None),
-            Take::Piece {
-                from,
-                to,
-                tokens,
+        self.add(entry.seq, &payload, entry.tokens, &|take, cap| {
+            let mut out = ExpandedMessage {
+                seq: entry.seq,
+                external_id: entry.message.external_id.clone(),
+                role: entry.message.role,
+                name: entry.message.name.clone(),
+                created_at: entry.message.created_at,
+                tokens: take.tokens,
+                parts: Vec::new(),
+                clipped: take.of_tokens.is_some(),
+                pointer: None,
+                piece: None,
+                left_out_bytes: 0,
+            };
+            let Some(of_tokens) = take.of_tokens else {
+                out.parts.clone_from(&entry.message.parts);
+                return ExpandedChild::Message(out);
+            };
+            let cut = cut_parts(&payload, &entry.message.parts, (take.from, take.to), cap);
+            out.parts = cut.parts;
+            out.pointer = Some(format!("message:{}", entry.seq));
+            out.left_out_bytes = cut.left_out;
+            out.piece = Some(Piece {
+                offset: take.from,
+                bytes: take.to - take.from,
+                of: payload.len(),
                 of_tokens,
-            } => (tokens, Some((from, to, of_tokens))),
-        };
-        let mut out = ExpandedMessage {
-            seq: entry.seq,
-            external_id: entry.message.external_id,
-            role: entry.message.role,
-            name: entry.message.name,
-            created_at: entry.message.created_at,
-            tokens,
-            parts: Vec::new(),
-            clipped: false,
-            pointer: None,
-            piece: None,
-            left_out_bytes: 0,
-        };
-        match span.zip(cut) {
-            None => out.parts = entry.message.parts,
-            Some(((from, to, of_tokens), cut)) => {
-                out.parts = cut.parts;
-                out.clipped = true;
-                out.pointer = Some(format!("message:{}", entry.seq));
-                out.left_out_bytes = cut.left_out;
-                out.piece = Some(Piece {
-                    offset: from,
-                    bytes: to - from,
-                    of: total,
-                    of_tokens,
-                    path: cut.path,
-                    at: cut.at,
-                    open: cut.open,
-                });
-            }
-        }
-        self.push(tokens, ExpandedChild::Message(out));
-        Ok(step)
+                path: cut.path,
+                at: cut.at,
+                open: cut.open,
+            });
+            ExpandedChild::Message(out)
+        })
     }
 
     /// Adds a summary.
     pub(crate) fn summary(&mut self, summary: &Summary) -> Result<Step> {
-        let text = content(summary);
-        let payload = Payload::of_text(text);
+        let payload = Payload::of_text(content(summary));
         let total = payload.len();
         let (first, last) = (summary.range.first, summary.range.last);
-        let take = self.take(first, &payload, summary.tokens)?;
-        let step = self.step(first, &take, total);
-        let (tokens, from, to, of_tokens) = match take {
-            Take::Nothing => return Ok(step),
-            Take::Whole { tokens } => (tokens, 0, total, tokens),
-            Take::Piece {
+        self.add(first, &payload, summary.tokens, &|take, _| {
+            let clipped = (take.from, take.to) != (0, total);
+            ExpandedChild::Summary(ExpandedSummary {
+                summary_id: summary.id.clone(),
+                depth: summary.depth,
+                first,
+                last,
+                tokens: take.tokens,
+                content: payload.slice(take.from, take.to).to_owned(),
+                clipped,
+                pointer: clipped.then(|| summary.id.to_string()),
+                piece: clipped.then(|| Piece {
+                    offset: take.from,
+                    bytes: take.to - take.from,
+                    of: total,
+                    of_tokens: take.of_tokens.unwrap_or(take.tokens),
+                    path: Vec::new(),
+                    at: take.from,
+                    open: take.to < total,
+                }),
+            })
+        })
+    }
+
+    /// Adds an item, or of a first one that is too large a piece.
+    fn add(
+        &mut self,
+        seq: Seq,
+        payload: &Payload<'_>,
+        stored: u64,
+        written: &dyn Fn(&Take, u64) -> ExpandedChild,
+    ) -> Result<Step> {
+        let start = ExpandCursor { seq, ..self.start };
+        (self.start.offset, self.start.of_tokens) = (0, 0);
+        let mut cap = self.cap;
+        let stop = |offset: usize, of_tokens: u64| {
+            Step::Stop(ExpandCursor {
+                seq,
+                offset,
+                of_tokens,
+            })
+        };
+        loop {
+            let Some(take) = self.take(&start, payload, stored, cap)? else {
+                return Ok(stop(0, 0));
+            };
+            let child = written(&take, cap);
+            let mut text = String::from("\n");
+            match &child {
+                ExpandedChild::Message(message) => message.write(&mut text),
+                ExpandedChild::Summary(summary) => summary.write(&mut text),
+            }
+            // The last piece is given whether there is room for it or not.
+            if !self.room.take(&text, &child) && (cap > 1 || !self.children.is_empty()) {
+                if !self.children.is_empty() {
+                    return Ok(stop(0, 0));
+                }
+                cap = (cap.min(take.tokens) / 2).max(1);
+                continue;
+            }
+            self.tokens = self.tokens.saturating_add(take.tokens);
+            self.children.push(child);
+            return Ok(match take.of_tokens {
+                Some(of_tokens) if take.to < payload.len() => stop(take.to, of_tokens),
+                _ => Step::Next,
+            });
+        }
+    }
+
+    /// Decides how much of an item to take; `None` where it begins no answer and does not fit whole. `stored` is what
+    /// it costs in a context. Counts no more of a long item than a few caps; the whole of it once, for its first piece.
+    fn take(
+        &self,
+        start: &ExpandCursor,
+        payload: &Payload<'_>,
+        stored: u64,
+        cap: u64,
+    ) -> Result<Option<Take>> {
+        let (from, total) = (start.offset, payload.len());
+        let first = self.children.is_empty();
+        // What is read costs at least what it costs in a context: some rules count reasoning 0.
+        let whole = || {
+            payload
+                .cost(self.accounting, (0, total), u64::MAX)
+                .max(stored)
+        };
+        let take = |to: usize, tokens: u64, of_tokens: Option<u64>| {
+            Ok(Some(Take {
                 from,
                 to,
                 tokens,
                 of_tokens,
-            } => (tokens, from, to, of_tokens),
-        };
-        let clipped = (from, to) != (0, total);
-        let out = ExpandedSummary {
-            summary_id: summary.id.clone(),
-            depth: summary.depth,
-            first,
-            last,
-            tokens,
-            content: payload.slice(from, to).to_owned(),
-            clipped,
-            pointer: clipped.then(|| summary.id.to_string()),
-            piece: clipped.then(|| Piece {
-                offset: from,
-                bytes: to - from,
-                of: total,
-                of_tokens,
-                path: Vec::new(),
-                at: from,
-                open: to < total,
-            }),
-        };
-        self.push(tokens, ExpandedChild::Summary(out));
-        Ok(step)
-    }
-
-    fn push(&mut self, tokens: u64, child: ExpandedChild) {
-        self.tokens = self.tokens.saturating_add(tokens);
-        self.children.push(child);
-    }
-
-    /// What one image or file may cost before it is left out.
-    fn media_cap(&self) -> u64 {
-        match self.policy.oversized {
-            OversizedPolicy::Clip => self.cap,
-            OversizedPolicy::Whole => self.ceiling,
-        }
-    }
-
-    /// Decides how much of an item to take. `stored` is what it costs in a context. Counts no more
-    /// of a long item than a few caps; the whole of it once, for its first piece.
-    fn take(&mut self, seq: Seq, payload: &Payload<'_>, stored: u64) -> Result<Take> {
-        let from = std::mem::take(&mut self.start.offset);
-        let known = std::mem::take(&mut self.start.of_tokens);
-        let total = payload.len();
-        let first = self.children.is_empty();
-        let entire = self.policy.oversized == OversizedPolicy::Whole;
-        // What is read costs at least what it costs in a context: some rules count reasoning 0.
-        let whole = || {
-            let read = payload.cost(self.accounting, (0, total), u64::MAX);
-            read.max(stored)
+            }))
         };
         if from == 0 {
-            let left = match first && entire {
-                true => self.ceiling,
-                false => self.cap.saturating_sub(self.tokens),
-            };
+            let left = cap.saturating_sub(self.tokens);
             let room = stored <= left && (first || self.children.len() < MAX_CHILDREN);
             if room && payload.fit(self.accounting, 0, left) == total {
                 let tokens = whole();
                 if tokens <= left {
-                    return Ok(Take::Whole { tokens });
+                    return take(total, tokens, None);
                 }
             }
             if !first {
-                return Ok(Take::Nothing);
+                return Ok(None);
             }
         } else if !payload.may_begin(from) {
-            let position = ExpandCursor {
-                seq,
-                offset: from,
-                of_tokens: known,
-            };
-            return Err(foreign(&position.to_string()));
+            return Err(foreign(&start.to_string()));
         }
-        let cap = if entire { self.ceiling } else { self.cap };
         let to = payload.fit(self.accounting, from, cap);
-        let tokens = payload.cost(self.accounting, (from, to), self.media_cap());
+        let tokens = payload.cost(self.accounting, (from, to), cap);
         // The overhead of a message can be what made it too large: then all of it fits as text.
         let all = payload.cost(self.accounting, (from, to), u64::MAX) == tokens;
         if from == 0 && to == total && all {
-            return Ok(Take::Whole { tokens });
+            return take(to, tokens, None);
         }
-        let of_tokens = match known {
+        let of_tokens = match start.of_tokens {
             0 => whole(),
             known => known,
         };
-        Ok(Take::Piece {
-            from,
-            to,
-            tokens,
-            of_tokens,
-        })
-    }
-
-    fn step(&self, seq: Seq, take: &Take, total: usize) -> Step {
-        match take {
-            Take::Nothing => Step::Stop(ExpandCursor {
-                seq,
-                offset: 0,
-                of_tokens: 0,
-            }),
-            Take::Piece { to, of_tokens, .. } if *to < total => Step::Stop(ExpandCursor {
-                seq,
-                offset: *to,
-                of_tokens: *of_tokens,
-            }),
-            _ => Step::Next,
-        }
+        take(to, tokens, Some(of_tokens))
     }
 }

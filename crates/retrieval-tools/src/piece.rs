@@ -8,6 +8,8 @@ use std::cell::OnceCell;
 
 use memory_model::{Accounting, Media, MediaSource, Message, Part, RawJson, ResultContent, Role};
 
+use crate::room::longest;
+
 /// What stands in a payload for a medium's data.
 const MEDIUM: char = '\u{fffc}';
 
@@ -111,55 +113,12 @@ impl<'a> Payload<'a> {
     /// The end of the longest piece from `from` on that costs at most `cap` tokens; it holds at
     /// least one character, whatever that costs.
     pub(crate) fn fit(&self, accounting: &dyn Accounting, from: usize, cap: u64) -> usize {
-        let total = self.len();
-        let fits = |to: usize| self.cost(accounting, (from, to), cap) <= cap;
-        let mut good = self.after(from);
-        let mut bad = total;
-        // Widen first: the search must not count the whole of a huge message.
-        let mut width = usize::try_from(cap).unwrap_or(usize::MAX).saturating_mul(4);
-        loop {
-            let to = self
-                .boundary(from.saturating_add(width).min(total))
-                .max(good);
-            if !fits(to) {
-                bad = bad.min(to);
-                break;
-            }
-            good = to;
-            if to >= total {
-                return total;
-            }
-            width = width.saturating_mul(2);
-        }
-        while good < bad {
-            let mut middle = self.boundary(good + (bad - good) / 2);
-            if middle <= good {
-                middle = self.after(good);
-            }
-            if middle >= bad {
-                break;
-            }
-            if fits(middle) {
-                good = middle;
-            } else {
-                bad = middle;
-            }
-        }
-        good
-    }
-
-    /// The last character boundary at or before `at`.
-    fn boundary(&self, at: usize) -> usize {
-        (0..=at)
-            .rev()
-            .find(|at| self.text.is_char_boundary(*at))
-            .unwrap_or(0)
-    }
-
-    /// The character boundary after the one at `at`.
-    fn after(&self, at: usize) -> usize {
-        let next = self.text.get(at..).and_then(|rest| rest.chars().next());
-        at + next.map_or(0, char::len_utf8)
+        let rest = self.slice(from, self.len());
+        let bytes = longest(rest, |piece| {
+            self.cost(accounting, (from, from + piece.len()), cap) <= cap
+        });
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        from + bytes.max(first)
     }
 
     /// What the medium at `at` costs, in tokens.

@@ -1,28 +1,32 @@
 //! Arguments, policy and answer of `recall`.
 
 use std::fmt::Write as _;
+use std::ops::Not;
 
 use memory_model::{Role, Seq, SummaryId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::grep::is_false;
-use crate::text::{Moment, fenced, moment, short};
+use crate::retrieval::Retrieval;
+use crate::text::{Moment, fenced, go_on, moment};
+use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum tokens of an answer, as a model reads it, when a call sets none.
-pub const DEFAULT_BUDGET: u64 = 2_000;
+pub(crate) const DEFAULT_BUDGET: u64 = 2_000;
 
 /// Arguments of `recall`: a query or a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct RecallArgs {
-    /// What to recall: a question or a few words.
+    /// What to recall: a question or a few words. Give this or turn.
     pub query: Option<String>,
-    /// The position of one message to recall.
+    /// The position of one message to recall. Give this or query.
+    #[schemars(with = "Option<u32>")]
     pub turn: Option<Seq>,
-    /// Maximum tokens of the answer as a model reads it, citations with it; 0 stands for [`DEFAULT_BUDGET`].
-    /// An answer has at least one passage: where a budget does not hold its citation, without its words.
+    /// Maximum tokens of all passages; 2000 if not given.
+    #[schemars(extend("default" = DEFAULT_BUDGET))]
     pub budget: u64,
-    /// The cursor of an incomplete answer to the same query in the same session.
+    /// The cursor of an earlier answer, to go on after it; the other arguments stay the same.
     pub cursor: Option<String>,
 }
 
@@ -53,17 +57,19 @@ impl RecallArgs {
             ..Self::default()
         }
     }
+}
 
-    /// Sets the maximum tokens of the answer as a model reads it, citations with it; 0 stands for [`DEFAULT_BUDGET`].
-    pub fn with_budget(mut self, tokens: u64) -> Self {
-        self.budget = tokens;
-        self
-    }
+impl ToolArguments for RecallArgs {
+    const NAME: &'static str = "memory_recall";
+    const TITLE: &'static str = "Recall what was said";
+    const DESCRIPTION: &'static str = "Recall what was said about something: the passages of the whole conversation \
+        that answer a question best, word for word and with their positions, within a number of tokens. Or one message \
+        by its turn.";
 
-    /// Continues an incomplete answer.
-    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
-        self.cursor = Some(cursor.into());
-        self
+    async fn answer(self, tools: &Retrieval) -> crate::Result<ToolAnswer> {
+        let mut answer = tools.recall(self).await?;
+        answer.query.as_mut().into_iter().for_each(echo);
+        ToolAnswer::new(answer.to_text(), &answer)
     }
 }
 
@@ -79,60 +85,8 @@ impl From<&str> for RecallArgs {
     }
 }
 
-/// How `recall` ranks passages, and how long they are.
-///
-/// A message's score is that of the search, from 0 to 1 of the best. A message with the exact words of the
-/// query gets `exact` on top. The sum is multiplied by `1 + lineage · s`, where `s` is the score of the best
-/// summary above it from 0 to 1, and by `1 + recency · p`, where `p` is its place in the log from 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct RecallPolicy {
-    /// Maximum number of messages that are ranked; 128.
-    pub candidates: usize,
-    /// Maximum number of passages in an answer; no limit.
-    pub passages: usize,
-    /// Maximum length of a passage that a query finds, in characters; 1,200.
-    pub passage_chars: usize,
-    /// Maximum length of a message that is recalled by its turn, in characters; no limit but the budget.
-    pub turn_chars: usize,
-    /// Weight of the exact words of the query; 0.5.
-    pub exact: f64,
-    /// Weight of the summaries above a message; 0.25.
-    pub lineage: f64,
-    /// Weight of a message's place in the log; 0.1.
-    pub recency: f64,
-}
-
-impl Default for RecallPolicy {
-    fn default() -> Self {
-        Self {
-            candidates: 128,
-            passages: usize::MAX,
-            passage_chars: 1_200,
-            turn_chars: usize::MAX,
-            exact: 0.5,
-            lineage: 0.25,
-            recency: 0.1,
-        }
-    }
-}
-
-impl RecallPolicy {
-    /// The preset `koda`: 10 passages of 200 characters, and the first 2,000 characters of a message by its
-    /// turn.
-    pub fn koda() -> Self {
-        Self {
-            passages: 10,
-            passage_chars: 200,
-            turn_chars: 2_000,
-            ..Self::default()
-        }
-    }
-}
-
 /// Answer of `recall`. It serializes to the JSON that scripts rely on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RecallAnswer {
     /// The query; `None` when a message was recalled by its turn.
@@ -145,8 +99,7 @@ pub struct RecallAnswer {
     pub note: Option<&'static str>,
     /// Cost of the passages' words, in tokens; with their citations ([`Self::to_text`]) at most the budget.
     pub tokens: u64,
-    /// Whether these are all passages among the messages that were ranked
-    /// ([`RecallPolicy::candidates`]).
+    /// Whether these are all passages among the 128 messages that were ranked.
     pub complete: bool,
     /// Where to continue; `None` when complete. It is bound to this session and query. Messages that are said
     /// meanwhile are left out; they may change the order of the others a little.
@@ -155,7 +108,7 @@ pub struct RecallAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// Whether the time of the call was over before all was searched: better passages may be missing.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The passages, the best first.
     pub passages: Vec<Passage>,
@@ -218,29 +171,19 @@ impl Passage {
 
 /// What an answer with passages ends with.
 pub(crate) fn ending(cursor: Option<&str>) -> String {
-    let mut out = String::new();
-    match cursor {
-        None => out.push_str("This is all that was found.\n"),
-        Some(cursor) => {
-            let cursor = short(cursor);
-            let _ = writeln!(out, "There is more: repeat the call with cursor {cursor}.");
-        }
-    }
-    out.push_str("To read more around a passage, call memory_expand with message:SEQ.\n");
-    out
-}
-
-/// The line of a note.
-pub(crate) fn note_line(note: &str) -> String {
-    format!("Note: {note}.\n")
+    let next = match cursor {
+        None => "This is all that was found".to_owned(),
+        Some(cursor) => go_on("There is more:", false, cursor),
+    };
+    format!("{next}.\nTo read more around a passage, call memory_expand with message:SEQ.\n")
 }
 
 impl RecallAnswer {
     /// Returns the notes before the passages; empty when there are none.
     pub(crate) fn beginning(&self) -> String {
-        let mut out = self.note.map(note_line).unwrap_or_default();
-        if let Some(fallback) = &self.fallback {
-            let _ = writeln!(out, "Note: {fallback}.");
+        let mut out = String::new();
+        for note in self.note.into_iter().chain(self.fallback.as_deref()) {
+            let _ = writeln!(out, "Note: {note}.");
         }
         if self.stopped {
             let _ = writeln!(

@@ -8,15 +8,28 @@ use memory_search::{
 };
 use memory_store::{LogRead, read_spans};
 
-use crate::cursor::foreign;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::DAMAGED_INDEX;
-use crate::piece::Payload;
 use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
-use crate::retrieval::{BATCH, RECALL, Retrieval};
+use crate::retrieval::{BATCH, Retrieval};
+use crate::room::{Room, longest};
+use crate::tools::{ToolArguments as _, echo};
 
 /// Maximum number of messages with the exact words of a query that count as such.
 const EXACT: usize = 32;
+
+/// Maximum number of messages that are ranked.
+const CANDIDATES: usize = 128;
+
+/// Maximum length of a passage that a query finds, in characters.
+const PASSAGE_CHARS: usize = 1_200;
+
+// A message's score is that of the search, from 0 to 1 of the best, plus the weight of the exact words where it has them.
+// The sum is multiplied by 1 + LINEAGE · s, where s is the score of the best summary above it from 0 to 1, and by
+// 1 + RECENCY · p, where p is its place in the log from 0 to 1.
+const EXACT_WEIGHT: f64 = 0.5;
+const LINEAGE: f64 = 0.25;
+const RECENCY: f64 = 0.1;
 
 /// A passage before its place in the answer is known.
 struct Candidate {
@@ -45,15 +58,12 @@ struct Position {
 }
 
 impl Position {
-    fn read(text: &str) -> Result<Self> {
-        let parse = || {
-            let (skip, head) = text.strip_prefix('r')?.split_once('/')?;
-            Some(Self {
-                skip: skip.parse().ok()?,
-                head: Seq(head.parse().ok()?),
-            })
-        };
-        parse().ok_or_else(|| foreign(text))
+    fn read(text: &str) -> Option<Self> {
+        let (skip, head) = text.strip_prefix('r')?.split_once('/')?;
+        Some(Self {
+            skip: skip.parse().ok()?,
+            head: Seq(head.parse().ok()?),
+        })
     }
 }
 
@@ -78,7 +88,7 @@ impl Retrieval {
             .query
             .as_deref()
             .filter(|query| !query.trim().is_empty());
-        let spending = self.grant.begin(RECALL, most)?;
+        let spending = self.grant.begin(RecallArgs::NAME, most)?;
         let most = spending.most();
         let answer = match (query, args.turn) {
             (None, None) => Err(Error::invalid(
@@ -121,45 +131,39 @@ impl Retrieval {
             tokens: 0,
             score: 1.0,
         };
-        let end = self.accounting.text(&ending(None));
-        self.shorten(&mut passage, self.recall_policy.turn_chars, most, end);
-        Ok(RecallAnswer {
-            note: None,
-            query: None,
+        let mut answer = RecallAnswer {
             turn: Some(turn),
-            tokens: passage.tokens,
             complete: true,
-            cursor: None,
-            fallback: None,
-            stopped: false,
-            passages: vec![passage],
-        })
+            ..RecallAnswer::default()
+        };
+        let mut room = self.room(most);
+        room.spend(&ending(None), &answer);
+        self.shorten(&mut passage, &room);
+        answer.tokens = passage.tokens;
+        answer.passages.push(passage);
+        Ok(answer)
     }
 
-    /// Cuts the words of a passage to `chars` characters, and so that an answer of it alone costs at most `most`
-    /// tokens with its citation and an end of `end` tokens.
-    fn shorten(&self, passage: &mut Passage, chars: usize, most: u64, end: u64) {
-        let words = std::mem::take(&mut passage.text);
-        let around = self.accounting.text(&passage.to_text()).saturating_add(end);
-        let mut room = most.saturating_sub(around);
-        loop {
-            passage.text = self.cut(&words, chars, room);
-            let cost = self.accounting.text(&passage.to_text()).saturating_add(end);
-            if cost <= most || room == 0 {
-                break;
-            }
-            // Longer fences, or control characters that are shown as pictures.
-            room = room.saturating_sub(cost - most);
-        }
+    /// Cuts the words of a passage until there is room for it with its citation, and counts them.
+    fn shorten(&self, passage: &mut Passage, room: &Room<'_>) {
         passage.tokens = self.accounting.text(&passage.text);
+        if !room.holds(&passage.to_text(), passage) {
+            let words = std::mem::take(&mut passage.text);
+            let end = longest(&words, |cut| {
+                passage.text = format!("{cut}…");
+                room.holds(&passage.to_text(), passage)
+            });
+            passage.text = format!("{}…", words.get(..end).unwrap_or_default());
+            passage.tokens = self.accounting.text(&passage.text);
+        }
     }
 
     /// The passages that answer a query, the best first.
     async fn passages(&self, query: &str, cursor: Option<&str>, most: u64) -> Result<RecallAnswer> {
-        let question = ["recall", query];
-        let policy = &self.recall_policy;
-        let position = match cursor {
-            Some(cursor) => Position::read(self.binding(&question).await?.position(cursor)?)?,
+        let question = format!("recall {query}");
+        let position = self.position(&question, cursor, Position::read).await?;
+        let position = match position {
+            Some(position) => position,
             None => Position {
                 skip: 0,
                 head: self.head().await?,
@@ -167,14 +171,8 @@ impl Retrieval {
         };
         let mut answer = RecallAnswer {
             query: Some(query.to_owned()),
-            turn: None,
-            note: None,
-            tokens: 0,
             complete: true,
-            cursor: None,
-            fallback: None,
-            stopped: false,
-            passages: Vec::new(),
+            ..RecallAnswer::default()
         };
         let range = SeqRange::new(Seq::FIRST, position.head);
         let Some(range) = range.and_then(|range| self.grant.visible(range)) else {
@@ -191,7 +189,14 @@ impl Retrieval {
             .filter(|one| given.insert(one.hit.snippet.clone()));
         let binding = self.binding(&question).await?;
         let cursor_at = |next: usize| binding.cursor(&format!("r{next}/{}", position.head));
-        let mut spent = self.accounting.text(&answer.beginning());
+        let mut room = self.room(most);
+        if room.reply.is_some() {
+            answer.query.as_mut().into_iter().for_each(echo);
+        }
+        // More may follow: then the answer ends with a cursor.
+        let last = cursor_at(position.skip.saturating_add(CANDIDATES));
+        room.spend(&(answer.beginning() + &ending(Some(&last))), &answer);
+        room.spend("", &last);
         for candidate in found.skip(position.skip) {
             let mut path = paths.get(&candidate.seq).cloned().unwrap_or_default();
             if let Some(id) = &candidate.summary
@@ -217,22 +222,14 @@ impl Retrieval {
                 // Six digits: the same on every machine.
                 score: (candidate.score * 1e6).round() / 1e6,
             };
-            let next = position.skip + answer.passages.len();
-            // More may follow: then the answer ends with a cursor.
-            let end = self.accounting.text(&ending(Some(&cursor_at(next + 1))));
-            let mut cost = self.accounting.text(&passage.to_text());
-            let mut fits = spent.saturating_add(cost).saturating_add(end) <= most;
-            if !fits && answer.passages.is_empty() {
-                self.shorten(&mut passage, usize::MAX, most.saturating_sub(spent), end);
-                cost = self.accounting.text(&passage.to_text());
-                fits = true;
-            }
-            if !fits || answer.passages.len() >= policy.passages.max(1) {
-                answer.cursor = Some(cursor_at(next));
+            if answer.passages.is_empty() {
+                self.shorten(&mut passage, &room);
+                room.spend(&passage.to_text(), &passage);
+            } else if !room.take(&passage.to_text(), &passage) {
+                answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
                 answer.complete = false;
                 break;
             }
-            spent = spent.saturating_add(cost);
             answer.tokens = answer.tokens.saturating_add(passage.tokens);
             answer.passages.push(passage);
         }
@@ -245,19 +242,17 @@ impl Retrieval {
 
     /// What may answer a query, the best first, and the summaries that lead to each.
     async fn candidates(&self, query: &str, range: SeqRange) -> Result<Candidates> {
-        let policy = &self.recall_policy;
         let ask = |mode: SearchMode, scope: SearchScope, limit: usize| {
             Query::new(query)
                 .with_mode(mode)
                 .with_scope(scope)
                 .with_range(range)
                 .with_limit(limit)
-                .with_snippet_chars(policy.passage_chars)
+                .with_snippet_chars(PASSAGE_CHARS)
         };
-        let most = policy.candidates.max(1);
-        let asked = ask(SearchMode::Prose, SearchScope::Messages, most);
+        let asked = ask(SearchMode::Prose, SearchScope::Messages, CANDIDATES);
         let (ranked, is_long) = (self.ranked(&asked).await?, asked.has_long_pattern());
-        let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT.min(most));
+        let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT);
         let (exact, exact_damaged) = match is_long {
             // No message is asked for by so many words.
             true => (Vec::new(), false),
@@ -266,7 +261,7 @@ impl Retrieval {
                 (found.hits, found.index_damaged)
             }
         };
-        let asked = ask(SearchMode::Prose, SearchScope::Summaries, most);
+        let asked = ask(SearchMode::Prose, SearchScope::Summaries, CANDIDATES);
         let above = self.ranked(&asked).await?;
         let fallback = ranked.fallback.clone();
         let stopped = ranked.stopped || above.stopped;
@@ -292,7 +287,7 @@ impl Retrieval {
         for hit in exact {
             if let HitTarget::Message { seq, .. } = &hit.target {
                 // Its snippet shows the exact words.
-                let score = found.get(seq).map_or(0.0, |(_, score)| *score) + policy.exact;
+                let score = found.get(seq).map_or(0.0, |(_, score)| *score) + EXACT_WEIGHT;
                 found.insert(*seq, (hit, score));
             }
         }
@@ -312,7 +307,7 @@ impl Retrieval {
                 continue;
             };
             if seqs.range(range.first..=range.last).next().is_none() {
-                let (seq, score) = (range.first, share(&hit, best_summary) * policy.lineage);
+                let (seq, score) = (range.first, share(&hit, best_summary) * LINEAGE);
                 let summary = Some(id.clone());
                 candidates.push(Candidate {
                     hit,
@@ -328,11 +323,11 @@ impl Retrieval {
         let (first, long) = (range.first.0, range.len().max(1));
         for candidate in &mut candidates {
             let place = f64::from(candidate.seq.0.saturating_sub(first) + 1) / long as f64;
-            candidate.score *= 1.0 + policy.recency * place.min(1.0);
+            candidate.score *= 1.0 + RECENCY * place.min(1.0);
             if candidate.summary.is_none() {
                 let path = paths.get(&candidate.seq).into_iter().flatten();
                 let above = path.filter_map(|id| lineage.get(id)).copied();
-                candidate.score *= 1.0 + policy.lineage * above.fold(0.0, f64::max);
+                candidate.score *= 1.0 + LINEAGE * above.fold(0.0, f64::max);
             }
         }
         candidates.sort_by(|a, b| {
@@ -435,34 +430,6 @@ impl Retrieval {
         }
         let views = self.store.views(self.conversation).await?;
         Ok(views.into_iter().next().map(|view| view.name))
-    }
-
-    /// The beginning of a text that costs at most `most` tokens and has at most `chars` characters, with `…`
-    /// where it is cut.
-    fn cut(&self, text: &str, chars: usize, most: u64) -> String {
-        let end = text
-            .char_indices()
-            .nth(chars)
-            .map_or(text.len(), |(end, _)| end);
-        let head = text.get(..end).unwrap_or_default();
-        let mut room = most;
-        loop {
-            let fits = match room {
-                0 => 0,
-                _ if head.is_empty() => 0,
-                _ => Payload::of_text(head).fit(&*self.accounting, 0, room),
-            };
-            let cut = head.get(..fits).unwrap_or_default();
-            if cut.len() == text.len() {
-                return cut.to_owned();
-            }
-            let marked = format!("{cut}…");
-            let over = self.accounting.text(&marked).saturating_sub(most);
-            if over == 0 || room == 0 {
-                return marked;
-            }
-            room = room.saturating_sub(over);
-        }
     }
 }
 

@@ -9,25 +9,16 @@ use memory_model::{
 use memory_search::{Search, SearchStop, SegmentSearch};
 use memory_store::{Conversation, ConversationRef, Store};
 
-use crate::cursor::Binding;
-use crate::describe::Description;
+use crate::cursor::{Binding, foreign};
+use crate::describe::{DescribeArgs, Description};
 use crate::error::{Error, ErrorKind, Result};
-use crate::expand::{ExpandPolicy, Target};
+use crate::expand::{ExpandArgs, Target};
+use crate::grep::GrepArgs;
 use crate::limits::RetrievalLimits;
 use crate::narrowing::{Grant, Narrowing};
-use crate::recall::RecallPolicy;
+use crate::room::Room;
 use crate::text::short;
-
-/// Name of the tool that searches.
-pub const GREP: &str = "memory_grep";
-/// Name of the tool that describes a summary.
-pub const DESCRIBE: &str = "memory_describe";
-/// Name of the tool that expands a summary.
-pub const EXPAND: &str = "memory_expand";
-/// Name of the tool that recalls passages, or a message.
-pub const RECALL: &str = "memory_recall";
-/// Name of the tool that lists which messages used which files and commands.
-pub const FILES: &str = "memory_files";
+use crate::tools::ToolArguments as _;
 
 /// Log entries, or summaries, read at once.
 pub(crate) const BATCH: usize = 64;
@@ -45,12 +36,12 @@ pub struct Retrieval {
     pub(crate) accounting: Arc<dyn Accounting>,
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) view: Option<ViewName>,
-    pub(crate) expand_policy: ExpandPolicy,
-    pub(crate) recall_policy: RecallPolicy,
     pub(crate) grant: Grant,
     /// Ends searches early.
     pub(crate) stop: Option<SearchStop>,
-    limits: RetrievalLimits,
+    /// Number of tokens that the text and the JSON of an answer hold together at most, where both are sent.
+    pub(crate) reply: Option<u64>,
+    pub(crate) limits: RetrievalLimits,
     /// The limits of the tool set that this one was derived from.
     ceiling: RetrievalLimits,
     /// The conversation's key, once it was looked up. It never changes.
@@ -72,10 +63,9 @@ impl Retrieval {
             accounting,
             conventions: Arc::new(GenericConventions),
             view: None,
-            expand_policy: ExpandPolicy::default(),
-            recall_policy: RecallPolicy::default(),
             grant: Grant::default(),
             stop: None,
+            reply: None,
             limits: RetrievalLimits::default(),
             ceiling: RetrievalLimits::none(),
             key: Arc::default(),
@@ -85,18 +75,6 @@ impl Retrieval {
     /// Sets the search that `grep` and `recall` ask, such as an index over the same store.
     pub fn with_search(mut self, search: Arc<dyn Search>) -> Self {
         self.search = search;
-        self
-    }
-
-    /// Sets how `expand` treats its token cap.
-    pub fn with_expand_policy(mut self, policy: ExpandPolicy) -> Self {
-        self.expand_policy = policy;
-        self
-    }
-
-    /// Sets how `recall` ranks passages and how long they are.
-    pub fn with_recall_policy(mut self, policy: RecallPolicy) -> Self {
-        self.recall_policy = policy;
         self
     }
 
@@ -166,13 +144,37 @@ impl Retrieval {
         self.grant.allows(tool)
     }
 
+    /// The room of an answer whose text has at most this many tokens.
+    pub(crate) fn room(&self, text: u64) -> Room<'_> {
+        Room {
+            accounting: &*self.accounting,
+            text,
+            reply: self.reply,
+        }
+    }
+
     /// What the cursors of a question are bound to.
-    pub(crate) async fn binding(&self, question: &[&str]) -> Result<Binding> {
+    pub(crate) async fn binding(&self, question: &str) -> Result<Binding> {
         if let Some(key) = self.key.get() {
             return Ok(Binding::new(key, question));
         }
         let key = self.info().await?.key;
         Ok(Binding::new(self.key.get_or_init(|| key), question))
+    }
+
+    /// Where a question goes on; `None` at its beginning.
+    pub(crate) async fn position<T>(
+        &self,
+        question: &str,
+        cursor: Option<&str>,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(cursor) = cursor else {
+            return Ok(None);
+        };
+        let binding = self.binding(question).await?;
+        let position = read(binding.position(cursor)?);
+        position.map(Some).ok_or_else(|| foreign(cursor))
     }
 
     /// Describes a summary: its text, figures, lineage and how it was made, within the host's limit.
@@ -190,12 +192,15 @@ impl Retrieval {
             Target::Summary(id) => id,
             Target::Messages(_) => {
                 return Err(Error::invalid(format!(
-                    "{} names messages, not a summary: read them with {EXPAND}",
-                    short(id.as_str())
+                    "{} names messages, not a summary: read them with {}",
+                    short(id.as_str()),
+                    ExpandArgs::NAME
                 )));
             }
         };
-        let spending = self.grant.begin(DESCRIBE, self.limits().describe_tokens)?;
+        let spending = self
+            .grant
+            .begin(DescribeArgs::NAME, self.limits().describe_tokens)?;
         let summary = self.summary(&id).await?;
         let mut parents = self.store.parents(self.conversation, &id).await?;
         if !self.grant.sees_all() {
@@ -203,7 +208,7 @@ impl Retrieval {
             parents.retain(|parent| seen.contains(parent));
         }
         let description = Description::new(summary, parents);
-        let description = description.within(spending.most(), &*self.accounting);
+        let description = description.within(&self.room(spending.most()));
         spending.end(self.accounting.text(&description.to_text()));
         Ok(description)
     }
@@ -231,9 +236,10 @@ impl Retrieval {
             Error::new(
                 ErrorKind::NotFound,
                 format!(
-                    "this conversation has no summary {}: take an id from its context, from \
-                     {GREP} or from {DESCRIBE}",
-                    short(id.as_str())
+                    "this conversation has no summary {}: take an id from its context, from {} or from {}",
+                    short(id.as_str()),
+                    GrepArgs::NAME,
+                    DescribeArgs::NAME
                 ),
             )
         })

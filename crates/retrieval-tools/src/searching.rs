@@ -1,15 +1,16 @@
 //! How `grep` asks a search.
 
 use async_trait::async_trait;
-use memory_model::{ConversationId, Timestamp};
+use memory_model::{ConversationId, SeqRange, Timestamp};
 use memory_search::{
     Cursor, ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search,
     SearchMode, SearchScope, search_auto,
 };
 
 use crate::error::{Error, Result};
-use crate::grep::{DEFAULT_LIMIT, EchoCount, GrepAnswer, GrepArgs, UndatedCount, WiderSearch};
-use crate::retrieval::{GREP, Retrieval};
+use crate::grep::{EchoCount, GrepAnswer, GrepArgs, UndatedCount, WiderSearch};
+use crate::retrieval::Retrieval;
+use crate::tools::{ToolArguments as _, echo};
 
 /// Maximum number of hits that are counted in a wider scope.
 const COUNTED: usize = 100;
@@ -21,131 +22,102 @@ impl Retrieval {
     /// `Invalid` for an empty pattern or a cursor that no search for it in this session gave; `NotFound`
     /// when nothing of the positions can be seen; whatever the search gives.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
-        self.answer(&args.into(), true).await
+        self.answer_grep(&args.into(), true).await
     }
 
-    /// As [`grep`](Self::grep), but does not look wider where nothing is found.
-    pub(crate) async fn grep_hits(&self, args: &GrepArgs) -> Result<GrepAnswer> {
-        self.answer(args, false).await
+    /// The hits of a question within what this tool set sees, and the cursor right after each of them.
+    async fn hits(&self, args: &GrepArgs, limit: usize) -> Result<(Hits, Vec<String>)> {
+        let mut query = args.query(limit);
+        query.range = match (args.range()?, self.grant.range()) {
+            (Some(asked), Some(_)) => Some(self.part_of(asked).await?),
+            (asked, own) => own.or(asked),
+        };
+        let binding = self.binding(&args.question()).await?;
+        let mut skipped = 0;
+        if let Some(cursor) = &args.cursor {
+            let position = binding.position(cursor)?;
+            let counted = position
+                .strip_prefix('+')
+                .and_then(|rest| rest.split_once(':'));
+            let counted = counted.and_then(|(count, base)| Some((count.parse().ok()?, base)));
+            let (count, base): (usize, &str) = counted.unwrap_or((0, position));
+            query.limit = query.limit.saturating_add(count);
+            query.cursor = (!base.is_empty()).then(|| base.into());
+            skipped = count;
+        }
+        let mut hits = self.find(&query).await?;
+        let mut positions: Vec<String> = hits.cursors.iter().map(ToString::to_string).collect();
+        if positions.len() != hits.hits.len() {
+            // A search that does not tell: the same question, and how many of its hits were given.
+            let base = query.cursor.map(|base| base.to_string());
+            let base = base.unwrap_or_default();
+            let position = |count: usize| format!("+{count}:{base}");
+            positions = (1..=hits.hits.len()).map(position).collect();
+        }
+        let skipped = skipped.min(positions.len());
+        positions.drain(..skipped);
+        hits.hits.drain(..skipped);
+        let cursors = positions.iter().map(|position| binding.cursor(position));
+        let cursors = cursors.collect();
+        hits.cursor = hits.cursor.map(|position| binding.cursor(&position).into());
+        Ok((hits, cursors))
     }
 
-    /// The cursor behind the first `taken` hits of an answer to a question.
-    pub(crate) async fn cursor_after(
+    /// As [`grep`](Self::grep); looks wider where nothing is found only if asked.
+    pub(crate) async fn answer_grep(
         &self,
         args: &GrepArgs,
-        answer: &GrepAnswer,
-        taken: usize,
-    ) -> Result<Option<String>> {
-        let position = match taken.checked_sub(1).and_then(|at| answer.cursors.get(at)) {
-            Some(position) => Some(position.clone()),
-            None => {
-                let query = self.query(args, taken).await?;
-                self.find(&query).await?.cursor
-            }
-        };
-        let question = args.question();
-        let question: Vec<&str> = question.iter().map(String::as_str).collect();
-        Ok(match &position {
-            Some(position) => Some(self.binding(&question).await?.cursor(position)),
-            None => None,
-        })
-    }
-
-    /// The query of a question, with its cursor and within what this tool set sees.
-    async fn query(&self, args: &GrepArgs, limit: usize) -> Result<Query> {
-        let mut query = args.query(limit);
-        query.range = self.grant.range().or(query.range);
-        if let (Some(asked), Some(_)) = (args.range, self.grant.range()) {
-            query.range = Some(self.part_of(asked).await?);
-        }
-        if let Some(cursor) = &args.cursor {
-            let question = args.question();
-            let question: Vec<&str> = question.iter().map(String::as_str).collect();
-            let binding = self.binding(&question).await?;
-            query = query.with_cursor(binding.position(cursor)?);
-        }
-        Ok(query)
-    }
-
-    async fn answer(&self, args: &GrepArgs, looks_wider: bool) -> Result<GrepAnswer> {
+        looks_wider: bool,
+    ) -> Result<GrepAnswer> {
         if args.pattern.is_empty() {
             return Err(Error::invalid(
                 "pattern is required: give some text to find, such as \"tests are green\"",
             ));
         }
         let limits = self.limits();
-        let spending = self.grant.begin(GREP, limits.answer_tokens.max(1))?;
-        let limit = match args.limit {
-            0 => DEFAULT_LIMIT,
-            limit => limit,
-        };
-        let query = self.query(args, limit.min(limits.hits.max(1))).await?;
-        let question = args.question();
-        let question: Vec<&str> = question.iter().map(String::as_str).collect();
-        let mut hits = self.find(&query).await?;
-        let undated = self.undated(args).await?;
-        // What an answer may hold is known once its hits are. The rest is for what stands beside them.
-        let whole = spending.most();
+        let spending = self
+            .grant
+            .begin(GrepArgs::NAME, limits.answer_tokens.max(1))?;
+        let room = self.room(spending.most());
+        let (hits, cursors) = self.hits(args, limits.hits(args.limit)).await?;
+        let cursor = hits.cursor.as_ref().map(ToString::to_string);
+        let mut answer = GrepAnswer::new(args, hits, cursors, cursor);
+        answer.undated = self.undated(args).await?;
+        if room.reply.is_some() {
+            echo(&mut answer.pattern);
+        }
+        // The rest is for what is shown with the hits.
         let share = match (args.around, args.shows_corrections()) {
-            (1.., _) => whole / 2,
-            (_, true) => whole - whole / 8,
-            _ => whole,
+            (1.., _) => room.without(2),
+            (_, true) => room.without(8),
+            _ => room.clone(),
         };
-        let (fit, most) = self.fit(&hits, undated, share);
-        if fit < hits.hits.len() && !hits.truncate(fit) {
-            hits = self.find(&query.clone().with_limit(fit)).await?;
-        }
-        let cursor = match &hits.cursor {
-            Some(position) => Some(self.binding(&question).await?.cursor(position)),
-            None => None,
-        };
-        let mut answer = GrepAnswer::new(args, hits, cursor);
-        answer.undated = undated;
-        if let [only] = answer.hits.as_mut_slice() {
-            only.within(most, &*self.accounting);
-        }
+        answer.fit(share);
         if looks_wider && answer.hits.is_empty() && answer.complete && args.cursor.is_none() {
             answer.wider = self.wider(args).await?;
             answer.echoes = self.echoes(args).await?;
         }
         if !answer.stopped {
-            self.add_later(args, &mut answer, whole).await?;
+            self.add_later(args, &mut answer, room.clone()).await?;
         }
-        self.add_around(args.around, &mut answer, whole).await?;
+        self.add_around(args.around, &mut answer, room).await?;
         spending.end(self.accounting.text(&answer.to_text()));
         Ok(answer)
     }
 
-    /// How many of the first hits an answer of `most` tokens holds, at least one, and what one of them may
-    /// cost.
-    fn fit(&self, hits: &Hits, undated: Option<UndatedCount>, most: u64) -> (usize, u64) {
-        // What stands around the hits.
-        let around = GrepAnswer::new(
-            &GrepArgs::new("x"),
-            hits.clone(),
-            hits.cursor
-                .as_ref()
-                .map(|cursor| format!("{cursor}@01234567")),
-        );
-        let mut around = around;
-        around.undated = undated;
-        let lines = std::mem::take(&mut around.hits);
-        around.hits.extend(lines.first().cloned().map(|mut line| {
-            line.snippet.clear();
-            line
-        }));
-        let most = most.saturating_sub(self.accounting.text(&around.to_text()));
-        let mut spent = 0u64;
-        let fit = lines.iter().take_while(|line| {
-            spent = spent.saturating_add(line.cost(&*self.accounting));
-            spent <= most
-        });
-        (fit.count().max(1), most)
+    /// As many of what a question finds as are counted.
+    async fn count(&self, mut query: Query, asked: Option<SeqRange>) -> Result<Hits> {
+        query.snippet_chars = 1;
+        query.range = match (self.grant.range(), asked) {
+            (Some(own), Some(asked)) => own.intersect(&asked),
+            (own, asked) => own.or(asked),
+        };
+        self.find(&query).await
     }
 
     /// How many messages the search left out because they are echoes.
     async fn echoes(&self, args: &GrepArgs) -> Result<Option<EchoCount>> {
-        let mut query = args.query(COUNTED).with_snippet_chars(1);
+        let mut query = args.query(COUNTED);
         if query.searches_echoes() || !query.scope.has_messages() || query.has_long_pattern() {
             return Ok(None);
         }
@@ -157,11 +129,7 @@ impl Retrieval {
         if matches!(query.mode, SearchMode::Auto | SearchMode::Prose) {
             query.mode = SearchMode::Literal;
         }
-        query.range = match (self.grant.range(), query.range) {
-            (Some(own), Some(asked)) => own.intersect(&asked),
-            (own, asked) => own.or(asked),
-        };
-        let hits = self.find(&query).await?;
+        let hits = self.count(query, args.range()?).await?;
         Ok((!hits.hits.is_empty()).then_some(EchoCount {
             messages: hits.hits.len(),
             complete: hits.complete,
@@ -174,7 +142,7 @@ impl Retrieval {
         if !has_limits || !args.scope.has_messages() || args.cursor.is_some() {
             return Ok(None);
         }
-        let mut query = args.query(COUNTED).with_snippet_chars(1);
+        let mut query = args.query(COUNTED);
         query = query
             .with_scope(SearchScope::Messages)
             .with_order(HitOrder::Oldest);
@@ -182,11 +150,7 @@ impl Retrieval {
         let none = Timestamp::default();
         query.since = Some(none);
         query.until = Some(Timestamp(none.0 + 1));
-        query.range = match (self.grant.range(), query.range) {
-            (Some(own), Some(asked)) => own.intersect(&asked),
-            (own, asked) => own.or(asked),
-        };
-        let hits = self.find(&query).await?;
+        let hits = self.count(query, args.range()?).await?;
         Ok((!hits.hits.is_empty()).then_some(UndatedCount {
             messages: hits.hits.len(),
             complete: hits.complete,
@@ -198,21 +162,26 @@ impl Retrieval {
     async fn wider(&self, args: &GrepArgs) -> Result<Option<WiderSearch>> {
         let mut wider = Vec::new();
         if args.scope != SearchScope::Both {
-            wider.push((args.clone().with_scope(SearchScope::Both), false));
+            let scope = SearchScope::Both;
+            wider.push((
+                GrepArgs {
+                    scope,
+                    ..args.clone()
+                },
+                false,
+            ));
         }
         if args.is_filtered() {
-            let mut free = GrepArgs::new(args.pattern.as_str()).with_mode(args.mode);
-            free.smart_case = args.smart_case;
+            let free = GrepArgs {
+                mode: args.mode,
+                smart_case: args.smart_case,
+                ..GrepArgs::new(args.pattern.as_str())
+            };
             wider.push((free, true));
         }
         let mut answer = None;
         for (args, unfiltered) in wider {
-            let mut query = args.query(COUNTED).with_snippet_chars(1);
-            query.range = match (self.grant.range(), query.range) {
-                (Some(own), Some(asked)) => own.intersect(&asked),
-                (own, asked) => own.or(asked),
-            };
-            let hits = self.find(&query).await?;
+            let hits = self.count(args.query(COUNTED), args.range()?).await?;
             let found = hits.hits.len();
             answer = Some(WiderSearch {
                 scope: args.scope,

@@ -44,6 +44,15 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
+/// How to go on at a cursor of an answer after which there is more, or whose time was over.
+pub(crate) fn go_on(more: &str, stopped: bool, cursor: &str) -> String {
+    let begin = match stopped {
+        true => "The time of this call was over before all was searched. To search on,",
+        false => more,
+    };
+    format!("{begin} repeat the call with cursor {}", quoted(cursor))
+}
+
 /// Adds content between two fence lines. The fence is longer than any run of its character in the
 /// content, so no content can close it. Control characters that could move a terminal's cursor
 /// are shown as pictures.

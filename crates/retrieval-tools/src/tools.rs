@@ -1,22 +1,19 @@
 //! The tools as a model sees them: declarations, and calls that never fail.
 
-use memory_model::RawJson;
+use std::pin::Pin;
+
+use memory_model::{RawJson, ToolDefinition};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
-use crate::arguments::{nearest, or};
+use crate::TOOLS;
+use crate::arguments::{nearest, or, read};
 use crate::error::{Error, Result};
-use crate::expand::ExpandArgs;
-use crate::files::FilesArgs;
-use crate::grep::GrepArgs;
-use crate::recall::RecallArgs;
-use crate::retrieval::{DESCRIBE, EXPAND, FILES, GREP, RECALL, Retrieval};
-use crate::schema::{Tool, null};
+use crate::retrieval::Retrieval;
 use crate::text::short;
-use crate::typed::{DescribeArgs, ToolArguments};
-
-/// The names of all tools.
-const NAMES: [&str; 5] = [GREP, DESCRIBE, EXPAND, RECALL, FILES];
 
 /// What the names of all tools begin with.
 const PREFIX: &str = "memory_";
@@ -24,22 +21,104 @@ const PREFIX: &str = "memory_";
 /// Length up to which an answer of a call repeats the pattern or the query, in characters.
 const ECHO_CHARS: usize = 500;
 
+/// A type of arguments, and the tool that takes them. Its fields are the arguments, and their comments tell a
+/// model what to give.
+pub(crate) trait ToolArguments: DeserializeOwned + JsonSchema + Send + 'static {
+    const NAME: &'static str;
+    const TITLE: &'static str;
+    const DESCRIPTION: &'static str;
+
+    /// Answers a call.
+    fn answer(self, tools: &Retrieval) -> impl Future<Output = Result<ToolAnswer>> + Send;
+}
+
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<ToolAnswer>> + Send + 'a>>;
+
+/// A tool: its name, what it does, and what it takes. Every tool only reads.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Tool {
+    /// Name of the tool.
+    pub name: &'static str,
+    /// Name of the tool for people.
+    pub title: &'static str,
+    /// Description of the tool, for the model.
+    pub description: &'static str,
+    /// The schema of each argument by its name.
+    pub(crate) arguments: Map<String, Value>,
+    pub(crate) required: Vec<String>,
+    call: for<'a> fn(&'a Self, &'a Retrieval, Map<String, Value>) -> Answering<'a>,
+}
+
+impl Tool {
+    pub(crate) fn of<T: ToolArguments>() -> Self {
+        let mut schema = schemars::schema_for!(T).to_value();
+        let mut take = |key: &str| schema.get_mut(key).map(Value::take).unwrap_or_default();
+        let (arguments, required) = (take("properties"), take("required"));
+        let mut tool = Self {
+            name: T::NAME,
+            title: T::TITLE,
+            description: T::DESCRIPTION,
+            arguments: serde_json::from_value(arguments).unwrap_or_default(),
+            required: serde_json::from_value(required).unwrap_or_default(),
+            call: |tool, tools, given| {
+                Box::pin(async move { read::<T>(tool, given)?.answer(tools).await })
+            },
+        };
+        for argument in tool.arguments.values_mut() {
+            // What can be left out need not be null.
+            if let Some([name, ..]) = argument["type"].as_array().map(Vec::as_slice) {
+                argument["type"] = name.clone();
+            }
+            let text = argument["description"].as_str().unwrap_or_default();
+            argument["description"] = text.split_whitespace().collect::<Vec<_>>().join(" ").into();
+        }
+        tool
+    }
+
+    /// Returns the JSON Schema of the arguments, of plain types only. What is not required can be left out.
+    pub fn schema(&self) -> Value {
+        let mut properties = self.arguments.clone();
+        for schema in properties.values_mut().filter_map(Value::as_object_mut) {
+            schema
+                .retain(|key, _| ["description", "enum", "items", "type"].contains(&key.as_str()));
+        }
+        let mut schema = json!({
+            "additionalProperties": false,
+            "properties": properties,
+            "required": self.required,
+            "type": "object",
+        });
+        // Whether a map keeps an order of its own depends on features that other crates turn on.
+        schema.sort_all_objects();
+        schema
+    }
+}
+
+impl From<&Tool> for ToolDefinition {
+    fn from(tool: &Tool) -> Self {
+        let parameters = RawJson::from_value(&tool.schema())
+            .unwrap_or_else(|_| RawJson::from_raw(RawValue::NULL));
+        Self::new(tool.name, parameters).with_description(tool.description)
+    }
+}
+
 /// Answer of a tool call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolAnswer {
     /// Text to send to the model.
     pub text: String,
     /// JSON for programs; `{"error":{"kind","message"}}` for an error. It repeats no more than the beginning of
     /// a pattern or a query.
-    pub json: RawJson,
+    pub json: Value,
     /// Whether the call failed; `text` then says what to do.
     pub is_error: bool,
 }
 
 impl ToolAnswer {
     pub(crate) fn new<T: Serialize>(text: String, answer: &T) -> Result<Self> {
-        let json = RawJson::from_value(answer).map_err(|error| {
+        let json = serde_json::to_value(answer).map_err(|error| {
             Error::invalid(format!("the answer cannot be written as JSON: {error}"))
         })?;
         Ok(Self {
@@ -48,19 +127,20 @@ impl ToolAnswer {
             is_error: false,
         })
     }
+}
 
-    pub(crate) fn error(error: &Error) -> Self {
+impl From<Error> for ToolAnswer {
+    fn from(error: Error) -> Self {
         let kind = error.kind().as_str();
-        let json = json!({"error": {"kind": kind, "message": error.to_string()}});
         Self {
             text: format!("Error: {error}\n"),
-            json: RawJson::from_value(&json).unwrap_or_else(|_| null()),
+            json: json!({"error": {"kind": kind, "message": error.to_string()}}),
             is_error: true,
         }
     }
 }
 
-/// The beginning of what a call asked for.
+/// Cuts what a call asked for to its beginning.
 pub(crate) fn echo(text: &mut String) {
     if let Some((end, _)) = text.char_indices().nth(ECHO_CHARS) {
         text.truncate(end);
@@ -68,88 +148,57 @@ pub(crate) fn echo(text: &mut String) {
     }
 }
 
+/// Returns the tool of a name.
+pub(crate) fn tool(name: &str) -> Result<&'static Tool> {
+    TOOLS
+        .iter()
+        .find(|tool| tool.name == name)
+        .ok_or_else(|| no_tool(name))
+}
+
 /// The error of a tool that does not exist.
 pub(crate) fn no_tool(name: &str) -> Error {
     let mut message = format!("there is no tool {}", short(name));
+    let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
     // What all names begin with says nothing of which is meant.
-    let own = |name: &'static str| name.trim_start_matches(PREFIX);
-    let asked = name.trim_start_matches(PREFIX);
-    if let Some(near) = nearest(asked, NAMES.into_iter().map(own)) {
+    let own = names.iter().map(|name| name.trim_start_matches(PREFIX));
+    if let Some(near) = nearest(name.trim_start_matches(PREFIX), own) {
         message.push_str(&format!(", did you mean {PREFIX}{near}"));
     }
-    Error::invalid(format!("{message}: call {}", or(&NAMES)))
+    Error::invalid(format!("{message}: call {}", or(&names)))
 }
 
 impl Retrieval {
     /// Returns the definitions of all tools, to be sent to a model beside the tools of the application.
-    pub fn definitions() -> [memory_model::ToolDefinition; 5] {
-        Self::tools().map(Into::into)
+    pub fn definitions() -> impl Iterator<Item = ToolDefinition> {
+        Self::tools().iter().map(ToolDefinition::from)
     }
 
     /// Whether a tool of this name is one of those that [`call`](Self::call) answers.
     pub fn has_tool(name: &str) -> bool {
-        NAMES.contains(&name)
+        tool(name).is_ok()
     }
 
     /// Returns all tools.
-    pub fn tools() -> [Tool; 5] {
-        [
-            GrepArgs::tool(),
-            DescribeArgs::tool(),
-            ExpandArgs::tool(),
-            RecallArgs::tool(),
-            FilesArgs::tool(),
-        ]
-    }
-
-    /// Returns the tools that this tool set has; a derived one may have fewer.
-    pub fn offered(&self) -> Vec<Tool> {
-        let mut tools = Vec::from(Self::tools());
-        tools.retain(|tool| self.allows(tool.name));
-        tools
+    pub fn tools() -> &'static [Tool] {
+        &TOOLS
     }
 
     /// Answers a model's tool call. `arguments` is the JSON text that came with the call. Never fails:
     /// a call that cannot be answered gets an error answer that says what to do.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
-        let answer = match name {
-            GREP => self.call_grep(arguments).await,
-            DESCRIBE => self.call_describe(arguments).await,
-            EXPAND => self.call_expand(arguments).await,
-            RECALL => self.call_recall(arguments).await,
-            FILES => self.call_files(arguments).await,
-            _ => Err(no_tool(name)),
+        let answer = match tool(name).and_then(|tool| Ok((tool, tool.object(arguments.into())?))) {
+            Ok((tool, given)) => self.answer(tool, given).await,
+            Err(error) => Err(error),
         };
-        answer.unwrap_or_else(|error| ToolAnswer::error(&error))
+        answer.unwrap_or_else(ToolAnswer::from)
     }
 
-    async fn call_grep(&self, arguments: &str) -> Result<ToolAnswer> {
-        let mut answer = self.grep(GrepArgs::from_json(arguments)?).await?;
-        echo(&mut answer.pattern);
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
-
-    async fn call_describe(&self, arguments: &str) -> Result<ToolAnswer> {
-        let args = DescribeArgs::from_json(arguments)?;
-        let answer = self.describe(&args.summary_id).await?;
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
-
-    async fn call_expand(&self, arguments: &str) -> Result<ToolAnswer> {
-        let answer = self.expand(ExpandArgs::from_json(arguments)?).await?;
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
-
-    async fn call_recall(&self, arguments: &str) -> Result<ToolAnswer> {
-        let mut answer = self.recall(RecallArgs::from_json(arguments)?).await?;
-        answer.query.as_mut().into_iter().for_each(echo);
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
-
-    async fn call_files(&self, arguments: &str) -> Result<ToolAnswer> {
-        let mut answer = self.files(FilesArgs::from_json(arguments)?).await?;
-        answer.path.as_mut().into_iter().for_each(echo);
-        answer.command.as_mut().into_iter().for_each(echo);
-        ToolAnswer::new(answer.to_text(), &answer)
+    pub(crate) async fn answer(
+        &self,
+        tool: &Tool,
+        given: Map<String, Value>,
+    ) -> Result<ToolAnswer> {
+        (tool.call)(tool, self, given).await
     }
 }

@@ -6,11 +6,16 @@ use memory_store::LogRead;
 use crate::cursor::foreign;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::{
-    DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandCursor, ExpandedChild, OversizedPolicy,
-    Target,
+    DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandCursor, ExpandedChild, Target,
 };
 use crate::page::{Page, Step};
-use crate::retrieval::{BATCH, EXPAND, Retrieval};
+use crate::retrieval::{BATCH, Retrieval};
+use crate::tools::ToolArguments as _;
+
+/// What is written around the children of an answer.
+const FRAME: &str = "messages:1000000-1000000 covers messages:1000000-1000000; here 1000 items, 100000 tokens, \
+    1000000 notes left out.\n\nThere is more: repeat the call with cursor \"x1000000+10000000/10000000@01234567\".\nTo \
+    skip the rest of the clipped one, use cursor \"x1000000+10000000/10000000@01234567\" instead.\n";
 
 /// Maximum number of pointers in an answer of `expand`.
 const MAX_POINTERS: usize = 64;
@@ -36,19 +41,11 @@ impl Retrieval {
             0 => DEFAULT_TOKEN_CAP,
             cap => cap,
         };
-        let most = self.limits().expand_tokens.max(1);
-        let most = match self.expand_policy.oversized {
-            OversizedPolicy::Clip => most.min(cap),
-            OversizedPolicy::Whole => most,
-        };
-        let spending = self.grant.begin(EXPAND, most)?;
-        let ceiling = spending.most();
+        let most = self.limits().expand_tokens.max(1).min(cap);
+        let spending = self.grant.begin(ExpandArgs::NAME, most)?;
         let question = target.question();
-        let question = ["expand", question.as_str()];
-        let cursor: Option<ExpandCursor> = match &args.cursor {
-            Some(cursor) => Some(self.binding(&question).await?.position(cursor)?.parse()?),
-            None => None,
-        };
+        let cursor = args.cursor.as_deref();
+        let cursor = self.position(&question, cursor, ExpandCursor::read).await?;
         let (target, range, children) = self.resolve(target).await?;
         let start = cursor.unwrap_or(ExpandCursor {
             seq: range.first,
@@ -62,11 +59,26 @@ impl Retrieval {
         });
         let children = begin.and_then(|begin| children.get(begin..));
         let children = children.ok_or_else(|| foreign(&start.to_string()))?;
+        let mut answer = ExpandAnswer {
+            summary_id: target.to_string(),
+            first: range.first,
+            last: range.last,
+            tokens: 0,
+            complete: true,
+            cursor: None,
+            behind_clipped: None,
+            pointers: Vec::new(),
+            notes: 0,
+            children: Vec::new(),
+        };
+        let mut room = self.room(u64::MAX);
+        room.spend(FRAME, &answer);
+        // A pointer costs some six tokens, in the text and in the JSON.
+        room.reply = room.reply.map(|left| left - left / 10);
         let mut page = Page {
             accounting: &*self.accounting,
-            policy: self.expand_policy,
-            cap: cap.min(ceiling),
-            ceiling,
+            room,
+            cap: spending.most(),
             start,
             tokens: 0,
             children: Vec::new(),
@@ -101,18 +113,11 @@ impl Retrieval {
             position.map(|position| binding.cursor(&position))
         };
         spending.end(page.tokens);
-        Ok(ExpandAnswer {
-            summary_id: target.to_string(),
-            first: range.first,
-            last: range.last,
-            tokens: page.tokens,
-            complete: cursor.is_none(),
-            cursor: bound(cursor),
-            behind_clipped: bound(behind),
-            pointers,
-            notes,
-            children: page.children,
-        })
+        answer.complete = cursor.is_none();
+        (answer.cursor, answer.behind_clipped) = (bound(cursor), bound(behind));
+        (answer.pointers, answer.notes) = (pointers, notes);
+        (answer.tokens, answer.children) = (page.tokens, page.children);
+        Ok(answer)
     }
 
     /// Pointers to ranges of messages that together hold `rest`, each about equally costly; none when
@@ -240,7 +245,7 @@ impl Retrieval {
                     *notes += 1;
                     continue;
                 }
-                if let Step::Stop(cursor) = page.message(entry)? {
+                if let Step::Stop(cursor) = page.message(&entry)? {
                     return Ok(Some(cursor));
                 }
             }

@@ -6,12 +6,10 @@ use memory_model::{LogEntry, Part, ResultContent, Seq, SeqRange};
 use memory_search::SearchStop;
 use memory_store::LogRead;
 
-use crate::cursor::foreign;
 use crate::error::Result;
 use crate::files::{FileUse, FilesAnswer, FilesArgs, UseOutcome, Wanted};
-use crate::grep::DEFAULT_LIMIT;
-use crate::piece::Payload;
-use crate::retrieval::{FILES, Retrieval};
+use crate::retrieval::Retrieval;
+use crate::tools::{ToolArguments as _, echo};
 
 /// Number of messages behind the place where an answer goes on that are read for results.
 const RESULTS_BEHIND: u32 = 1_024;
@@ -35,15 +33,12 @@ struct Position {
 }
 
 impl Position {
-    fn read(text: &str) -> Result<Self> {
-        let parse = || {
-            let (seq, calls) = text.strip_prefix('f')?.split_once('+')?;
-            Some(Self {
-                seq: Seq(seq.parse().ok()?),
-                calls: calls.parse().ok()?,
-            })
-        };
-        parse().ok_or_else(|| foreign(text))
+    fn read(text: &str) -> Option<Self> {
+        let (seq, calls) = text.strip_prefix('f')?.split_once('+')?;
+        Some(Self {
+            seq: Seq(seq.parse().ok()?),
+            calls: calls.parse().ok()?,
+        })
     }
 }
 
@@ -59,25 +54,13 @@ impl Retrieval {
     pub async fn files(&self, args: impl Into<FilesArgs> + Send) -> Result<FilesAnswer> {
         let args = args.into();
         let limits = self.limits();
-        let spending = self.grant.begin(FILES, limits.answer_tokens.max(1))?;
-        let limit = match args.limit {
-            0 => DEFAULT_LIMIT,
-            limit => limit,
-        };
-        let limit = limit.min(limits.hits.max(1));
-        let action = args.action.map(|action| format!("{action:?}"));
-        let question = [
-            "files",
-            args.path.as_deref().unwrap_or_default(),
-            args.command.as_deref().unwrap_or_default(),
-            action.as_deref().unwrap_or_default(),
-        ];
-        let position = match &args.cursor {
-            Some(cursor) => Some(Position::read(
-                self.binding(&question).await?.position(cursor)?,
-            )?),
-            None => None,
-        };
+        let spending = self
+            .grant
+            .begin(FilesArgs::NAME, limits.answer_tokens.max(1))?;
+        let limit = limits.hits(args.limit);
+        let question = format!("files {:?}", (&args.path, &args.command, args.action));
+        let cursor = args.cursor.as_deref();
+        let position = self.position(&question, cursor, Position::read).await?;
         let mut answer = FilesAnswer {
             path: args.path.clone(),
             command: args.command.clone(),
@@ -95,10 +78,15 @@ impl Retrieval {
                 .await?;
         }
         let wanted = Wanted::new(&args);
-        // What stands around the uses.
-        let mut spent = self.accounting.text(
-            "There are earlier ones: repeat the call with cursor \"f1000000+100@01234567\".\n",
-        );
+        let mut room = self.room(spending.most());
+        if room.reply.is_some() {
+            answer.path.as_mut().into_iter().for_each(echo);
+            answer.command.as_mut().into_iter().for_each(echo);
+        }
+        // What is written around the uses.
+        let more =
+            "There are earlier ones: repeat the call with cursor \"f1000000+100@01234567\".\n";
+        room.spend(more, &(&answer, "f1000000+100@01234567"));
         let mut rest = match position {
             Some(position) => SeqRange::new(seen.first, position.seq.min(seen.last)),
             None => Some(seen),
@@ -117,18 +105,13 @@ impl Retrieval {
                     if index < given {
                         continue;
                     }
-                    let mut line = String::from("100. ");
-                    one.write(&mut line);
-                    let mut cost = self.accounting.text(&line);
-                    let room = spending.most().saturating_sub(spent);
-                    if cost > room && answer.uses.is_empty() {
-                        self.clip_use(&mut one, room);
-                        cost = room.min(cost);
-                    } else if cost > room || answer.uses.len() >= limit {
+                    if answer.uses.is_empty() {
+                        one.shorten(|one| room.holds(&one.line(), one));
+                        room.spend(&one.line(), &one);
+                    } else if answer.uses.len() >= limit || !room.take(&one.line(), &one) {
                         next = Some(format!("f{}+{given}", entry.seq));
                         break 'log;
                     }
-                    spent = spent.saturating_add(cost);
                     given += 1;
                     answer.uses.push(one);
                 }
@@ -212,22 +195,6 @@ impl Retrieval {
             rest = page.next;
         }
         Ok(())
-    }
-
-    /// Cuts what is long of a use until its line costs at most `most` tokens.
-    fn clip_use(&self, one: &mut FileUse, most: u64) {
-        let texts = one.paths.iter_mut().chain(&mut one.command);
-        let texts: Vec<&mut String> = texts.collect();
-        let each = most / (texts.len() as u64 + 2);
-        for text in texts {
-            let end = Payload::of_text(text).fit(&*self.accounting, 0, each.max(1));
-            if end < text.len() {
-                text.truncate(end);
-                text.push('…');
-            }
-        }
-        one.paths
-            .truncate(usize::try_from(most / 8).unwrap_or(usize::MAX).max(1));
     }
 }
 

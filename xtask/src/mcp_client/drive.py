@@ -21,7 +21,6 @@ from mcp.client.streamable_http import streamable_http_client
 
 PROGRAM = sys.argv[1]
 MODES = ["legacy", "2026-07-28", "auto"]
-TOOLS = ["memory_describe", "memory_expand", "memory_files", "memory_grep", "memory_recall"]
 HUGE = "".join(f"line {n} of a long result, word after word\n" for n in range(60_000))
 # A reply has fewer than 10,000 tokens; a token of such text is rarely more than five characters.
 REPLY_CHARACTERS = 50_000
@@ -132,7 +131,7 @@ async def bad(client, name, arguments, *words):
 async def all_of(client, place):
     """One session: every tool, every resource, wrong calls, and a message of megabytes."""
     tools = (await client.list_tools()).tools
-    check(sorted(tool.name for tool in tools) == TOOLS, f"the tools are {tools}")
+    check(tools and all(tool.name.startswith("memory_") for tool in tools), f"the tools are {tools}")
     for tool in tools:
         hints = tool.annotations
         check(hints.read_only_hint is True and hints.destructive_hint is False, f"{tool.name}: {hints}")

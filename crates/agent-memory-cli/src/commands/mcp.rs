@@ -14,19 +14,15 @@ use crate::token::access_token;
 
 pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     let memory = app.open_to_search(&args.vectors.read()?).await?;
-    let mut sessions = Vec::new();
-    for name in &args.sessions {
-        sessions.push(app.session(&memory, name).await?);
+    let first = match args.sessions.first() {
+        Some(name) => app.session(&memory, name).await?,
+        None => only(&memory).await?,
+    };
+    let mut set = RetrievalSet::new(first.key().clone(), first.retrieval());
+    for name in args.sessions.iter().skip(1) {
+        let session = app.session(&memory, name).await?;
+        set = set.with(session.key().clone(), session.retrieval());
     }
-    if sessions.is_empty() {
-        sessions.push(only(&memory).await?);
-    }
-    let member = |session: &Session| (session.key().clone(), session.retrieval());
-    let mut members = sessions.iter().map(member);
-    let (key, first) = members.next().ok_or_else(none)?;
-    let set = members.fold(RetrievalSet::new(key, first), |set, (key, tools)| {
-        set.with(key, tools)
-    });
     let server = MemoryServer::new(set)
         .with_reply_tokens(args.reply_tokens)
         .with_time_limit(Duration::from_secs(args.time_limit))
@@ -45,12 +41,11 @@ async fn only(memory: &Memory) -> anyhow::Result<Session> {
     let page = memory.store().list(&filter, None, 2).await?;
     match page.items.as_slice() {
         [one] => Ok(memory.get_session(one.key.clone()).await?),
-        _ => Err(none().into()),
+        _ => {
+            let text = "no session is given, and the database does not have exactly one";
+            let hint =
+                "name those that clients may look into: --session SESSION, as often as needed";
+            Err(Failure::new(Kind::Ambiguous, text).hint(hint).into())
+        }
     }
-}
-
-fn none() -> Failure {
-    let text = "no session is given, and the database does not have exactly one";
-    Failure::new(Kind::Ambiguous, text)
-        .hint("name those that clients may look into: --session SESSION, as often as needed")
 }

@@ -82,13 +82,11 @@ fn the_next_page_counts_them_too() {
     assert!(found.out.contains(CHAT[2]), "{}", found.out);
     let next = found.out.lines().last().unwrap();
     let (_, next) = next.split_once("agent-memory ").unwrap();
-    let next = next.replace('\'', "");
-    let words: Vec<&str> = next.split(' ').collect();
-    let (question, words) = (
-        words[words.len() - 2..].join(" "),
-        &words[..words.len() - 2],
-    );
-    let second = home.ok(&[words, &[question.as_str()]].concat());
+    let words = next.replace("'train harbour'", "train+harbour");
+    let words = words.split(' ').map(|word| word.replace('+', " "));
+    let words: Vec<String> = words.collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let second = home.ok(&words);
     assert!(
         second.out.contains("by prose-vectors-scan"),
         "{next}: {}",

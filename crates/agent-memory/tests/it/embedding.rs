@@ -18,7 +18,10 @@ async fn session(memory: &Memory) -> Session {
 }
 
 async fn found(session: &Session, pattern: &str) -> Vec<String> {
-    let args = GrepArgs::new(pattern).with_mode(SearchMode::Prose);
+    let args = GrepArgs {
+        mode: SearchMode::Prose,
+        ..GrepArgs::new(pattern)
+    };
     let hits = session.retrieval().grep(&args).await.unwrap().hits;
     hits.into_iter().map(|hit| hit.snippet).collect()
 }

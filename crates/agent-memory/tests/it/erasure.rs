@@ -127,7 +127,10 @@ async fn erase_and_look(session: &Session, random: &mut Random, counts: &mut Cou
         }
     }
     for word in looked_for.iter().step_by(9).take(6) {
-        let args = GrepArgs::new(*word).with_mode(SearchMode::Literal);
+        let args = GrepArgs {
+            mode: SearchMode::Literal,
+            ..GrepArgs::new(*word)
+        };
         let hits = retrieval.grep(args).await.unwrap();
         assert!(hits.hits.is_empty(), "{}: {word}: {hits:?}", session.key());
     }

@@ -112,9 +112,7 @@ async fn counts(history: usize) -> Counts {
         .count(async { retrieval.describe(&id).await.unwrap() })
         .await;
     let grep = counted.count(async {
-        let page = retrieval
-            .grep(GrepArgs::new("renamed").with_limit(20))
-            .await;
+        let page = retrieval.grep(GrepArgs::new("renamed")).await;
         assert_eq!(page.unwrap().hits.len(), 20);
     });
     Counts {

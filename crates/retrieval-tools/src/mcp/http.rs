@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::MemoryServer;
 
 /// Time after which a connection ends on which no whole request has arrived.
-pub const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(60);
 
 /// Bytes of a request's line and headers.
 const MAX_HEAD_BYTES: usize = 32 << 10;
@@ -37,7 +37,7 @@ const MAX_CONNECTIONS: usize = 128;
 ///
 /// It takes no connection from elsewhere, no request without its [`AccessToken`], which keeps other users of the machine
 /// out, and no request that a browser sends for a page: those carry an origin, and a name of the host that is not this
-/// machine's. A connection without a request ends after [`IDLE`]; requests have at most 4 MiB and 32 KiB of headers.
+/// machine's. A connection without a request ends after a minute; requests have at most 4 MiB and 32 KiB of headers.
 #[derive(Debug)]
 pub struct HttpServer {
     server: MemoryServer,

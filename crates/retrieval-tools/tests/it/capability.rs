@@ -6,12 +6,12 @@ use memory_model::{Message, RawJson, Seq, StepClock, Summary, Timestamp};
 use memory_store::Origin;
 use proptest::prelude::*;
 use retrieval_tools::{
-    DESCRIBE, EXPAND, ErrorKind, ExpandArgs, FILES, FilesArgs, GREP, GrepArgs, Narrowing, RECALL,
-    RecallArgs, Retrieval, RetrievalLimits, RetrievalSet, SearchMode, SearchScope,
+    ErrorKind, ExpandArgs, FilesArgs, GrepArgs, Narrowing, RecallArgs, Retrieval, RetrievalLimits,
+    RetrievalSet, SearchMode, SearchScope,
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, child, range, tree};
+use crate::world::{Set, World, child, range, tree};
 
 /// What is in one place alone: a message, or a summary.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>
     ];
     let number = |n: usize| json!(n % 40);
     let mut given = match tool {
-        GREP => json!({
+        "memory_grep" => json!({
             "pattern": pattern,
             "mode": modes[pick[1] % modes.len()],
             "scope": scopes[pick[2] % 3],
@@ -180,16 +180,16 @@ fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>
             "limit": pick[4] % 9,
             "roles": if pick[5].is_multiple_of(5) { json!(["tool"]) } else { json!([]) },
         }),
-        RECALL if pick[1].is_multiple_of(3) => json!({"turn": number(pick[2])}),
-        RECALL => json!({"query": pattern, "budget": pick[4] % 300}),
-        FILES => json!({
+        "memory_recall" if pick[1].is_multiple_of(3) => json!({"turn": number(pick[2])}),
+        "memory_recall" => json!({"query": pattern, "budget": pick[4] % 300}),
+        "memory_files" => json!({
             "path": if pick[1].is_multiple_of(2) { json!("main.rs") } else { Value::Null },
             "limit": pick[4] % 5,
         }),
-        DESCRIBE => json!({"summary_id": targets[pick[4] % 2]}),
+        "memory_describe" => json!({"summary_id": targets[pick[4] % 2]}),
         _ => json!({"summary_id": targets[pick[4] % 4], "token_cap": pick[5] % 200}),
     };
-    if tool == GREP && pick[5].is_multiple_of(4) {
+    if tool == "memory_grep" && pick[5].is_multiple_of(4) {
         given["first"] = number(pick[2]);
         given["last"] = json!(pick[2] % 40 + pick[3] % 20);
     }
@@ -239,18 +239,18 @@ proptest! {
                 let mut tools = world.tools();
                 if let Some((first, more, depth)) = narrowed {
                     let last = first + more;
-                    let by = Narrowing::new().with_depth(depth);
-                    let by = by.within(format!("messages:{first}-{last}").parse().unwrap());
+                    let by = Narrowing::default().set(|it| it.depth = Some(depth));
+                    let by = by.set(|it| it.within = Some(format!("messages:{first}-{last}").parse().unwrap()));
                     tools = tools.narrow(&by).await.unwrap();
                     // And to a wider range, which changes nothing.
                     let wider = "messages:1-4294967295".parse().unwrap();
-                    let again = Narrowing::new().within(wider).with_depth(9);
+                    let again = Narrowing::default().set(|it| it.within = Some(wider)).set(|it| it.depth = Some(9));
                     tools = tools.narrow(&again).await.unwrap();
                     sight = Sight { of, first, last, depth };
                 }
                 sets.push((sight, tools));
             }
-            let names = [GREP, DESCRIBE, EXPAND, RECALL, FILES];
+            let names = ["memory_grep", "memory_describe", "memory_expand", "memory_recall", "memory_files"];
             let mut cursors: Vec<String> = Vec::new();
             for (of, tool, pick) in calls {
                 let (sight, tools) = &sets[of];
@@ -261,7 +261,7 @@ proptest! {
                 // Some questions go to two conversations at once.
                 let (also, others) = &sets[(of + 1) % sets.len()];
                 let both = RetrievalSet::new("one", tools.clone()).with("other", others.clone());
-                let across = tool == GREP && pick[7].is_multiple_of(3);
+                let across = tool == "memory_grep" && pick[7].is_multiple_of(3);
                 let sees = |canary: &Canary| sight.sees(canary) || across && also.sees(canary);
                 let mut asked = arguments(&family, tool, own, foreign.map(String::as_str));
                 // The same question again with the place in its cursor forged.
@@ -270,7 +270,7 @@ proptest! {
                         true => both.call(tool, &asked).await,
                         false => tools.call(tool, &asked).await,
                     };
-                    let said = format!("{}\n{}", answer.text, answer.json.as_str());
+                    let said = format!("{}\n{}", answer.text, answer.json);
                     for canary in &family.canaries {
                         assert!(
                             sees(canary) || !said.contains(&canary.word),
@@ -287,7 +287,7 @@ proptest! {
                             "{sight:?} {tool} {asked} named {id}\n{said}",
                         );
                     }
-                    let json: Value = serde_json::from_str(answer.json.as_str()).unwrap();
+                    let json = &answer.json;
                     let Some(cursor) = json["cursor"].as_str() else { break };
                     cursors.push(cursor.to_owned());
                     // One over several conversations may have no place inside any of them.
@@ -321,8 +321,8 @@ async fn the_family_is_what_it_should_be() {
             depth: u32::MAX,
         };
         let args = GrepArgs::new("common")
-            .with_mode(SearchMode::Literal)
-            .with_limit(100);
+            .set(|it| it.mode = SearchMode::Literal)
+            .set(|it| it.limit = 100);
         let found = world.tools().grep(&args).await.unwrap().to_text();
         for canary in &family.canaries {
             assert_eq!(
@@ -343,14 +343,14 @@ async fn kind_of(tools: &Retrieval) -> Option<ErrorKind> {
 async fn a_narrowed_tool_set_sees_a_part() {
     let (world, [a, b, top]) = tree().await;
     let tools = world.tools();
-    let by = Narrowing::new().within(a.id.as_str().parse().unwrap());
+    let by = Narrowing::default().set(|it| it.within = Some(a.id.as_str().parse().unwrap()));
     let part = tools.narrow(&by).await.unwrap();
     let args = GrepArgs::new("message number")
-        .with_mode(SearchMode::Literal)
-        .with_limit(100);
+        .set(|it| it.mode = SearchMode::Literal)
+        .set(|it| it.limit = 100);
     assert_eq!(part.grep(&args).await.unwrap().hits.len(), 8);
     // The summary itself, and no other: the one above tells of more.
-    let summaries = args.clone().with_scope(SearchScope::Summaries);
+    let summaries = args.clone().set(|it| it.scope = SearchScope::Summaries);
     let mut found = summaries.clone();
     found.pattern = "e".to_owned();
     let hits = part.grep(&found).await.unwrap().hits;
@@ -363,13 +363,15 @@ async fn a_narrowed_tool_set_sees_a_part() {
     for id in [&b.id, &top.id] {
         let error = part.describe(id).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
-        assert!(part.expand(id).await.is_err());
+        assert!(part.expand(id.as_str()).await.is_err());
     }
     let read = part.expand("messages:1-30").await.unwrap();
     assert_eq!((read.first, read.last), (Seq(1), Seq(8)));
     let error = part.expand("messages:9-30").await.unwrap_err();
     assert!(error.to_string().contains("it has messages:1-8"), "{error}");
-    let outside = args.clone().with_range(range(9, 30));
+    let outside = args
+        .clone()
+        .set(|it| (it.first, it.last) = (Some(range(9, 30).first), Some(range(9, 30).last)));
     assert_eq!(
         part.grep(&outside).await.unwrap_err().kind(),
         ErrorKind::NotFound
@@ -383,9 +385,12 @@ async fn a_narrowed_tool_set_sees_a_part() {
             .all(|one| one.path == [a.id.clone()])
     );
     // What lies outside cannot be had back.
-    let other = Narrowing::new().within(b.id.as_str().parse().unwrap());
+    let other = Narrowing::default().set(|it| it.within = Some(b.id.as_str().parse().unwrap()));
     assert!(part.narrow(&other).await.is_err());
-    let leaves = tools.narrow(&Narrowing::new().with_depth(0)).await.unwrap();
+    let leaves = tools
+        .narrow(&Narrowing::default().set(|it| it.depth = Some(0)))
+        .await
+        .unwrap();
     assert!(leaves.describe(&top.id).await.is_err());
     assert!(leaves.describe(&b.id).await.unwrap().parents.is_empty());
 }
@@ -395,26 +400,32 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
     let (world, _) = tree().await;
     let tools = world.tools();
     let clock = Arc::new(StepClock::new(Timestamp(1_000), 0));
-    let by = Narrowing::new().until(Timestamp(1_500), clock.clone());
+    let by = Narrowing::default().set(|it| it.until = Some((Timestamp(1_500), clock.clone())));
     let until = tools.narrow(&by).await.unwrap();
     assert_eq!(kind_of(&until).await, None);
     clock.advance(std::time::Duration::from_micros(500));
     assert_eq!(kind_of(&until).await, Some(ErrorKind::Expired));
     let late = Arc::new(StepClock::new(Timestamp(0), 0));
-    let longer = Narrowing::new().until(Timestamp(9_999), late);
+    let longer = Narrowing::default().set(|it| it.until = Some((Timestamp(9_999), late)));
     let longer = until.narrow(&longer).await.unwrap();
     assert_eq!(kind_of(&longer).await, Some(ErrorKind::Expired));
-    assert!(longer.call(FILES, "{}").await.text.contains("ended at"));
+    assert!(
+        longer
+            .call("memory_files", "{}")
+            .await
+            .text
+            .contains("ended at")
+    );
 
     // 120 tokens for all answers of all clones together.
     let few = tools
-        .narrow(&Narrowing::new().with_tokens(120))
+        .narrow(&Narrowing::default().set(|it| it.tokens = Some(120)))
         .await
         .unwrap();
     let few = few.with_limits(RetrievalLimits::none());
     let mut given = 0;
     for n in 1..=30 {
-        let args = ExpandArgs::new(format!("messages:{n}-30")).with_token_cap(50);
+        let args = ExpandArgs::new(format!("messages:{n}-30")).set(|it| it.token_cap = 50);
         match few.clone().expand(&args).await {
             Ok(answer) => given += answer.tokens,
             Err(error) => assert_eq!(error.kind(), ErrorKind::Spent),
@@ -422,21 +433,23 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
     }
     assert!((100..=120).contains(&given), "{given}");
     let more = few
-        .narrow(&Narrowing::new().with_tokens(9_999))
+        .narrow(&Narrowing::default().set(|it| it.tokens = Some(9_999)))
         .await
         .unwrap();
-    let args = RecallArgs::turn(Seq(1)).with_budget(500);
+    let args = RecallArgs::turn(Seq(1)).set(|it| it.budget = 500);
     let left = more.recall(&args).await.map(|answer| answer.tokens);
     assert!(left.is_err() || left.unwrap() <= 120 - given);
 
-    let only = Narrowing::new().with_tools([GREP, FILES]);
+    let only = Narrowing::default().set(|it| {
+        it.tools = Some(["memory_grep", "memory_files"].map(String::from).into());
+    });
     let only = tools.narrow(&only).await.unwrap();
-    let names: Vec<&str> = only.offered().iter().map(|tool| tool.name).collect();
-    assert_eq!(names, [GREP, FILES]);
-    assert!(only.files(FilesArgs::new()).await.is_ok());
+    assert!(only.files(FilesArgs::default()).await.is_ok());
     let error = only.expand("message:1").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     let set = RetrievalSet::new("main", only);
+    let names: Vec<&str> = set.tools().iter().map(|tool| tool.name).collect();
+    assert_eq!(names, ["memory_grep", "memory_files"]);
     assert_eq!(set.tools().len(), 2);
 }
 
@@ -445,13 +458,13 @@ async fn limits_of_a_derived_tool_set_stay_within_those_of_its_parent() {
     let world = World::new().await;
     world.chatter(1, 150).await;
     let limits = RetrievalLimits::default()
-        .with_hits(5)
-        .with_expand_tokens(30);
+        .set(|it| it.hits = 5)
+        .set(|it| it.expand_tokens = 30);
     let tools = world.tools().with_limits(limits);
-    let derived = tools.narrow(&Narrowing::new()).await.unwrap();
+    let derived = tools.narrow(&Narrowing::default()).await.unwrap();
     let derived = derived.with_limits(RetrievalLimits::none());
-    let all = GrepArgs::new("number").with_limit(1_000);
+    let all = GrepArgs::new("number").set(|it| it.limit = 1_000);
     assert_eq!(derived.grep(&all).await.unwrap().hits.len(), 5);
-    let args = ExpandArgs::new("messages:1-150").with_token_cap(9_999);
+    let args = ExpandArgs::new("messages:1-150").set(|it| it.token_cap = 9_999);
     assert!(derived.expand(args).await.unwrap().tokens <= 30);
 }

@@ -2,12 +2,9 @@ use std::collections::BTreeSet;
 
 use memory_model::{Child, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Seq};
 use memory_store::Origin;
-use retrieval_tools::{
-    DEFAULT_TOKEN_CAP, ErrorKind, ExpandAnswer, ExpandArgs, ExpandPolicy, ExpandedChild,
-    ExpandedMessage, MAX_CHILDREN,
-};
+use retrieval_tools::{ErrorKind, ExpandAnswer, ExpandArgs, ExpandedChild, ExpandedMessage};
 
-use crate::world::{World, at, range, tree};
+use crate::world::{Set, World, at, range, tree};
 
 async fn expand(world: &World, what: &str) -> ExpandAnswer {
     world.tools().expand(&ExpandArgs::new(what)).await.unwrap()
@@ -92,14 +89,8 @@ async fn the_cap_holds_and_the_default_is_4000() {
         .say((0..60).map(|_| Message::user("x".repeat(400))).collect())
         .await;
     let leaf = world.leaf(range(1, 60), "many x").await;
-    for (cap, count) in [
-        (0, 40),
-        (DEFAULT_TOKEN_CAP, 40),
-        (250, 2),
-        (100, 1),
-        (6000, 60),
-    ] {
-        let args = ExpandArgs::new(leaf.id.as_str()).with_token_cap(cap);
+    for (cap, count) in [(0, 40), (4_000, 40), (250, 2), (100, 1), (6000, 60)] {
+        let args = ExpandArgs::new(leaf.id.as_str()).set(|it| it.token_cap = cap);
         let answer = world.tools().expand(&args).await.unwrap();
         assert_eq!(answer.children.len(), count, "cap {cap}");
         assert_eq!(answer.complete, cap == 6000);
@@ -108,7 +99,7 @@ async fn the_cap_holds_and_the_default_is_4000() {
 }
 
 #[tokio::test]
-async fn a_first_item_over_the_cap_is_clipped_or_whole_by_policy() {
+async fn a_first_item_over_the_cap_is_clipped() {
     let world = World::new().await;
     world
         .say(vec![
@@ -118,7 +109,7 @@ async fn a_first_item_over_the_cap_is_clipped_or_whole_by_policy() {
         ])
         .await;
     let leaf = world.leaf(range(1, 3), "letters").await;
-    let args = ExpandArgs::new(leaf.id.as_str()).with_token_cap(100);
+    let args = ExpandArgs::new(leaf.id.as_str()).set(|it| it.token_cap = 100);
 
     let answer = world.tools().expand(&args).await.unwrap();
     assert_eq!((answer.tokens, answer.children.len()), (100, 1));
@@ -131,19 +122,14 @@ async fn a_first_item_over_the_cap_is_clipped_or_whole_by_policy() {
     // The last piece leaves room for what follows.
     let answer = world
         .tools()
-        .expand(&args.clone().with_cursor(cursor.replace("400", "800")))
+        .expand(
+            &args
+                .clone()
+                .set(|it| it.cursor = Some(cursor.replace("400", "800"))),
+        )
         .await;
     let answer = answer.unwrap();
     assert_eq!((answer.tokens, seqs(&answer)), (70, vec![1, 2, 3]));
-
-    let anna = world.tools().with_expand_policy(ExpandPolicy::anna());
-    let answer = anna.expand(&args).await.unwrap();
-    assert_eq!((answer.tokens, seqs(&answer)), (250, vec![1]));
-    assert!(!messages(&answer)[0].clipped);
-    let cursor = cursor.replace("x1+400", "x2");
-    let answer = anna.expand(&args.with_cursor(cursor)).await.unwrap();
-    assert_eq!(seqs(&answer), [2, 3]);
-    assert!(answer.complete);
 }
 
 #[tokio::test]
@@ -157,13 +143,13 @@ async fn pieces_keep_the_shape_of_a_message() {
     };
     let parts = vec![Part::text("First I read."), call];
     world.say(vec![Message::new(Role::Assistant, parts)]).await;
-    let args = ExpandArgs::new("message:1").with_token_cap(8);
+    let args = ExpandArgs::new("message:1").set(|it| it.token_cap = 8);
     let answer = world.tools().expand(&args).await.unwrap();
     insta::assert_snapshot!(
         "expand_json_piece",
         serde_json::to_string_pretty(&answer).unwrap()
     );
-    let rest = args.with_cursor(answer.cursor.unwrap().to_string());
+    let rest = args.set(|it| it.cursor = Some(answer.cursor.unwrap().to_string()));
     let rest = world.tools().expand(&rest).await.unwrap();
     insta::assert_snapshot!("expand_rest", rest.to_text());
 }
@@ -182,7 +168,7 @@ async fn media_are_whole_or_named() {
         )])
         .await;
     let page = async |cap: u64, cursor: Option<String>| {
-        let mut args = ExpandArgs::new("message:1").with_token_cap(cap);
+        let mut args = ExpandArgs::new("message:1").set(|it| it.token_cap = cap);
         args.cursor = cursor;
         world.tools().expand(&args).await.unwrap()
     };
@@ -211,7 +197,7 @@ async fn reasoning_counts_though_an_estimator_has_it_free() {
     world
         .say(vec![Message::new(Role::Assistant, vec![part])])
         .await;
-    let args = ExpandArgs::new("message:1").with_token_cap(200);
+    let args = ExpandArgs::new("message:1").set(|it| it.token_cap = 200);
     let answer = world.tools().expand(&args).await.unwrap();
     assert_eq!((answer.tokens, answer.complete), (200, false));
 }
@@ -244,8 +230,9 @@ async fn what_costs_nothing_is_bounded_too() {
         .say((0..1100).map(|_| Message::user("")).collect())
         .await;
     let first = expand(&world, "messages:1-1100").await;
-    assert_eq!((first.tokens, first.children.len()), (0, MAX_CHILDREN));
-    let args = ExpandArgs::new("messages:1-1100").with_cursor(first.cursor.unwrap().to_string());
+    assert_eq!((first.tokens, first.children.len()), (0, 1_000));
+    let args = ExpandArgs::new("messages:1-1100")
+        .set(|it| it.cursor = Some(first.cursor.unwrap().to_string()));
     let rest = world.tools().expand(&args).await.unwrap();
     assert_eq!((rest.children.len(), rest.complete), (100, true));
 }
@@ -256,13 +243,13 @@ async fn cursors_of_another_call_are_refused() {
     // Positions that this target has not, under the binding that it has.
     let mut tags = std::collections::BTreeMap::new();
     for id in [&a.id, &b.id, &top.id] {
-        let args = ExpandArgs::new(id.as_str()).with_token_cap(1);
+        let args = ExpandArgs::new(id.as_str()).set(|it| it.token_cap = 1);
         let answer = world.tools().expand(&args).await.unwrap();
         let cursor = answer.cursor.unwrap();
         let tag = cursor.split_once('@').unwrap().1.to_owned();
         tags.insert(id.clone(), tag);
         for other in [&a.id, &b.id, &top.id] {
-            let args = ExpandArgs::new(other.as_str()).with_cursor(&cursor);
+            let args = ExpandArgs::new(other.as_str()).set(|it| it.cursor = Some(cursor.clone()));
             let taken = world.tools().expand(&args).await;
             assert_eq!(taken.is_ok(), other == id, "{cursor} of {id} for {other}");
         }
@@ -278,7 +265,7 @@ async fn cursors_of_another_call_are_refused() {
         (&a.id, "x-1"),
     ] {
         for cursor in [cursor.to_owned(), format!("{cursor}@{}", tags[id])] {
-            let args = ExpandArgs::new(id.as_str()).with_cursor(&cursor);
+            let args = ExpandArgs::new(id.as_str()).set(|it| it.cursor = Some(cursor.clone()));
             let error = world.tools().expand(&args).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
             let position = cursor.split('@').next().unwrap();
@@ -334,12 +321,12 @@ async fn answers_read_well() {
     let top = expand(&world, top.id.as_str()).await;
     insta::assert_snapshot!("expand_condensed", top.to_text());
     insta::assert_json_snapshot!("expand_json", top);
-    let leaf = ExpandArgs::new(a.id.as_str()).with_token_cap(12);
+    let leaf = ExpandArgs::new(a.id.as_str()).set(|it| it.token_cap = 12);
     let leaf = world.tools().expand(&leaf).await.unwrap();
     insta::assert_snapshot!("expand_leaf_more", leaf.to_text());
     let tail = expand(&world, "messages:31-33").await;
     insta::assert_snapshot!("expand_messages", tail.to_text());
-    let inside = ExpandArgs::new(a.id.as_str()).with_token_cap(2);
+    let inside = ExpandArgs::new(a.id.as_str()).set(|it| it.token_cap = 2);
     let inside = world.tools().expand(&inside).await.unwrap();
     insta::assert_snapshot!("expand_inside", inside.to_text());
 }

@@ -5,7 +5,7 @@ use memory_model::{Message, Part, RawJson, Role, Seq};
 use retrieval_tools::{FilesArgs, RetrievalLimits, UseKind, UseOutcome};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-use crate::world::{World, at, range};
+use crate::world::{Set, World, at, range};
 
 fn call(id: &str, tool: &str, arguments: &str) -> Message {
     Message::tool_call(id, tool, RawJson::parse(arguments).unwrap())
@@ -48,32 +48,32 @@ async fn who_changed_this_file_and_how_was_that_run() {
     world.leaf(range(1, 9), "A fix.").await;
     let tools = world.tools();
     let of = async |args: FilesArgs| tools.files(&args).await.unwrap();
-    let main = of(FilesArgs::new().with_path("main.rs")).await;
+    let main = of(FilesArgs::default().set(|it| it.path = Some("main.rs".into()))).await;
     assert_eq!(seqs(&main), [10, 6, 4, 2], "the last first");
     let outcomes: Vec<UseOutcome> = main.uses.iter().map(|one| one.outcome).collect();
     use UseOutcome::{Done, Failed, Unanswered};
     assert_eq!(outcomes, [Unanswered, Done, Failed, Done]);
     assert_eq!(main.uses[3].result_seq, Some(Seq(3)));
-    let changed = FilesArgs::new()
-        .with_path("src/main.rs")
-        .with_action(UseKind::Changed);
+    let changed = FilesArgs::default()
+        .set(|it| it.path = Some("src/main.rs".into()))
+        .set(|it| it.action = Some(UseKind::Changed));
     assert_eq!(seqs(&of(changed).await), [6, 4]);
-    let run = of(FilesArgs::new().with_command("CARGO test")).await;
+    let run = of(FilesArgs::default().set(|it| it.command = Some("CARGO test".into()))).await;
     assert_eq!(
         run.uses[0].command.as_deref(),
         Some("cargo test --workspace")
     );
     assert_eq!(seqs(&run), [8]);
     assert_eq!(
-        seqs(&of(FilesArgs::new().with_path("README.md")).await),
+        seqs(&of(FilesArgs::default().set(|it| it.path = Some("README.md".into()))).await),
         [11]
     );
     assert_eq!(
-        seqs(&of(FilesArgs::new().with_path("src/")).await),
+        seqs(&of(FilesArgs::default().set(|it| it.path = Some("src/".into()))).await),
         [10, 6, 4, 2]
     );
-    assert_eq!(seqs(&of(FilesArgs::new()).await), [11, 10, 8, 6, 4, 2]);
-    let none = of(FilesArgs::new().with_path("domain.rs")).await;
+    assert_eq!(seqs(&of(FilesArgs::default()).await), [11, 10, 8, 6, 4, 2]);
+    let none = of(FilesArgs::default().set(|it| it.path = Some("domain.rs".into()))).await;
     assert_eq!(none.to_text(), "No uses found.\n");
     insta::assert_snapshot!("files_text", main.to_text());
     insta::assert_json_snapshot!("files_json", main);
@@ -105,14 +105,14 @@ async fn pages_hold_every_use_once_with_its_outcome() {
     world.say(said).await;
     let tools = world.tools();
     let whole = tools
-        .files(&FilesArgs::new().with_limit(100))
+        .files(&FilesArgs::default().set(|it| it.limit = 100))
         .await
         .unwrap();
     assert_eq!((whole.uses.len(), whole.complete), (90, true));
     for (limit, most) in [(1, 8_000), (4, 8_000), (100, 200), (7, 90)] {
-        let limits = RetrievalLimits::default().with_answer_tokens(most);
+        let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
         let tools = tools.clone().with_limits(limits);
-        let mut args = FilesArgs::new().with_limit(limit);
+        let mut args = FilesArgs::default().set(|it| it.limit = limit);
         let mut all = Vec::new();
         loop {
             let answer = tools.files(&args).await.unwrap();
@@ -123,21 +123,23 @@ async fn pages_hold_every_use_once_with_its_outcome() {
             );
             all.extend(answer.uses);
             match answer.cursor {
-                Some(cursor) => args = args.with_cursor(cursor),
+                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor)),
                 None => break,
             }
         }
         assert_eq!(all, whole.uses, "{limit} {most}");
     }
-    let other = FilesArgs::new().with_limit(1).with_path("x");
+    let other = FilesArgs::default()
+        .set(|it| it.limit = 1)
+        .set(|it| it.path = Some("x".into()));
     let cursor = tools
-        .files(&FilesArgs::new().with_limit(1))
+        .files(&FilesArgs::default().set(|it| it.limit = 1))
         .await
         .unwrap()
         .cursor;
     assert!(
         tools
-            .files(&other.with_cursor(cursor.unwrap()))
+            .files(&other.set(|it| it.cursor = Some(cursor.unwrap())))
             .await
             .is_err()
     );
@@ -179,7 +181,7 @@ async fn conventions_tell_what_a_result_says() {
     ];
     world.say(said).await;
     let outcome = async |tools: retrieval_tools::Retrieval| {
-        tools.files(FilesArgs::new()).await.unwrap().uses[0].outcome
+        tools.files(FilesArgs::default()).await.unwrap().uses[0].outcome
     };
     assert_eq!(outcome(world.tools()).await, UseOutcome::Done);
     let tools = world.tools().with_conventions(Arc::new(Refusing));
@@ -192,9 +194,9 @@ async fn a_huge_command_is_clipped() {
     let command = format!(r#"{{"command":"echo {}"}}"#, "緑".repeat(90_000));
     world.say(vec![call("c1", "bash", &command)]).await;
     for most in [80, 500, 8_000] {
-        let limits = RetrievalLimits::default().with_answer_tokens(most);
+        let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
         let tools = world.tools().with_limits(limits);
-        let answer = tools.files(FilesArgs::new()).await.unwrap();
+        let answer = tools.files(FilesArgs::default()).await.unwrap();
         let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
         assert!(cost <= most, "{cost} of {most}");
         assert!(answer.uses[0].command.as_ref().unwrap().ends_with('…'));

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use retrieval_tools::{ExpandArgs, ExpandedChild, Piece, Retrieval};
 use token_estimate::HeuristicEstimator;
 
-use crate::world::{Counts, World, child};
+use crate::world::{Counts, Set, World, child};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -206,7 +206,7 @@ struct Read {
 
 async fn page_through(tools: &Retrieval, what: &str, cap: u64) -> Read {
     let mut read = Read::default();
-    let mut args = ExpandArgs::new(what).with_token_cap(cap);
+    let mut args = ExpandArgs::new(what).set(|it| it.token_cap = cap);
     for _ in 0..20_000 {
         let answer = tools.expand(&args).await.unwrap();
         assert!(answer.tokens <= cap, "{} > {cap}", answer.tokens);

@@ -4,19 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_model::{Accounting, Message, Part, RenderingId, Role, Summary};
-use retrieval_tools::{
-    ExpandArgs, ExpandPolicy, ExpandedChild, GrepArgs, Retrieval, RetrievalLimits,
-};
+use retrieval_tools::{ExpandArgs, ExpandedChild, GrepArgs, Retrieval, RetrievalLimits};
 use token_estimate::{EstimatorId, HeuristicEstimator, MessageView, TokenEstimator};
 
-use crate::world::{World, range};
+use crate::world::{Set, World, range};
 
 #[tokio::test]
 async fn no_limit_of_a_call_exceeds_the_hosts() {
     let world = World::new().await;
     world.chatter(1, 150).await;
     let tools = world.tools();
-    let all = GrepArgs::new("number").with_limit(usize::MAX);
+    let all = GrepArgs::new("number").set(|it| it.limit = usize::MAX);
     assert_eq!(
         tools.grep(&all).await.unwrap().hits.len(),
         100,
@@ -24,7 +22,7 @@ async fn no_limit_of_a_call_exceeds_the_hosts() {
     );
     let few = tools
         .clone()
-        .with_limits(RetrievalLimits::default().with_hits(7));
+        .with_limits(RetrievalLimits::default().set(|it| it.hits = 7));
     let answer = few.grep(&all).await.unwrap();
     assert_eq!((answer.hits.len(), answer.complete), (7, false));
     let called = few
@@ -40,29 +38,27 @@ async fn no_cap_of_a_call_exceeds_the_hosts() {
     let world = World::new().await;
     let texts = ["a".repeat(1_000), "b".repeat(1_000), "c".repeat(1_000)];
     world.say(texts.iter().map(Message::user).collect()).await;
-    let limits = RetrievalLimits::default().with_expand_tokens(50);
-    for policy in [ExpandPolicy::default(), ExpandPolicy::anna()] {
-        let tools = world.tools().with_limits(limits).with_expand_policy(policy);
-        let mut text = String::new();
-        let mut asked = ExpandArgs::new("messages:1-3").with_token_cap(u64::MAX);
-        loop {
-            let answer = tools.expand(&asked).await.unwrap();
-            assert!(answer.tokens <= 50, "{policy:?} {}", answer.tokens);
-            for child in &answer.children {
-                let ExpandedChild::Message(message) = child else {
-                    panic!("{child:?}");
-                };
-                let [Part::Text { text: piece }] = message.parts.as_slice() else {
-                    panic!("{message:?}");
-                };
-                text.push_str(piece);
-            }
-            let Some(cursor) = answer.cursor else { break };
-            asked = asked.with_cursor(cursor);
+    let limits = RetrievalLimits::default().set(|it| it.expand_tokens = 50);
+    let tools = world.tools().with_limits(limits);
+    let mut text = String::new();
+    let mut asked = ExpandArgs::new("messages:1-3").set(|it| it.token_cap = u64::MAX);
+    loop {
+        let answer = tools.expand(&asked).await.unwrap();
+        assert!(answer.tokens <= 50, "{}", answer.tokens);
+        for child in &answer.children {
+            let ExpandedChild::Message(message) = child else {
+                panic!("{child:?}");
+            };
+            let [Part::Text { text: piece }] = message.parts.as_slice() else {
+                panic!("{message:?}");
+            };
+            text.push_str(piece);
         }
-        // All of it is there all the same.
-        assert_eq!(text, texts.concat(), "{policy:?}");
+        let Some(cursor) = answer.cursor else { break };
+        asked = asked.set(|it| it.cursor = Some(cursor));
     }
+    // All of it is there all the same.
+    assert_eq!(text, texts.concat());
 }
 
 #[tokio::test]
@@ -73,7 +69,7 @@ async fn a_description_is_never_longer_than_the_host_allows() {
         .leaf(range(1, 20), &"what happened, at length. ".repeat(4_000))
         .await;
     for most in [150, 400, 2_000, 20_000] {
-        let limits = RetrievalLimits::default().with_describe_tokens(most);
+        let limits = RetrievalLimits::default().set(|it| it.describe_tokens = most);
         let tools = world.tools().with_limits(limits);
         let answer = tools.describe(&long.id).await.unwrap();
         assert!(answer.clipped && long.text().starts_with(&answer.content));
@@ -139,7 +135,7 @@ async fn page_by_page_a_message_is_not_counted_anew_each_time() {
     let looks = Arc::new(Looks::default());
     let counts = Arc::clone(&looks) as Arc<dyn Accounting>;
     let tools = Retrieval::new(world.store.clone(), world.chat, counts);
-    let mut asked = ExpandArgs::new("message:1").with_token_cap(500);
+    let mut asked = ExpandArgs::new("message:1").set(|it| it.token_cap = 500);
     let (mut pages, mut given) = (0, 0);
     loop {
         let answer = tools.expand(&asked).await.unwrap();
@@ -151,7 +147,7 @@ async fn page_by_page_a_message_is_not_counted_anew_each_time() {
         given += piece.bytes;
         pages += 1;
         let Some(cursor) = answer.cursor else { break };
-        asked = asked.with_cursor(cursor);
+        asked = asked.set(|it| it.cursor = Some(cursor));
     }
     assert_eq!((given, pages), (SIZE, 200));
     let times = looks.0.load(Ordering::Relaxed) / SIZE as u64;
@@ -171,9 +167,11 @@ async fn limits_for_a_window_leave_most_of_it() {
         (6, 1_000, 1_000)
     );
     let tools = world.tools().with_limits(limits);
-    let found = tools.grep(&GrepArgs::new("number").with_limit(1_000)).await;
+    let found = tools
+        .grep(&GrepArgs::new("number").set(|it| it.limit = 1_000))
+        .await;
     assert_eq!(found.unwrap().hits.len(), 6);
-    let asked = ExpandArgs::new("messages:1-600").with_token_cap(100_000);
+    let asked = ExpandArgs::new("messages:1-600").set(|it| it.token_cap = 100_000);
     let answer = tools.expand(asked).await.unwrap();
     assert!(
         answer.tokens <= window / 8 && !answer.complete,

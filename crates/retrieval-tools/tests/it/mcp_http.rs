@@ -1,13 +1,16 @@
 //! The server over HTTP: who is let in, and how long a connection stays.
 
 use retrieval_tools::RetrievalSet;
-use retrieval_tools::mcp::{AccessToken, HttpServer, IDLE, MemoryServer};
+use retrieval_tools::mcp::{AccessToken, HttpServer, MemoryServer};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use crate::world::tree;
+
+/// Time after which a silent connection ends.
+const IDLE: std::time::Duration = std::time::Duration::from_secs(60);
 
 const BEARER: &str = "Authorization: Bearer 0123456789abcdef";
 

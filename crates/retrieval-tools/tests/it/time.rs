@@ -8,7 +8,7 @@ use memory_model::{Message, RawJson, Seq};
 use memory_search::{HitOrder, MAX_PATTERN_CHARS, SearchMode, SearchScope, SearchStop};
 use retrieval_tools::{FilesArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, RetrievalSet};
 
-use crate::world::{World, range};
+use crate::world::{Set, World, range};
 
 /// A time that is over whenever it is asked for the `calls`th time.
 fn over_at_every(calls: u64) -> SearchStop {
@@ -37,7 +37,7 @@ async fn all_pages(tools: &Retrieval, args: &GrepArgs) -> (Vec<String>, usize) {
         hits.extend(answer.hits.iter().map(|hit| hit.pointer()));
         stopped += usize::from(answer.stopped);
         match answer.cursor {
-            Some(cursor) => asked = asked.with_cursor(cursor),
+            Some(cursor) => asked = asked.set(|it| it.cursor = Some(cursor)),
             None => return (hits, stopped),
         }
     }
@@ -62,8 +62,10 @@ async fn a_search_whose_time_is_over_goes_on_with_its_cursor() {
         let in_time = tools.clone().with_stop(over_at_every(calls));
         for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
             for scope in [SearchScope::Both, SearchScope::Messages] {
-                let args = GrepArgs::new("number").with_mode(mode).with_order(order);
-                let args = args.with_limit(400).with_scope(scope);
+                let args = GrepArgs::new("number")
+                    .set(|it| it.mode = mode)
+                    .set(|it| it.order = order);
+                let args = args.set(|it| it.limit = 400).set(|it| it.scope = scope);
                 let (mut expected, stopped) = all_pages(&tools, &args).await;
                 assert_eq!(stopped, 0);
                 let (mut hits, stopped) = all_pages(&in_time, &args).await;
@@ -130,12 +132,16 @@ async fn files_whose_time_is_over_go_on_with_their_cursor() {
     }
     let tools = world.tools();
     let all = tools
-        .files(FilesArgs::new().with_path("main.rs"))
+        .files(FilesArgs::default().set(|it| it.path = Some("main.rs".into())))
         .await
         .unwrap();
     assert_eq!((all.uses.len(), all.complete), (5, true));
     let hurried = tools.clone().with_stop(over_at_every(1));
-    let (mut uses, mut asked, mut stopped) = (Vec::new(), FilesArgs::new().with_path("main.rs"), 0);
+    let (mut uses, mut asked, mut stopped) = (
+        Vec::new(),
+        FilesArgs::default().set(|it| it.path = Some("main.rs".into())),
+        0,
+    );
     loop {
         let answer = hurried.files(&asked).await.unwrap();
         stopped += usize::from(answer.stopped);
@@ -145,7 +151,7 @@ async fn files_whose_time_is_over_go_on_with_their_cursor() {
         );
         uses.extend(answer.uses);
         match answer.cursor {
-            Some(cursor) => asked = asked.with_cursor(cursor),
+            Some(cursor) => asked = asked.set(|it| it.cursor = Some(cursor)),
             None => break,
         }
     }
@@ -159,7 +165,7 @@ async fn several_sessions_share_the_time() {
     other.chatter(1, 30).await;
     let set = RetrievalSet::new("main", tools);
     let set = set.with("other", other.tools().with_stop(over_at_every(1)));
-    let mut asked = GrepArgs::new("number 29").with_mode(SearchMode::Literal);
+    let mut asked = GrepArgs::new("number 29").set(|it| it.mode = SearchMode::Literal);
     let (mut hits, mut stopped) = (BTreeSet::new(), 0);
     asked.order = HitOrder::Oldest;
     loop {
@@ -176,7 +182,7 @@ async fn several_sessions_share_the_time() {
             assert!(text.starts_with("No matches so far."), "{text}");
         }
         match answer.cursor {
-            Some(cursor) => asked = asked.with_cursor(cursor),
+            Some(cursor) => asked = asked.set(|it| it.cursor = Some(cursor)),
             None => break,
         }
     }
@@ -197,7 +203,9 @@ async fn a_long_pattern_is_refused_or_cut() {
     let long = "number 7 ".repeat(MAX_PATTERN_CHARS / 8);
     let chars = long.chars().count();
     for mode in [SearchMode::Literal, SearchMode::Regex, SearchMode::Words] {
-        let error = tools.grep(GrepArgs::new(&*long).with_mode(mode)).await;
+        let error = tools
+            .grep(GrepArgs::new(&*long).set(|it| it.mode = mode))
+            .await;
         let text = error.unwrap_err().to_string();
         assert!(
             text.contains(&format!(
@@ -208,7 +216,7 @@ async fn a_long_pattern_is_refused_or_cut() {
     }
     for mode in [SearchMode::Prose, SearchMode::Auto] {
         let answer = tools
-            .grep(GrepArgs::new(&*long).with_mode(mode))
+            .grep(GrepArgs::new(&*long).set(|it| it.mode = mode))
             .await
             .unwrap();
         assert!(!answer.hits.is_empty());
@@ -231,7 +239,7 @@ async fn a_long_pattern_is_refused_or_cut() {
     // As long as it may be.
     let most = "7".repeat(MAX_PATTERN_CHARS);
     let answer = tools
-        .grep(GrepArgs::new(most).with_mode(SearchMode::Literal))
+        .grep(GrepArgs::new(most).set(|it| it.mode = SearchMode::Literal))
         .await;
     assert!(answer.unwrap().hits.is_empty());
 }
@@ -241,7 +249,7 @@ async fn what_was_done_instead_stands_in_an_answer_without_hits() {
     let world = World::new().await;
     world.say(vec![Message::user("the harbour is open")]).await;
     let tools = world.tools();
-    let broken = GrepArgs::new("closed (for|now").with_mode(SearchMode::Regex);
+    let broken = GrepArgs::new("closed (for|now").set(|it| it.mode = SearchMode::Regex);
     let text = tools.grep(&broken).await.unwrap().to_text();
     assert!(
         text.starts_with("Note: the pattern is no regular expression (unclosed group)"),

@@ -242,3 +242,13 @@ pub(crate) async fn tree() -> (World, [Summary; 3]) {
         .await;
     (world, [a, b, top])
 }
+
+/// Sets fields of a value.
+pub(crate) trait Set: Sized {
+    fn set(mut self, set: impl FnOnce(&mut Self)) -> Self {
+        set(&mut self);
+        self
+    }
+}
+
+impl<T> Set for T {}

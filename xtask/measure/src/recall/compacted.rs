@@ -228,19 +228,26 @@ async fn compacted(messages: Vec<Message>, lines: &str) -> anyhow::Result<Sessio
 
 /// The answer of one `memory_recall`.
 async fn recalled(session: &Session, question: &str) -> anyhow::Result<String> {
-    let args = RecallArgs::query(question).with_budget(READ);
+    let args = RecallArgs {
+        budget: READ,
+        ..RecallArgs::query(question)
+    };
     Ok(session.retrieval().recall(args).await?.to_text())
 }
 
 /// The answers of `memory_grep` and of `memory_expand` for its best hits, one after the other.
 async fn called(session: &Session, question: &str, head: Seq) -> anyhow::Result<String> {
-    let limits = RetrievalLimits::default()
-        .with_answer_tokens(READ / 2)
-        .with_expand_tokens(READ / 4);
+    let limits = RetrievalLimits {
+        answer_tokens: READ / 2,
+        expand_tokens: READ / 4,
+        ..RetrievalLimits::default()
+    };
     let tools: Retrieval = session.retrieval().with_limits(limits);
-    let args = GrepArgs::new(question)
-        .with_corrections()
-        .with_mode(SearchMode::Prose);
+    let args = GrepArgs {
+        corrections: true,
+        mode: SearchMode::Prose,
+        ..GrepArgs::new(question)
+    };
     let found = tools.grep(args).await?;
     let mut text = found.to_text();
     for target in targets(&found.hits, head) {

@@ -88,7 +88,10 @@ async fn measure(
     for (name, word) in ["rare", "common"].into_iter().zip(words) {
         let retrieval = session.retrieval();
         let newest = HitOrder::Newest;
-        let args = || GrepArgs::new(word).with_limit(20).with_order(newest);
+        let args = || GrepArgs {
+            order: newest,
+            ..GrepArgs::new(word)
+        };
         let (took, page) = median!(11, retrieval.grep(args()));
         found[name] = took.into();
         found[format!("{name}_hits")] = page.hits.len().into();

@@ -96,7 +96,10 @@ pub(crate) async fn check_limits(chat: &Chat, tally: &mut Tally) -> Checked<()> 
     let tools = session.retrieval();
     for limit in [1, 3] {
         let found = tools
-            .grep(GrepArgs::new("e").with_limit(limit))
+            .grep(GrepArgs {
+                limit,
+                ..GrepArgs::new("e")
+            })
             .await
             .unwrap();
         tally.checked(Law::Limits, 1);
@@ -117,7 +120,10 @@ pub(crate) async fn check_limits(chat: &Chat, tally: &mut Tally) -> Checked<()> 
         if chat.said.is_empty() {
             continue;
         }
-        let mut args = ExpandArgs::new(target.as_str()).with_token_cap(60);
+        let mut args = ExpandArgs {
+            token_cap: 60,
+            ..ExpandArgs::new(target.as_str())
+        };
         for _ in 0..3 {
             let part = tools.expand(&args).await.unwrap();
             tally.checked(Law::Limits, 1);
@@ -125,7 +131,7 @@ pub(crate) async fn check_limits(chat: &Chat, tally: &mut Tally) -> Checked<()> 
                 format!("{target}: {} tokens for a cap of 60", part.tokens)
             })?;
             match part.cursor {
-                Some(cursor) => args = args.with_cursor(cursor.to_string()),
+                Some(cursor) => args.cursor = Some(cursor.clone()),
                 None => break,
             }
         }
