@@ -346,7 +346,7 @@ pub(crate) struct Replay {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Transcripts, plain databases (see `export --sqlite`), or directories to search for transcripts
+    /// Transcripts, or directories to search for transcripts
     #[arg(value_name = "FILE or DIR", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Session of JSON lines that name none

@@ -10,7 +10,6 @@ mod in_memory;
 mod index;
 mod indexed;
 mod inherit;
-pub mod plain;
 mod publish;
 mod read;
 mod record;

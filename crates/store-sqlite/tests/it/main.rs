@@ -17,7 +17,6 @@ mod dialect;
 mod erase;
 mod files;
 mod opening;
-mod plain_import;
 mod plans;
 mod processes;
 mod search;
