@@ -186,9 +186,6 @@ impl From<StrategyArg> for agent_memory::Strategy {
 /// The compaction policy.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Policy {
-    /// Set of policies; the options below override single settings
-    #[arg(long, value_enum, value_name = "PRESET")]
-    pub(crate) preset: Option<Preset>,
     /// Number of newest messages that are not compacted, within a limit of tokens [default: 20]
     #[arg(long, value_name = "MESSAGES")]
     pub(crate) fresh_tail: Option<usize>,
@@ -202,15 +199,6 @@ pub(crate) struct Policy {
     /// replay; compact has none]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) threshold: Option<f64>,
-}
-
-/// Sets of policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Preset {
-    /// This program's own
-    Default,
-    /// anna's: 20 messages stay whole, each run of 10 or more becomes one leaf, tokens are bytes / 4
-    Anna,
 }
 
 /// Parses a number of messages.

@@ -9,7 +9,7 @@ use agent_memory::models::{
 };
 use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet};
 use agent_memory::{
-    Builder, DagPolicy, GuardPolicy, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
+    Builder, DagPolicy, GuardPolicy, Ladder, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
 };
 
 use crate::app::App;
@@ -155,7 +155,7 @@ impl Writers {
         }
         if let Some(share) = self.min_retained {
             let gate = Gate::default().with_min_retained(share);
-            builder = builder.ladder(self.policy.ladder().with_gate(Some(gate)));
+            builder = builder.ladder(Ladder::default().with_gate(Some(gate)));
         }
         all.fold(builder, Builder::fallback)
     }

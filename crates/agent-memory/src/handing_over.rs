@@ -16,7 +16,6 @@ pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**
 
 /// What a handoff is asked for.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct HandOver {
     /// The user's instructions for the summary.
     pub instructions: Option<String>,
@@ -24,35 +23,8 @@ pub struct HandOver {
     pub reason: CompactionReason,
     /// Cancels it.
     pub cancel: CancellationToken,
-    /// Fewest messages of a session that is handed over; with fewer it is passed over. By default 0; koda
-    /// has 4.
+    /// Fewest messages of a session that is handed over; with fewer it is passed over. By default 0.
     pub min_messages: u64,
-}
-
-impl HandOver {
-    /// Sets the user's instructions.
-    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.instructions = Some(instructions.into());
-        self
-    }
-
-    /// Sets why it is done.
-    pub fn with_reason(mut self, reason: CompactionReason) -> Self {
-        self.reason = reason;
-        self
-    }
-
-    /// Sets the token that cancels it.
-    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
-        self.cancel = cancel;
-        self
-    }
-
-    /// Sets the fewest messages of a session that is handed over.
-    pub fn with_min_messages(mut self, messages: u64) -> Self {
-        self.min_messages = messages;
-        self
-    }
 }
 
 /// What came of a handoff.
@@ -107,8 +79,7 @@ pub struct Handoff {
     pub tokens_before: u64,
     /// See `tokens_before`.
     pub tokens_after: u64,
-    /// Number of messages that contexts showed and do not show any more. Each is in the log: koda says deleted, and means
-    /// archived.
+    /// Number of messages that contexts showed and do not show any more. Each is in the log.
     pub archived: u64,
     /// Cost of the summaries as contexts show them, in tokens.
     pub summary_tokens: u64,

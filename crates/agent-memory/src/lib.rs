@@ -57,13 +57,11 @@ pub use identity::IdentityFiles;
 pub use import::{ImportReport, SessionImport, SummaryImport};
 pub use ingest::IngestReport;
 pub use memory::Memory;
-pub use process_owner::{ParseProcessOwnerError, ProcessOwner, SystemProcesses};
+pub use process_owner::ProcessOwner;
 pub use purge::PurgeReport;
 pub use runner::Runner;
 pub use session::{Session, SessionInfo};
-#[cfg(feature = "tokio")]
-pub use spawner::TokioSpawner;
-pub use spawner::{Spawner, Task};
+pub use spawner::Task;
 pub use strategy::Strategy;
 pub use tree::{NodeKind, Tree, TreeNode, TreeRequest};
 pub use turn_policy::{Action, LiveTurnPolicy, TurnPolicy, Window};

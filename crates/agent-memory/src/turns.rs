@@ -418,7 +418,7 @@ impl Session {
             return;
         };
         let session = self.clone();
-        spawner.spawn(Box::pin(async move {
+        (spawner.0)(Box::pin(async move {
             if let Some(running) = slot.start() {
                 running.finish(session.prefetch_within(room).await);
             }

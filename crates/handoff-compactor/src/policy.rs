@@ -13,7 +13,6 @@ const RESERVE: u64 = 8_192;
 /// The policy of a [`HandoffPlanner`](crate::HandoffPlanner).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 pub struct HandoffPolicy {
     /// Which of the newest messages stay as they are. By default those of the newest 16,384 tokens.
     pub keep: CutPolicy,

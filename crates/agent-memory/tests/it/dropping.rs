@@ -7,9 +7,9 @@ use agent_memory::dropping::{DROP, DropPolicy};
 use agent_memory::retrieval::ExpandedChild;
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Builder, DagPolicy, FreshTail, Ladder, Message, Mode, Part, RedoPolicy, RunnerPolicy,
-    Session, StopReason, Summarizer, SummarizerResponse, Summary, SummaryRequest, TurnPolicy,
-    Window,
+    Action, Budget, Builder, DagPolicy, FreshTail, Ladder, Message, Mode, Part, RedoPolicy,
+    RunnerPolicy, Session, StopReason, Summarizer, SummarizerResponse, Summary, SummaryRequest,
+    Trigger, TurnPolicy, Window,
 };
 use memory_model::Child;
 use summarize_escalation::{Error, Source};
@@ -311,7 +311,12 @@ async fn observations_are_dropped_ahead_and_a_turn_never_waits_for_it() {
     let observer = Arc::new(Observer::default());
     let builder = observing(&observer, Some(policy(3_000, 2_000)))
         .runner(RunnerPolicy::observations().with_prefetch_min_tokens(2_000))
-        .turns(TurnPolicy::observations());
+        .turns(TurnPolicy {
+            soft: Trigger::Absolute { tokens: 0 },
+            hard: Trigger::Reserve { tokens: 8_192 },
+            after_turn: Action::Prefetch,
+            ..TurnPolicy::manual()
+        });
     let session = builder.open().await.unwrap().session("s").await.unwrap();
     let window = Window::new(24_000);
     let mut dropped = 0;

@@ -122,7 +122,10 @@ async fn a_recovery_tells_that_the_call_is_made_again() {
     talk_on(&session, 31, 10).await;
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    let request = HandOver::default().with_cancel(cancelled);
+    let request = HandOver {
+        cancel: cancelled,
+        ..HandOver::default()
+    };
     assert_eq!(skipped(&session, &request).await, HandOverSkip::Cancelled);
     assert_eq!(ended(), (true, false));
 }

@@ -5,7 +5,10 @@ use super::*;
 #[tokio::test]
 async fn a_short_session_and_one_that_waits_for_results_are_passed_over() {
     let session = open(writing("x").handoff(HandoffPolicy::koda())).await;
-    let koda = HandOver::default().with_min_messages(4);
+    let koda = HandOver {
+        min_messages: 4,
+        ..HandOver::default()
+    };
     talk(&session, 3).await;
     assert_eq!(
         skipped(&session, &koda).await,
@@ -93,7 +96,12 @@ async fn a_summary_that_is_no_shorter_is_refused_and_nothing_changes() {
 
 #[tokio::test]
 async fn a_band_below_the_threshold_warns() {
-    let policy = TurnPolicy::koda_code().with_warn(Trigger::Percent { percent: 50 });
+    let policy = TurnPolicy {
+        hard: Trigger::Percent { percent: 85 },
+        warn: Trigger::Percent { percent: 50 },
+        before_call: Action::Compact,
+        ..TurnPolicy::manual()
+    };
     let session = open(writing("All of it.").handoff(keeping(2)).turns(policy)).await;
     talk(&session, 60).await;
     let wide = session.before_call(&Window::new(1_000_000)).await.unwrap();
@@ -118,8 +126,7 @@ fn strict(model: &Scripted, breaker: BreakerPolicy) -> Builder {
     memory()
         .summarizer(Arc::new(model.clone()))
         .ladder(ladder.with_on_error(OnError::Fail))
-        .handoff(keeping(2))
-        .turns(TurnPolicy::anna_handoff(100))
+        .handoff_above(100, 2)
         .guards_with(policy, Arc::new(FakeTimer::new()))
 }
 

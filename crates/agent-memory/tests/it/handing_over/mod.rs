@@ -20,12 +20,12 @@ use agent_memory::retrieval::ExpandedChild;
 use agent_memory::summaries::{OnError, Tier};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    BreakerPolicy, Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event,
+    Action, BreakerPolicy, Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event,
     ExpandArgs, GuardPolicy, HandOver, HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy,
     HookList, Hooks, IdentityFiles, Job, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
     MessageOrigin, Mode, Part, RawJson, Recorder, Recovery, ResultContent, Role, Runner, Seq,
     Session, Strategy, Summarizer, SummarizerResponse, SummaryForm, SummaryRequest, Trigger,
-    TurnPolicy, Window, WindowUse,
+    TurnPolicy, Window,
 };
 
 use summarize_escalation::testing::FakeTimer;

@@ -55,7 +55,10 @@ async fn every_reason_to_do_nothing_has_a_name_and_changes_nothing() {
         ),
         (
             writing("x").handoff(keeping(4)),
-            HandOver::default().with_cancel(cancelled),
+            HandOver {
+                cancel: cancelled,
+                ..HandOver::default()
+            },
             HandOverSkip::Cancelled,
         ),
         (
@@ -78,8 +81,7 @@ async fn every_reason_to_do_nothing_has_a_name_and_changes_nothing() {
 async fn a_threshold_is_a_reason_too() {
     let recorder = Recorder::new();
     let builder = writing("All of it.")
-        .handoff(keeping(4))
-        .turns(TurnPolicy::anna_handoff(100))
+        .handoff_above(100, 4)
         .hooks(Arc::new(recorder.clone()));
     let session = open(builder).await;
     talk(&session, 12).await;
