@@ -51,21 +51,21 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
-        "compaction-plan",
-        &[
-            ASYNC_RUNTIME,
-            DATABASES,
-            PROVIDERS,
-            &["async-trait", "futures", "memory-store", "turn-map"],
-        ],
-    ),
-    (
         "turn-map",
         &[
             ASYNC_RUNTIME,
             DATABASES,
             PROVIDERS,
             &["async-trait", "futures", "memory-model"],
+        ],
+    ),
+    (
+        "compaction-plan",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-store"],
         ],
     ),
     (
@@ -128,26 +128,6 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
-        "result-clearing",
-        &[
-            ASYNC_RUNTIME,
-            DATABASES,
-            PROVIDERS,
-            RUNNING,
-            &["context-assembler", "dag-compactor"],
-        ],
-    ),
-    (
-        "observation-dropping",
-        &[
-            ASYNC_RUNTIME,
-            DATABASES,
-            PROVIDERS,
-            RUNNING,
-            &["context-assembler", "dag-compactor"],
-        ],
-    ),
-    (
         "compaction-runner",
         &[
             ASYNC_RUNTIME,
@@ -157,8 +137,6 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
                 "dag-compactor",
                 "handoff-compactor",
                 "block-overlay",
-                "result-clearing",
-                "observation-dropping",
                 "store-sqlite",
             ],
         ],

@@ -278,12 +278,12 @@ pub(crate) struct Writing {
 pub(crate) enum Prompts {
     /// A short list of what to keep and what to drop
     Standard,
-    /// anna's seven sections
-    Anna,
-    /// pi's six sections
-    Pi,
-    /// koda's nine sections, after notes that are dropped
-    Koda,
+    /// A handoff of seven sections
+    HandoffSections,
+    /// A checkpoint of six sections
+    Checkpoint,
+    /// Nine numbered sections, after notes that are dropped
+    NumberedSections,
 }
 
 /// Wraps a key, so that it is shown nowhere.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use block_overlay::planner::{BlockPolicy, Digest};
-use compaction_plan::Planner;
+use compaction_plan::{DropPolicy, Planner};
 use compaction_runner::{
     CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy, Trigger,
 };
@@ -19,7 +19,6 @@ use model_client::Timer;
 #[cfg(feature = "tokio")]
 use model_client::TokioTimer;
 use model_client::guard::{CallObserver, GuardPolicy, Guards};
-use observation_dropping::DropPolicy;
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
@@ -439,7 +438,7 @@ impl Builder {
     /// Opens the store, and returns the memory.
     ///
     /// # Errors
-    /// `Invalid` for an invalid ladder, results that are cleared by lines, or a [`fresh_tail`](Self::fresh_tail) with a planner that is
+    /// `Invalid` for an invalid ladder, or a [`fresh_tail`](Self::fresh_tail) with a planner that is
     /// not the DAG planner; `Store` when the database cannot be opened, belongs to another
     /// program, or was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
@@ -498,7 +497,7 @@ impl Builder {
             self.planner,
             self.clear_results.as_ref(),
             self.drop_observations,
-        )?;
+        );
         let semantics = self.embedder.map(|embedder| Semantics {
             embedder,
             fusion: self.fusion,

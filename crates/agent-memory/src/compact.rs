@@ -28,7 +28,7 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Outcome> {
-        let mut compaction = self.command(cancel);
+        let mut compaction = self.compaction(cancel);
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
         }
@@ -125,13 +125,6 @@ impl Session {
         .with_in_flight(inner.in_flight.clone())
         .with_liveness(&*inner.liveness)
         .with_cancel(cancel)
-    }
-
-    /// Returns a compaction that somebody asked for: an open breaker does not stop it where the policy
-    /// [spares commands](model_client::guard::BreakerPolicy::spares_commands).
-    pub(crate) fn command(&self, cancel: CancellationToken) -> Compaction<'_> {
-        let summarizer = &*self.writer().commanded;
-        self.compaction(cancel).with_summarizer(summarizer)
     }
 
     /// Returns a compaction for contexts that have room for `tokens` tokens of the view.

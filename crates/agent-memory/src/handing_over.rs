@@ -1,7 +1,7 @@
 //! Handing a session over: what was done, or why nothing was, in the words of the engines that do it so.
 
 use compaction_plan::{Label, Mode, StopReason};
-use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
+use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome, RunnerPolicy};
 use handoff_compactor::{FileLedger, TURN_PREFIX};
 use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
 use summarize_escalation::{Ladder, OnError, Summarizer, Tier};
@@ -57,8 +57,6 @@ pub enum HandOverSkip {
     Cancelled,
     /// Another process is at work on it, or was first.
     Busy,
-    /// The runner's policy wants summaries by a model, and the memory has none.
-    NoModel,
 }
 
 /// A session that was handed over.
@@ -106,7 +104,7 @@ impl Session {
         if let Some(skip) = self.skip(request).await? {
             return Ok(HandOverOutcome::Skipped(skip));
         }
-        self.run_handoff(self.command(request.cancel.clone()), request)
+        self.run_handoff(self.compaction(request.cancel.clone()), request)
             .await
     }
 
@@ -120,10 +118,12 @@ impl Session {
         if let Some(skip) = self.skip(request).await? {
             return Ok(HandOverOutcome::Skipped(skip));
         }
-        let ladder = Ladder::default()
-            .with_tiers([Tier::Normal])
-            .with_on_error(OnError::Fail)
-            .with_gate(None);
+        let ladder = Ladder {
+            tiers: vec![Tier::Normal],
+            on_error: OnError::Fail,
+            gate: None,
+            ..Ladder::default()
+        };
         let compaction = self
             .compaction(request.cancel.clone())
             .with_summarizer(summarizer)
@@ -137,7 +137,10 @@ impl Session {
         request: &HandOver,
     ) -> Result<HandOverOutcome> {
         // The two summaries of a split turn are published together, or none of them.
-        let policy = self.memory().inner.runner.clone().with_whole_passes(true);
+        let policy = RunnerPolicy {
+            whole_passes: true,
+            ..self.memory().inner.runner.clone()
+        };
         let mut compaction = compaction.with_policy(policy).with_reason(request.reason);
         if let Some(instructions) = &request.instructions {
             compaction = compaction.with_instructions(instructions);
@@ -280,7 +283,6 @@ impl Session {
             // Jobs were planned, and hooks refused them all.
             StopReason::Cancelled | StopReason::NoProgress => HandOverSkip::Cancelled,
             StopReason::Held | StopReason::LostRace => HandOverSkip::Busy,
-            StopReason::NoModel => HandOverSkip::NoModel,
             _ => HandOverSkip::NothingToDo,
         })
     }

@@ -101,13 +101,13 @@ pub mod handoff {
 
 /// Old results as placeholders: policies, the planner around a planner, and what it saves.
 pub mod clearing {
-    pub use result_clearing::*;
+    pub use compaction_plan::{CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner};
     pub use turn_map::{ClearPolicy, TrimPolicy};
 }
 
 /// Summaries without their least relevant lines: the policy, and the planner around a planner.
 pub mod dropping {
-    pub use observation_dropping::*;
+    pub use compaction_plan::{DROP, DROP_RULE, DropPolicy, DroppingPlanner};
 }
 
 /// Messages, views, summaries, ids and hashes.

@@ -225,7 +225,7 @@ impl Session {
         let load = self.measure(window).await?;
         report.usage = load.usage;
         let mut compaction = self
-            .command(CancellationToken::new())
+            .compaction(CancellationToken::new())
             .with_room(Some(self.room(load.room)));
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);

@@ -204,7 +204,7 @@ impl Session {
         if self.context_tokens().await?.tokens() <= tokens {
             return Ok(false);
         }
-        Ok(self.command(CancellationToken::new()).has_work().await?)
+        Ok(self.compaction(CancellationToken::new()).has_work().await?)
     }
 
     /// Returns the factor that budgets of this session are divided by: an upper

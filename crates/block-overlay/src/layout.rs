@@ -1,7 +1,7 @@
 //! Where a loop's turns begin, and which of them are kept.
 
 use serde::{Deserialize, Serialize};
-use turn_map::{Atoms, GroupingPolicy, MessageView, PartView, Role, TurnBoundary, TurnMap, atoms};
+use turn_map::{Atoms, MessageView, PartView, Role, TurnBoundary, TurnMap, atoms};
 
 use crate::turn_range::TurnRange;
 
@@ -62,7 +62,7 @@ impl MessageView for Numbered {
 impl LoopLayout {
     /// Reads the messages of a loop.
     pub fn new<M: MessageView>(messages: &[M], rule: TurnRule) -> Self {
-        let atoms = atoms(messages, GroupingPolicy::default());
+        let atoms = atoms(messages);
         let turns = match rule {
             TurnRule::Index => TurnMap::by_index(messages),
             TurnRule::Responses => by_responses(messages, &atoms),

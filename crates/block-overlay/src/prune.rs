@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use token_estimate::TokenEstimator;
-use turn_map::{Atom, AtomKind, GroupState, GroupingPolicy, MessageView, Role, atoms};
+use turn_map::{Atom, AtomKind, GroupState, MessageView, Role, atoms};
 
 use crate::message::{LoopMessage, user_speaks};
 
@@ -125,7 +125,7 @@ impl Pruning {
         estimator: &dyn TokenEstimator,
     ) -> PruneRecord {
         let gone = self.gone();
-        let atoms = atoms(messages, GroupingPolicy::default());
+        let atoms = atoms(messages);
         let mut candidates: Vec<&Atom> = atoms.iter().filter(|atom| self.may_go(atom)).collect();
         if self.order == PruneOrder::NewestFirst {
             candidates.reverse();

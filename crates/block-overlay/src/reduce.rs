@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use token_estimate::{TokenEstimator, TokenEstimatorExt as _};
-use turn_map::{AtomKind, Atoms, GroupingPolicy, MessageView, PartView, Role, atoms};
+use turn_map::{AtomKind, Atoms, MessageView, PartView, Role, atoms};
 
 use crate::error::{Error, Result};
 use crate::message::LoopMessage;
@@ -149,7 +149,7 @@ pub fn compact_messages<M: LoopMessage>(
     if fits(&trimmed) {
         return Ok(trimmed);
     }
-    let grouped = atoms(&trimmed.messages, GroupingPolicy::default());
+    let grouped = atoms(&trimmed.messages);
     let (older, dropped) = summarize_older(&trimmed.messages, &grouped, policy.keep_recent);
     let summarized = result(older, ReductionLevel::Summarized, dropped);
     if fits(&summarized) {

@@ -46,7 +46,10 @@ impl SummarizingBlockCompaction {
     pub fn with_ladder(summarizer: Arc<dyn Summarizer>, ladder: Ladder) -> Self {
         Self {
             summarizer,
-            ladder: ladder.with_accept(Tolerance::NONE),
+            ladder: Ladder {
+                accept: Tolerance::NONE,
+                ..ladder
+            },
         }
     }
 
@@ -64,9 +67,11 @@ impl SummarizingBlockCompaction {
             .max_summary_tokens
             .saturating_sub(overhead)
             .max(1);
-        let mut request = SummaryRequest::new(&source, input.estimator)
-            .with_overhead_tokens(overhead)
-            .with_target_tokens(target);
+        let mut request = SummaryRequest {
+            overhead_tokens: overhead,
+            target_tokens: target,
+            ..SummaryRequest::new(&source, input.estimator)
+        };
         request.instructions = input.config.focus_message.as_deref();
         match escalate(&*self.summarizer, &self.ladder, &request).await {
             Ok(outcome) => Ok(Some(outcome)),

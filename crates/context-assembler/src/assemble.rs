@@ -12,7 +12,6 @@ use crate::input::AssemblyInput;
 use crate::policy::{AssemblyPolicy, Budget, Eviction};
 use crate::preamble::Preamble;
 use crate::shorten::shorten;
-use crate::whole_turns::messages_of;
 
 /// Assembles a context within `budget`: its cost by `accounting` and a request's cost beside its
 /// messages are within the budget's [`limit`](Budget::limit), by the estimator's own factor unless the
@@ -86,16 +85,12 @@ pub fn assemble_with_preamble(
         return Err(too_small(floor_of_newest(&blocks, policy, accounting)));
     }
     let room = receipt.limit.saturating_sub(fixed);
-    let whole_tail = match policy.whole_turns {
-        Some(turns) => Some(messages_of(turns, &input.items, receipt.limit)),
-        None => policy.whole_tail,
-    };
     let chosen = choose(
         &blocks,
         input.tokens_before,
         room,
         policy,
-        whole_tail,
+        policy.whole_tail,
         accounting,
         &mut receipt,
     );

@@ -2,8 +2,7 @@
 
 use memory_model::{Message, Part, ResultContent, Role, Seq};
 use turn_map::{
-    Edit, EditableMessage, InsertedResult, MessageView, PartView, Remedy, SanitizePolicy, apply,
-    sanitize,
+    Edit, EditableMessage, InsertedResult, MessageView, PartView, Remedy, apply, sanitize,
 };
 
 use crate::context::{ContextMessage, MessageOrigin, MovedResult, RenamedCall};
@@ -45,8 +44,7 @@ pub(crate) struct Fitted {
 pub(crate) fn fit(mut lines: Vec<Line>) -> Fitted {
     let mut fitted = Fitted::default();
     if !in_place(&lines) {
-        let policy = SanitizePolicy::default().with_stub(remark("no result"));
-        let plan = sanitize(&lines, &policy);
+        let plan = sanitize(&lines, &remark("no result"));
         for finding in &plan.findings {
             match finding.remedy {
                 Remedy::Stubbed => fitted.stubbed.push(finding.id.clone()),
@@ -245,13 +243,6 @@ impl EditableMessage for Line {
             parts,
             inserted: true,
         }]
-    }
-
-    fn text_part(text: String) -> Placed {
-        Placed {
-            part: Part::text(text),
-            seq: None,
-        }
     }
 
     fn result_part(call_id: String, text: String) -> Placed {

@@ -22,7 +22,6 @@ mod render;
 mod shorten;
 mod skeleton;
 mod summary_form;
-mod whole_turns;
 
 pub use accounting::ContextAccounting;
 pub use assemble::{assemble, assemble_with_preamble};
@@ -33,7 +32,7 @@ pub use context::{
 pub use input::{AssemblyInput, Item};
 pub use marks::render_identity;
 pub use messages::{assemble_messages, assemble_messages_with};
-pub use policy::{AssemblyPolicy, Budget, Eviction, InputLimits, WholeTurns};
+pub use policy::{AssemblyPolicy, Budget, Eviction, InputLimits};
 pub use preamble::Preamble;
 pub use render::{
     SUMMARY_RENDERING, message_pointer, render_summary, render_text, render_text_without_tokens,

@@ -105,29 +105,6 @@ impl Default for Eviction {
     }
 }
 
-/// The newest turns that a context includes whole. Of a newest turn that is longer, its newest messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct WholeTurns {
-    /// Number of turns. Default 6.
-    pub turns: usize,
-    /// Maximum number of messages, notes not counted. Default 120.
-    pub max_messages: usize,
-    /// Maximum share of the budget, in percent: turns are given up for it, oldest first, but never the newest.
-    /// Default 40.
-    pub budget_percent: u8,
-}
-
-impl Default for WholeTurns {
-    fn default() -> Self {
-        Self {
-            turns: 6,
-            max_messages: 120,
-            budget_percent: 40,
-        }
-    }
-}
-
 /// Rule for what a context takes from a view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -139,11 +116,8 @@ pub struct AssemblyPolicy {
     /// Number of the newest messages that are always included whole, even over the budget. Default
     /// `None`: the budget is hard, and a group that is too large for it is shortened.
     pub whole_tail: Option<usize>,
-    /// The newest turns that are always included whole, in place of a number of messages. Default `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub whole_turns: Option<WholeTurns>,
     /// Whether summaries are shortened before any is left out, and dropped messages are shown as digests.
-    /// Applies to [`Eviction::Stepped`] without a `whole_tail` or `whole_turns`. Default `true`.
+    /// Applies to [`Eviction::Stepped`] without a `whole_tail`. Default `true`.
     pub shorten_summaries: bool,
 }
 
@@ -152,7 +126,6 @@ impl Default for AssemblyPolicy {
         Self {
             eviction: Eviction::default(),
             whole_tail: None,
-            whole_turns: None,
             shorten_summaries: true,
         }
     }
@@ -183,38 +156,18 @@ impl AssemblyPolicy {
         Self {
             eviction: Eviction::NewestUntilFull,
             whole_tail: Some(20),
-            whole_turns: None,
             shorten_summaries: false,
         }
     }
 
-    /// Returns the preset anna with the tail of its later generation: the newest six turns, of at most 120 messages and
-    /// two fifths of the budget.
-    pub fn anna_turns() -> Self {
-        Self {
-            whole_tail: None,
-            whole_turns: Some(WholeTurns::default()),
-            ..Self::anna()
-        }
-    }
-
-    /// Sets the newest turns that are always included whole.
-    pub fn with_whole_turns(mut self, turns: Option<WholeTurns>) -> Self {
-        self.whole_turns = turns;
-        self
-    }
-
     /// Whether some of the newest messages are always included whole.
     pub fn keeps_tail(&self) -> bool {
-        self.whole_tail.is_some() || self.whole_turns.is_some()
+        self.whole_tail.is_some()
     }
 
     /// Maximum number of messages that are always included whole; `None` where the policy keeps none so.
     pub fn most_tail_messages(&self) -> Option<usize> {
-        match self.whole_turns {
-            Some(turns) => Some(turns.max_messages),
-            None => self.whole_tail,
-        }
+        self.whole_tail
     }
 
     /// Sets the rule for what is left out.

@@ -1,7 +1,7 @@
 //! The newest turns of a view, as a number of messages.
 
 use memory_model::{EntryKind, LogEntry};
-use turn_map::{AtomBuilder, CutPolicy, GroupingPolicy, TurnBoundary, TurnMap};
+use turn_map::{AtomBuilder, CutPolicy, TurnBoundary, TurnMap};
 
 use crate::input::Item;
 use crate::policy::WholeTurns;
@@ -16,7 +16,7 @@ pub(crate) fn messages_of(turns: WholeTurns, items: &[Item], limit: u64) -> usiz
         }
     }
     let entries: Vec<&LogEntry> = newest_first.into_iter().rev().flatten().collect();
-    let mut atoms = AtomBuilder::new(GroupingPolicy::default());
+    let mut atoms = AtomBuilder::starting_at(0);
     let mut map = TurnMap::starting_at(0, TurnBoundary::Role);
     for entry in &entries {
         atoms.push(*entry);

@@ -380,7 +380,6 @@ fn why(stop: StopReason) -> &'static str {
         StopReason::LostRace => "another process compacted at the same time",
         StopReason::Held => "another process works on the rest",
         StopReason::Exhausted => "nothing can be made shorter",
-        StopReason::NoModel => "the policy wants a model, and there is none",
         StopReason::Cancelled => "it was stopped",
         StopReason::BelowThreshold => "the threshold is not reached",
         _ => "it stopped",

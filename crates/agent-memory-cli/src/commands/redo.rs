@@ -82,7 +82,10 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         .await?;
     let session = app.session(&memory, &args.session).await?;
     progress.say("redoing");
-    let policy = RedoPolicy::default().with_max_calls(args.max_calls);
+    let policy = RedoPolicy {
+        max_calls: args.max_calls,
+        ..RedoPolicy::default()
+    };
     let instructions = args.writing.instructions.as_deref();
     let (holding, cancel) = app.stop.holding();
     let redone = session.redo_with(&policy, instructions, cancel).await?;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::tokens::HeuristicEstimator;
 use agent_memory::{
-    Action, AssemblyPolicy, Budget, Builder, DagPolicy, FreshTail, Ladder, Message, MessageOrigin,
-    Mode, Part, Seq, StopReason, Summarizer, Trigger, TurnPolicy, Window,
+    Action, AssemblyPolicy, Budget, Builder, DagPolicy, FreshTail, Message, MessageOrigin, Mode,
+    Part, Seq, StopReason, Summarizer, Trigger, TurnPolicy, Window,
 };
 use memory_model::Role;
 use summarize_escalation::{Error, SummarizerResponse, SummaryRequest, prompt};
@@ -16,8 +16,8 @@ use crate::support::{both, dump, said, talk};
 fn anna() -> Builder {
     memory()
         .estimator(Arc::new(HeuristicEstimator::Bytes4))
-        .dag(DagPolicy::anna())
-        .ladder(Ladder::anna())
+        .dag(crate::documents::dag())
+        .ladder(crate::documents::ladder())
         .assembly(AssemblyPolicy::anna())
         .turns(TurnPolicy {
             hard: Trigger::default(),
@@ -71,7 +71,10 @@ fn tail(messages: usize) -> FreshTail {
 /// anna's presets with a tail of two.
 fn short_tail(summarizer: Scripted) -> Builder {
     anna()
-        .dag(DagPolicy::anna().with_fresh_tail(tail(2)))
+        .dag(DagPolicy {
+            fresh_tail: tail(2),
+            ..crate::documents::dag()
+        })
         .assembly(AssemblyPolicy::anna().with_whole_tail(Some(2)))
         .summarizer(Arc::new(summarizer))
 }
@@ -320,7 +323,10 @@ async fn prompts_hold_whole_groups_and_no_images() {
     let listening = Listening::default();
     let build = || {
         anna()
-            .dag(DagPolicy::anna().with_fresh_tail(tail(3)))
+            .dag(DagPolicy {
+                fresh_tail: tail(3),
+                ..crate::documents::dag()
+            })
             .summarizer(Arc::new(listening.clone()))
     };
     for place in both(build).await {
@@ -372,7 +378,10 @@ async fn prompts_hold_whole_groups_and_no_images() {
 async fn a_turn_heavy_with_tools_keeps_all_its_results() {
     let build = || {
         anna()
-            .dag(DagPolicy::anna().with_fresh_tail(tail(6)))
+            .dag(DagPolicy {
+                fresh_tail: tail(6),
+                ..crate::documents::dag()
+            })
             .assembly(AssemblyPolicy::anna().with_whole_tail(Some(6)))
     };
     for place in both(build).await {
@@ -407,7 +416,7 @@ async fn one_fresh_tail_is_the_planners_and_the_assemblers() {
         || {
             memory()
                 .fresh_tail(6)
-                .dag(DagPolicy::anna())
+                .dag(crate::documents::dag())
                 .assembly(AssemblyPolicy::anna())
         },
     ];

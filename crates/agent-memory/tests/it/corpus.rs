@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agent_memory::{
-    AssemblyPolicy, Budget, DagPolicy, Eviction, Ladder, Memory, Mode, Session, SessionKey,
-    StopReason,
+    AssemblyPolicy, Budget, Eviction, Memory, Mode, Session, SessionKey, StopReason,
 };
 use message_formats::testing::raw_check;
 use message_formats::{ReadOptions, Transcript, read};
@@ -250,8 +249,8 @@ async fn providers_accept_every_context_under_annas_presets() {
     for path in transcripts(&corpus) {
         let memory = Memory::builder()
             .estimator(agent_memory::estimator("anna").unwrap())
-            .dag(DagPolicy::anna())
-            .ladder(Ladder::anna())
+            .dag(crate::documents::dag())
+            .ladder(crate::documents::ladder())
             .assembly(AssemblyPolicy::anna())
             .open()
             .await

@@ -154,13 +154,15 @@ async fn a_branch_without_words_of_its_own_and_a_stranger_are_told_apart() {
 #[tokio::test]
 async fn of_a_long_branch_the_newest_part_within_the_limit_is_summarized() {
     let model = Recording::new("Short.");
-    let dag = DagPolicy::default()
-        .with_fresh_tail(FreshTail {
+    let dag = DagPolicy {
+        fresh_tail: FreshTail {
             messages: 10,
             max_tokens: None,
             max_part: None,
-        })
-        .with_max_source_tokens(Some(2_000));
+        },
+        max_source_tokens: Some(2_000),
+        ..DagPolicy::default()
+    };
     let memory = memory()
         .summarizer(model.clone())
         .dag(dag)

@@ -17,15 +17,18 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn policy() -> DagPolicy {
-    DagPolicy::default()
-        .with_fresh_tail(FreshTail {
+    DagPolicy {
+        fresh_tail: FreshTail {
             messages: 4,
             max_tokens: Some(2_000),
             max_part: None,
-        })
-        .with_max_source_tokens(Some(1_500))
-        .with_condensed(2, Some(3))
-        .with_max_depth(Some(2))
+        },
+        max_source_tokens: Some(1_500),
+        condensed_min: 2,
+        condensed_max: Some(3),
+        max_depth: Some(2),
+        ..DagPolicy::default()
+    }
 }
 
 fn rows<T: rusqlite::types::FromSql>(db: &Connection, sql: &str) -> Vec<T> {

@@ -39,9 +39,11 @@ async fn archived_messages_are_purged_by_age_with_figures_before() {
             max_tokens: None,
             max_part: None,
         };
-        let dag = DagPolicy::default()
-            .with_fresh_tail(tail)
-            .with_max_source_tokens(Some(600));
+        let dag = DagPolicy {
+            fresh_tail: tail,
+            max_source_tokens: Some(600),
+            ..DagPolicy::default()
+        };
         memory().clock(Arc::new(Fixed)).dag(dag)
     };
     for place in both(builder).await {

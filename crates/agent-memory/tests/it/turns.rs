@@ -34,7 +34,10 @@ fn with(summarizer: &Scripted, soft: u64, hard: u64) -> Builder {
 }
 
 fn small() -> agent_memory::RunnerPolicy {
-    agent_memory::RunnerPolicy::default().with_prefetch_min_tokens(200)
+    agent_memory::RunnerPolicy {
+        prefetch_min_tokens: 200,
+        ..agent_memory::RunnerPolicy::default()
+    }
 }
 
 async fn version(session: &Session) -> u64 {
@@ -148,7 +151,7 @@ async fn a_failing_model_costs_a_turn_nothing() {
     for which in [0, 1] {
         // A script of its own for each store: it fails once.
         let model = Scripted::new([Answer::fail("503"), Answer::HeadCut]);
-        let build = || with(&model, 500, 2_000).ladder(agent_memory::Ladder::anna());
+        let build = || with(&model, 500, 2_000).ladder(crate::documents::ladder());
         let places = both(build).await;
         let place = &places[which];
         let session = place.memory.session("s").await.unwrap();
@@ -369,7 +372,7 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
         assert!(ready > 0 && jobs(&path).await == i64::try_from(ready).unwrap());
 
         // Somebody compacts other ranges of it first.
-        let other = open(memory().dag(DagPolicy::anna())).await;
+        let other = open(memory().dag(crate::documents::dag())).await;
         let session = other.get_session(key.as_str()).await.unwrap();
         assert!(
             session

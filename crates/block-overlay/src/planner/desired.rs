@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memory_model::Accounting;
 use token_estimate::TokenEstimator;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::atoms;
 
 use crate::config::CompactionScope;
 use crate::layout::LoopLayout;
@@ -39,7 +39,7 @@ pub(crate) fn desired(
     room: Option<u64>,
     accounting: &dyn Accounting,
 ) -> Vec<Segment> {
-    let all = atoms(entries, GroupingPolicy::default());
+    let all = atoms(entries);
     let loops = log_loops(entries, &all, policy.loops);
     let Some((newest, older)) = loops.split_last() else {
         return Vec::new();

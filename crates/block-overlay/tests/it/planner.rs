@@ -18,7 +18,7 @@ use proptest::prelude::{ProptestConfig, Strategy, prop, proptest};
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Ladder, Summarizer};
 use token_estimate::default_estimator;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::atoms;
 
 use crate::world::output;
 
@@ -98,7 +98,7 @@ impl Lab {
         let log = read_entries(&self.store, self.id, self.all().await)
             .await
             .unwrap();
-        let atoms = atoms(&log, GroupingPolicy::default());
+        let atoms = atoms(&log);
         for span in self.spans().await {
             let position = span.range.first.0 as usize - 1;
             assert_eq!(

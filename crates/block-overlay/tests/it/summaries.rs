@@ -126,7 +126,10 @@ fn one_liners_are_a_summarizer_too() {
         .collect();
     let entries = log(messages, &COUNTER);
     let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &COUNTER).with_target_tokens(2_000);
+    let request = SummaryRequest {
+        target_tokens: 2_000,
+        ..SummaryRequest::new(&source, &COUNTER)
+    };
     let ladder = Ladder::default();
     let outcome = block_on(escalate(&OneLineSummarizer::default(), &ladder, &request)).unwrap();
     assert_eq!(outcome.text.lines().count(), 30);
@@ -135,7 +138,10 @@ fn one_liners_are_a_summarizer_too() {
             .text
             .starts_with("User: Question 0? → Answer 0 of many words.")
     );
-    let short = request.with_target_tokens(200);
+    let short = SummaryRequest {
+        target_tokens: 200,
+        ..request
+    };
     let outcome = block_on(escalate(&OneLineSummarizer::default(), &ladder, &short)).unwrap();
     let shown = outcome.text.lines().count() - 1;
     assert!(outcome.tokens_out <= 200);

@@ -86,10 +86,6 @@ impl EditableMessage for Msg {
         vec![new(Role::Tool, parts)]
     }
 
-    fn text_part(text: String) -> Block {
-        Block::Text { text }
-    }
-
     fn result_part(id: String, text: String) -> Block {
         Block::Result { id, text }
     }

@@ -2,7 +2,7 @@
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, Eviction, Item, MessageOrigin, SummaryForm,
-    WholeTurns, assemble, render_summary, render_text,
+    assemble, render_summary, render_text,
 };
 use memory_model::{
     Accounting as _, Child, Message, Part, RawJson, ResultContent, Role, Seq, SeqRange, SummaryId,
@@ -670,7 +670,7 @@ fn what_is_appended_changes_only_the_newest_group() {
     for length in 1..=words.len() {
         let list = conversation(&words[..length].join(" "));
         let settled = {
-            let atoms = turn_map::atoms(&list[..length - 1], turn_map::GroupingPolicy::default());
+            let atoms = turn_map::atoms(&list[..length - 1]);
             Seq(atoms.settled_end().position() as u32)
         };
         let context = run(list, &[], 10_000, &AssemblyPolicy::default());
@@ -686,74 +686,6 @@ fn what_is_appended_changes_only_the_newest_group() {
         );
         before = context.messages;
     }
-}
-
-/// Turns of a user's message, a call, its result and an answer, of about `tokens` tokens each.
-fn busy_turns(count: usize, tokens: usize) -> Vec<Message> {
-    let turn = |n: usize| {
-        let id = format!("c{n}");
-        let part = "word".repeat(tokens / 4);
-        let call = RawJson::from_value(&part).unwrap();
-        [
-            Message::user(format!("{part}u")),
-            Message::tool_call(&id, "read", call),
-            Message::tool_result(&id, &part),
-            Message::assistant(part),
-        ]
-    };
-    (0..count).flat_map(turn).collect()
-}
-
-#[test]
-fn the_newest_turns_are_whole_within_their_share_of_the_budget() {
-    let anna = AssemblyPolicy::anna_turns();
-    // Ten turns of 40 tokens and more. Nothing fits but what is always there.
-    let shown = |messages: Vec<Message>, budget, policy: &AssemblyPolicy| {
-        let context = run(messages, &[], budget, policy);
-        context.messages.len()
-    };
-    let unlimited = anna.clone().with_whole_turns(Some(WholeTurns {
-        budget_percent: 255,
-        ..WholeTurns::default()
-    }));
-    assert_eq!(shown(busy_turns(10, 40), 200, &unlimited), 4 * 6);
-    // Turns are given up for two fifths of the budget, oldest first; the newest never is.
-    let turns = WholeTurns {
-        budget_percent: 100,
-        ..WholeTurns::default()
-    };
-    let share = anna.clone().with_whole_turns(Some(turns));
-    let five = run(busy_turns(5, 40), &[], 1_000_000, &anna).tokens;
-    assert_eq!(shown(busy_turns(10, 40), five, &share), 4 * 5);
-    let two_fifths = run(busy_turns(10, 40), &[], five, &anna);
-    assert!(
-        two_fifths.tokens <= five,
-        "two turns are whole, the others fit"
-    );
-    assert_eq!(shown(busy_turns(10, 40), 5, &anna), 4);
-    // Of a giant turn the newest messages stay, with the calls of their results.
-    let mut giant = vec![Message::user("go")];
-    for n in 0..200 {
-        giant.extend(
-            busy_turns(1, 40)
-                .into_iter()
-                .skip(1)
-                .take(2)
-                .map(|mut message| {
-                    for part in &mut message.parts {
-                        match part {
-                            Part::ToolCall { id, .. } => *id = format!("g{n}"),
-                            Part::ToolResult { call_id, .. } => *call_id = format!("g{n}"),
-                            _ => {}
-                        }
-                    }
-                    message
-                }),
-        );
-    }
-    assert_eq!(shown(giant, 5, &anna), 120);
-    // Fewer turns than six: all are whole.
-    assert_eq!(shown(busy_turns(3, 40), 100, &unlimited), 12);
 }
 
 #[test]

@@ -34,10 +34,12 @@ use crate::support::{export, said, talk};
 
 /// A policy by which few messages are worth a handoff.
 fn keeping(messages: usize) -> HandoffPolicy {
-    HandoffPolicy::default()
-        .with_keep(CutPolicy::LastMessages { messages })
-        .with_min_tokens(0)
-        .with_split_turns(false)
+    HandoffPolicy {
+        keep: CutPolicy::LastMessages { messages },
+        min_tokens: 0,
+        split_turns: false,
+        ..HandoffPolicy::default()
+    }
 }
 
 fn writing(answer: &str) -> Builder {

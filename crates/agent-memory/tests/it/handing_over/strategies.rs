@@ -93,8 +93,15 @@ async fn a_large_session_file_is_read_cut_and_shown() {
     assert_eq!(transcript.format, "pi");
     let memory = writing("Parts were mended.")
         // One sentence leaves out more than the gate lets pass.
-        .ladder(Ladder::default().with_gate(None))
-        .handoff(HandoffPolicy::pi())
+        .ladder(Ladder {
+            gate: None,
+            ..Ladder::default()
+        })
+        .handoff(HandoffPolicy {
+            max_source_tokens: None,
+            min_tokens: 0,
+            ..HandoffPolicy::default()
+        })
         .open()
         .await
         .unwrap();
