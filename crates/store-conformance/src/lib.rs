@@ -14,6 +14,7 @@ mod faulty;
 mod fixture;
 mod generated;
 mod indexed;
+mod layer;
 #[cfg(feature = "random")]
 mod random;
 mod vectors;
@@ -23,10 +24,11 @@ pub use builders::{
     range, raw, replace, root, shown, sound, spans_of_view, summary_of, texts, verify_store,
 };
 pub use case::{Case, Running, list, list_search, run, run_search};
-pub use faulty::{Fault, FaultyStore};
+pub use faulty::{Fault, Faults, FaultyStore};
 pub use fixture::{Fixture, SearchFixture};
 pub use generated::{Generated, needle};
 pub use indexed::{index_answers_as_a_scan, index_segments_are_few};
+pub use layer::{Answer, Layer, Layered};
 #[cfg(feature = "random")]
 pub use random::random_ops;
 pub use vectors::{
