@@ -56,12 +56,14 @@ pub trait Layer: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Called after publishes were done or failed.
-    async fn published(
+    /// Called after publishes were done, also where the caller is told that they failed.
+    fn published(&self, _done: &[Result<Published>]) {}
+
+    /// Called after publishes of which the caller is told that they failed.
+    async fn publish_failed(
         &self,
         _conversation: ConversationId,
         _publishes: &[Publish],
-        _done: &Result<Vec<Result<Published>>>,
     ) -> Result<()> {
         Ok(())
     }
@@ -192,10 +194,15 @@ impl<L: Layer> Store for Layered<L> {
         conversation: ConversationId,
         publishes: &[Publish],
     ) -> Result<Vec<Result<Published>>> {
-        let done = self.0.inner().publish_all(conversation, publishes);
-        let done = self.write(done).await;
-        let layer = &self.0;
-        layer.published(conversation, publishes, &done).await?;
+        let publish = async {
+            let done = self.0.inner().publish_all(conversation, publishes).await?;
+            self.0.published(&done);
+            Ok(done)
+        };
+        let done = self.write(publish).await;
+        if done.is_err() {
+            self.0.publish_failed(conversation, publishes).await?;
+        }
         done
     }
 

@@ -95,7 +95,7 @@ impl Stage {
         std::mem::take(&mut state.crashed)
     }
 
-    pub(crate) fn published(&self) -> u64 {
+    pub(crate) fn publishes(&self) -> u64 {
         self.state().published
     }
 
@@ -205,16 +205,17 @@ impl Layer for Stage {
         Ok(())
     }
 
-    async fn published(
+    fn published(&self, outcomes: &[Result<Published>]) {
+        let done = |outcome: &&Result<Published>| matches!(outcome, Ok(Published::Done(_)));
+        self.state().published += outcomes.iter().filter(done).count() as u64;
+    }
+
+    async fn publish_failed(
         &self,
         conversation: ConversationId,
         publishes: &[Publish],
-        done: &Result<Vec<Result<Published>>>,
     ) -> Result<()> {
-        if let Ok(outcomes) = done {
-            let done = |outcome: &&Result<Published>| matches!(outcome, Ok(Published::Done(_)));
-            self.state().published += outcomes.iter().filter(done).count() as u64;
-        } else if self.does(Sabotage::SilentPublish) {
+        if self.does(Sabotage::SilentPublish) {
             self.inner.publish_all(conversation, publishes).await?;
         }
         Ok(())

@@ -249,14 +249,14 @@ impl World {
         self.model.behave(model, None);
         let chat = &self.chats[at];
         let before = compaction::Before::of(chat).await;
-        let published = self.stage.0.published();
+        let published = self.stage.0.publishes();
         let done = match end {
             End::Done => Some(chat.session.compact(mode).await),
             End::Crash(crash) => {
                 self.stage.0.crash(crash);
                 let done = chat.session.compact(mode).await;
                 let crashed = self.stage.0.heal();
-                let made = self.stage.0.published() - published;
+                let made = self.stage.0.publishes() - published;
                 failure::check_compaction(chat, before.version, made, crashed, &mut self.tally)
                     .await?;
                 Some(done)
