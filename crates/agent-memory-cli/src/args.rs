@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agent_memory::Timestamp;
 use agent_memory::models::ApiKey;
 use agent_memory::providers::Provider;
+use agent_memory::{Strategy, Timestamp};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// The exit codes, as `--help` lists them. `error.rs` gives them.
@@ -137,8 +138,8 @@ pub(crate) struct Compact {
     #[arg(value_name = "FILE or SESSION")]
     pub(crate) target: String,
     /// Compaction strategy, which becomes the session's [default: the session's own, at first dag]
-    #[arg(long, value_enum)]
-    pub(crate) strategy: Option<StrategyArg>,
+    #[arg(long, value_parser = strategy())]
+    pub(crate) strategy: Option<Strategy>,
     /// When to stop: after one pass over messages and one over summaries, or when nothing is left
     #[arg(long, value_enum, default_value_t = ModeArg::Full)]
     pub(crate) mode: ModeArg,
@@ -162,25 +163,24 @@ pub(crate) struct Compact {
     pub(crate) report_dropped: bool,
 }
 
-/// Compaction strategies.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum StrategyArg {
-    /// A graph of summaries: leaves over messages, condensed ones over summaries
-    Dag,
-    /// One summary that each handoff updates, then the newest messages
-    Handoff,
-    /// The newest loops of an agent: first turns, a summary, recent turns; older loops are left out
-    Blocks,
-}
-
-impl From<StrategyArg> for agent_memory::Strategy {
-    fn from(strategy: StrategyArg) -> Self {
-        match strategy {
-            StrategyArg::Dag => Self::Dag,
-            StrategyArg::Handoff => Self::Handoff,
-            StrategyArg::Blocks => Self::Blocks,
-        }
-    }
+/// Parses the name of a compaction strategy.
+fn strategy() -> impl TypedValueParser<Value = Strategy> {
+    let names = [
+        (
+            "dag",
+            "A graph of summaries: leaves over messages, condensed ones over summaries",
+        ),
+        (
+            "handoff",
+            "One summary that each handoff updates, then the newest messages",
+        ),
+        (
+            "blocks",
+            "The newest loops of an agent: first turns, a summary, recent turns; older loops are left out",
+        ),
+    ];
+    let names = names.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Strategy>())
 }
 
 /// The compaction policy.
@@ -318,8 +318,8 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) window: u64,
     /// Compaction strategy
-    #[arg(long, value_enum, default_value_t = StrategyArg::Dag)]
-    pub(crate) strategy: StrategyArg,
+    #[arg(long, value_parser = strategy(), default_value = "dag")]
+    pub(crate) strategy: Strategy,
     /// Compaction policy
     #[command(flatten)]
     pub(crate) policy: Policy,
@@ -357,8 +357,8 @@ pub(crate) struct Context {
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
     /// Strategy whose view is assembled [default: the session's own]
-    #[arg(long, value_enum)]
-    pub(crate) strategy: Option<StrategyArg>,
+    #[arg(long, value_parser = strategy())]
+    pub(crate) strategy: Option<Strategy>,
     /// Version of the view to assemble from; `view --history` lists them [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) at: Option<u64>,

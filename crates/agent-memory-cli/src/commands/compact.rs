@@ -11,8 +11,9 @@ use agent_memory::{
 };
 use serde::Serialize;
 
+use super::dropped::{self, Dropped};
 use super::import;
-use super::{dropped, show, verify};
+use super::{show, verify};
 use crate::app::App;
 use crate::args::{Compact, ModeArg};
 use crate::error::{self, Failure, Kind};
@@ -42,7 +43,7 @@ struct Answer {
     verify: Verified,
     /// Messages of which the published summaries tell nothing; only where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    dropped: Option<Vec<dropped::Dropped>>,
+    dropped: Option<Vec<Dropped>>,
     /// The next step; only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
@@ -211,7 +212,7 @@ fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
 /// The session with the strategy that is asked for, which is not stored.
 fn planned(session: Session, args: &Compact) -> Session {
     match args.strategy {
-        Some(strategy) => session.with_strategy(strategy.into()),
+        Some(strategy) => session.with_strategy(strategy),
         None => session,
     }
 }
@@ -224,7 +225,7 @@ async fn compact(
     progress: &Progress,
 ) -> anyhow::Result<()> {
     let session = &match args.strategy {
-        Some(strategy) => session.use_strategy(strategy.into()).await?,
+        Some(strategy) => session.use_strategy(strategy).await?,
         None => session.clone(),
     };
     let mode = match args.mode {
@@ -253,7 +254,10 @@ async fn compact(
     }
     let held = outcome.held.clone();
     let dropped = match args.report_dropped {
-        true => Some(dropped::find(session, &outcome.summaries).await?),
+        true => {
+            let left_out = session.left_out(&outcome.summaries).await?;
+            Some(left_out.into_iter().map(Dropped::from).collect())
+        }
         false => None,
     };
     let answer = Answer {

@@ -195,7 +195,7 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                 model.healthy.store(false, Ordering::SeqCst);
                 let before = model.calls.load(Ordering::SeqCst);
                 let session = memory.open_log(log).await.unwrap();
-                let replay = Replay::new(&session, Window::new(WINDOW)).with_newest_first(false);
+                let replay = Replay::new(&session, Window::new(WINDOW));
                 let replayed = replay.run(&log.messages).await.unwrap();
                 assert!(replayed.broken.is_empty(), "{name}: {:?}", replayed.broken);
                 let calls = model.calls.load(Ordering::SeqCst) - before;

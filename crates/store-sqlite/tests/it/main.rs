@@ -13,7 +13,6 @@ mod cancel;
 mod common;
 mod conformance;
 mod damage;
-mod dialect;
 mod erase;
 mod files;
 mod opening;
