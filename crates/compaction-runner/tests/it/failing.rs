@@ -126,8 +126,10 @@ async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done()
     let cut = Answer::text("what happened, in short");
     let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
     let recorder = Recorder::new();
-    let mut policy = RunnerPolicy::default();
-    policy.concurrency = 1;
+    let policy = RunnerPolicy {
+        concurrency: 1,
+        ..RunnerPolicy::default()
+    };
     let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
     let outcome = run.with_policy(policy).run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
@@ -268,8 +270,10 @@ async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
     let lab = Lab::new(small()).with_ladder(hopeless());
     // The first two calls are one job's.
     let model = Scripted::new([Answer::Longer, Answer::Longer, Answer::HeadCut]);
-    let mut policy = RunnerPolicy::default();
-    policy.concurrency = 1;
+    let policy = RunnerPolicy {
+        concurrency: 1,
+        ..RunnerPolicy::default()
+    };
     let run = lab.compaction(&store, id, &model).with_policy(policy);
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);

@@ -28,8 +28,10 @@ async fn race(
     let id = open(store, "chat").await;
     append(store, id, chat(1, messages)).await;
     let one = first.compaction(store, id, a).with_owner("one");
-    let mut policy = RunnerPolicy::default();
-    policy.concurrency = 2;
+    let policy = RunnerPolicy {
+        concurrency: 2,
+        ..RunnerPolicy::default()
+    };
     let two = second
         .compaction(store, id, b)
         .with_owner("two")
