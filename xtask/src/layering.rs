@@ -51,21 +51,21 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
-        "compaction-plan",
-        &[
-            ASYNC_RUNTIME,
-            DATABASES,
-            PROVIDERS,
-            &["async-trait", "futures", "memory-store", "turn-map"],
-        ],
-    ),
-    (
         "turn-map",
         &[
             ASYNC_RUNTIME,
             DATABASES,
             PROVIDERS,
             &["async-trait", "futures", "memory-model"],
+        ],
+    ),
+    (
+        "compaction-plan",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-store"],
         ],
     ),
     (
@@ -125,26 +125,6 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
-        "result-clearing",
-        &[
-            ASYNC_RUNTIME,
-            DATABASES,
-            PROVIDERS,
-            RUNNING,
-            &["context-assembler", "dag-compactor"],
-        ],
-    ),
-    (
-        "observation-dropping",
-        &[
-            ASYNC_RUNTIME,
-            DATABASES,
-            PROVIDERS,
-            RUNNING,
-            &["context-assembler", "dag-compactor"],
-        ],
-    ),
-    (
         "compaction-runner",
         &[
             ASYNC_RUNTIME,
@@ -154,8 +134,6 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
                 "dag-compactor",
                 "handoff-compactor",
                 "block-overlay",
-                "result-clearing",
-                "observation-dropping",
                 "store-sqlite",
             ],
         ],

@@ -95,8 +95,10 @@ impl LadderCompactor {
             .into_iter()
             .chain(entries.iter().map(Source::from))
             .collect();
-        let request =
-            SummaryRequest::new(&source, &*self.estimator).with_target_tokens(self.target_tokens);
+        let request = SummaryRequest {
+            target_tokens: self.target_tokens,
+            ..SummaryRequest::new(&source, &*self.estimator)
+        };
         if request.source_tokens() <= MIN_SOURCE_TOKENS {
             return Ok(self.word_for_word(before, &entries, messages));
         }

@@ -37,7 +37,7 @@ pub struct RigMemory {
 impl RigMemory {
     /// Creates a conversation memory whose contexts fit into a window.
     ///
-    /// Count rig's preamble and tools with [`Window::with_system_tokens`].
+    /// Count rig's preamble and tools with [`Window::system_tokens`].
     pub fn new(memory: Memory, window: Window) -> Self {
         Self { memory, window }
     }

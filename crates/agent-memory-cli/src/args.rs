@@ -7,8 +7,8 @@ use std::time::Duration;
 use agent_memory::models::ApiKey;
 use agent_memory::providers::Provider;
 use agent_memory::retrieval::UseKind;
-use agent_memory::{HitOrder, Role, SearchMode, SearchScope, Timestamp};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use agent_memory::{HitOrder, Role, SearchMode, SearchScope, Strategy, Timestamp};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::de::DeserializeOwned;
 
@@ -140,8 +140,8 @@ pub(crate) struct Compact {
     #[arg(value_name = "FILE or SESSION")]
     pub(crate) target: String,
     /// Compaction strategy, which becomes the session's [default: the session's own, at first dag]
-    #[arg(long, value_enum)]
-    pub(crate) strategy: Option<StrategyArg>,
+    #[arg(long, value_parser = strategy())]
+    pub(crate) strategy: Option<Strategy>,
     /// When to stop: after one pass over messages and one over summaries, or when nothing is left
     #[arg(long, value_enum, default_value_t = ModeArg::Full)]
     pub(crate) mode: ModeArg,
@@ -165,33 +165,29 @@ pub(crate) struct Compact {
     pub(crate) report_dropped: bool,
 }
 
-/// Compaction strategies.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum StrategyArg {
-    /// A graph of summaries: leaves over messages, condensed ones over summaries
-    Dag,
-    /// One summary that each handoff updates, then the newest messages
-    Handoff,
-    /// The newest loops of an agent: first turns, a summary, recent turns; older loops are left out
-    Blocks,
-}
-
-impl From<StrategyArg> for agent_memory::Strategy {
-    fn from(strategy: StrategyArg) -> Self {
-        match strategy {
-            StrategyArg::Dag => Self::Dag,
-            StrategyArg::Handoff => Self::Handoff,
-            StrategyArg::Blocks => Self::Blocks,
-        }
-    }
+/// Parses the name of a compaction strategy.
+fn strategy() -> impl TypedValueParser<Value = Strategy> {
+    let names = [
+        (
+            "dag",
+            "A graph of summaries: leaves over messages, condensed ones over summaries",
+        ),
+        (
+            "handoff",
+            "One summary that each handoff updates, then the newest messages",
+        ),
+        (
+            "blocks",
+            "The newest loops of an agent: first turns, a summary, recent turns; older loops are left out",
+        ),
+    ];
+    let names = names.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Strategy>())
 }
 
 /// The compaction policy.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Policy {
-    /// Set of policies; the options below override single settings
-    #[arg(long, value_enum, value_name = "PRESET")]
-    pub(crate) preset: Option<Preset>,
     /// Number of newest messages that are not compacted, within a limit of tokens [default: 20]
     #[arg(long, value_name = "MESSAGES")]
     pub(crate) fresh_tail: Option<usize>,
@@ -205,15 +201,6 @@ pub(crate) struct Policy {
     /// replay; compact has none]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) threshold: Option<f64>,
-}
-
-/// Sets of policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Preset {
-    /// This program's own
-    Default,
-    /// anna's: 20 messages stay whole, each run of 10 or more becomes one leaf, tokens are bytes / 4
-    Anna,
 }
 
 /// Parses a number of messages.
@@ -293,12 +280,12 @@ pub(crate) struct Writing {
 pub(crate) enum Prompts {
     /// A short list of what to keep and what to drop
     Standard,
-    /// anna's seven sections
-    Anna,
-    /// pi's six sections
-    Pi,
-    /// koda's nine sections, after notes that are dropped
-    Koda,
+    /// A handoff of seven sections
+    HandoffSections,
+    /// A checkpoint of six sections
+    Checkpoint,
+    /// Nine numbered sections, after notes that are dropped
+    NumberedSections,
 }
 
 /// Wraps a key, so that it is shown nowhere.
@@ -333,8 +320,8 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) window: u64,
     /// Compaction strategy
-    #[arg(long, value_enum, default_value_t = StrategyArg::Dag)]
-    pub(crate) strategy: StrategyArg,
+    #[arg(long, value_parser = strategy(), default_value = "dag")]
+    pub(crate) strategy: Strategy,
     /// Compaction policy
     #[command(flatten)]
     pub(crate) policy: Policy,
@@ -349,7 +336,7 @@ pub(crate) struct Replay {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Transcripts, plain databases (see `export --sqlite`), or directories to search for transcripts
+    /// Transcripts, or directories to search for transcripts
     #[arg(value_name = "FILE or DIR", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// Session of JSON lines that name none
@@ -372,8 +359,8 @@ pub(crate) struct Context {
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
     /// Strategy whose view is assembled [default: the session's own]
-    #[arg(long, value_enum)]
-    pub(crate) strategy: Option<StrategyArg>,
+    #[arg(long, value_parser = strategy())]
+    pub(crate) strategy: Option<Strategy>,
     /// Version of the view to assemble from; `view --history` lists them [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) at: Option<u64>,

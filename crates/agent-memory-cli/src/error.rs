@@ -194,14 +194,14 @@ pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
     match held {
         None => text.push_str("somebody else is at work on the same summaries"),
         Some(held) => {
-            match held.owner.parse::<ProcessOwner>() {
-                Ok(process) => {
-                    text.push_str(&format!("process {}", process.pid()));
-                    if let Some(host) = process.host() {
+            match ProcessOwner::parse(&held.owner) {
+                Some(process) => {
+                    text.push_str(&format!("process {}", process.pid));
+                    if let Some(host) = process.host {
                         text.push_str(&format!(" on {host}"));
                     }
                 }
-                Err(_) => text.push_str(&held.owner),
+                None => text.push_str(&held.owner),
             }
             text.push_str(&format!(
                 " is at work on the same summaries, until {} at the latest",

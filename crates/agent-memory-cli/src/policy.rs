@@ -1,16 +1,12 @@
 //! The compaction policy of the command line.
 
-use agent_memory::{Builder, DagPolicy, Ladder, Trigger, TurnPolicy, WindowUse};
+use agent_memory::{Builder, DagPolicy, Trigger, TurnPolicy, WindowUse};
 
-use crate::args::{Policy, Preset};
+use crate::args::Policy;
 
 impl Policy {
-    /// Returns the planner's policy: the preset's, or `default`, with the options of the command line.
-    fn dag(&self, default: DagPolicy) -> DagPolicy {
-        let mut policy = match self.preset {
-            Some(Preset::Anna) => DagPolicy::anna(),
-            Some(Preset::Default) | None => default,
-        };
+    /// Returns the planner's policy: `default` with the options of the command line.
+    fn dag(&self, mut policy: DagPolicy) -> DagPolicy {
         if let Some(messages) = self.leaf_messages {
             policy.leaf_min_messages = messages;
         }
@@ -20,32 +16,18 @@ impl Policy {
         policy
     }
 
-    /// Returns the preset's ladder.
-    pub(crate) fn ladder(&self) -> Ladder {
-        match self.preset {
-            Some(Preset::Anna) => Ladder::anna(),
-            Some(Preset::Default) | None => Ladder::default(),
-        }
-    }
-
-    /// Applies the preset and the options to a builder. `default` is the planner's policy without a
-    /// preset.
-    pub(crate) fn apply(&self, builder: Builder, default: DagPolicy) -> Builder {
-        let (mut builder, mut turns) = match self.preset {
-            Some(Preset::Anna) => (builder.anna(), TurnPolicy::anna()),
-            Some(Preset::Default) | None => (builder, TurnPolicy::default()),
-        };
+    /// Applies the options to a builder. `default` is the planner's policy without them.
+    pub(crate) fn apply(&self, mut builder: Builder, default: DagPolicy) -> Builder {
+        let mut turns = TurnPolicy::default();
         if let Some(messages) = self.fresh_tail {
             builder = builder.fresh_tail(messages);
         }
         if let Some(of_window) = self.threshold {
             turns.hard = Trigger::Fraction { of_window };
             // As by default, summaries are prefetched from two thirds of the threshold on.
-            if let Trigger::Fraction { .. } = turns.soft {
-                turns.soft = Trigger::Fraction {
-                    of_window: of_window * 2.0 / 3.0,
-                };
-            }
+            turns.soft = Trigger::Fraction {
+                of_window: of_window * 2.0 / 3.0,
+            };
         }
         builder.dag(self.dag(default)).turns(turns)
     }
@@ -65,46 +47,21 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use agent_memory::{Memory, NeverGone};
-
     use super::*;
 
     #[test]
-    fn a_preset_is_the_builders() {
-        let builder = || Memory::builder().liveness(Arc::new(NeverGone));
-        let debug = |builder: Builder| format!("{builder:?}");
-        let with = |preset| {
-            let policy = Policy {
-                preset,
-                ..Policy::default()
-            };
-            debug(policy.apply(builder(), DagPolicy::default()))
-        };
-        assert_eq!(with(Some(Preset::Anna)), debug(builder().anna()));
-        assert_eq!(with(Some(Preset::Default)), debug(builder()));
-        assert_eq!(with(None), debug(builder()));
-    }
-
-    #[test]
-    fn options_override_the_preset() {
+    fn options_override_the_default() {
         let default = || DagPolicy::for_window(32_000);
         assert_eq!(Policy::default().dag(default()), default());
-        let anna = Policy {
-            preset: Some(Preset::Anna),
-            ..Policy::default()
-        };
-        assert_eq!(anna.dag(default()), DagPolicy::anna());
         let changed = Policy {
             leaf_messages: Some(4),
             leaf_tokens: Some(5_000),
-            ..anna
+            ..Policy::default()
         };
         let policy = changed.dag(default());
         assert_eq!(policy.leaf_min_messages, 4);
         assert_eq!(policy.max_source_tokens, Some(5_000));
-        assert_eq!(policy.condensed_max, DagPolicy::anna().condensed_max);
+        assert_eq!(policy.condensed_max, default().condensed_max);
     }
 
     #[test]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use agent_memory::models::{
     ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url,
 };
-use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet};
+use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet, Share};
 use agent_memory::{
-    Builder, DagPolicy, GuardPolicy, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
+    Builder, DagPolicy, GuardPolicy, Ladder, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
 };
 
 use crate::app::App;
@@ -134,7 +134,10 @@ impl Writers {
     pub(crate) fn limit_calls(&mut self, calls: Option<u64>) {
         if let Some(calls) = calls {
             let spend = SpendPolicy::calls(calls);
-            self.guards = self.guards.clone().with_session_spend(spend);
+            self.guards = GuardPolicy {
+                session_spend: spend,
+                ..self.guards.clone()
+            };
         }
     }
 
@@ -154,8 +157,14 @@ impl Writers {
                 .observe_calls(Arc::<Progress>::clone(progress));
         }
         if let Some(share) = self.min_retained {
-            let gate = Gate::default().with_min_retained(share);
-            builder = builder.ladder(self.policy.ladder().with_gate(Some(gate)));
+            let gate = Gate {
+                min_retained: Share::new(share),
+                ..Gate::default()
+            };
+            builder = builder.ladder(Ladder {
+                gate: Some(gate),
+                ..Ladder::default()
+            });
         }
         all.fold(builder, Builder::fallback)
     }
@@ -165,14 +174,20 @@ impl Writers {
 fn guards(args: &Writing) -> GuardPolicy {
     let mut guards = GuardPolicy::default();
     if let Some(seconds) = args.model_timeout {
-        guards = guards.with_timeout_millis(Some(seconds.saturating_mul(1_000)));
+        guards = GuardPolicy {
+            timeout_millis: Some(seconds.saturating_mul(1_000)),
+            ..guards
+        };
     }
     if let Some(attempts) = args.model_attempts {
         let retry = RetryPolicy {
             attempts,
             ..RetryPolicy::default()
         };
-        guards = guards.with_retry(Some(retry));
+        guards = GuardPolicy {
+            retry: Some(retry),
+            ..guards
+        };
     }
     guards
 }
@@ -194,9 +209,9 @@ fn summarizer(
     if let Some(prompts) = args.prompts {
         model = model.with_prompts(match prompts {
             Prompts::Standard => PromptSet::standard(),
-            Prompts::Anna => PromptSet::anna(),
-            Prompts::Pi => PromptSet::pi(),
-            Prompts::Koda => PromptSet::koda(),
+            Prompts::HandoffSections => PromptSet::handoff_sections(),
+            Prompts::Checkpoint => PromptSet::checkpoint(),
+            Prompts::NumberedSections => PromptSet::numbered_sections(),
         });
     }
     if let Some(tokens) = args.model_window {

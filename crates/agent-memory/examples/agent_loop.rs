@@ -135,7 +135,7 @@ async fn command(session: &Session, line: &str) -> Result<String> {
     };
     let mut request = HandOver::default();
     if !instructions.trim().is_empty() {
-        request = request.with_instructions(instructions.trim());
+        request.instructions = Some(instructions.trim().to_owned());
     }
     Ok(match session.hand_over(&request).await? {
         HandOverOutcome::Done(handoff) => format!(
@@ -149,9 +149,11 @@ async fn command(session: &Session, line: &str) -> Result<String> {
 /// Hands over with a model that never answers, and dies meanwhile: the next process finds the session as it was.
 async fn die_in_a_handoff(path: &std::path::Path, window: &Window) -> Result<()> {
     // Everything but the last message is old, so that there is something to hand over.
-    let policy = HandoffPolicy::default()
-        .with_keep(CutPolicy::LastMessages { messages: 1 })
-        .with_min_tokens(0);
+    let policy = HandoffPolicy {
+        keep: CutPolicy::LastMessages { messages: 1 },
+        min_tokens: 0,
+        ..HandoffPolicy::default()
+    };
     let memory = builder(path, window, Strategy::Handoff)
         .handoff(policy)
         .summarizer(std::sync::Arc::new(Silent))

@@ -24,35 +24,12 @@ const SHORT_BRANCH_TOKENS: u64 = 100;
 
 /// What is asked for of the summary of a branch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct BranchRequest {
     /// Maximum cost of what is summarized, in tokens: the newest messages and summaries of the branch. By default all of
     /// it.
     pub max_source_tokens: Option<u64>,
     /// The user's instructions for the summary.
     pub instructions: Option<String>,
-}
-
-impl BranchRequest {
-    /// Returns the preset pi for a window of `window` tokens: a reserve of 16,384 tokens is left for the answer.
-    pub fn pi(window: u64) -> Self {
-        Self {
-            max_source_tokens: Some(window.saturating_sub(16_384)),
-            instructions: None,
-        }
-    }
-
-    /// Sets the maximum cost of what is summarized, in tokens.
-    pub fn with_max_source_tokens(mut self, tokens: u64) -> Self {
-        self.max_source_tokens = Some(tokens);
-        self
-    }
-
-    /// Sets the user's instructions.
-    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.instructions = Some(instructions.into());
-        self
-    }
 }
 
 /// The summary of a branch that was left.
@@ -116,8 +93,7 @@ impl Session {
     /// the message that is there.
     ///
     /// The memory's summarizer and ladder write it. A branch of at most 100 tokens, and one of which nothing shorter can be
-    /// made, is told word for word. Where the branch costs more than the limit, its oldest messages are left out. A summary of the
-    /// branch's view that does not fit is kept while less than nine tenths of the limit are used.
+    /// made, is told word for word. Where the branch costs more than the limit, its oldest messages are left out.
     ///
     /// # Errors
     /// `Invalid` for a session that shares nothing with this one; `Model` when the summary could not be written; or when
@@ -330,10 +306,7 @@ fn newest_within(mut pieces: VecDeque<Piece>, most: u64) -> VecDeque<Piece> {
     while let Some(piece) = pieces.pop_back() {
         let with = used.saturating_add(piece.tokens());
         if with > most {
-            // pi's rule: what stands for much is worth a little more than the limit.
-            let worth =
-                matches!(piece, Piece::Summary(_)) && u128::from(used) * 10 < u128::from(most) * 9;
-            if worth || taken.is_empty() {
+            if taken.is_empty() {
                 taken.push_front(piece);
             }
             break;

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use block_overlay::planner::{BlockPolicy, Digest};
-use compaction_plan::Planner;
-use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy};
+use compaction_plan::{DropPolicy, Planner};
+use compaction_runner::{
+    CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy, Trigger,
+};
 use context_assembler::AssemblyPolicy;
 use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
@@ -15,19 +17,18 @@ use model_client::Timer;
 #[cfg(feature = "tokio")]
 use model_client::TokioTimer;
 use model_client::guard::{CallObserver, GuardPolicy, Guards};
-use observation_dropping::DropPolicy;
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
-use token_estimate::{HeuristicEstimator, TokenEstimator, default_estimator};
+use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
 
 use crate::activity::Activities;
 use crate::error::{Error, ErrorKind, Result};
 use crate::identity::{Identity, IdentityFiles};
 use crate::memory::{Inner, Memory};
-use crate::process_owner::{ProcessOwner, SystemProcesses};
-use crate::spawner::{Prefetches, Spawner};
+use crate::process_owner::{self, SystemProcesses};
+use crate::spawner::{Prefetches, Spawner, Task};
 use crate::strategy::{Planners, Strategy};
-use crate::turn_policy::{LiveTurnPolicy, TurnPolicy};
+use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
 
 /// Returns an extractive summarizer that knows the agents whose transcripts can be imported.
@@ -66,8 +67,7 @@ pub struct Builder {
     observer: Option<Arc<dyn CallObserver>>,
     ladder: Ladder,
     dag: DagPolicy,
-    handoff: HandoffPolicy,
-    live_handoff: Option<LiveHandoffPolicy>,
+    handoff: LiveHandoffPolicy,
     blocks: Option<BlockPolicy>,
     strategy: Strategy,
     /// A planner of the application, in place of the strategy's.
@@ -84,35 +84,8 @@ pub struct Builder {
     owner: Option<String>,
     liveness: Arc<dyn Liveness>,
     turns: LiveTurnPolicy,
-    spawner: SpawnerConfig,
-}
-
-/// Where background tasks run.
-#[derive(Debug, Default)]
-enum SpawnerConfig {
-    /// In the Tokio runtime that the memory is opened in, if any.
-    #[default]
-    Ambient,
-    /// Nowhere: callers wait for their tasks.
-    None,
-    /// In a spawner of the application.
-    Custom(Arc<dyn Spawner>),
-}
-
-impl SpawnerConfig {
-    fn build(self) -> Option<Arc<dyn Spawner>> {
-        match self {
-            #[cfg(feature = "tokio")]
-            Self::Ambient => {
-                let current = crate::spawner::TokioSpawner::current()?;
-                Some(Arc::new(current))
-            }
-            #[cfg(not(feature = "tokio"))]
-            Self::Ambient => None,
-            Self::None => None,
-            Self::Custom(spawner) => Some(spawner),
-        }
-    }
+    /// `None` for the Tokio runtime that the memory is opened in, `Some(None)` for no background tasks.
+    spawner: Option<Option<Spawner>>,
 }
 
 impl Default for Builder {
@@ -130,8 +103,7 @@ impl Default for Builder {
             observer: None,
             ladder: Ladder::default(),
             dag: DagPolicy::default(),
-            handoff: HandoffPolicy::default(),
-            live_handoff: None,
+            handoff: HandoffPolicy::default().into(),
             blocks: None,
             strategy: Strategy::default(),
             planner: None,
@@ -147,7 +119,7 @@ impl Default for Builder {
             owner: None,
             liveness: Arc::new(SystemProcesses::new()),
             turns: LiveTurnPolicy::default(),
-            spawner: SpawnerConfig::default(),
+            spawner: None,
         }
     }
 }
@@ -265,11 +237,37 @@ impl Builder {
         self.strategy(Strategy::Dag)
     }
 
-    /// Compacts by handoff, by this policy, unless a session chose another strategy.
-    pub fn handoff(mut self, policy: HandoffPolicy) -> Self {
-        self.handoff = policy;
-        self.live_handoff = None;
+    /// Compacts by handoff, by this policy, unless a session chose another strategy. A
+    /// [`LiveHandoffPolicy`](crate::handoff::LiveHandoffPolicy) is asked for at each plan, such as one that a settings file
+    /// holds.
+    pub fn handoff(mut self, policy: impl Into<LiveHandoffPolicy>) -> Self {
+        self.handoff = policy.into();
         self.strategy(Strategy::Handoff)
+    }
+
+    /// Compacts by handoff before each turn whose view costs more than `max_tokens` tokens, and waits for the model; the newest
+    /// `keep_tail` messages stay. 0 stands for 80,000 and 20. A negative `max_tokens` switches it off:
+    /// [`Session::hand_over`](crate::Session::hand_over) still hands over.
+    pub fn handoff_above(self, max_tokens: i64, keep_tail: usize) -> Self {
+        let hard = match u64::try_from(max_tokens) {
+            Err(_) => Trigger::Never,
+            Ok(0) => Trigger::Absolute { tokens: 80_000 },
+            Ok(tokens) => Trigger::Absolute { tokens },
+        };
+        let messages = if keep_tail == 0 { 20 } else { keep_tail };
+        let handoff = HandoffPolicy {
+            keep: CutPolicy::LastMessages { messages },
+            split_turns: false,
+            max_source_tokens: None,
+            min_tokens: 0,
+            list_files: false,
+            ..HandoffPolicy::default()
+        };
+        self.handoff(handoff).turns(TurnPolicy {
+            hard,
+            before_turn: Action::Compact,
+            ..TurnPolicy::manual()
+        })
     }
 
     /// Compacts by blocks, by this policy, unless a session chose another strategy. By default the memory's summarizer
@@ -359,68 +357,44 @@ impl Builder {
     }
 
     /// Sets the owner of this memory's leases, which must be unique among the memories that share a
-    /// store. By default a new [`ProcessOwner`].
+    /// store. By default one that names this process.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = Some(owner.into());
         self
     }
 
     /// Sets how to tell that the owner of a lease is gone, so that its jobs are taken over at once.
-    /// By default [`SystemProcesses`].
+    /// By default by the processes of this machine, where it has `/proc`.
     pub fn liveness(mut self, liveness: Arc<dyn Liveness>) -> Self {
         self.liveness = liveness;
         self
     }
 
-    /// Sets which steps of an agent's turn compact, and from which threshold on.
-    pub fn turns(mut self, policy: TurnPolicy) -> Self {
+    /// Sets which steps of an agent's turn compact, and from which threshold on. A [`LiveTurnPolicy`] is asked for at each
+    /// step, such as one that a settings file holds.
+    pub fn turns(mut self, policy: impl Into<LiveTurnPolicy>) -> Self {
         self.turns = policy.into();
         self
     }
 
-    /// Sets a turn policy that is asked for at each step, such as one that a settings file holds.
-    pub fn live_turns(mut self, policy: LiveTurnPolicy) -> Self {
-        self.turns = policy;
-        self
-    }
-
-    /// Compacts by handoff, by a policy that is asked for at each plan, such as one that a settings file holds.
-    pub fn live_handoff(mut self, policy: LiveHandoffPolicy) -> Self {
-        self.live_handoff = Some(policy);
-        self.strategy(Strategy::Handoff)
-    }
-
-    /// Sets the spawner of background summarization. By default the Tokio runtime that the memory
-    /// is opened in (feature `tokio`).
-    pub fn spawner(mut self, spawner: Arc<dyn Spawner>) -> Self {
-        self.spawner = SpawnerConfig::Custom(spawner);
+    /// Sets how background summarization is started, such as by the tasks of an async runtime: `spawn` returns at once. By
+    /// default the Tokio runtime that the memory is opened in (feature `tokio`).
+    pub fn spawner(mut self, spawn: impl Fn(Task) + Send + Sync + 'static) -> Self {
+        self.spawner = Some(Some(Spawner(Arc::new(spawn))));
         self
     }
 
     /// Disables background summarization: [`after_turn`](crate::Session::after_turn) prefetches
     /// before it returns, so that the order of events is the same in every run.
     pub fn without_background(mut self) -> Self {
-        self.spawner = SpawnerConfig::None;
+        self.spawner = Some(None);
         self
-    }
-
-    /// Sets the five presets named anna: estimator, DAG policy, ladder, assembly policy and turn
-    /// policy. A later call replaces its part.
-    pub fn anna(self) -> Self {
-        self.estimator(Arc::new(HeuristicEstimator::Bytes4))
-            .dag(DagPolicy::anna())
-            .ladder(Ladder::anna())
-            .assembly(AssemblyPolicy {
-                whole_tail: Some(20),
-                ..AssemblyPolicy::default()
-            })
-            .turns(TurnPolicy::anna())
     }
 
     /// Opens the store, and returns the memory.
     ///
     /// # Errors
-    /// `Invalid` for an invalid ladder, results that are cleared by lines, or a [`fresh_tail`](Self::fresh_tail) with a planner that is
+    /// `Invalid` for an invalid ladder, or a [`fresh_tail`](Self::fresh_tail) with a planner that is
     /// not the DAG planner; `Store` when the database cannot be opened, belongs to another
     /// program, or was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
@@ -438,11 +412,14 @@ impl Builder {
             }
             dag.fresh_tail.messages = messages;
             if self.strategy == Strategy::Handoff {
-                handoff.keep = CutPolicy::LastMessages { messages };
+                let live = handoff.clone();
+                handoff = LiveHandoffPolicy::new(move || HandoffPolicy {
+                    keep: CutPolicy::LastMessages { messages },
+                    ..live.get()
+                });
             }
             assembly.whole_tail = assembly.whole_tail.map(|_| messages);
         }
-        let handoff = self.live_handoff.unwrap_or_else(|| handoff.into());
         #[cfg_attr(
             not(feature = "sqlite"),
             expect(
@@ -479,7 +456,7 @@ impl Builder {
             self.planner,
             self.clear_results.as_ref(),
             self.drop_observations,
-        )?;
+        );
         let search = self.search.unwrap_or_else(|| {
             let store = Arc::clone(&store);
             let search = match self.keeps_index {
@@ -507,13 +484,11 @@ impl Builder {
             identity: Identity::new(self.identity, self.identity_files),
             clock: self.clock,
             hooks: self.hooks,
-            owner: self
-                .owner
-                .unwrap_or_else(|| ProcessOwner::current().to_string()),
+            owner: self.owner.unwrap_or_else(process_owner::current),
             liveness: self.liveness,
             in_flight: InFlight::new(),
             turns: self.turns,
-            spawner: self.spawner.build(),
+            spawner: self.spawner.unwrap_or_else(Spawner::current),
             prefetches: Prefetches::default(),
             activities: Activities::default(),
             closing: CancellationToken::new(),

@@ -2,6 +2,8 @@
 
 use compaction_plan::{Mode, Plan, Room};
 use compaction_runner::{CancellationToken, Compaction, Outcome, RedoPlan, RedoPolicy, RedoReport};
+use handoff_compactor::{LeftOut, left_out};
+use memory_model::SummaryId;
 use model_client::guard::{BreakerState, Spent};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -28,7 +30,7 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Outcome> {
-        let mut compaction = self.command(cancel);
+        let mut compaction = self.compaction(cancel);
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
         }
@@ -44,6 +46,28 @@ impl Session {
         let outcome = compaction.run(mode).await?;
         self.index_summaries(outcome.published.total()).await;
         Ok(outcome)
+    }
+
+    /// Returns the messages of which these summaries tell nothing, as far as the session's view shows the summaries.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn left_out(&self, ids: &[SummaryId]) -> Result<Vec<LeftOut>> {
+        let spans = self.spans().await?;
+        let shown: Vec<&SummaryId> = spans
+            .iter()
+            .filter_map(|span| span.body.summary())
+            .collect();
+        let mut all = Vec::new();
+        for summary in self.summaries(ids).await?.into_iter().flatten() {
+            let mut rest = Some(summary.range).filter(|_| shown.contains(&&summary.id));
+            while let Some(range) = rest {
+                let page = self.entries_in(range).await?;
+                all.extend(left_out(summary.text(), &page.items));
+                rest = page.next;
+            }
+        }
+        Ok(all)
     }
 
     /// Plans the next step of a compaction. Calls no model and writes nothing.
@@ -125,13 +149,6 @@ impl Session {
         .with_in_flight(inner.in_flight.clone())
         .with_liveness(&*inner.liveness)
         .with_cancel(cancel)
-    }
-
-    /// Returns a compaction that somebody asked for: an open breaker does not stop it where the policy
-    /// [spares commands](model_client::guard::BreakerPolicy::spares_commands).
-    pub(crate) fn command(&self, cancel: CancellationToken) -> Compaction<'_> {
-        let summarizer = &*self.writer().commanded;
-        self.compaction(cancel).with_summarizer(summarizer)
     }
 
     /// Returns a compaction for contexts that have room for `tokens` tokens of the view.

@@ -74,7 +74,7 @@ impl Session {
         let before = self.snapshot().await?.tokens();
         let room = (budget / 4 * 3).min(before.saturating_sub(before / 4));
         let compaction = self
-            .command(CancellationToken::new())
+            .compaction(CancellationToken::new())
             .with_room(Some(self.room(room)))
             .with_reason(CompactionReason::Overflow);
         let mut outcome = self.run(&compaction, Mode::Full).await?;

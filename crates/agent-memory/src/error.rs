@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::process_owner::ParseProcessOwnerError;
-
 /// The kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -193,12 +191,6 @@ impl From<token_estimate::Error> for Error {
 /// JSON that an application passes, such as the schema of a tool, or that a model wrote.
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
-        convert(ErrorKind::Invalid, &error)
-    }
-}
-
-impl From<ParseProcessOwnerError> for Error {
-    fn from(error: ParseProcessOwnerError) -> Self {
         convert(ErrorKind::Invalid, &error)
     }
 }

@@ -1,7 +1,7 @@
 //! Handing a session over: what was done, or why nothing was, in the words of the engines that do it so.
 
 use compaction_plan::{Label, Mode, StopReason};
-use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
+use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome, RunnerPolicy};
 use handoff_compactor::{FileLedger, TURN_PREFIX};
 use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
 use summarize_escalation::{Ladder, OnError, Summarizer, Tier};
@@ -16,7 +16,6 @@ pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**
 
 /// What a handoff is asked for.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct HandOver {
     /// The user's instructions for the summary.
     pub instructions: Option<String>,
@@ -24,35 +23,8 @@ pub struct HandOver {
     pub reason: CompactionReason,
     /// Cancels it.
     pub cancel: CancellationToken,
-    /// Fewest messages of a session that is handed over; with fewer it is passed over. By default 0; koda
-    /// has 4.
+    /// Fewest messages of a session that is handed over; with fewer it is passed over. By default 0.
     pub min_messages: u64,
-}
-
-impl HandOver {
-    /// Sets the user's instructions.
-    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.instructions = Some(instructions.into());
-        self
-    }
-
-    /// Sets why it is done.
-    pub fn with_reason(mut self, reason: CompactionReason) -> Self {
-        self.reason = reason;
-        self
-    }
-
-    /// Sets the token that cancels it.
-    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
-        self.cancel = cancel;
-        self
-    }
-
-    /// Sets the fewest messages of a session that is handed over.
-    pub fn with_min_messages(mut self, messages: u64) -> Self {
-        self.min_messages = messages;
-        self
-    }
 }
 
 /// What came of a handoff.
@@ -85,8 +57,6 @@ pub enum HandOverSkip {
     Cancelled,
     /// Another process is at work on it, or was first.
     Busy,
-    /// The runner's policy wants summaries by a model, and the memory has none.
-    NoModel,
 }
 
 /// A session that was handed over.
@@ -107,8 +77,7 @@ pub struct Handoff {
     pub tokens_before: u64,
     /// See `tokens_before`.
     pub tokens_after: u64,
-    /// Number of messages that contexts showed and do not show any more. Each is in the log: koda says deleted, and means
-    /// archived.
+    /// Number of messages that contexts showed and do not show any more. Each is in the log.
     pub archived: u64,
     /// Cost of the summaries as contexts show them, in tokens.
     pub summary_tokens: u64,
@@ -135,7 +104,7 @@ impl Session {
         if let Some(skip) = self.skip(request).await? {
             return Ok(HandOverOutcome::Skipped(skip));
         }
-        self.run_handoff(self.command(request.cancel.clone()), request)
+        self.run_handoff(self.compaction(request.cancel.clone()), request)
             .await
     }
 
@@ -149,10 +118,12 @@ impl Session {
         if let Some(skip) = self.skip(request).await? {
             return Ok(HandOverOutcome::Skipped(skip));
         }
-        let ladder = Ladder::default()
-            .with_tiers([Tier::Normal])
-            .with_on_error(OnError::Fail)
-            .with_gate(None);
+        let ladder = Ladder {
+            tiers: vec![Tier::Normal],
+            on_error: OnError::Fail,
+            gate: None,
+            ..Ladder::default()
+        };
         let compaction = self
             .compaction(request.cancel.clone())
             .with_summarizer(summarizer)
@@ -166,7 +137,10 @@ impl Session {
         request: &HandOver,
     ) -> Result<HandOverOutcome> {
         // The two summaries of a split turn are published together, or none of them.
-        let policy = self.memory().inner.runner.clone().with_whole_passes(true);
+        let policy = RunnerPolicy {
+            whole_passes: true,
+            ..self.memory().inner.runner.clone()
+        };
         let mut compaction = compaction.with_policy(policy).with_reason(request.reason);
         if let Some(instructions) = &request.instructions {
             compaction = compaction.with_instructions(instructions);
@@ -309,7 +283,6 @@ impl Session {
             // Jobs were planned, and hooks refused them all.
             StopReason::Cancelled | StopReason::NoProgress => HandOverSkip::Cancelled,
             StopReason::Held | StopReason::LostRace => HandOverSkip::Busy,
-            StopReason::NoModel => HandOverSkip::NoModel,
             _ => HandOverSkip::NothingToDo,
         })
     }

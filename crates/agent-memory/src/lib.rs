@@ -57,13 +57,11 @@ pub use identity::IdentityFiles;
 pub use import::{ImportReport, SessionImport, SummaryImport};
 pub use ingest::IngestReport;
 pub use memory::Memory;
-pub use process_owner::{ParseProcessOwnerError, ProcessOwner, SystemProcesses};
+pub use process_owner::ProcessOwner;
 pub use purge::PurgeReport;
 pub use runner::Runner;
 pub use session::{Session, SessionInfo};
-#[cfg(feature = "tokio")]
-pub use spawner::TokioSpawner;
-pub use spawner::{Spawner, Task};
+pub use spawner::Task;
 pub use strategy::Strategy;
 pub use tree::{NodeKind, Tree, TreeNode, TreeRequest};
 pub use turn_policy::{Action, LiveTurnPolicy, TurnPolicy, Window};
@@ -103,13 +101,13 @@ pub mod handoff {
 
 /// Old results as placeholders: policies, the planner around a planner, and what it saves.
 pub mod clearing {
-    pub use result_clearing::*;
+    pub use compaction_plan::{CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner};
     pub use turn_map::{ClearPolicy, TrimPolicy};
 }
 
 /// Summaries without their least relevant lines: the policy, and the planner around a planner.
 pub mod dropping {
-    pub use observation_dropping::*;
+    pub use compaction_plan::{DROP, DROP_RULE, DropPolicy, DroppingPlanner};
 }
 
 /// Messages, views, summaries, ids and hashes.

@@ -44,7 +44,7 @@ pub(crate) struct Inner {
     pub(crate) liveness: Arc<dyn Liveness>,
     pub(crate) in_flight: InFlight,
     pub(crate) turns: LiveTurnPolicy,
-    pub(crate) spawner: Option<Arc<dyn Spawner>>,
+    pub(crate) spawner: Option<Spawner>,
     pub(crate) prefetches: Prefetches,
     pub(crate) activities: Activities,
     /// Cancels background summarization.

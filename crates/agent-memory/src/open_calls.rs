@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use compaction_plan::Tail;
 use compaction_runner::newest_entries;
 use memory_model::{Message, Part};
-use turn_map::{AtomBuilder, AtomKind, GroupState, GroupingPolicy};
+use turn_map::{AtomBuilder, AtomKind, GroupState};
 
 use crate::error::Result;
 use crate::session::Session;
@@ -28,7 +28,7 @@ impl Session {
         let Some(first) = newest.first().map(|entry| entry.seq.0 as usize) else {
             return Ok(open);
         };
-        let mut builder = AtomBuilder::starting_at(first, GroupingPolicy::default());
+        let mut builder = AtomBuilder::starting_at(first);
         newest.iter().for_each(|entry| builder.push(entry));
         let atoms = builder.finish();
         let is_open = AtomKind::Group(GroupState::Open);

@@ -1,162 +1,97 @@
 //! Owners of leases that are processes, and whether they still run.
 
-use std::fmt;
+use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
-use std::str::FromStr;
 
 use compaction_runner::Liveness;
 use memory_store::Owner;
 
-/// Prefix of the text form of an owner that is a process.
-const SCHEME: &str = "process";
 /// Stands for a field that could not be determined.
 const UNKNOWN: &str = "-";
 
-/// An owner of leases: one memory of one process.
+/// Returns the owner of the leases of one memory of this process: `process/BOOT/NAMESPACE/PID/STARTED/RANDOM/HOST`.
 ///
-/// Two processes with the same number are told apart by the boot of their machine, their namespace
-/// of process numbers (each container has its own), the time they were started, and a random
-/// number. The text form is `process/BOOT/NAMESPACE/PID/STARTED/RANDOM/HOST`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ProcessOwner {
-    boot: Option<String>,
-    namespace: Option<String>,
-    pid: u32,
-    started: Option<u64>,
-    random: u64,
-    host: Option<String>,
+/// Two processes with the same number are told apart by the boot of their machine, their namespace of process numbers (each
+/// container has its own), the time they were started, and a random number. Without `/proc` some fields are unknown, and the
+/// owner is never recognised as gone.
+pub(crate) fn current() -> String {
+    let known = |text: Option<String>| {
+        let text = text.map(|text| text.trim().to_owned());
+        text.filter(|text| !text.is_empty())
+            .unwrap_or_else(|| UNKNOWN.to_owned())
+    };
+    let read = |path| known(fs::read_to_string(path).ok());
+    let namespace = fs::read_link("/proc/self/ns/pid").ok();
+    let started = match look("self") {
+        Process::Runs { started } => Some(started.to_string()),
+        _ => None,
+    };
+    format!(
+        "process/{}/{}/{}/{}/{:016x}/{}",
+        read("/proc/sys/kernel/random/boot_id"),
+        known(namespace.map(|link| link.to_string_lossy().into_owned())),
+        std::process::id(),
+        known(started),
+        RandomState::new().hash_one("process"),
+        read("/proc/sys/kernel/hostname"),
+    )
 }
 
-impl ProcessOwner {
-    /// Returns an owner for the current process, with a new random number. On systems without
-    /// `/proc` some fields are unknown, and the owner is never recognised as gone.
-    pub fn current() -> Self {
-        let read = |path| {
-            let text = std::fs::read_to_string(path).ok()?;
-            let text = text.trim();
-            (!text.is_empty()).then(|| text.to_owned())
-        };
-        Self {
-            boot: read("/proc/sys/kernel/random/boot_id"),
-            namespace: std::fs::read_link("/proc/self/ns/pid")
-                .ok()
-                .map(|link| link.to_string_lossy().into_owned()),
-            pid: std::process::id(),
-            started: match look("self") {
-                Process::Runs { started } => Some(started),
-                _ => None,
-            },
-            random: RandomState::new().hash_one(SCHEME),
-            host: read("/proc/sys/kernel/hostname"),
-        }
-    }
-
-    /// Returns the id of the process.
-    pub fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// Returns the name of its machine or container.
-    pub fn host(&self) -> Option<&str> {
-        self.host.as_deref()
-    }
-
-    /// Whether this process can see `other` in `/proc`: same boot of the same machine, and same
-    /// namespace of process numbers.
-    fn sees(&self, other: &Self) -> bool {
-        self.boot.is_some()
-            && self.boot == other.boot
-            && self.namespace.is_some()
-            && self.namespace == other.namespace
-    }
-}
-
-impl fmt::Display for ProcessOwner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or_unknown = |text: &Option<String>| text.clone().unwrap_or(UNKNOWN.to_owned());
-        write!(
-            f,
-            "{SCHEME}/{}/{}/{}/{}/{:016x}/{}",
-            or_unknown(&self.boot),
-            or_unknown(&self.namespace),
-            self.pid,
-            or_unknown(&self.started.map(|started| started.to_string())),
-            self.random,
-            or_unknown(&self.host),
-        )
-    }
-}
-
-/// Error returned when a text is not the text form of a [`ProcessOwner`].
+/// A process that owns leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseProcessOwnerError;
-
-impl fmt::Display for ParseProcessOwnerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the owner is not a process: expected process/BOOT/NAMESPACE/PID/STARTED/RANDOM/HOST",
-        )
-    }
+#[non_exhaustive]
+pub struct ProcessOwner<'a> {
+    /// Its id.
+    pub pid: u32,
+    /// The name of its machine or container, if known.
+    pub host: Option<&'a str>,
+    /// Boot of its machine and namespace of process numbers: where other processes see it.
+    place: Option<(&'a str, &'a str)>,
+    started: Option<u64>,
 }
 
-impl std::error::Error for ParseProcessOwnerError {}
-
-impl FromStr for ProcessOwner {
-    type Err = ParseProcessOwnerError;
-
-    fn from_str(text: &str) -> Result<Self, ParseProcessOwnerError> {
-        let fields: Vec<&str> = text.splitn(7, '/').collect();
-        let [SCHEME, boot, namespace, pid, started, random, host] = fields.as_slice() else {
-            return Err(ParseProcessOwnerError);
+impl<'a> ProcessOwner<'a> {
+    /// Reads the text of a lease's owner; `None` for an owner that is not a process.
+    pub fn parse(owner: &'a str) -> Option<Self> {
+        let fields: Vec<&str> = owner.splitn(7, '/').collect();
+        let ["process", boot, namespace, pid, started, _, host] = fields[..] else {
+            return None;
         };
-        let known = |field: &str| (field != UNKNOWN).then(|| field.to_owned());
-        let started = known(started).map(|started| started.parse()).transpose();
-        Ok(Self {
-            boot: known(boot),
-            namespace: known(namespace),
-            pid: pid.parse().map_err(|_| ParseProcessOwnerError)?,
-            started: started.map_err(|_| ParseProcessOwnerError)?,
-            random: u64::from_str_radix(random, 16).map_err(|_| ParseProcessOwnerError)?,
-            host: known(host),
+        Some(Self {
+            pid: pid.parse().ok()?,
+            host: Some(host).filter(|host| *host != UNKNOWN),
+            place: Some((boot, namespace))
+                .filter(|(boot, namespace)| *boot != UNKNOWN && *namespace != UNKNOWN),
+            started: started.parse().ok(),
         })
     }
 }
 
-/// Recognises owners whose process has ended, by `/proc`. Processes of other machines, containers or
-/// boots count as running.
-#[derive(Debug, Clone)]
-pub struct SystemProcesses {
-    here: ProcessOwner,
+/// Recognises owners whose process has ended, by `/proc`. Processes of other machines, containers or boots count as running.
+#[derive(Debug)]
+pub(crate) struct SystemProcesses {
+    here: String,
 }
 
 impl SystemProcesses {
-    /// Creates a check that runs from the current process.
-    pub fn new() -> Self {
-        Self {
-            here: ProcessOwner::current(),
-        }
-    }
-}
-
-impl Default for SystemProcesses {
-    fn default() -> Self {
-        Self::new()
+    pub(crate) fn new() -> Self {
+        Self { here: current() }
     }
 }
 
 impl Liveness for SystemProcesses {
     fn is_gone(&self, owner: &Owner) -> bool {
-        let Ok(owner) = owner.0.parse::<ProcessOwner>() else {
+        let place = |owner| ProcessOwner::parse(owner)?.place;
+        let here = place(&self.here);
+        let Some(owner) = ProcessOwner::parse(&owner.0).filter(|owner| owner.place == here) else {
             return false;
         };
-        if !self.here.sees(&owner) {
-            return false;
-        }
-        match look(&owner.pid.to_string()) {
-            Process::Ended => true,
-            Process::Runs { started } => owner.started.is_some_and(|then| then != started),
-            Process::Unknown => false,
-        }
+        here.is_some()
+            && match look(&owner.pid.to_string()) {
+                Process::Ended => true,
+                Process::Runs { started } => owner.started.is_some_and(|then| then != started),
+                Process::Unknown => false,
+            }
     }
 }
 
@@ -172,14 +107,14 @@ enum Process {
 }
 
 fn look(pid: &str) -> Process {
-    let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+    let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat,
         // Where even the first process is not to be seen, others may be hidden too.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return match std::path::Path::new("/proc/1").exists() {
-                true => Process::Ended,
-                false => Process::Unknown,
-            };
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound
+                && fs::exists("/proc/1").is_ok_and(|is| is) =>
+        {
+            return Process::Ended;
         }
         Err(_) => return Process::Unknown,
     };
@@ -200,83 +135,50 @@ fn look(pid: &str) -> Process {
 mod tests {
     use super::*;
 
-    fn gone(owner: &ProcessOwner) -> bool {
-        SystemProcesses::new().is_gone(&Owner(owner.to_string()))
-    }
-
     #[test]
-    fn an_owner_is_read_back_from_its_text() {
-        let here = ProcessOwner::current();
-        assert_eq!(here.to_string().parse(), Ok(here.clone()));
-        let nowhere = ProcessOwner {
-            boot: None,
-            namespace: None,
-            started: None,
-            host: None,
-            ..here
-        };
-        assert_eq!(nowhere.to_string().parse(), Ok(nowhere));
+    fn an_owner_is_read_from_its_text() {
+        let (one, other) = (current(), current());
+        assert_ne!(one, other, "two memories of one process are two owners");
+        let read = ProcessOwner::parse(&one);
+        assert_eq!(read, ProcessOwner::parse(&other));
+        assert_eq!(read.map(|owner| owner.pid), Some(std::process::id()));
         for text in ["", "process-7", "process/a/b/c/d/e/f"] {
-            assert_eq!(
-                text.parse::<ProcessOwner>(),
-                Err(ParseProcessOwnerError),
-                "{text}"
-            );
+            assert_eq!(ProcessOwner::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn two_memories_of_one_process_are_two_owners() {
-        assert_ne!(
-            ProcessOwner::current().to_string(),
-            ProcessOwner::current().to_string()
-        );
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn only_a_process_that_has_ended_for_certain_is_gone() {
-        let here = ProcessOwner::current();
-        assert!(!gone(&here));
-        // The number was given to another process since.
-        let before = ProcessOwner {
-            started: here.started.map(|started| started - 1),
-            ..here.clone()
+        let here = current();
+        let fields: Vec<&str> = here.splitn(7, '/').collect();
+        let gone = |changes: &[(usize, &str)]| {
+            let mut fields = fields.clone();
+            for (field, text) in changes {
+                fields[*field] = text;
+            }
+            SystemProcesses::new().is_gone(&Owner(fields.join("/")))
         };
-        assert!(gone(&before));
+        assert!(!gone(&[]));
+        // The number was given to another process since.
+        assert!(gone(&[(4, "1")]));
         let mut child = std::process::Command::new("sleep")
             .arg("600")
             .spawn()
             .unwrap();
-        let Process::Runs { started } = look(&child.id().to_string()) else {
+        let pid = child.id().to_string();
+        let Process::Runs { started } = look(&pid) else {
             panic!("the child runs");
         };
-        let other = ProcessOwner {
-            pid: child.id(),
-            started: Some(started),
-            ..here.clone()
-        };
-        assert!(!gone(&other));
+        let (pid, started) = ((3, pid.as_str()), started.to_string());
+        let started = (4, started.as_str());
+        assert!(!gone(&[pid, started]));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(gone(&other));
+        assert!(gone(&[pid, started]));
         // The same number in another container, on another machine, or of an unknown place.
-        for elsewhere in [
-            ProcessOwner {
-                namespace: Some("pid:[1]".to_owned()),
-                ..other.clone()
-            },
-            ProcessOwner {
-                boot: Some("another".to_owned()),
-                ..other.clone()
-            },
-            ProcessOwner {
-                boot: None,
-                namespace: None,
-                ..other
-            },
-        ] {
-            assert!(!gone(&elsewhere), "{elsewhere}");
+        for elsewhere in [(2, "pid:[1]"), (1, "another"), (1, UNKNOWN), (2, UNKNOWN)] {
+            assert!(!gone(&[pid, started, elsewhere]), "{elsewhere:?}");
         }
         assert!(!SystemProcesses::new().is_gone(&Owner("somebody".to_owned())));
     }

@@ -31,12 +31,17 @@ impl Session {
     /// Erases for ever the messages that are archived and at least as old as `min_age`, zero for all of them. Archived is what
     /// the session's view shows by a summary or not at all. Each range is an erasure like [`Session::erase`]: it is recorded
     /// with its reason, the summaries that were made from the messages go too, the database is written anew, and
-    /// [`Session::verify`] still holds.
+    /// [`Session::verify`] still holds. Without a reason nothing is changed, and what would be erased is returned.
     ///
     /// # Errors
-    /// `Invalid` for an empty reason; otherwise as [`Session::erase`]. Ranges before the one that failed are erased.
-    pub async fn purge(&self, min_age: Duration, reason: &str) -> Result<PurgeReport> {
-        if reason.trim().is_empty() {
+    /// `Invalid` for a blank reason; otherwise as [`Session::erase`]. Ranges before the one that failed are erased.
+    pub async fn purge<'a>(
+        &self,
+        min_age: Duration,
+        reason: impl Into<Option<&'a str>>,
+    ) -> Result<PurgeReport> {
+        let reason = reason.into();
+        if reason.is_some_and(|reason| reason.trim().is_empty()) {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!("give a reason for the purge of the session {}", self.key()),
@@ -45,19 +50,6 @@ impl Session {
         let mut report = self.archived(min_age).await?;
         for range in report.ranges.clone() {
             let erased = self.erase(range, reason).await?;
-            add(&mut report.erased, erased);
-        }
-        Ok(report)
-    }
-
-    /// Returns what [`Session::purge`] would erase, and changes nothing.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn purge_dry_run(&self, min_age: Duration) -> Result<PurgeReport> {
-        let mut report = self.archived(min_age).await?;
-        for range in report.ranges.clone() {
-            let erased = self.erase_dry_run(range).await?;
             add(&mut report.erased, erased);
         }
         Ok(report)

@@ -25,13 +25,17 @@ use laws::Laws;
 use reuse::{NewestFirst, Previous};
 use step::Step;
 
+/// Number of steps between verifications of the session, which is also verified after each step that published.
+const VERIFY_EVERY: usize = 64;
+
 /// A replay of messages into a session.
 pub struct Replay<'a> {
     session: &'a Session,
     window: Window,
-    statements: Option<&'a (dyn Fn() -> u64 + Sync)>,
-    most_statements: Option<u64>,
-    verify_every: usize,
+    /// Returns the number of statements so far.
+    pub statements: Option<&'a (dyn Fn() -> u64 + Sync)>,
+    /// Maximum number of statements of a step; a step with more violates a law.
+    pub most_statements: Option<u64>,
 }
 
 impl fmt::Debug for Replay<'_> {
@@ -99,27 +103,7 @@ impl<'a> Replay<'a> {
             window,
             statements: None,
             most_statements: None,
-            verify_every: 64,
         }
-    }
-
-    /// Sets a function that returns the number of statements so far.
-    pub fn with_statements(mut self, so_far: &'a (dyn Fn() -> u64 + Sync)) -> Self {
-        self.statements = Some(so_far);
-        self
-    }
-
-    /// Sets the maximum number of statements of a step; a step with more violates a law.
-    pub fn with_most_statements(mut self, most: Option<u64>) -> Self {
-        self.most_statements = most;
-        self
-    }
-
-    /// Sets the number of steps between verifications of the session. By default 64. It is also
-    /// verified after each step that published, and at the end.
-    pub fn with_verify_every(mut self, steps: usize) -> Self {
-        self.verify_every = steps;
-        self
     }
 
     /// Replays messages, and reports violations of laws.
@@ -142,7 +126,7 @@ impl<'a> Replay<'a> {
             let published = step.published > 0;
             laws.after_step(self.session, message, &step, self.window.budget())
                 .await?;
-            let verify = published || (index + 1) % self.verify_every.max(1) == 0;
+            let verify = published || (index + 1) % VERIFY_EVERY == 0;
             if verify || next.is_none() {
                 laws.verify(self.session).await?;
             }

@@ -84,7 +84,7 @@ impl Summarizer for AskRunner {
 }
 
 impl Session {
-    /// Hands the session over with a summary that the agent's own runner writes, by anna's rules: the runner is asked with
+    /// Hands the session over with a summary that the agent's own runner writes, by these rules: the runner is asked with
     /// `fast_model` where one is given, and has its own model again afterwards, whatever came of it; a runner that is not
     /// stateful is reset once, if the session was handed over, and never otherwise. No other model and no extract takes the
     /// runner's place: if it fails, nothing changes.
@@ -102,7 +102,7 @@ impl Session {
             runner.set_model(model).await?;
         }
         let model = fast_model.map(str::to_owned).or(usual.clone());
-        let prompts = PromptSet::anna();
+        let prompts = PromptSet::handoff_sections();
         let writer = AskRunner {
             id: format!(
                 "runner:{}/{}",

@@ -6,7 +6,7 @@ use compaction_plan::Planner;
 use context_assembler::{ContextAccounting, Preamble};
 use memory_model::{
     Accounting, ConversationId, LogEntry, Seq, SeqRange, SessionKey, Span, Summary, SummaryId,
-    ToolDefinition, ViewName,
+    Timestamp, ToolDefinition, ViewName,
 };
 use memory_store::{
     Conversation, ConversationPatch, ConversationRef, Erase, Erased, Erasures, LogRead, Origin,
@@ -343,35 +343,35 @@ impl Session {
             .await?)
     }
 
-    /// Erases the words of a range for ever, records that and why, and returns what was erased.
+    /// Erases the words of a range for ever, records that and why, and returns what was erased. Without a reason nothing is
+    /// changed, and what would be erased is returned.
     ///
     /// Gone are the texts, calls, results, names and metadata of the entries, every summary that was made
     /// from them, and work in preparation; positions, times, token figures and hashes stay, so that
-    /// [`Session::verify`] still holds. What forks share is gone in all of them: [`Session::erase_dry_run`]
-    /// names them. Views show the messages again where a summary is gone, and the next compaction
-    /// summarizes what is left. An erased message shows `[erased]`; one that cost less than 8 tokens shows nothing,
-    /// because no message may cost more than it did. `reason` is kept for ever: it should not repeat what is erased.
+    /// [`Session::verify`] still holds. What forks share is gone in all of them, and the answer names them. Views show the
+    /// messages again where a summary is gone, and the next compaction summarizes what is left. An erased message shows
+    /// `[erased]`; one that cost less than 8 tokens shows nothing, because no message may cost more than it did. `reason` is
+    /// kept for ever: it should not repeat what is erased.
     ///
     /// # Errors
-    /// When the range ends beyond the head or the reason is empty. A store error of the kind `NotGone`
+    /// When the range ends beyond the head or the reason is blank. A store error of the kind `NotGone`
     /// when another program reads the database: the words are erased, and the same call wipes their bytes
     /// once that program has ended.
-    pub async fn erase(&self, range: SeqRange, reason: &str) -> Result<Erased> {
-        self.erase_words(Erase::range(range, reason, self.now()))
-            .await
-    }
-
-    /// Returns what [`Session::erase`] would erase, and changes nothing.
-    ///
-    /// # Errors
-    /// As [`Session::erase`].
-    pub async fn erase_dry_run(&self, range: SeqRange) -> Result<Erased> {
-        let erase = Erase::range(range, "dry run", self.now());
-        self.erase_words(erase.with_dry_run(true)).await
+    pub async fn erase<'a>(
+        &self,
+        range: SeqRange,
+        reason: impl Into<Option<&'a str>>,
+    ) -> Result<Erased> {
+        self.erase_words(
+            |reason, now| Erase::range(range, reason, now),
+            reason.into(),
+        )
+        .await
     }
 
     /// Erases all that this session itself said, its title, metadata and small values, and archives it. What
-    /// a fork shares with its parent stays; what its own forks share is gone in them too.
+    /// a fork shares with its parent stays; what its own forks share is gone in them too. Without a reason nothing is
+    /// changed, and what would be erased is returned.
     ///
     /// The key stays taken: [`Memory::session`](crate::Memory::session) opens the archived session, with all of its
     /// erased messages. For a user who returns, open a session with another key, such as `telegram:42#2`; whether a
@@ -379,17 +379,9 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::erase`].
-    pub async fn delete(&self, reason: &str) -> Result<Erased> {
-        self.erase_words(Erase::all(reason, self.now())).await
-    }
-
-    /// Returns what [`Session::delete`] would erase, and changes nothing.
-    ///
-    /// # Errors
-    /// As [`Session::erase`].
-    pub async fn delete_dry_run(&self) -> Result<Erased> {
-        let erase = Erase::all("dry run", self.now());
-        self.erase_words(erase.with_dry_run(true)).await
+    pub async fn delete<'a>(&self, reason: impl Into<Option<&'a str>>) -> Result<Erased> {
+        self.erase_words(|reason, now| Erase::all(reason, now), reason.into())
+            .await
     }
 
     /// Returns what was erased of all that this session sees.
@@ -400,13 +392,15 @@ impl Session {
         Ok(self.memory.inner.store.erasures(self.id).await?)
     }
 
-    async fn erase_words(&self, erase: Erase) -> Result<Erased> {
+    async fn erase_words(
+        &self,
+        erase: impl FnOnce(&str, Timestamp) -> Erase,
+        reason: Option<&str>,
+    ) -> Result<Erased> {
+        let erase = erase(reason.unwrap_or("dry run"), self.memory.inner.clock.now());
+        let erase = erase.with_dry_run(reason.is_none());
         let which = ConversationRef::Id(self.id);
         Ok(memory_store::erase(&*self.memory.inner.store, &which, &erase).await?)
-    }
-
-    fn now(&self) -> memory_model::Timestamp {
-        self.memory.inner.clock.now()
     }
 
     /// Verifies this session. [`Memory::verify`] also checks the database itself.

@@ -1,7 +1,7 @@
 //! Background tasks: where they run, and which conversations have one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,32 +10,30 @@ use std::task::{Poll, Waker};
 use compaction_runner::PrefetchReport;
 use memory_model::ConversationId;
 
-/// A future that a [`Spawner`] drives to its end.
+/// A future that runs in the background: see [`Builder::spawner`](crate::Builder::spawner).
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs tasks in the background, such as the tasks of an async runtime.
-pub trait Spawner: Send + Sync + Debug {
-    /// Starts the task and returns at once.
-    fn spawn(&self, task: Task);
-}
+/// Starts tasks in the background.
+#[derive(Clone)]
+pub(crate) struct Spawner(pub(crate) Arc<dyn Fn(Task) + Send + Sync>);
 
-/// Spawns tasks in a Tokio runtime.
-#[cfg(feature = "tokio")]
-#[derive(Debug, Clone)]
-pub struct TokioSpawner(tokio::runtime::Handle);
-
-#[cfg(feature = "tokio")]
-impl TokioSpawner {
-    /// Returns a spawner for the runtime that the caller runs in, or `None` outside of a runtime.
-    pub fn current() -> Option<Self> {
-        tokio::runtime::Handle::try_current().ok().map(Self)
+impl Spawner {
+    /// Returns a spawner for the Tokio runtime that the caller runs in, if any.
+    pub(crate) fn current() -> Option<Self> {
+        #[cfg(feature = "tokio")]
+        return tokio::runtime::Handle::try_current().ok().map(|runtime| {
+            Self(Arc::new(move |task| {
+                runtime.spawn(task);
+            }))
+        });
+        #[cfg(not(feature = "tokio"))]
+        None
     }
 }
 
-#[cfg(feature = "tokio")]
-impl Spawner for TokioSpawner {
-    fn spawn(&self, task: Task) {
-        self.0.spawn(task);
+impl fmt::Debug for Spawner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Spawner")
     }
 }
 

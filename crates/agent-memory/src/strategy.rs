@@ -5,13 +5,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use block_overlay::planner::{BlockPlanner, BlockPolicy};
-use compaction_plan::Planner;
+use compaction_plan::{ClearingPlanner, DropPolicy, DroppingPlanner, Planner};
 use dag_compactor::{DagPlanner, DagPolicy};
 use handoff_compactor::{HandoffPlanner, LiveHandoffPolicy};
 use memory_model::RawJson;
 use memory_store::FullStore;
-use observation_dropping::{DropPolicy, DroppingPlanner};
-use result_clearing::ClearingPlanner;
 use serde::{Deserialize, Serialize};
 use turn_map::ClearPolicy;
 
@@ -95,14 +93,12 @@ impl Planners {
         custom: Option<Arc<dyn Planner>>,
         clear: Option<&ClearPolicy>,
         drop: Option<DropPolicy>,
-    ) -> Result<Self> {
-        let clearing = |planner: Arc<dyn Planner>| -> Result<Arc<dyn Planner>> {
-            let Some(policy) = clear else {
-                return Ok(planner);
-            };
-            let planner = ClearingPlanner::new(planner, policy.clone())
-                .map_err(|refused| Error::new(ErrorKind::Invalid, refused.to_string()))?;
-            Ok(Arc::new(planner))
+    ) -> Self {
+        let clearing = |planner: Arc<dyn Planner>| -> Arc<dyn Planner> {
+            match clear {
+                Some(policy) => Arc::new(ClearingPlanner::new(planner, policy.clone())),
+                None => planner,
+            }
         };
         let dropping = |planner: Arc<dyn Planner>| -> Arc<dyn Planner> {
             match drop {
@@ -110,26 +106,26 @@ impl Planners {
                 None => planner,
             }
         };
-        let dag = dropping(clearing(Arc::new(DagPlanner::new(dag)))?);
+        let dag = dropping(clearing(Arc::new(DagPlanner::new(dag))));
         let handoff = HandoffPlanner::live(handoff);
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
         let plain_handoff = Arc::new(handoff);
-        let handoff = clearing(plain_handoff.clone())?;
-        let blocks = clearing(Arc::new(BlockPlanner::new(blocks)))?;
+        let handoff = clearing(plain_handoff.clone());
+        let blocks = clearing(Arc::new(BlockPlanner::new(blocks)));
         let default = match (custom, strategy) {
-            (Some(custom), _) => dropping(clearing(custom)?),
+            (Some(custom), _) => dropping(clearing(custom)),
             (None, Strategy::Dag) => Arc::clone(&dag),
             (None, Strategy::Handoff) => Arc::clone(&handoff),
             (None, Strategy::Blocks) => Arc::clone(&blocks),
         };
-        Ok(Self {
+        Self {
             default,
             dag,
             handoff,
             plain_handoff,
             blocks,
-        })
+        }
     }
 
     /// The planner of handoffs, without what clears results.

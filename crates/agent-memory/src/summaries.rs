@@ -6,7 +6,7 @@
 //!
 //! use agent_memory::summaries::{ChatModel, ChatPrompt, Completion, Failure};
 //! use agent_memory::summaries::{LlmSummarizer, PromptSet, ModelWindow};
-//! use agent_memory::summaries::{Gate, Ladder, Tier};
+//! use agent_memory::summaries::{Gate, Ladder, Share, Tier};
 //! use agent_memory::Memory;
 //!
 //! /// A client of a model.
@@ -25,11 +25,12 @@
 //! # async fn main() -> agent_memory::Result<()> {
 //! // A set of prompts with nine sections; sources beyond the window are summarised in parts.
 //! let model = LlmSummarizer::new("small", Client)
-//!     .with_prompts(PromptSet::koda())
+//!     .with_prompts(PromptSet::numbered_sections())
 //!     .with_window(ModelWindow::tokens(16_000));
 //! // A summary must keep half of the names of its source. A summary that does not becomes an extract
 //! // at once, without a second call in the aggressive style.
-//! let mut ladder = Ladder::default().with_gate(Some(Gate::default().with_min_retained(0.5)));
+//! let gate = Gate { min_retained: Share::new(0.5), ..Gate::default() };
+//! let mut ladder = Ladder { gate: Some(gate), ..Ladder::default() };
 //! ladder.tiers.retain(|tier| *tier != Tier::Aggressive);
 //! let memory = Memory::builder()
 //!     .summarizer(Arc::new(model))
@@ -43,13 +44,12 @@
 
 pub use model_client::{ChatModel, ChatPrompt, Completion};
 pub use summarize_escalation::prompt::{
-    AnswerFormat, Clip, InvalidTemplate, PromptSet, Shown, Slot, Template,
+    AnswerFormat, Clip, InvalidTemplate, PromptSet, Slot, Template,
 };
 pub use summarize_escalation::{
-    CallGuard, CutRule, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind,
-    FallbackSummarizer, Gate, GateFailure, Ladder, LlmSummarizer, ModelCall, ModelUsage,
-    ModelWindow, OmittedSource, OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Overflow,
-    Purpose, Reason, Refusal, Rules, Scores, Share, Source, Stop, Style, Summarizer,
-    SummarizerResponse, SummaryRequest, SummarySource, TargetRule, Term, TermCounts, Tier,
-    Tolerance,
+    CallGuard, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind, FallbackSummarizer,
+    Gate, GateFailure, Ladder, LlmSummarizer, ModelCall, ModelUsage, ModelWindow, OmittedSource,
+    OnEmpty, OnError, Overflow, Purpose, Reason, Refusal, Scores, Share, Source, Stop, Style,
+    Summarizer, SummarizerResponse, SummaryRequest, SummarySource, TargetRule, Term, TermCounts,
+    Tier, Tolerance,
 };

@@ -83,12 +83,11 @@ impl From<&SpanBody> for NodeKind {
 
 /// Which part of a tree [`ViewAtVersion::tree_page`] reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 #[must_use]
 pub struct TreeRequest {
     /// Number of levels below the spans.
     pub depth: usize,
-    /// Positions whose spans are read; `None` for all.
+    /// Positions whose spans are read, such as [`Tree::next`]; `None` for all.
     pub range: Option<SeqRange>,
     /// Order of the spans.
     pub order: Order,
@@ -106,24 +105,6 @@ impl TreeRequest {
             limit: PAGE,
         }
     }
-
-    /// Sets the positions, such as those of [`Tree::next`].
-    pub fn with_range(mut self, range: SeqRange) -> Self {
-        self.range = Some(range);
-        self
-    }
-
-    /// Starts at the newest span.
-    pub fn newest_first(mut self) -> Self {
-        self.order = Order::NewestFirst;
-        self
-    }
-
-    /// Sets the maximum number of spans.
-    pub fn with_limit(mut self, spans: usize) -> Self {
-        self.limit = spans;
-        self
-    }
 }
 
 impl ViewAtVersion {
@@ -138,7 +119,7 @@ impl ViewAtVersion {
             let page = self.tree_page(&request).await?;
             tree.nodes.extend(page.nodes);
             match page.next {
-                Some(range) => request = request.with_range(range),
+                Some(range) => request.range = Some(range),
                 None => return Ok(tree),
             }
         }

@@ -13,7 +13,6 @@ use crate::Result;
 /// A model's context window, and how it is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Window {
     /// Size of the window, in tokens.
     pub tokens: u64,
@@ -65,18 +64,6 @@ impl Window {
         Ok(Self::from(models::get(name)?))
     }
 
-    /// Sets the tokens reserved for the answer.
-    pub fn with_reserve(mut self, tokens: u64) -> Self {
-        self.reserve = tokens;
-        self
-    }
-
-    /// Sets the cost of the application's own system prompt and tools, in tokens.
-    pub fn with_system_tokens(mut self, tokens: u64) -> Self {
-        self.system_tokens = tokens;
-        self
-    }
-
     /// Returns the budget of a context: the window less the reserve and the system prompt.
     pub fn budget(&self) -> Budget {
         let taken = self.reserve.saturating_add(self.system_tokens);
@@ -97,7 +84,10 @@ impl From<&ModelInfo> for Window {
             .min(MOST_OUTPUT);
         let least = (tokens / 32).min(8_192);
         let reserve = tokens.saturating_sub(model.largest_input(output));
-        Self::new(tokens).with_reserve(reserve.max(least))
+        Self {
+            reserve: reserve.max(least),
+            ..Self::new(tokens)
+        }
     }
 }
 
@@ -118,7 +108,7 @@ pub enum Action {
     /// Publishes ready summaries above the hard threshold. Waits for no model.
     Publish,
     /// Does what `Publish` does, and prefetches summaries above the soft threshold: in the
-    /// background if the memory has a [`Spawner`](crate::Spawner), otherwise before it returns.
+    /// background if the memory has a [`spawner`](crate::Builder::spawner), otherwise before it returns.
     Prefetch,
     /// Compacts above the hard threshold, and waits for the model.
     Compact,
@@ -138,7 +128,6 @@ pub enum Action {
 /// does not. A soft threshold above the budget counts as crossed at two thirds of the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 pub struct TurnPolicy {
     /// Threshold of prefetching. By default above 0.5 of the window.
     pub soft: Trigger,
@@ -169,97 +158,6 @@ impl Default for TurnPolicy {
 }
 
 impl TurnPolicy {
-    /// Compacts after the turn, above three quarters of the window, and waits for the model: the
-    /// policy of anna.
-    pub fn anna() -> Self {
-        Self {
-            soft: Trigger::Never,
-            hard: Trigger::default(),
-            warn: Trigger::Never,
-            before_turn: Action::Nothing,
-            before_call: Action::Nothing,
-            after_turn: Action::Compact,
-        }
-    }
-
-    /// The policy of anna's handoffs: compacts before the turn, above `max_tokens` tokens, and waits for the model. 0 stands for
-    /// 80,000, and a negative number for never: [`Session::hand_over`](crate::Session::hand_over) still does.
-    pub fn anna_handoff(max_tokens: i64) -> Self {
-        Self {
-            hard: Trigger::anna_handoff(max_tokens),
-            before_turn: Action::Compact,
-            ..Self::manual()
-        }
-    }
-
-    /// The policy of Operator-Use: compacts after the turn, where less than 8,192 tokens of the window are left, and waits for the
-    /// model. 8,192 is its document's reserve.
-    pub fn operator_use() -> Self {
-        Self {
-            hard: Trigger::Reserve { tokens: 8_192 },
-            after_turn: Action::Compact,
-            ..Self::manual()
-        }
-    }
-
-    /// The policy of Operator-Use's code, and of pi: as [`operator_use`](Self::operator_use), with a reserve of 16,384.
-    pub fn operator_use_code() -> Self {
-        Self {
-            hard: Trigger::Reserve { tokens: 16_384 },
-            ..Self::operator_use()
-        }
-    }
-
-    /// The policy of Operator-Use's sliding window: compacts after the turn, above half of the window, and waits for the model.
-    /// It goes with [`HandoffPolicy::sliding_window`](crate::HandoffPolicy::sliding_window).
-    pub fn sliding_window() -> Self {
-        Self {
-            hard: Trigger::Fraction { of_window: 0.5 },
-            after_turn: Action::Compact,
-            ..Self::manual()
-        }
-    }
-
-    /// The policy of Operator-Use's observations: after each turn summaries are prefetched, however small the view is, and those
-    /// that are ready are published once less than 8,192 tokens of the window are left. It goes with
-    /// [`RunnerPolicy::observations`](crate::RunnerPolicy::observations).
-    pub fn observations() -> Self {
-        Self {
-            soft: Trigger::Absolute { tokens: 0 },
-            hard: Trigger::Reserve { tokens: 8_192 },
-            after_turn: Action::Prefetch,
-            ..Self::manual()
-        }
-    }
-
-    /// The policy of koda: compacts before each call, from 80 percent of the window on, and waits for the model. 80 is its document's
-    /// figure.
-    pub fn koda() -> Self {
-        Self {
-            hard: Trigger::Percent { percent: 80 },
-            before_call: Action::Compact,
-            ..Self::manual()
-        }
-    }
-
-    /// The policy of koda's code: as [`koda`](Self::koda), from 85 percent on. An earlier version had 90.
-    pub fn koda_code() -> Self {
-        Self {
-            hard: Trigger::Percent { percent: 85 },
-            ..Self::koda()
-        }
-    }
-
-    /// The policy of phi-core: compacts before each call, where less than 5 percent of the window are left below 90, and
-    /// waits for the model.
-    pub fn phi_core() -> Self {
-        Self {
-            hard: Trigger::PHI_CORE,
-            before_call: Action::Compact,
-            ..Self::manual()
-        }
-    }
-
     /// Never compacts in a turn; [`Session::compact`](crate::Session::compact) still does.
     pub fn manual() -> Self {
         Self {
@@ -270,24 +168,6 @@ impl TurnPolicy {
             before_call: Action::Nothing,
             after_turn: Action::Nothing,
         }
-    }
-
-    /// Sets the soft and the hard threshold.
-    pub fn with_thresholds(mut self, soft: Trigger, hard: Trigger) -> Self {
-        (self.soft, self.hard) = (soft, hard);
-        self
-    }
-
-    /// Sets the threshold from which on a step warns.
-    pub fn with_warn(mut self, warn: Trigger) -> Self {
-        self.warn = warn;
-        self
-    }
-
-    /// Sets the actions before a turn, before a call and after a turn, in this order.
-    pub fn with_actions(mut self, actions: [Action; 3]) -> Self {
-        [self.before_turn, self.before_call, self.after_turn] = actions;
-        self
     }
 }
 

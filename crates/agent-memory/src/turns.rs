@@ -220,7 +220,7 @@ impl Session {
         let load = self.measure(window).await?;
         report.usage = load.usage;
         let mut compaction = self
-            .command(CancellationToken::new())
+            .compaction(CancellationToken::new())
             .with_room(Some(self.room(load.room)));
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
@@ -414,7 +414,7 @@ impl Session {
             return;
         };
         let session = self.clone();
-        spawner.spawn(Box::pin(async move {
+        (spawner.0)(Box::pin(async move {
             if let Some(running) = slot.start() {
                 running.finish(session.prefetch_within(room).await);
             }

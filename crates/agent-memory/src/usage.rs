@@ -28,12 +28,21 @@ const SLACK: u32 = 100;
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct ObservedUsage {
-    model: String,
-    usage: Usage,
-    status: ResponseStatus,
-    at: Option<Seq>,
-    estimated: Option<u64>,
-    left_out: u64,
+    /// Model that answered.
+    pub model: String,
+    /// Tokens that the provider reported.
+    pub usage: Usage,
+    /// How the response ended. Usage of aborted and failed responses is ignored.
+    pub status: ResponseStatus,
+    /// Position of the response in the log. By default the newest message.
+    pub at: Option<Seq>,
+    /// Estimated tokens that were sent besides the context, such as instructions and tools that the session does not know
+    /// of: see [`Session::with_system`]. Otherwise they raise the model's safety factor, and budgets leave room for them.
+    pub other_tokens: u64,
+    /// Estimated tokens of the context that was sent. See [`Self::with_context`].
+    pub context_tokens: Option<u64>,
+    /// Estimated tokens of what that context left out.
+    pub left_out: u64,
 }
 
 impl ObservedUsage {
@@ -44,7 +53,8 @@ impl ObservedUsage {
             usage,
             status: ResponseStatus::Completed,
             at: None,
-            estimated: None,
+            other_tokens: 0,
+            context_tokens: None,
             left_out: 0,
         }
     }
@@ -61,27 +71,7 @@ impl ObservedUsage {
         let digests = digests.map(|digest| digest.from_tokens.saturating_sub(digest.to_tokens));
         let left_out = dropped.chain(shortened).chain(digests);
         self.left_out = left_out.fold(0, u64::saturating_add);
-        let sent = context.tokens.saturating_add(context.receipt.tools_tokens);
-        self.estimated = Some(sent.saturating_add(self.estimated.unwrap_or(0)));
-        self
-    }
-
-    /// Adds the estimated tokens that were sent besides the context, such as instructions and tools that
-    /// the session does not know of: see [`Session::with_system`]. Otherwise they raise the model's safety factor, and budgets leave room for them.
-    pub fn with_other_tokens(mut self, tokens: u64) -> Self {
-        self.estimated = Some(tokens.saturating_add(self.estimated.unwrap_or(0)));
-        self
-    }
-
-    /// Sets how the response ended. Usage of aborted and failed responses is ignored.
-    pub fn with_status(mut self, status: ResponseStatus) -> Self {
-        self.status = status;
-        self
-    }
-
-    /// Sets the position of the response in the log. By default the newest message.
-    pub fn with_position(mut self, at: Seq) -> Self {
-        self.at = Some(at);
+        self.context_tokens = Some(context.tokens.saturating_add(context.receipt.tools_tokens));
         self
     }
 }
@@ -169,7 +159,8 @@ impl Session {
                 return Ok(false);
             }
             (usage.covered, usage.left_out) = (covered, observed.left_out);
-            if let Some(estimated) = observed.estimated {
+            if let Some(context) = observed.context_tokens {
+                let estimated = context.saturating_add(observed.other_tokens);
                 let reported = observed.usage.prompt_tokens();
                 usage.learn(observed.model.clone(), estimated, reported, documented);
             }
@@ -213,7 +204,7 @@ impl Session {
         if self.context_tokens().await?.tokens() <= tokens {
             return Ok(false);
         }
-        Ok(self.command(CancellationToken::new()).has_work().await?)
+        Ok(self.compaction(CancellationToken::new()).has_work().await?)
     }
 
     /// Returns the factor that budgets of this session are divided by: an upper

@@ -9,6 +9,7 @@ use memory_store::{
     Conversation, ConversationFilter, ConversationRef, Report, Verifier, Violation, ViolationKind,
     read_conversations, verify,
 };
+use serde::Serialize;
 use token_estimate::EstimatorId;
 
 use crate::error::Result;
@@ -18,13 +19,16 @@ use crate::memory::Memory;
 const PAGE: usize = 256;
 
 /// Report of a verification: what was checked, and what is wrong.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
     /// Conversations checked.
     pub conversations: u64,
     /// Log entries read.
     pub messages: u64,
+    /// Notes among them.
+    #[serde(skip)]
+    pub notes: u64,
     /// Summaries checked.
     pub summaries: u64,
     /// Views replayed.
@@ -49,6 +53,7 @@ impl VerifyReport {
     fn add(&mut self, report: Report) {
         self.conversations += 1;
         self.messages += report.messages;
+        self.notes += report.notes;
         self.summaries += report.summaries;
         self.views += report.views;
         self.violations.extend(report.violations);

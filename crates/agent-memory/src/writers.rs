@@ -83,8 +83,6 @@ impl Sessions {
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     pub(crate) summarizer: Arc<dyn Summarizer>,
-    /// The same, for summaries that somebody asked for.
-    pub(crate) commanded: Arc<dyn Summarizer>,
     /// One guard for each summarizer; empty without guards.
     pub(crate) guards: Arc<[Arc<SessionGuard>]>,
 }
@@ -137,7 +135,6 @@ impl Writers {
             summarizer = Arc::new(all.fold(chain, FallbackSummarizer::or));
         }
         Writer {
-            commanded: Arc::clone(&summarizer),
             summarizer,
             guards: Arc::default(),
         }
@@ -149,25 +146,23 @@ impl Writers {
         let session = Arc::new(SessionGuard::new());
         let siblings = self.fallbacks.iter().map(|_| Arc::new(session.sibling()));
         let siblings: Vec<Arc<SessionGuard>> = siblings.collect();
-        let chain = |commanded: bool| -> Arc<dyn Summarizer> {
-            let around = |inner: &Arc<dyn Summarizer>, session: &Arc<SessionGuard>| {
-                let (inner, session) = (Arc::clone(inner), Arc::clone(session));
-                GuardedSummarizer::for_session(inner, Arc::clone(guards), session)
-                    .with_commanded(commanded)
-            };
-            let first = around(&self.first, &session);
-            let mut rest = self.fallbacks.iter().zip(&siblings).peekable();
-            if rest.peek().is_none() {
-                return Arc::new(first);
+        let around = |inner: &Arc<dyn Summarizer>, session: &Arc<SessionGuard>| {
+            let (inner, session) = (Arc::clone(inner), Arc::clone(session));
+            GuardedSummarizer::for_session(inner, Arc::clone(guards), session)
+        };
+        let first = around(&self.first, &session);
+        let mut rest = self.fallbacks.iter().zip(&siblings).peekable();
+        let summarizer: Arc<dyn Summarizer> = match rest.peek() {
+            None => Arc::new(first),
+            Some(_) => {
+                let chain = FallbackSummarizer::new(first);
+                Arc::new(rest.fold(chain, |chain, (next, guard)| chain.or(around(next, guard))))
             }
-            let chain = FallbackSummarizer::new(first);
-            Arc::new(rest.fold(chain, |chain, (next, guard)| chain.or(around(next, guard))))
         };
         let mut all = vec![Arc::clone(&session)];
         all.extend(siblings.iter().cloned());
         Writer {
-            summarizer: chain(false),
-            commanded: chain(true),
+            summarizer,
             guards: all.into(),
         }
     }
@@ -183,7 +178,10 @@ mod tests {
     use super::*;
 
     fn writers() -> Writers {
-        let policy = GuardPolicy::default().with_retry(None);
+        let policy = GuardPolicy {
+            retry: None,
+            ..GuardPolicy::default()
+        };
         let guards = Arc::new(Guards::new(policy, Arc::new(FakeTimer::default())));
         Writers::new(Arc::new(Scripted::fails()), Vec::new(), Some(guards))
     }

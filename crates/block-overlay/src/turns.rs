@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use turn_map::{Atoms, GroupingPolicy, MessageView, Role, atoms};
+use turn_map::{Atoms, MessageView, Role, atoms};
 
 use crate::block::TurnRange;
 
@@ -32,14 +32,14 @@ impl TurnMap {
         Self {
             starts: turns.iter().map(|turn| turn.start).collect(),
             messages: messages.len(),
-            atoms: atoms(messages, GroupingPolicy::default()),
+            atoms: atoms(messages),
         }
     }
 
     /// Groups messages by the answers of the model: a turn ends with an answer and the results of its
     /// tools, and begins with what the user said before it.
     fn by_answers<M: MessageView>(messages: &[M]) -> Self {
-        let atoms = atoms(messages, GroupingPolicy::default());
+        let atoms = atoms(messages);
         let mut starts = Vec::new();
         let mut answered = true;
         for atom in atoms.iter() {

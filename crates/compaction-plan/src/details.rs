@@ -17,7 +17,6 @@ pub enum JobSource<'a> {
 
 /// A summary's text once it is written, with what it was written from.
 #[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
 pub struct WrittenText<'a> {
     /// The job.
     pub job: &'a Job,
@@ -29,22 +28,7 @@ pub struct WrittenText<'a> {
     pub accounting: &'a dyn Accounting,
 }
 
-impl<'a> WrittenText<'a> {
-    /// A text that was written for a job.
-    pub fn new(
-        job: &'a Job,
-        sources: &'a [JobSource<'a>],
-        text: &'a str,
-        accounting: &'a dyn Accounting,
-    ) -> Self {
-        Self {
-            job,
-            sources,
-            text,
-            accounting,
-        }
-    }
-
+impl WrittenText<'_> {
     /// Cost of the lines that may be added to the text, in tokens; `None` where the job sets no limit.
     pub fn room(&self) -> Option<u64> {
         let request = self.job.request.as_ref()?;
@@ -55,24 +39,9 @@ impl<'a> WrittenText<'a> {
 
 /// What a summary keeps beside its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Details {
     /// Facts by name: they become fields of [`Summary::meta`].
     pub facts: BTreeMap<String, RawJson>,
     /// Lines that are added to the end of the text. Lines that do not fit the job's limit are left out.
     pub lines: Vec<String>,
-}
-
-impl Details {
-    /// Adds a fact.
-    pub fn with_fact(mut self, name: impl Into<String>, value: RawJson) -> Self {
-        self.facts.insert(name.into(), value);
-        self
-    }
-
-    /// Adds lines to the end of the text.
-    pub fn with_lines(mut self, lines: impl IntoIterator<Item = String>) -> Self {
-        self.lines.extend(lines);
-        self
-    }
 }

@@ -90,7 +90,6 @@ impl Job {
 /// What a summarizer is asked for, beside the sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-#[non_exhaustive]
 pub struct Request {
     /// What the summary will be used for.
     pub purpose: Purpose,
@@ -110,50 +109,6 @@ pub struct Request {
     /// the letter, with their ranks.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub drop_lines: bool,
-}
-
-impl Request {
-    /// Sets what the summary will be used for.
-    pub fn with_purpose(mut self, purpose: Purpose) -> Self {
-        self.purpose = purpose;
-        self
-    }
-
-    /// Sets the text of the summary that precedes the sources.
-    pub fn with_previous(mut self, text: impl Into<String>) -> Self {
-        self.previous = Some(text.into());
-        self
-    }
-
-    /// Sets the length that the summary should have, in tokens.
-    pub fn with_target_tokens(mut self, tokens: u64) -> Self {
-        self.target_tokens = tokens;
-        self
-    }
-
-    /// Sets the largest cost of the summary's text, in tokens.
-    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
-        self.max_tokens = tokens;
-        self
-    }
-
-    /// Sets the rule by which the planner adds to the summary.
-    pub fn with_details(mut self, rule: impl Into<String>) -> Self {
-        self.details = Some(rule.into());
-        self
-    }
-
-    /// Sets the prompts.
-    pub fn with_prompts(mut self, prompts: Prompts) -> Self {
-        self.prompts = Some(prompts);
-        self
-    }
-
-    /// Sets whether lines of the source are left out, in place of a new text.
-    pub fn with_drop_lines(mut self, drop: bool) -> Self {
-        self.drop_lines = drop;
-        self
-    }
 }
 
 /// Prompts for one request, as text with the slots of the summarizer's templates: `{source}`,
@@ -207,8 +162,6 @@ pub enum StopReason {
     Held,
     /// The same state was tried before by the same policy, and nothing could be made shorter.
     Exhausted,
-    /// The policy wants summaries by a model, and the summarizer has none.
-    NoModel,
     /// The caller cancelled the compaction.
     Cancelled,
     /// The view costs no more than the threshold that the caller compacts from.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use compaction_plan::Tail;
 use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use memory_store::{LogRead, Result, Store};
-use turn_map::{AtomBuilder, GroupingPolicy};
+use turn_map::AtomBuilder;
 
 /// How many entries the first step reads: mostly enough.
 const FIRST_PAGE: usize = 8;
@@ -127,7 +127,7 @@ fn waits<'e>(newest_first: impl DoubleEndedIterator<Item = &'e LogEntry>, seq: S
     let Some(first) = oldest_first.peek().map(|entry| entry.seq) else {
         return false;
     };
-    let mut builder = AtomBuilder::starting_at(first.0 as usize, GroupingPolicy::default());
+    let mut builder = AtomBuilder::starting_at(first.0 as usize);
     oldest_first.for_each(|entry| builder.push(entry));
     builder.finish().settled_end().position() < seq.0 as usize
 }

@@ -178,7 +178,7 @@ impl<'a> Compaction<'a> {
     /// When the store fails.
     pub async fn has_work(&self) -> Result<bool> {
         let snapshot = self.env.snapshot().await?;
-        if self.env.lacks_model() || is_exhausted(&self.env, &snapshot).await? {
+        if is_exhausted(&self.env, &snapshot).await? {
             return Ok(false);
         }
         ViewReader::new(&self.env, snapshot).has_jobs().await

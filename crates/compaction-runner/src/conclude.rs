@@ -156,6 +156,7 @@ async fn published(env: &Environment<'_>, one: Publishable, tally: &mut Tally) {
     .await;
     if let Some(summary) = summary {
         tally.summaries.push(summary.id.clone());
+        tally.provisional += u64::from(summary.provisional);
         env.hooks.after(summary).await;
     }
 }

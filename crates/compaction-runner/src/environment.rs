@@ -90,11 +90,6 @@ impl Environment<'_> {
         self.policy.whole_passes && self.stage == Stage::Whole
     }
 
-    /// Whether nothing is compacted because the summarizer has no model.
-    pub(crate) fn lacks_model(&self) -> bool {
-        self.policy.needs_model && self.summarizer.provisional()
-    }
-
     /// Logs an event, and tells it to the hooks.
     pub(crate) async fn emit(&self, event: Event) {
         tracing::debug!(?event, "compaction");

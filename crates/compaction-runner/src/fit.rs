@@ -21,7 +21,6 @@ const LOST_RACES: u32 = 3;
 
 /// Publishes extracts until the view fits the room; calls no model.
 pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<Outcome> {
-    let lacks_model = env.lacks_model();
     let env = &Environment {
         summarizer: env.extractive,
         room: Some(room),
@@ -33,7 +32,6 @@ pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<
     let mut tally = Tally::default();
     let stop = match () {
         () if start.tokens() <= tokens => StopReason::Fits,
-        () if lacks_model => StopReason::NoModel,
         () if !env.ladder.tiers.contains(&Tier::Extractive) => StopReason::NothingEligible,
         () if is_exhausted(env, &start).await? => StopReason::Exhausted,
         () => shrink(env, tokens, &start, &mut tally).await?,

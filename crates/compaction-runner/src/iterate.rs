@@ -29,9 +29,7 @@ pub(crate) async fn run_iterations(
 ) -> Result<Outcome> {
     let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();
-    let stop = if env.lacks_model() {
-        StopReason::NoModel
-    } else if is_exhausted(env, &start).await? {
+    let stop = if is_exhausted(env, &start).await? {
         StopReason::Exhausted
     } else {
         iterate(env, iterations, start.clone(), &mut tally).await?

@@ -123,16 +123,16 @@ pub(crate) fn summary_request<'r>(
     let depth = job.depth().unwrap_or(0);
     let overhead = summary_overhead(env.accounting, job.range, depth, job.sources());
     let estimator = env.accounting.estimator();
-    let mut request = SummaryRequest::new(pieces, estimator).with_overhead_tokens(overhead);
-    if let Some(asked) = &job.request {
-        request = request
-            .with_purpose(asked.purpose)
-            .with_target_tokens(asked.target_tokens)
-            .with_max_tokens(asked.max_tokens)
-            .with_drop_lines(asked.drop_lines);
-        request.previous = asked.previous.as_deref();
+    let asked = job.request.as_ref();
+    SummaryRequest {
+        overhead_tokens: overhead,
+        purpose: asked.map(|asked| asked.purpose).unwrap_or_default(),
+        target_tokens: asked.map_or(0, |asked| asked.target_tokens),
+        max_tokens: asked.map_or(0, |asked| asked.max_tokens),
+        drop_lines: asked.is_some_and(|asked| asked.drop_lines),
+        previous: asked.and_then(|asked| asked.previous.as_deref()),
+        instructions: env.instructions.as_deref(),
+        prompts,
+        ..SummaryRequest::new(pieces, estimator)
     }
-    request.instructions = env.instructions.as_deref();
-    request.prompts = prompts;
-    request
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
+use crate::tally::Tally;
 
 /// What a compaction did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,6 +27,8 @@ pub struct Outcome {
     pub calls: u64,
     /// The published summaries, in order.
     pub summaries: Vec<SummaryId>,
+    /// Number of them that no model wrote.
+    pub provisional: u64,
     /// Why the last failed job failed.
     pub failure: Option<String>,
     /// The planner's name for the kind of job that failed last.
@@ -48,6 +51,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Returns the outcome of a run that did nothing to the view of `snapshot`.
+    pub fn unchanged(snapshot: Snapshot, stop_reason: StopReason) -> Self {
+        let tally = Tally::default();
+        tally.into_outcome(&snapshot.clone(), snapshot, stop_reason, Duration::ZERO)
+    }
+
     /// The outcome of two runs, one directly after the other: what both published, and why the later one stopped.
     #[must_use]
     pub fn followed_by(mut self, later: Self) -> Self {
@@ -61,6 +70,7 @@ impl Outcome {
             messages_compacted: self.messages_compacted + later.messages_compacted,
             calls: self.calls + later.calls,
             summaries,
+            provisional: self.provisional + later.provisional,
             failure: later.failure.or(self.failure),
             failed_kind: later.failed_kind.or(self.failed_kind),
             summarizer_error: later.summarizer_error.or(self.summarizer_error),

@@ -93,7 +93,6 @@ impl Cause {
         match (error.failure(), error.kind()) {
             (Some(failure), _) => Self::of_failure(failure.kind(), &failure.to_string()),
             (None, ErrorKind::Empty) => Self::of_reason(&Reason::Empty),
-            (None, ErrorKind::Refused) => Self::of_reason(&Reason::Refused),
             (None, ErrorKind::TooLong) => Self::of_failure(FailureKind::TooLong, &message),
             (None, _) => Self::unknown(message),
         }

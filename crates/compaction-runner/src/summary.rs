@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use compaction_plan::{Details, Job, WrittenText};
 use memory_model::{Hash, RankedLine, RawJson, Recipe, Summary, SummaryBody, SummaryFigures};
 use serde::{Deserialize, Serialize};
-use summarize_escalation::{OnGrowth, cut_to_tokens, rank_lines, rank_of};
+use summarize_escalation::{cut_to_tokens, rank_lines, rank_of};
 
 use crate::environment::Environment;
 use crate::report::Cause;
@@ -56,7 +56,7 @@ pub(crate) fn summary_of(
     };
     sign(env, &mut summary);
     // The ladder counted the text; escaping may have made it longer.
-    while env.ladder.on_growth == OnGrowth::NextTier && summary.tokens >= summary.source_tokens {
+    while summary.tokens >= summary.source_tokens {
         summary.body = ranked(env, shorter(env, &summary)?.into());
         sign(env, &mut summary);
     }
@@ -75,7 +75,12 @@ fn with_details(
         return (body, BTreeMap::new());
     }
     let stored = sources.stored(job);
-    let written = WrittenText::new(job, &stored, body.text(), env.accounting);
+    let written = WrittenText {
+        job,
+        sources: &stored,
+        text: body.text(),
+        accounting: env.accounting,
+    };
     let room = written.room();
     let Details { facts, lines, .. } = env.planner.details(&written);
     (with_lines(env, body, &lines, room), facts)

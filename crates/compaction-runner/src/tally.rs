@@ -29,6 +29,7 @@ pub(crate) struct Tally {
     pub(crate) counts: LabelCounts,
     pub(crate) messages: u64,
     pub(crate) summaries: Vec<SummaryId>,
+    pub(crate) provisional: u64,
     /// Jobs that were prepared and not published.
     pub(crate) ready: Vec<Waiting>,
     /// Jobs that are published together at the end of the iteration.
@@ -114,6 +115,7 @@ impl Tally {
             messages_compacted: self.messages,
             calls: self.watch.calls.load(Ordering::Relaxed),
             summaries: self.summaries,
+            provisional: self.provisional,
             failure: self.failure,
             failed_kind: self.failed_kind,
             summarizer_error: self.watch.last_error(),

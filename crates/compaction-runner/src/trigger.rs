@@ -1,4 +1,4 @@
-//! When to compact: triggers as values that combine.
+//! When to compact: triggers as values.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,27 +39,27 @@ impl WindowUse {
 pub enum Trigger {
     /// Not by itself: only when asked to.
     Never,
-    /// Above a number of tokens (anna's handoff: 80,000).
+    /// Above a number of tokens.
     Absolute {
         /// Fires when the context costs more.
         tokens: u64,
     },
-    /// Above a share of the window. 0.75, anna's default, and the default here.
+    /// Above a share of the window. Default 0.75.
     Fraction {
         /// Fires when the request costs more than this share. Exact to nine decimal places.
         of_window: f64,
     },
-    /// When less than a reserve of the window is left (pi's rule; 8,192 by its document).
+    /// When less than a reserve of the window is left.
     Reserve {
         /// Fires when the request costs more than the window less this many tokens.
         tokens: u64,
     },
-    /// From a whole percentage of the window on (koda's rule; 80 by its document).
+    /// From a whole percentage of the window on.
     Percent {
         /// Fires when the percentage, rounded down, is at least this; 0 never fires.
         percent: u64,
     },
-    /// When the headroom below a share of the window gets small (phi-core's rule).
+    /// When the headroom below a share of the window gets small.
     Headroom {
         /// The share of the window that headroom is measured from. 0.90. Exact to nine decimal
         /// places.
@@ -67,16 +67,6 @@ pub enum Trigger {
         /// Fires when less than this share of the window is left below it. 0.05. Exact to nine
         /// decimal places.
         least: f64,
-    },
-    /// When one of these does.
-    Any {
-        /// The triggers.
-        of: Vec<Trigger>,
-    },
-    /// When all of these do; never when there are none.
-    All {
-        /// The triggers.
-        of: Vec<Trigger>,
     },
 }
 
@@ -88,21 +78,6 @@ impl Default for Trigger {
 }
 
 impl Trigger {
-    /// phi-core's default: fires when less than 5 % of the window is left below 90 %.
-    pub const PHI_CORE: Self = Self::Headroom {
-        at: 0.90,
-        least: 0.05,
-    };
-
-    /// Returns anna's rule for handoffs: above `max_tokens`; 0 stands for 80,000, and a negative number for never.
-    pub fn anna_handoff(max_tokens: i64) -> Self {
-        match u64::try_from(max_tokens) {
-            Err(_) => Self::Never,
-            Ok(0) => Self::Absolute { tokens: 80_000 },
-            Ok(tokens) => Self::Absolute { tokens },
-        }
-    }
-
     /// Whether it is time to compact. A window of 0 tokens is unknown: triggers that depend on it
     /// do not fire.
     pub fn fires(&self, usage: &WindowUse) -> bool {
@@ -110,8 +85,6 @@ impl Trigger {
         match self {
             Self::Never => false,
             Self::Absolute { tokens: most } => usage.tokens > *most,
-            Self::Any { of } => of.iter().any(|trigger| trigger.fires(usage)),
-            Self::All { of } => !of.is_empty() && of.iter().all(|trigger| trigger.fires(usage)),
             _ if window == 0 => false,
             Self::Fraction { of_window } => above(request, *of_window, 0.0, window),
             Self::Reserve { tokens: reserve } => request > window.saturating_sub(*reserve),
@@ -142,6 +115,11 @@ fn above(tokens: u64, at: f64, below: f64, window: u64) -> bool {
 mod tests {
     use super::*;
 
+    const HEADROOM: Trigger = Trigger::Headroom {
+        at: 0.90,
+        least: 0.05,
+    };
+
     fn usage(tokens: u64, window: u64) -> WindowUse {
         WindowUse {
             tokens,
@@ -164,27 +142,15 @@ mod tests {
     }
 
     #[test]
-    fn annas_zero_is_its_default_and_below_it_is_off() {
-        assert_eq!(
-            Trigger::anna_handoff(0),
-            Trigger::Absolute { tokens: 80_000 }
-        );
-        assert_eq!(Trigger::anna_handoff(5), Trigger::Absolute { tokens: 5 });
-        for off in [-1, -80_000, i64::MIN] {
-            assert!(!Trigger::anna_handoff(off).fires(&usage(u64::MAX, 1)));
-        }
-    }
-
-    #[test]
     fn headroom_counts_the_system_prompt() {
-        // phi-core's example: a window of 100,000 and 4,000 of system prompt fire above 81,000.
+        // A window of 100,000 and 4,000 of system prompt fire above 81,000.
         let at = |tokens| WindowUse {
             tokens,
             window: 100_000,
             system_tokens: 4_000,
         };
-        assert!(!Trigger::PHI_CORE.fires(&at(81_000)));
-        assert!(Trigger::PHI_CORE.fires(&at(81_001)));
+        assert!(!HEADROOM.fires(&at(81_000)));
+        assert!(HEADROOM.fires(&at(81_001)));
     }
 
     #[test]
@@ -221,7 +187,7 @@ mod tests {
             (Trigger::default(), 35_000),
             (Trigger::Reserve { tokens: 8_192 }, 51_808),
             (Trigger::Percent { percent: 80 }, 39_999),
-            (Trigger::PHI_CORE, 45_000),
+            (HEADROOM, 45_000),
             (Trigger::Absolute { tokens: 80_000 }, 80_000),
         ] {
             assert!(!trigger.fires(&at(last_quiet)), "{trigger:?}");
@@ -242,27 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn triggers_combine() {
-        let (low, high) = (
-            Trigger::Absolute { tokens: 10 },
-            Trigger::Absolute { tokens: 20 },
-        );
-        let any = Trigger::Any {
-            of: vec![low.clone(), high.clone()],
-        };
-        let all = Trigger::All {
-            of: vec![low, high],
-        };
-        assert!(any.fires(&usage(15, 0)) && !all.fires(&usage(15, 0)));
-        assert!(all.fires(&usage(25, 0)));
-        assert!(!Trigger::All { of: Vec::new() }.fires(&usage(25, 0)));
-        assert!(!Trigger::Never.fires(&usage(u64::MAX, 1)));
-        assert!(!Trigger::Percent { percent: 0 }.fires(&usage(1, 0)));
-    }
-
-    #[test]
     fn a_trigger_is_a_config_value() {
-        let json = r#"{"kind":"any","of":[{"kind":"reserve","tokens":8192},{"kind":"never"}]}"#;
+        let json = r#"{"kind":"reserve","tokens":8192}"#;
         let trigger: Trigger = serde_json::from_str(json).unwrap();
         assert_eq!(serde_json::to_string(&trigger).unwrap(), json);
     }

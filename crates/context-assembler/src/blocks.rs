@@ -1,7 +1,7 @@
 //! Divides the input of an assembly into indivisible blocks.
 
 use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange, Summary};
-use turn_map::{Atom, AtomBuilder, GroupingPolicy, TrimPolicy};
+use turn_map::{Atom, AtomBuilder, TrimPolicy};
 
 use crate::accounting::cost;
 use crate::context::{ContextMessage, MessageOrigin, Receipt};
@@ -191,7 +191,7 @@ fn atoms(entries: &[LogEntry]) -> Vec<(Atom, &[LogEntry])> {
         return Vec::new();
     };
     let origin = first.seq.0 as usize;
-    let mut builder = AtomBuilder::starting_at(origin, GroupingPolicy::default());
+    let mut builder = AtomBuilder::starting_at(origin);
     for entry in entries {
         builder.push(entry);
     }

@@ -2,8 +2,7 @@
 
 use memory_model::{Message, Part, ResultContent, Role, Seq};
 use turn_map::{
-    Edit, EditableMessage, InsertedResult, MessageView, PartView, Remedy, SanitizePolicy, apply,
-    sanitize,
+    Edit, EditableMessage, InsertedResult, MessageView, PartView, Remedy, apply, sanitize,
 };
 
 use crate::context::{ContextMessage, MessageOrigin, MovedResult, RenamedCall};
@@ -40,8 +39,7 @@ pub(crate) struct Fitted {
 /// Puts the results of each call right behind its message, with stubs for those that are missing,
 /// in messages of their own; makes the calls' ids unique; and leaves no message without content.
 pub(crate) fn fit(lines: Vec<Line>) -> Fitted {
-    let policy = SanitizePolicy::default().with_stub(remark("no result"));
-    let plan = sanitize(&lines, &policy);
+    let plan = sanitize(&lines, &remark("no result"));
     let stubbed = plan.findings.into_iter();
     let stubbed = stubbed.filter(|finding| finding.remedy == Remedy::Stubbed);
     let mut fitted = Fitted {
@@ -181,13 +179,6 @@ impl EditableMessage for Line {
             parts,
             inserted: true,
         }]
-    }
-
-    fn text_part(text: String) -> Placed {
-        Placed {
-            part: Part::text(text),
-            seq: None,
-        }
     }
 
     fn result_part(call_id: String, text: String) -> Placed {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use compaction_plan::{Job, Pass, ReadRequest, Work};
 use memory_model::{Accounting, Child, LogEntry, Seq, SeqRange, Span, SpanBody, summary_overhead};
-use turn_map::{Atom, AtomBuilder, GroupingPolicy};
+use turn_map::{Atom, AtomBuilder};
 
 use crate::condensed::rest_after;
 use crate::labels::LEAF;
@@ -300,7 +300,7 @@ impl LeafRun {
         Self {
             run,
             next: first,
-            atoms: AtomBuilder::starting_at(first.0 as usize, GroupingPolicy::default()),
+            atoms: AtomBuilder::starting_at(first.0 as usize),
             pending: VecDeque::new(),
             pending_from: first,
         }
@@ -323,8 +323,7 @@ impl LeafRun {
 
     /// Ends the run: nothing more of it comes, so all its atoms are as they will be.
     fn finish(mut self) -> Vec<Step> {
-        let builder =
-            std::mem::replace(&mut self.atoms, AtomBuilder::new(GroupingPolicy::default()));
+        let builder = std::mem::replace(&mut self.atoms, AtomBuilder::starting_at(0));
         let atoms = builder.finish();
         let mut steps: Vec<Step> = atoms.iter().map(|atom| self.take(atom)).collect();
         steps.push(Step::End {

@@ -2,7 +2,7 @@
 
 use compaction_plan::{Label, Pass, PassInput, Planner, Tail};
 use memory_model::{Seq, ViewName};
-use turn_map::{AtomBuilder, CutPolicy, GroupingPolicy, TurnBoundary, TurnMap};
+use turn_map::{AtomBuilder, CutPolicy, TurnBoundary, TurnMap};
 
 use crate::condensed::CondensedPass;
 use crate::labels::{CONDENSED, LEAF};
@@ -11,9 +11,6 @@ use crate::policy::DagPolicy;
 use crate::request::RequestRule;
 
 static PASSES: [Label; 2] = [LEAF, CONDENSED];
-
-/// Maximum number of messages in a tail of turns, notes not counted: anna's later generation's.
-const MOST_TURN_MESSAGES: usize = 120;
 
 /// Plans a DAG of summaries in the view `dag`.
 ///
@@ -59,10 +56,9 @@ impl Planner for DagPlanner {
     }
 
     fn tail(&self, pass: &Label) -> Tail {
-        match (pass == &CONDENSED, self.policy.fresh_turns) {
-            (true, _) => Tail::NONE,
-            (false, Some(_)) => Tail::messages(MOST_TURN_MESSAGES),
-            (false, None) => Tail::messages(self.policy.fresh_tail.messages.max(1)),
+        match *pass == CONDENSED {
+            true => Tail::NONE,
+            false => Tail::messages(self.policy.fresh_tail.messages.max(1)),
         }
     }
 
@@ -87,28 +83,17 @@ fn tail_start(input: &PassInput<'_>, policy: &DagPolicy) -> Seq {
         return input.head.next();
     };
     let origin = first.0 as usize;
-    let mut builder = AtomBuilder::starting_at(origin, GroupingPolicy::default());
+    let mut builder = AtomBuilder::starting_at(origin);
     for entry in input.newest {
         builder.push(entry);
     }
     let atoms = builder.finish();
     let log_tokens = input.newest.last().map_or(0, |entry| entry.running);
     let max_tokens = policy.fresh_tail.limit(log_tokens);
-    let mut turns = TurnMap::starting_at(origin, TurnBoundary::Role);
-    let cut = match policy.fresh_turns {
-        Some(newest) => {
-            input.newest.iter().for_each(|entry| turns.push(entry));
-            CutPolicy::FreshTurns {
-                turns: newest,
-                max_messages: MOST_TURN_MESSAGES,
-                budget_percent: 0,
-                max_tokens,
-            }
-        }
-        None => CutPolicy::FreshTail {
-            messages: policy.fresh_tail.messages,
-            max_tokens,
-        },
+    let turns = TurnMap::starting_at(origin, TurnBoundary::Role);
+    let cut = CutPolicy::FreshTail {
+        messages: policy.fresh_tail.messages,
+        max_tokens,
     };
     let cost = |position: usize| {
         position

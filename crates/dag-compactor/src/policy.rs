@@ -41,17 +41,9 @@ impl FreshTail {
 /// The policy of a [`DagPlanner`](crate::DagPlanner).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 pub struct DagPolicy {
     /// The newest messages, which are not compacted.
     pub fresh_tail: FreshTail,
-    /// Number of the newest user turns that are not compacted, at most 120 messages of them.
-    /// Replaces `fresh_tail.messages`; the limits in tokens stay. Default `None`.
-    ///
-    /// The limits win: of a turn that costs more than `fresh_tail` allows or than the window has room
-    /// for, only the newest messages stay, and the earlier ones are compacted while the turn runs.
-    /// The request that opened it stays all the same where `keep_request` is set.
-    pub fresh_turns: Option<usize>,
     /// Whether the user's running request stays as it is until the next one comes, wherever the fresh
     /// tail begins. Default true.
     ///
@@ -91,7 +83,6 @@ impl Default for DagPolicy {
     fn default() -> Self {
         Self {
             fresh_tail: FreshTail::default(),
-            fresh_turns: None,
             keep_request: true,
             leaf_min_messages: 10,
             max_source_tokens: Some(20_000),
@@ -106,37 +97,6 @@ impl Default for DagPolicy {
 }
 
 impl DagPolicy {
-    /// Returns the preset anna: 20 messages stay, each run of 10 or more becomes one leaf, each run of 2 or
-    /// more summaries of equal depth one condensed summary, at most 10 iterations.
-    pub fn anna() -> Self {
-        Self {
-            fresh_tail: FreshTail {
-                messages: 20,
-                max_tokens: None,
-                max_part: None,
-            },
-            fresh_turns: None,
-            keep_request: false,
-            leaf_min_messages: 10,
-            max_source_tokens: None,
-            condensed_min: 2,
-            condensed_max: None,
-            max_depth: None,
-            bridge: false,
-            require_gain: false,
-            max_iterations: Some(10),
-        }
-    }
-
-    /// Returns the preset of anna's later generation: as [`anna`](Self::anna), but the newest 6 user
-    /// turns stay.
-    pub fn anna_turns() -> Self {
-        Self {
-            fresh_turns: Some(6),
-            ..Self::anna()
-        }
-    }
-
     /// Returns the default policy for a model whose window has `tokens` tokens: the fresh tail takes
     /// at most a quarter of it, and one source at most half, so that there are messages to compact
     /// before the window is full.
@@ -170,52 +130,9 @@ impl DagPolicy {
         policy
     }
 
-    /// Sets what stays as it is.
-    pub fn with_fresh_tail(mut self, tail: FreshTail) -> Self {
-        self.fresh_tail = tail;
-        self
-    }
-
-    /// Sets how many of the newest user turns stay as they are, instead of a number of messages.
-    pub fn with_fresh_turns(mut self, turns: Option<usize>) -> Self {
-        self.fresh_turns = turns;
-        self
-    }
-
-    /// Sets whether the user's running request stays as it is until the next one comes.
-    pub fn with_keep_request(mut self, keep: bool) -> Self {
-        self.keep_request = keep;
-        self
-    }
-
-    /// Sets the smallest leaf, in messages.
-    pub fn with_leaf_min_messages(mut self, messages: usize) -> Self {
-        self.leaf_min_messages = messages;
-        self
-    }
-
-    /// Sets the largest source of one summary, in tokens.
-    pub fn with_max_source_tokens(mut self, tokens: Option<u64>) -> Self {
-        self.max_source_tokens = tokens;
-        self
-    }
-
-    /// Sets how few and how many summaries a condensed one takes.
-    pub fn with_condensed(mut self, least: usize, most: Option<usize>) -> Self {
-        self.condensed_min = least;
-        self.condensed_max = most;
-        self
-    }
-
-    /// Sets how deep summaries get.
-    pub fn with_max_depth(mut self, depth: Option<u32>) -> Self {
-        self.max_depth = depth;
-        self
-    }
-
     /// Whether a summary of `source` tokens can be worth it when rendering adds `overhead`.
     pub(crate) fn gains(&self, source: u64, overhead: u64) -> bool {
-        // Ten tokens are the least that a summary aims at (anna's minimum target).
+        // Ten tokens are the least that a summary aims at.
         !self.require_gain || source >= overhead.saturating_add(10).saturating_mul(2)
     }
 

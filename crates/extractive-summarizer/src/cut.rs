@@ -4,8 +4,8 @@ use token_estimate::TokenEstimator;
 
 use crate::text::head as first_bytes;
 
-/// The last line of a text that [`cut_to_chars`] cut.
-pub const CHAR_CUT_NOTE: &str = "[Truncated — expand for full details]";
+/// The last line of a text that an earlier version cut by characters: summaries are stored that have it.
+pub(crate) const CHAR_CUT_NOTE: &str = "[Truncated — expand for full details]";
 
 /// The last line of a text that [`cut_to_tokens`] cut, where it fits.
 pub const CUT_NOTE: &str = "[Cut here: expand for the rest]";
@@ -102,81 +102,12 @@ fn sentence_end(text: &str) -> Option<usize> {
     spaced.max(wide)
 }
 
-/// Returns at most `limit` characters of `text`, cut at the last newline if that lies past the
-/// half of them, else after the last full stop that a space follows if past the half; then
-/// [`CHAR_CUT_NOTE`] as a line of its own.
-///
-/// At four characters a token the cost can exceed a target, threefold for Chinese, Japanese and
-/// Korean: prefer [`cut_to_tokens`].
-pub fn cut_to_chars(text: &str, limit: usize) -> String {
-    let Some((end, _)) = text.char_indices().nth(limit) else {
-        return text.to_owned();
-    };
-    let kept = text.get(..end).unwrap_or(text);
-    let past_half = |at: &usize| kept.get(..*at).unwrap_or("").chars().count() > limit / 2;
-    let line = kept.rfind('\n').filter(past_half);
-    let stop = || kept.rfind(". ").filter(past_half).map(|at| at + 1);
-    let kept = line
-        .or_else(stop)
-        .and_then(|at| kept.get(..at))
-        .unwrap_or(kept);
-    format!("{kept}\n{CHAR_CUT_NOTE}")
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use token_estimate::HeuristicEstimator;
 
     use super::*;
-
-    #[test]
-    fn characters_are_cut_at_a_line_past_the_half() {
-        // Limit 20 characters. The newline is at 11, the half at 10.
-        let text = "12345678901\n2345678. 123456";
-        assert_eq!(
-            cut_to_chars(text, 20),
-            format!("12345678901\n{CHAR_CUT_NOTE}")
-        );
-    }
-
-    #[test]
-    fn characters_are_cut_after_a_stop_when_the_line_ends_too_early() {
-        // The newline is at 10: not past the half. The stop is kept.
-        let text = "1234567890\n23456. 8901234567";
-        assert_eq!(
-            cut_to_chars(text, 20),
-            format!("1234567890\n23456.\n{CHAR_CUT_NOTE}")
-        );
-    }
-
-    #[test]
-    fn characters_are_cut_anywhere_when_nothing_ends_past_the_half() {
-        let text = "123456789. 123456789012345";
-        assert_eq!(
-            cut_to_chars(text, 20),
-            format!("123456789. 123456789\n{CHAR_CUT_NOTE}")
-        );
-    }
-
-    #[test]
-    fn short_texts_are_not_cut() {
-        assert_eq!(
-            cut_to_chars("12345678901234567890", 20),
-            "12345678901234567890"
-        );
-        assert_eq!(cut_to_chars("", 0), "");
-        assert_eq!(cut_to_chars("x", 0), format!("\n{CHAR_CUT_NOTE}"));
-    }
-
-    #[test]
-    fn wide_characters_count_as_one() {
-        let text = "日".repeat(21);
-        assert_eq!(
-            cut_to_chars(&text, 20),
-            format!("{}\n{CHAR_CUT_NOTE}", "日".repeat(20))
-        );
-    }
 
     #[test]
     fn tokens_are_cut_at_lines_and_sentences() {
@@ -221,14 +152,6 @@ mod tests {
                     None => prop_assert!(text.trim().is_empty() || limit < 2),
                 }
             }
-        }
-
-        #[test]
-        fn characters_keep_a_beginning(text in any_text(), target in 0_usize..120) {
-            let cut = cut_to_chars(&text, target * 4);
-            let kept = cut.strip_suffix(CHAR_CUT_NOTE).map_or(&*cut, |kept| &kept[..kept.len() - 1]);
-            prop_assert!(text.starts_with(kept));
-            prop_assert!(kept.chars().count() <= target * 4);
         }
     }
 }

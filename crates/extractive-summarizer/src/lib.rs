@@ -26,7 +26,7 @@ mod users;
 mod value;
 mod wrap;
 
-pub use cut::{CHAR_CUT_NOTE, CUT_NOTE, cut_to_chars, cut_to_tokens};
+pub use cut::{CUT_NOTE, cut_to_tokens};
 pub use rank::{HEADLINE_TOKENS, rank_lines, rank_of};
 pub use source::{Source, SummarySource};
 pub use summarizer::ExtractiveSummarizer;

@@ -205,7 +205,7 @@ fn plain_char(c: char) -> char {
 }
 
 /// Returns the sentences of one line, as they stand.
-pub fn line_sentences(line: &str) -> Vec<String> {
+pub(crate) fn line_sentences(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     split_sentences(line, &mut out);
     out

@@ -1,7 +1,7 @@
 //! Where a handoff cuts: what is folded, what of it is the beginning of a turn, and what stays.
 
 use memory_model::{LogEntry, Seq, SeqRange};
-use turn_map::{AtomBuilder, AtomKind, Atoms, CutPolicy, GroupingPolicy, TurnBoundary, TurnMap};
+use turn_map::{AtomBuilder, AtomKind, Atoms, CutPolicy, TurnBoundary, TurnMap};
 
 use crate::policy::HandoffPolicy;
 
@@ -55,7 +55,7 @@ impl Recent {
     pub(crate) fn new(origin: Seq) -> Self {
         let at = origin.0 as usize;
         Self {
-            atoms: AtomBuilder::starting_at(at, GroupingPolicy::default()),
+            atoms: AtomBuilder::starting_at(at),
             turns: TurnMap::starting_at(at, TurnBoundary::Role),
             costs: Costs {
                 origin,
@@ -122,7 +122,6 @@ impl Recent {
         }
         let seq = |position: usize| Seq(u32::try_from(position).unwrap_or(u32::MAX));
         let kept = before_solid(seq(cuts.tail().position()), solid);
-        // The head of phi-core's policy has no place here: a handoff folds everything before what stays.
         let all = SeqRange::new(origin, kept.prev())?;
         if let Some(chunk) = first_chunk(&atoms, all, policy.max_source_tokens, cost) {
             let kept = before_solid(chunk.last.next(), solid);

@@ -36,14 +36,13 @@ impl HandoffFacts {
     }
 
     pub(crate) fn request(&self, policy: &HandoffPolicy, rule: String) -> Request {
-        let request = Request::default()
-            .with_purpose(self.purpose)
-            .with_target_tokens(self.target_tokens)
-            .with_max_tokens(self.max_tokens)
-            .with_details(rule);
-        match &policy.prompts {
-            Some(prompts) => request.with_prompts(prompts.clone()),
-            None => request,
+        Request {
+            purpose: self.purpose,
+            target_tokens: self.target_tokens,
+            max_tokens: self.max_tokens,
+            details: Some(rule),
+            prompts: policy.prompts.clone(),
+            ..Request::default()
         }
     }
 }

@@ -128,7 +128,7 @@ impl FileLedger {
     }
 
     /// Adds a message's calls and results.
-    pub fn add_entry(&mut self, entry: &LogEntry, conventions: &dyn AgentConventions) {
+    pub(crate) fn add_entry(&mut self, entry: &LogEntry, conventions: &dyn AgentConventions) {
         for part in &entry.parts {
             match part {
                 Part::ToolCall {
@@ -268,7 +268,7 @@ impl FileLedger {
         self.files.is_empty()
     }
 
-    /// Returns the ledger as pi and Operator-Use print it below a summary: files that were only read, and files that
+    /// Returns the ledger as a footer of a summary: files that were only read, and files that
     /// were modified, each list between tags and sorted; an empty text without files.
     pub fn footer(&self) -> String {
         let mut out = String::new();

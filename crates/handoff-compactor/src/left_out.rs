@@ -12,7 +12,7 @@ const LETTERS: usize = 4;
 const START: usize = 80;
 
 /// A message of which a summary tells nothing: neither its position nor most of its words are in the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct LeftOut {
     /// Position of the message.

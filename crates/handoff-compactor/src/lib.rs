@@ -17,6 +17,6 @@ pub use files::{FileLedger, FileOwner};
 pub use labels::{HANDOFF, TURN_PREFIX};
 pub use left_out::{LeftOut, left_out};
 pub use planner::HandoffPlanner;
-pub use policy::{HandoffPolicy, LiveHandoffPolicy};
+pub use policy::{COMPACT_PRESERVE_COUNT, HandoffPolicy, LiveHandoffPolicy};
 pub use preparation::{Preparation, prepare};
 pub use turn_map::CutPolicy;

@@ -99,7 +99,7 @@ impl HandoffPass {
         let (before, new) = (cost(true), cost(false));
         let source_tokens = before.saturating_add(new);
         let overhead = summary_overhead(accounting, range, 0, &children);
-        // Ten tokens are the least that a summary aims at (anna's minimum target).
+        // Ten tokens are the least that a summary aims at.
         let worth = source_tokens >= overhead.saturating_add(10).saturating_mul(2);
         if !worth && self.kept_from.is_none() {
             return None;
@@ -113,12 +113,14 @@ impl HandoffPass {
         let target = before
             .saturating_add(new / 3)
             .clamp(10, (most * 4 / 5).max(10));
-        let mut request = Request::default()
-            .with_purpose(purpose)
-            .with_target_tokens(target)
-            .with_max_tokens(most.max(10))
-            .with_details(&self.rule);
-        request.prompts = self.policy.prompts.clone();
+        let request = Request {
+            purpose,
+            target_tokens: target,
+            max_tokens: most.max(10),
+            details: Some(self.rule.clone()),
+            prompts: self.policy.prompts.clone(),
+            ..Request::default()
+        };
         Some(Job {
             why: format!("{new} tokens of messages are older than what is kept"),
             kind,

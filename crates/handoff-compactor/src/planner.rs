@@ -117,14 +117,12 @@ impl Planner for HandoffPlanner {
         let mut details = Details::default();
         let tasks = OpenTasks::newest(written.sources, &*self.conventions);
         if let Some(tasks) = &tasks {
-            details = details.with_lines(tasks.unnamed(written.text));
+            details.lines.extend(tasks.unnamed(written.text));
         }
         if self.policy().list_files {
-            details = details.with_lines(ledger.unnamed(
-                written.text,
-                written.room(),
-                written.accounting,
-            ));
+            details
+                .lines
+                .extend(ledger.unnamed(written.text, written.room(), written.accounting));
         }
         let facts = written.job.request.as_ref().map(HandoffFacts::of);
         for (name, value) in [
@@ -133,12 +131,10 @@ impl Planner for HandoffPlanner {
             (OpenTasks::FACT, RawJson::from_value(&tasks)),
         ] {
             if let Ok(value) = value {
-                details = details.with_fact(name, value);
+                details.facts.insert(name.to_owned(), value);
             }
         }
-        for (name, value) in &self.facts {
-            details = details.with_fact(name, value.clone());
-        }
+        details.facts.extend(self.facts.clone());
         details
     }
 

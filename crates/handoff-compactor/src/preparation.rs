@@ -7,7 +7,7 @@ use crate::boundary::Recent;
 use crate::files::FileLedger;
 use crate::policy::HandoffPolicy;
 
-/// What a handoff summarizes and what it keeps: `CompactionPreparation` in Operator-Use and pi.
+/// What a handoff summarizes and what it keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preparation {

@@ -120,6 +120,4 @@ impl Hits {
             ..Self::complete(hits, strategy, scope)
         }
     }
-
-    }
 }

@@ -7,7 +7,6 @@ mod error;
 pub mod implementors;
 mod in_memory;
 mod inherit;
-pub mod plain;
 mod publish;
 mod read;
 mod record;

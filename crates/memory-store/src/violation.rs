@@ -88,6 +88,8 @@ impl fmt::Display for Violation {
 pub struct Report {
     /// Number of log entries read.
     pub messages: u64,
+    /// Number of them that are notes.
+    pub notes: u64,
     /// Number of summaries checked.
     pub summaries: u64,
     /// Number of views replayed.

@@ -35,7 +35,6 @@ forward!(&M, Box<M>, Arc<M>);
 
 /// A prompt: one system message and one user message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 #[must_use]
 pub struct ChatPrompt {
     /// Text of the system message: the model's role and task.
@@ -61,18 +60,6 @@ impl ChatPrompt {
         }
     }
 
-    /// Sets the output limit, in tokens.
-    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
-        self.max_tokens = tokens;
-        self
-    }
-
-    /// Sets the largest answer that fits into the model's window, in tokens.
-    pub fn with_output_room(mut self, tokens: Option<u64>) -> Self {
-        self.output_room = tokens;
-        self
-    }
-
     /// Returns the output limit to name to a provider, in tokens: `max_tokens`, or `min` where that
     /// is more, within `output_room`.
     pub fn output_limit(&self, min: u64) -> u64 {
@@ -83,7 +70,6 @@ impl ChatPrompt {
 
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Completion {
     /// Text of the answer.
     pub text: String,
@@ -107,30 +93,6 @@ impl Completion {
             calls: 1,
             no_store: false,
         }
-    }
-
-    /// Sets the reason for which the text ends.
-    pub fn with_stop(mut self, stop: Stop) -> Self {
-        self.stop = stop;
-        self
-    }
-
-    /// Sets the tokens that the provider counted.
-    pub fn with_usage(mut self, usage: Option<ModelUsage>) -> Self {
-        self.usage = usage;
-        self
-    }
-
-    /// Sets the number of calls that the answer took.
-    pub fn with_calls(mut self, calls: u32) -> Self {
-        self.calls = calls;
-        self
-    }
-
-    /// Sets whether a cache must not keep the answer.
-    pub fn with_no_store(mut self, no_store: bool) -> Self {
-        self.no_store = no_store;
-        self
     }
 
     /// Returns whether the model wrote nothing although nothing stopped it.

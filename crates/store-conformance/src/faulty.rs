@@ -1,20 +1,11 @@
 //! A store that fails when told to.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use memory_model::{
-    ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary, SummaryId,
-    Timestamp, ViewName, ViewVersion,
-};
+use memory_store::{Error, ErrorKind, FullStore, Result};
 
-use memory_store::{
-    Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    Erase, Erased, Erasures, Error, ErrorKind, Fence, FullStore, IndexStore, JobKey, LeaseUpdate,
-    LogRead, Maintain, NewConversation, Order, Owner, Page, Publication, Publish, Published,
-    Result, Snapshot, State, Store, VectorStore, ViewInfo, Violation,
-};
+use crate::layer::{Layer, Layered};
 
 /// How a write fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +42,17 @@ pub enum Fault {
 /// }
 /// # }
 /// ```
+pub type FaultyStore<S> = Layered<Faults<S>>;
+
+/// The writes of a [`FaultyStore`], and which of them fail.
 #[derive(Debug)]
-pub struct FaultyStore<S> {
+pub struct Faults<S> {
     inner: S,
-    state: Mutex<Faults>,
+    plan: Mutex<Plan>,
 }
 
 #[derive(Debug, Default)]
-struct Faults {
+struct Plan {
     writes: u64,
     next: Option<Next>,
 }
@@ -73,15 +67,13 @@ struct Next {
 impl<S: FullStore> FaultyStore<S> {
     /// Wraps a store; nothing fails yet.
     pub fn new(inner: S) -> Self {
-        Self {
-            inner,
-            state: Mutex::default(),
-        }
+        let plan = Mutex::default();
+        Self(Faults { inner, plan })
     }
 
     /// How many writes were asked for so far, failed ones too.
     pub fn writes(&self) -> u64 {
-        self.state().writes
+        self.0.state().writes
     }
 
     /// Lets a write, and all after it, fail: 1 is the next one.
@@ -96,250 +88,53 @@ impl<S: FullStore> FaultyStore<S> {
 
     /// Lets all writes succeed again.
     pub fn heal(&self) {
-        self.state().next = None;
+        self.0.state().next = None;
     }
 
     /// The store inside.
     pub fn inner(&self) -> &S {
-        &self.inner
+        &self.0.inner
     }
 
     /// Gives the store inside back.
     pub fn into_inner(self) -> S {
-        self.inner
+        self.0.inner
     }
 
     fn plan(&self, write: u64, fault: Fault, once: bool) {
-        let mut state = self.state();
+        let mut state = self.0.state();
         let write = state.writes.saturating_add(write.max(1));
         state.next = Some(Next { write, fault, once });
     }
+}
 
-    fn state(&self) -> std::sync::MutexGuard<'_, Faults> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl<S> Faults<S> {
+    fn state(&self) -> std::sync::MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl<S: FullStore> Layer for Faults<S> {
+    fn inner(&self) -> &dyn FullStore {
+        &self.inner
     }
 
-    /// Does a write, or fails it. The future does nothing until it is awaited.
-    async fn write<T>(&self, write: impl Future<Output = Result<T>> + Send) -> Result<T> {
-        let (number, fault) = {
-            let mut state = self.state();
-            state.writes += 1;
-            let number = state.writes;
-            let fault = match state.next {
-                Some(next) if number == next.write => Some(next.fault),
-                Some(next) if number > next.write && !next.once => Some(Fault::Before),
-                _ => None,
-            };
-            (number, fault)
-        };
+    async fn before_write(&self) -> Result<Option<Error>> {
+        let mut state = self.state();
+        state.writes += 1;
+        let number = state.writes;
         let failed = |when: &str| {
-            Err(Error::new(
-                ErrorKind::Io,
-                format!("write {number} was made to fail {when} it was done"),
-            ))
+            let text = format!("write {number} was made to fail {when} it was done");
+            Error::new(ErrorKind::Io, text)
         };
-        match fault {
-            None => write.await,
-            Some(Fault::Before) => failed("before"),
-            Some(Fault::After) => {
-                write.await?;
-                failed("after")
-            }
+        match state.next {
+            Some(Next { write, fault, .. }) if number == write => match fault {
+                Fault::Before => Err(failed("before")),
+                Fault::After => Ok(Some(failed("after"))),
+            },
+            Some(next) if number > next.write && !next.once => Err(failed("before")),
+            _ => Ok(None),
         }
-    }
-}
-
-#[async_trait]
-impl<S: FullStore> Store for FaultyStore<S> {
-    async fn open(&self, new: &NewConversation) -> Result<Conversation> {
-        self.write(self.inner.open(new)).await
-    }
-
-    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
-        self.inner.conversation(which).await
-    }
-
-    async fn erase(&self, conversation: ConversationId, erase: &Erase) -> Result<Erased> {
-        self.write(self.inner.erase(conversation, erase)).await
-    }
-
-    async fn erasures(&self, conversation: ConversationId) -> Result<Erasures> {
-        self.inner.erasures(conversation).await
-    }
-
-    async fn list(
-        &self,
-        filter: &ConversationFilter,
-        after: Option<ConversationId>,
-        limit: usize,
-    ) -> Result<Page<Conversation, ConversationId>> {
-        self.inner.list(filter, after, limit).await
-    }
-
-    async fn update(
-        &self,
-        conversation: ConversationId,
-        patch: &ConversationPatch,
-        now: Timestamp,
-    ) -> Result<Conversation> {
-        self.write(self.inner.update(conversation, patch, now))
-            .await
-    }
-
-    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
-        self.write(self.inner.append(conversation, append)).await
-    }
-
-    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
-        self.inner.read(conversation, read).await
-    }
-
-    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
-        self.inner.running(conversation, at).await
-    }
-
-    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
-        self.inner.seq_at(conversation, running).await
-    }
-
-    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
-        self.inner.find(conversation, ids).await
-    }
-
-    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
-        self.inner.snapshot(conversation, view).await
-    }
-
-    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
-        self.inner.views(conversation).await
-    }
-
-    async fn spans(
-        &self,
-        snapshot: &Snapshot,
-        range: SeqRange,
-        order: Order,
-        limit: usize,
-    ) -> Result<Page<Span>> {
-        self.inner.spans(snapshot, range, order, limit).await
-    }
-
-    async fn publish_all(
-        &self,
-        conversation: ConversationId,
-        publishes: &[Publish],
-    ) -> Result<Vec<Result<Published>>> {
-        self.write(self.inner.publish_all(conversation, publishes))
-            .await
-    }
-
-    async fn publications(
-        &self,
-        conversation: ConversationId,
-        view: &ViewName,
-        after: ViewVersion,
-        limit: usize,
-    ) -> Result<Page<Publication, ViewVersion>> {
-        self.inner
-            .publications(conversation, view, after, limit)
-            .await
-    }
-
-    async fn summaries(
-        &self,
-        conversation: ConversationId,
-        ids: &[SummaryId],
-    ) -> Result<Vec<Option<Summary>>> {
-        self.inner.summaries(conversation, ids).await
-    }
-
-    async fn summary_log(
-        &self,
-        conversation: ConversationId,
-        after: Option<&SummaryId>,
-        limit: usize,
-    ) -> Result<Page<Summary, SummaryId>> {
-        self.inner.summary_log(conversation, after, limit).await
-    }
-
-    async fn own_summaries(
-        &self,
-        conversation: ConversationId,
-        after: Option<&SummaryId>,
-        limit: usize,
-    ) -> Result<Page<Summary, SummaryId>> {
-        self.inner.own_summaries(conversation, after, limit).await
-    }
-
-    async fn parents(
-        &self,
-        conversation: ConversationId,
-        summary: &SummaryId,
-    ) -> Result<Vec<SummaryId>> {
-        self.inner.parents(conversation, summary).await
-    }
-
-    async fn summaries_by_source(
-        &self,
-        conversation: ConversationId,
-        sources: &[(Hash, Recipe)],
-    ) -> Result<Vec<Option<Summary>>> {
-        self.inner.summaries_by_source(conversation, sources).await
-    }
-
-    async fn claim_all(
-        &self,
-        conversation: ConversationId,
-        keys: &[JobKey],
-        owner: &Owner,
-        ttl: Duration,
-        erasures: u64,
-    ) -> Result<Vec<Claim>> {
-        let claims = self
-            .inner
-            .claim_all(conversation, keys, owner, ttl, erasures);
-        self.write(claims).await
-    }
-
-    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
-        self.write(self.inner.settle_all(settled)).await
-    }
-
-    async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
-        self.inner.state(conversation, key).await
-    }
-
-    async fn put_state(
-        &self,
-        conversation: ConversationId,
-        key: &str,
-        revision: u64,
-        value: Option<&RawJson>,
-    ) -> Result<u64> {
-        self.write(self.inner.put_state(conversation, key, revision, value))
-            .await
-    }
-
-    fn index(&self) -> Option<&dyn IndexStore> {
-        self.inner.index()
-    }
-
-    fn vector_store(&self) -> Option<&dyn VectorStore> {
-        self.inner.vector_store()
-    }
-}
-
-#[async_trait]
-impl<S: FullStore> Maintain for FaultyStore<S> {
-    async fn check(&self) -> Result<Vec<Violation>> {
-        self.inner.check().await
-    }
-
-    fn location(&self) -> String {
-        self.inner.location()
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
     }
 }

@@ -8,12 +8,12 @@
 )]
 
 mod builders;
-mod case;
 pub mod cases;
 mod faulty;
 mod fixture;
 mod generated;
 mod indexed;
+mod layer;
 #[cfg(feature = "random")]
 mod random;
 mod vectors;
@@ -22,11 +22,11 @@ pub use builders::{
     PlainCounts, Source, append, entry, expand, fill, flat_summary_of, message, publish_summary,
     range, raw, replace, root, shown, sound, spans_of_view, summary_of, texts, verify_store,
 };
-pub use case::{Case, Running, list, list_search, run, run_search};
-pub use faulty::{Fault, FaultyStore};
+pub use faulty::{Fault, Faults, FaultyStore};
 pub use fixture::{Fixture, SearchFixture};
 pub use generated::{Generated, needle};
 pub use indexed::{index_answers_as_a_scan, index_segments_are_few};
+pub use layer::{Answer, Layer, Layered};
 #[cfg(feature = "random")]
 pub use random::random_ops;
 pub use vectors::{
@@ -39,10 +39,6 @@ pub use vectors::{
 /// with `macros` and `rt`.
 #[macro_export]
 macro_rules! conformance_tests {
-    ($fixture:expr) => {
-        $crate::conformance_tests!(@with tests [$fixture]);
-        $crate::search_conformance_tests!($fixture);
-    };
     (@tests [$fixture:expr] $($case:ident)*) => {
         $(
             #[tokio::test]
@@ -51,14 +47,9 @@ macro_rules! conformance_tests {
             }
         )*
     };
-    (@list [$fixture:ty] $($case:ident)*) => {
-        vec![$($crate::Case {
-            name: stringify!($case),
-            run: |fixture: &$fixture| Box::pin($crate::cases::$case(fixture)),
-        }),*]
-    };
-    (@with $what:ident $args:tt) => {
-        $crate::conformance_tests! { @$what $args
+    ($fixture:expr) => {
+        $crate::search_conformance_tests!($fixture);
+        $crate::conformance_tests! { @tests [$fixture]
             open_gets_or_creates
             conversations_are_listed_in_order
             update_changes_what_it_names
@@ -136,10 +127,7 @@ macro_rules! conformance_tests {
 #[macro_export]
 macro_rules! search_conformance_tests {
     ($fixture:expr) => {
-        $crate::search_conformance_tests!(@with tests [$fixture]);
-    };
-    (@with $what:ident $args:tt) => {
-        $crate::conformance_tests! { @$what $args
+        $crate::conformance_tests! { @tests [$fixture]
             search_is_literal
             search_ignores_case
             search_ignores_normal_forms

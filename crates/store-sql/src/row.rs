@@ -115,6 +115,14 @@ pub trait Columns {
     fn holds_bytes(&self, at: usize) -> Result<bool>;
 }
 
+macro_rules! columns {
+    ($($name:ident -> $ty:ty),*) => {
+        $(fn $name(&self, at: usize) -> Result<$ty> {
+            self.try_get_unchecked(at).map_err(|e| unreadable(at, e))
+        })*
+    };
+}
+
 impl<R> Columns for R
 where
     R: Row,
@@ -123,29 +131,8 @@ where
     String: OneOf<R::Database>,
     Vec<u8>: OneOf<R::Database>,
 {
-    fn int(&self, at: usize) -> Result<i64> {
-        self.try_get_unchecked(at).map_err(|e| unreadable(at, e))
-    }
-
-    fn opt_int(&self, at: usize) -> Result<Option<i64>> {
-        self.try_get_unchecked(at).map_err(|e| unreadable(at, e))
-    }
-
-    fn text(&self, at: usize) -> Result<String> {
-        self.try_get_unchecked(at).map_err(|e| unreadable(at, e))
-    }
-
-    fn opt_text(&self, at: usize) -> Result<Option<String>> {
-        self.try_get_unchecked(at).map_err(|e| unreadable(at, e))
-    }
-
-    fn bytes(&self, at: usize) -> Result<Vec<u8>> {
-        self.try_get_unchecked(at).map_err(|e| unreadable(at, e))
-    }
-
-    fn opt_bytes(&self, at: usize) -> Result<Option<Vec<u8>>> {
-        self.try_get_unchecked(at).map_err(|e| unreadable(at, e))
-    }
+    columns!(int -> i64, opt_int -> Option<i64>, text -> String, opt_text -> Option<String>);
+    columns!(bytes -> Vec<u8>, opt_bytes -> Option<Vec<u8>>);
 
     fn holds_bytes(&self, at: usize) -> Result<bool> {
         let value = self.try_get_raw(at).map_err(|e| unreadable(at, e))?;
@@ -161,3 +148,34 @@ impl<DB: Database, T: Type<DB> + for<'r> Decode<'r, DB>> OneOf<DB> for T {}
 fn unreadable(at: usize, source: sqlx::Error) -> memory_store::Error {
     corrupt("row", format_args!("column {at} can not be read")).with_source(source)
 }
+
+/// Defines a table's names: the enum of its columns, as sea-query takes them.
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident $($(#[$about:meta])* $column:ident = $sql:literal,)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$about])* $column,)*
+        }
+
+        impl $name {
+            const fn sql(self) -> &'static str {
+                match self {
+                    $(Self::$column => $sql,)*
+                }
+            }
+        }
+
+        impl sea_query::Iden for $name {
+            fn quoted(&self) -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed(self.sql())
+            }
+
+            fn unquoted(&self) -> &str {
+                self.sql()
+            }
+        }
+    };
+}
+
+pub(crate) use table;

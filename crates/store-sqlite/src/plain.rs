@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use memory_model::{
-    Child, ConversationId, Part, Seq, SeqRange, SpanBody, Summary, SummaryId, Timestamp, ViewName,
+    Child, ConversationId, EntryKind, LogEntry, Part, RawJson, ResultContent, Role, Seq, SeqRange,
+    SpanBody, Summary, SummaryId, Timestamp, ViewName,
 };
-use memory_store::plain::{PlainRow, ToolNames, node_figures, plain_rows, sources_first};
 use memory_store::{
     Conversation, ConversationRef, Error, ErrorKind, LogRead, Order, Origin, Result, Store,
 };
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions as _, Connection as _};
+use serde::Serialize;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, Sqlite};
 
 use crate::error::failed;
 
@@ -29,25 +31,24 @@ pub struct PlainExport {
     pub summaries: u64,
 }
 
-/// The rows of one conversation's own log.
-struct OwnRows {
-    /// The first position of the log.
-    first: Seq,
-    /// For each position, and for the one after the last, how many rows there are before it: here and in what the
-    /// conversation shares.
-    before: Vec<u64>,
-    /// For the same positions, what all rows before cost, in tokens.
-    cost: Vec<u64>,
-    /// The id of the row that `before` counts up to at the first position.
-    first_id: i64,
-    tools: ToolNames,
+/// Names of tools by the ids of their calls.
+type ToolNames = BTreeMap<String, String>;
+
+/// A row of the table `messages`.
+struct Row {
+    /// Position of its log entry.
+    entry: Seq,
+    id: i64,
+    /// 1, 2, 3, … over all rows that the conversation shows.
+    seq: i64,
+    tokens: u64,
 }
 
-impl OwnRows {
-    fn at<T: Copy>(&self, list: &[T], seq: Seq) -> Option<T> {
-        let index = seq.0.checked_sub(self.first.0)?;
-        list.get(index as usize).copied()
-    }
+/// What is written of one conversation's own log.
+#[derive(Default)]
+struct OwnLog {
+    rows: Vec<Row>,
+    tools: ToolNames,
 }
 
 /// Writes conversations, with all the ancestors that forks among them share, into a new database at `path`. `view` is the
@@ -102,18 +103,14 @@ async fn write_into<S: Store + ?Sized>(
         view,
         written: PlainExport::default(),
         own: BTreeMap::new(),
-        summaries: BTreeSet::new(),
-        last_id: 0,
+        summaries: BTreeMap::new(),
     };
     sqlx::raw_sql(SCHEMA)
         .execute(&mut *writer.db)
         .await
         .map_err(failed)?;
-    sqlx::query("insert into schema_migrations values (1, ?)")
-        .bind(now.0)
-        .execute(&mut *writer.db)
-        .await
-        .map_err(failed)?;
+    let insert = sqlx::query("insert into schema_migrations values (1, ?)").bind(now.0);
+    writer.run(insert).await?;
     // Parents have lower numbers than their forks.
     let mut wanted: BTreeSet<ConversationId> = conversations.iter().copied().collect();
     let mut waiting: Vec<ConversationId> = conversations.to_vec();
@@ -139,10 +136,18 @@ struct Plain<'a, S: ?Sized> {
     db: &'a mut SqliteConnection,
     view: &'a ViewName,
     written: PlainExport,
-    own: BTreeMap<ConversationId, OwnRows>,
-    /// Those that are written: an ancestor's may have been made again in a fork.
-    summaries: BTreeSet<SummaryId>,
-    last_id: i64,
+    own: BTreeMap<ConversationId, OwnLog>,
+    /// Figures of the written summaries. An ancestor's may have been made again in a fork.
+    summaries: BTreeMap<SummaryId, Figures>,
+}
+
+/// Figures of a summary, in the columns of the same names.
+#[derive(Clone, Copy, Default)]
+struct Figures {
+    tokens: u64,
+    descendant_count: u64,
+    descendant_token_count: u64,
+    source_message_token_count: u64,
 }
 
 impl<S: Store + ?Sized> Plain<'_, S> {
@@ -151,25 +156,25 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         found.ok_or_else(|| memory_store::implementors::no_conversation(id))
     }
 
+    async fn run(&mut self, query: Query<'_, Sqlite, SqliteArguments>) -> Result<()> {
+        query.execute(&mut *self.db).await.map_err(failed)?;
+        Ok(())
+    }
+
     async fn conversation(&mut self, found: &Conversation) -> Result<()> {
-        let facts = found
-            .meta
-            .as_ref()
-            .and_then(|meta| serde_json::from_str::<serde_json::Value>(meta.as_str()).ok());
-        let channel = facts
-            .as_ref()
-            .and_then(|facts| facts.get("channel")?.as_str());
-        sqlx::query("insert into conversations values (?, ?, ?, ?, ?, ?, ?)")
+        let meta = found.meta.as_ref();
+        let meta =
+            meta.and_then(|meta| serde_json::from_str::<serde_json::Value>(meta.as_str()).ok());
+        let channel = meta.as_ref().and_then(|meta| meta.get("channel")?.as_str());
+        let insert = sqlx::query("insert into conversations values (?, ?, ?, ?, ?, ?, ?)")
             .bind(i64::from(found.id.0))
             .bind(found.key.as_str())
             .bind(found.title.as_deref())
             .bind(channel)
             .bind(i64::from(found.archived))
             .bind(found.updated_at.0)
-            .bind(found.created_at.0)
-            .execute(&mut *self.db)
-            .await
-            .map_err(failed)?;
+            .bind(found.created_at.0);
+        self.run(insert).await?;
         self.written.conversations += 1;
         self.log(found).await?;
         self.summaries(found).await?;
@@ -178,19 +183,15 @@ impl<S: Store + ?Sized> Plain<'_, S> {
 
     async fn log(&mut self, found: &Conversation) -> Result<()> {
         let first = found.own_first();
-        let shared = self.rows_before(found, first);
-        let mut own = OwnRows {
-            first,
-            before: vec![shared.0],
-            cost: vec![shared.1],
-            first_id: self.last_id + 1,
-            tools: match found.origin {
-                Origin::Fork { parent, .. } => self.own.get(&parent).map(|own| own.tools.clone()),
-                Origin::Root | Origin::Spawn { .. } => None,
-            }
-            .unwrap_or_default(),
-        };
-        let (mut before, mut cost) = shared;
+        let shared = SeqRange::new(Seq::FIRST, first.prev());
+        let shared = shared.and_then(|range| self.rows(found, range).last());
+        let mut seq = shared.map_or(0, |row| row.seq);
+        let mut own = OwnLog::default();
+        if let Origin::Fork { parent, .. } = found.origin
+            && let Some(parent) = self.own.get(&parent)
+        {
+            own.tools.clone_from(&parent.tools);
+        }
         let mut rest = SeqRange::new(first, found.head);
         while let Some(range) = rest {
             let page = self.store.read(found.id, &LogRead::new(range)).await?;
@@ -199,14 +200,31 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                     let message = format!("entry {} of {} is no JSON", entry.seq, found.key);
                     Error::new(ErrorKind::Corrupt, message).with_source(source)
                 })?;
-                for row in &rows {
-                    before += 1;
-                    cost += row.tokens;
-                    self.row(found.id, before, entry.message.created_at, row, &own.tools)
-                        .await?;
+                for row in rows {
+                    seq += 1;
+                    self.written.messages += 1;
+                    let id = int(self.written.messages);
+                    let insert =
+                        sqlx::query("insert into messages values (?, ?, ?, ?, ?, ?, ?, ?)")
+                            .bind(id)
+                            .bind(i64::from(found.id.0))
+                            .bind(seq)
+                            .bind(row.role.as_str())
+                            .bind(row.kind)
+                            .bind(row.content)
+                            .bind(int(row.tokens))
+                            .bind(entry.message.created_at.0);
+                    self.run(insert).await?;
+                    for (ordinal, part) in (0_i64..).zip(row.parts) {
+                        self.part(id, ordinal, part, &own.tools).await?;
+                    }
+                    own.rows.push(Row {
+                        entry: entry.seq,
+                        id,
+                        seq,
+                        tokens: row.tokens,
+                    });
                 }
-                own.before.push(before);
-                own.cost.push(cost);
             }
             rest = page.next;
         }
@@ -214,67 +232,43 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         Ok(())
     }
 
-    async fn row(
-        &mut self,
-        conversation: ConversationId,
-        seq: u64,
-        at: Timestamp,
-        row: &PlainRow<'_>,
-        tools: &ToolNames,
-    ) -> Result<()> {
-        self.last_id += 1;
-        self.written.messages += 1;
-        sqlx::query("insert into messages values (?, ?, ?, ?, ?, ?, ?, ?)")
-            .bind(self.last_id)
-            .bind(i64::from(conversation.0))
-            .bind(int(seq))
-            .bind(row.role.as_str())
-            .bind(row.kind.as_str())
-            .bind(row.content.as_str())
-            .bind(int(row.tokens))
-            .bind(at.0)
-            .execute(&mut *self.db)
-            .await
-            .map_err(failed)?;
-        for (ordinal, part) in (0_i64..).zip(&row.parts) {
-            let (mut text, mut call, mut name) = (None, None, None);
-            let (mut input, mut output) = (None, None);
-            let kind = match part {
-                Part::Text { text: said } => {
-                    text = Some(said.clone());
-                    "text"
-                }
-                Part::Reasoning { text: thought, .. } => {
-                    text = Some(thought.clone());
-                    "reasoning"
-                }
-                Part::ToolCall {
-                    id,
-                    name: tool,
-                    arguments,
-                } => {
-                    (call, name) = (Some(id.clone()), Some(tool.clone()));
-                    input = Some(arguments.as_str().to_owned());
-                    "tool"
-                }
-                Part::ToolResult {
-                    call_id, content, ..
-                } => {
-                    (call, name) = (Some(call_id.clone()), tools.get(call_id).cloned());
-                    output = Some(content.text().into_owned());
-                    "tool"
-                }
-                Part::Image(_) | Part::File(_) | Part::Unknown { .. } => "text",
-            };
-            let whole = serde_json::to_string(part).map_err(|source| {
-                Error::new(ErrorKind::Corrupt, "a part cannot be written as JSON")
-                    .with_source(source)
-            })?;
-            sqlx::query(
-                "insert into message_parts (message_id, part_type, ordinal, text_content, tool_call_id, tool_name, \
-                 tool_input, tool_output, metadata) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            )
-            .bind(self.last_id)
+    async fn part(&mut self, row: i64, ordinal: i64, part: &Part, tools: &ToolNames) -> Result<()> {
+        let (mut text, mut call, mut name) = (None, None, None);
+        let (mut input, mut output) = (None, None);
+        let kind = match part {
+            Part::Text { text: said } => {
+                text = Some(said);
+                "text"
+            }
+            Part::Reasoning { text: thought, .. } => {
+                text = Some(thought);
+                "reasoning"
+            }
+            Part::ToolCall {
+                id,
+                name: tool,
+                arguments,
+            } => {
+                (call, name, input) = (Some(id), Some(tool), Some(arguments.as_str()));
+                "tool"
+            }
+            Part::ToolResult {
+                call_id, content, ..
+            } => {
+                (call, name, output) = (Some(call_id), tools.get(call_id), Some(content.text()));
+                "tool"
+            }
+            Part::Image(_) | Part::File(_) | Part::Unknown { .. } => "text",
+        };
+        let whole = serde_json::to_string(part).map_err(|source| {
+            Error::new(ErrorKind::Corrupt, "a part cannot be written as JSON").with_source(source)
+        })?;
+        let insert = sqlx::query(
+            "insert into message_parts (message_id, part_type, ordinal, text_content, tool_call_id, tool_name, \
+             tool_input, tool_output, metadata) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        );
+        let insert = insert
+            .bind(row)
             .bind(kind)
             .bind(ordinal)
             .bind(text)
@@ -282,57 +276,20 @@ impl<S: Store + ?Sized> Plain<'_, S> {
             .bind(name)
             .bind(input)
             .bind(output)
-            .bind(whole)
-            .execute(&mut *self.db)
-            .await
-            .map_err(failed)?;
-        }
-        Ok(())
+            .bind(whole);
+        self.run(insert).await
     }
 
-    /// How many rows a conversation shows before a position, and what they cost in tokens.
-    fn rows_before(&self, found: &Conversation, seq: Seq) -> (u64, u64) {
-        // The position itself, or the one after the last of a segment.
-        let holds = |segment: &&memory_store::Segment| {
-            segment.first <= seq && segment.last.is_none_or(|last| seq <= last.next())
-        };
-        let segment = found.segments.iter().find(holds);
-        let own = segment.and_then(|segment| self.own.get(&segment.source));
-        own.and_then(|own| Some((own.at(&own.before, seq)?, own.at(&own.cost, seq)?)))
-            .unwrap_or_default()
-    }
-
-    /// The rows of a range of messages: how many, and what they cost.
-    fn rows(&self, found: &Conversation, range: SeqRange) -> (u64, u64) {
-        let (from, to) = (
-            self.rows_before(found, range.first),
-            self.rows_before(found, range.last.next()),
-        );
-        (to.0.saturating_sub(from.0), to.1.saturating_sub(from.1))
-    }
-
-    /// The ids of the rows of a range of messages, each with its seq.
-    fn row_ids(&self, found: &Conversation, range: SeqRange) -> Vec<(i64, u64)> {
-        let mut ids = Vec::new();
-        for segment in &found.segments {
-            let last = segment.last.unwrap_or(found.head);
-            let Some(part) = SeqRange::new(segment.first, last).and_then(|s| s.intersect(&range))
-            else {
-                continue;
-            };
-            let Some(own) = self.own.get(&segment.source) else {
-                continue;
-            };
-            let shared = own.before.first().copied().unwrap_or(0);
-            let (Some(from), Some(to)) = (
-                own.at(&own.before, part.first),
-                own.at(&own.before, part.last.next()),
-            ) else {
-                continue;
-            };
-            ids.extend((from..to).map(|row| (own.first_id + int(row - shared), row + 1)));
-        }
-        ids
+    /// Returns the rows of a range of messages that a conversation shows.
+    fn rows(&self, found: &Conversation, range: SeqRange) -> impl DoubleEndedIterator<Item = &Row> {
+        let parts = found.segments.iter().filter_map(move |segment| {
+            let part = segment.up_to(found.head)?.intersect(&range)?;
+            let rows = &self.own.get(&segment.source)?.rows;
+            let from = rows.partition_point(|row| row.entry < part.first);
+            let to = rows.partition_point(|row| row.entry <= part.last);
+            rows.get(from..to)
+        });
+        parts.flatten()
     }
 
     async fn summaries(&mut self, found: &Conversation) -> Result<()> {
@@ -349,13 +306,39 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                 break;
             }
         }
-        let figures = node_figures(&seen, |range| self.rows(found, range));
         for summary in sources_first(&seen) {
-            if !self.summaries.insert(summary.id.clone()) {
-                continue;
+            if !self.summaries.contains_key(&summary.id) {
+                self.summary(found, summary).await?;
             }
-            self.written.summaries += 1;
-            let of = figures.get(&summary.id).copied().unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    async fn summary(&mut self, found: &Conversation, summary: &Summary) -> Result<()> {
+        let mut of = Figures {
+            tokens: summary.tokens,
+            ..Figures::default()
+        };
+        let mut messages = Vec::new();
+        for source in &summary.sources {
+            match source {
+                Child::Messages { range } => {
+                    for row in self.rows(found, *range) {
+                        of.descendant_count += 1;
+                        of.descendant_token_count += row.tokens;
+                        of.source_message_token_count += row.tokens;
+                        messages.push(row.id);
+                    }
+                }
+                Child::Summary { id, .. } => {
+                    let below = self.summaries.get(id).copied().unwrap_or_default();
+                    of.descendant_count += below.descendant_count + 1;
+                    of.descendant_token_count += below.descendant_token_count + below.tokens;
+                    of.source_message_token_count += below.source_message_token_count;
+                }
+            }
+        }
+        let insert =
             sqlx::query("insert into summaries values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
                 .bind(summary.id.as_str())
                 .bind(i64::from(found.id.0))
@@ -368,35 +351,20 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                 .bind(int(of.descendant_count))
                 .bind(int(of.descendant_token_count))
                 .bind(int(of.source_message_token_count))
-                .bind(summary.created_at.0)
-                .execute(&mut *self.db)
-                .await
-                .map_err(failed)?;
-            let mut messages = 0_i64;
-            for (ordinal, source) in (0_i64..).zip(&summary.sources) {
-                match source {
-                    Child::Messages { range } => {
-                        for (id, _) in self.row_ids(found, *range) {
-                            sqlx::query("insert into summary_messages values (?, ?, ?)")
-                                .bind(summary.id.as_str())
-                                .bind(id)
-                                .bind(messages)
-                                .execute(&mut *self.db)
-                                .await
-                                .map_err(failed)?;
-                            messages += 1;
-                        }
-                    }
-                    Child::Summary { id, .. } => {
-                        sqlx::query("insert into summary_parents values (?, ?, ?)")
-                            .bind(summary.id.as_str())
-                            .bind(id.as_str())
-                            .bind(ordinal)
-                            .execute(&mut *self.db)
-                            .await
-                            .map_err(failed)?;
-                    }
-                }
+                .bind(summary.created_at.0);
+        self.run(insert).await?;
+        self.written.summaries += 1;
+        self.summaries.insert(summary.id.clone(), of);
+        for (ordinal, message) in (0_i64..).zip(messages) {
+            let insert = sqlx::query("insert into summary_messages values (?, ?, ?)");
+            let insert = insert.bind(summary.id.as_str()).bind(message).bind(ordinal);
+            self.run(insert).await?;
+        }
+        for (ordinal, source) in (0_i64..).zip(&summary.sources) {
+            if let Some(id) = source.summary() {
+                let insert = sqlx::query("insert into summary_parents values (?, ?, ?)");
+                let insert = insert.bind(summary.id.as_str()).bind(id.as_str());
+                self.run(insert.bind(ordinal)).await?;
             }
         }
         Ok(())
@@ -404,57 +372,189 @@ impl<S: Store + ?Sized> Plain<'_, S> {
 
     async fn context(&mut self, found: &Conversation) -> Result<()> {
         let snapshot = self.store.snapshot(found.id, self.view).await?;
-        let Some(mut range) = found.range() else {
-            return Ok(());
-        };
+        let mut items: Vec<(i64, Option<i64>, Option<SummaryId>)> = Vec::new();
         // Ordinals rise, also where a summary stands for messages without rows.
         let mut last = 0;
-        loop {
+        let mut rest = found.range();
+        while let Some(range) = rest {
             let page = self
                 .store
                 .spans(&snapshot, range, Order::OldestFirst, 1024)
                 .await?;
-            for span in &page.items {
+            for span in page.items {
                 let Some(covered) = span.range.up_to(found.head) else {
                     continue;
                 };
-                match &span.body {
+                let mut rows = self.rows(found, covered);
+                match span.body {
                     SpanBody::Raw | SpanBody::Trimmed(_) => {
-                        for (id, seq) in self.row_ids(found, covered) {
-                            last = seq.max(last + 1);
-                            sqlx::query(
-                                "insert into context_items values (?, ?, 'message', ?, null)",
-                            )
-                            .bind(i64::from(found.id.0))
-                            .bind(int(last))
-                            .bind(id)
-                            .execute(&mut *self.db)
-                            .await
-                            .map_err(failed)?;
+                        for row in rows {
+                            last = row.seq.max(last + 1);
+                            items.push((last, Some(row.id), None));
                         }
                     }
                     SpanBody::Summary { id, .. } => {
-                        let (before, _) = self.rows_before(found, covered.first);
-                        last = (before + 1).max(last + 1);
-                        sqlx::query("insert into context_items values (?, ?, 'summary', null, ?)")
-                            .bind(i64::from(found.id.0))
-                            .bind(int(last))
-                            .bind(id.as_str())
-                            .execute(&mut *self.db)
-                            .await
-                            .map_err(failed)?;
+                        last = rows.next().map_or(0, |row| row.seq).max(last + 1);
+                        items.push((last, None, Some(id)));
                     }
                     SpanBody::Omitted => {}
                 }
             }
-            match page.next {
-                Some(next) => range = next,
-                None => return Ok(()),
-            }
+            rest = page.next;
         }
+        for (ordinal, message, summary) in items {
+            let insert = sqlx::query("insert into context_items values (?, ?, ?, ?, ?)")
+                .bind(i64::from(found.id.0))
+                .bind(ordinal)
+                .bind(message.map_or("summary", |_| "message"))
+                .bind(message)
+                .bind(summary.map(|id| id.as_str().to_owned()));
+            self.run(insert).await?;
+        }
+        Ok(())
     }
 }
 
 fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A row of the table `messages`, before it has an id.
+struct PlainRow<'a> {
+    kind: &'static str,
+    role: Role,
+    content: String,
+    /// Its share of the message's cost, in tokens; the shares of a message's rows add up to its cost.
+    tokens: u64,
+    parts: Vec<&'a Part>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    tool: &'a str,
+    args: &'a RawJson,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: &'a str,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocks: Option<&'a Vec<Part>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<bool>,
+}
+
+/// Returns the rows of a log entry: one for its text or its blocks, one for each reasoning, tool call and tool result. Notes
+/// and messages without content have none. `tools` remembers the names of called tools for the results that follow.
+fn plain_rows<'a>(
+    entry: &'a LogEntry,
+    tools: &mut ToolNames,
+) -> serde_json::Result<Vec<PlainRow<'a>>> {
+    let message = &entry.message;
+    let mut rows: Vec<PlainRow<'a>> = Vec::new();
+    if message.kind == EntryKind::Note {
+        return Ok(rows);
+    }
+    let row = |kind, role, content, parts| PlainRow {
+        kind,
+        role,
+        content,
+        tokens: 0,
+        parts,
+    };
+    let mut said: Vec<&Part> = Vec::new();
+    for part in &message.parts {
+        match part {
+            Part::Text { text } if text.is_empty() => {}
+            Part::Text { .. } | Part::Image(_) | Part::File(_) | Part::Unknown { .. } => {
+                said.push(part);
+            }
+            Part::Reasoning { text, .. } => {
+                rows.push(row("thinking", message.role, text.clone(), vec![part]));
+            }
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => {
+                tools.insert(id.clone(), name.clone());
+                let content = serde_json::to_string(&Call {
+                    id,
+                    tool: name,
+                    args: arguments,
+                })?;
+                rows.push(row("tool_call", Role::Assistant, content, vec![part]));
+            }
+            Part::ToolResult {
+                call_id,
+                content,
+                is_error,
+            } => {
+                let is_text = |part: &Part| matches!(part, Part::Text { .. });
+                let blocks = match content {
+                    ResultContent::Parts(parts) if !parts.iter().all(is_text) => Some(parts),
+                    _ => None,
+                };
+                let content = serde_json::to_string(&Answer {
+                    id: call_id,
+                    tool: tools.get(call_id).map_or("", String::as_str),
+                    result: blocks.is_none().then(|| content.text().into_owned()),
+                    blocks,
+                    error: is_error.filter(|failed| *failed),
+                })?;
+                rows.push(row("tool_result", Role::Tool, content, vec![part]));
+            }
+        }
+    }
+    if !said.is_empty() {
+        let texts: Option<Vec<&str>> = said
+            .iter()
+            .map(|part| match part {
+                Part::Text { text } => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        let (kind, content) = match texts {
+            Some(texts) => ("text", texts.join("\n")),
+            None => ("multimodal", serde_json::to_string(&said)?),
+        };
+        let thoughts = rows.iter().take_while(|row| row.kind == "thinking").count();
+        rows.insert(thoughts, row(kind, message.role, content, said));
+    }
+    // The cost is shared by bytes; what is left over goes to the first row.
+    let bytes: u128 = rows.iter().map(|row| row.content.len() as u128).sum();
+    let mut left = entry.tokens;
+    for row in &mut rows {
+        let share = (u128::from(entry.tokens) * row.content.len() as u128).checked_div(bytes);
+        row.tokens = u64::try_from(share.unwrap_or(0)).unwrap_or(0);
+        left = left.saturating_sub(row.tokens);
+    }
+    if let Some(first) = rows.first_mut() {
+        first.tokens = first.tokens.saturating_add(left);
+    }
+    Ok(rows)
+}
+
+/// Returns summaries in an order in which each comes after its sources, else in the order given.
+fn sources_first(given: &[Summary]) -> Vec<&Summary> {
+    let by_id: BTreeMap<&SummaryId, &Summary> =
+        given.iter().map(|summary| (&summary.id, summary)).collect();
+    let (mut ordered, mut entered) = (Vec::new(), BTreeSet::new());
+    // A summary is pushed twice: to enter its sources, and to be placed after them.
+    let mut todo: Vec<(&Summary, bool)> = given.iter().rev().map(|one| (one, false)).collect();
+    while let Some((summary, sources_done)) = todo.pop() {
+        if sources_done {
+            ordered.push(summary);
+        } else if entered.insert(&summary.id) {
+            todo.push((summary, true));
+            let sources: Vec<&SummaryId> = summary.source_summaries().collect();
+            let sources = sources.iter().rev().filter_map(|id| by_id.get(id));
+            todo.extend(sources.map(|source| (*source, false)));
+        }
+    }
+    ordered
 }

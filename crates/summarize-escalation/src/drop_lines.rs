@@ -36,10 +36,13 @@ pub(crate) async fn drop_lines(
     let [Source::Summary(summary)] = request.source else {
         return Err(Error::new(
             ErrorKind::NoSource,
-            "lines are left out of one summary, and the source is something else: give one summary",
+            "dropping lines needs exactly one summary as its source: give one summary",
         ));
     };
-    let mut asked = request.with_style(Style::Normal);
+    let mut asked = SummaryRequest {
+        style: Style::Normal,
+        ..*request
+    };
     if asked.target_tokens == 0 {
         let rule = ladder.target_rule(asked.kind());
         asked.target_tokens = rule.target(asked.source_tokens());
@@ -78,7 +81,7 @@ pub(crate) async fn drop_lines(
         }
         Err(error) => {
             run.model_calls = error.calls();
-            if ladder.rules(Tier::Normal).on_error == OnError::Fail {
+            if ladder.on_error == OnError::Fail {
                 return Err(error);
             }
             let failure = error.failure();
@@ -286,7 +289,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The words by which a line says how much later work depends on it, as the prompts for observations ask for them.
+/// The words by which a line says how much later work depends on it.
 const RELEVANCE: [&str; 4] = ["low", "medium", "high", "critical"];
 const MEDIUM: u8 = 1;
 const CRITICAL: u8 = 3;

@@ -27,8 +27,6 @@ pub enum ErrorKind {
     Provider,
     /// The summarizer returned nothing, and the ladder says to stop there.
     Empty,
-    /// The summarizer declined, and the ladder says to stop there.
-    Refused,
     /// Nothing shorter than the source could be made of it.
     CannotShrink,
     /// Every tier of the ladder was refused, and none of them is a cut.

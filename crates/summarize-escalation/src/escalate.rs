@@ -1,18 +1,18 @@
 //! Tries the tiers of a ladder.
 
-use extractive_summarizer::{ExtractiveSummarizer, Source, cut_to_chars, cut_to_tokens};
+use extractive_summarizer::{ExtractiveSummarizer, Source, cut_to_tokens};
 use model_client::{Failure, Stop};
 
 use crate::drop_lines::drop_lines;
 use crate::error::{Error, ErrorKind};
 use crate::gate::{Scores, measure};
-use crate::ladder::{CutRule, Ladder};
+use crate::ladder::Ladder;
 use crate::outcome::LadderOutcome;
 use crate::prompt;
 use crate::recipe::recipe;
 use crate::refusal::{Reason, Refusal};
 use crate::request::{Style, SummaryRequest};
-use crate::rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
+use crate::rules::{OnEmpty, OnError};
 use crate::summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 use crate::tier::Tier;
 
@@ -43,8 +43,7 @@ pub async fn escalate(
 ///
 /// # Errors
 /// [`ErrorKind::NoSource`] and [`ErrorKind::InvalidLadder`] before anything is called;
-/// [`ErrorKind::Provider`], [`ErrorKind::Empty`] and [`ErrorKind::Refused`] when the ladder says to
-/// stop there;
+/// [`ErrorKind::Provider`] and [`ErrorKind::Empty`] when the ladder says to stop there;
 /// [`ErrorKind::CannotShrink`] when the source is too short for anything shorter to say something;
 /// [`ErrorKind::Exhausted`] when all tiers were refused and none is a cut.
 pub async fn escalate_with(
@@ -64,7 +63,7 @@ pub async fn escalate_with(
         return drop_lines(summarizer, ladder, request).await;
     }
     let mut climb = Climb::new(ladder, request);
-    if climb.most == 0 && ladder.tiers.iter().all(|tier| climb.must_shrink(*tier)) {
+    if climb.most == 0 {
         return Err(climb.cannot_shrink());
     }
     let offline = summarizer.provisional() && ladder.tiers.contains(&Tier::Extractive);
@@ -105,8 +104,6 @@ enum Verdict {
     Refuse(Reason),
     /// Refuses a text that the last tier may cut.
     Keep(Reason),
-    /// Refuses a text, and no further tier asks a model.
-    Offline(Reason),
     Stop(Error),
 }
 
@@ -164,10 +161,6 @@ impl Written {
             left_out: None,
         }
     }
-
-    fn is_blank(&self) -> bool {
-        self.text.trim().is_empty()
-    }
 }
 
 impl<'a> Climb<'a> {
@@ -206,11 +199,11 @@ impl<'a> Climb<'a> {
         tier: Tier,
         style: Style,
     ) -> Result<Step, Error> {
-        if self.must_shrink(tier) && self.most == 0 {
-            let reason = self.not_shorter(1);
-            return Ok(self.refuse(tier, reason));
-        }
-        let request = self.request_of(tier, style);
+        let request = SummaryRequest {
+            style,
+            target_tokens: self.request.target_tokens.min(self.most),
+            ..self.request
+        };
         let answer = match self.call(writer, &request).await {
             Ok(answer) => answer,
             Err(error) => return self.failed(tier, error),
@@ -218,7 +211,7 @@ impl<'a> Climb<'a> {
         let written = Written::new(answer, writer);
         let scores = self.scores(&written.text, &request);
         let tokens = self.request.estimator.text(&written.text);
-        match self.judge(self.ladder.rules(tier), &written, scores.as_ref(), tokens) {
+        match self.judge(&written, scores.as_ref(), tokens) {
             Verdict::Accept => {
                 let outcome = self.outcome(written, tier, tokens, scores);
                 Ok(Step::Accepted(Box::new(outcome)))
@@ -228,22 +221,8 @@ impl<'a> Climb<'a> {
                 self.keep(written, scores.as_ref());
                 Ok(self.refuse(tier, reason))
             }
-            Verdict::Offline(reason) => {
-                self.refuse(tier, reason);
-                Ok(Step::Offline)
-            }
             Verdict::Stop(error) => Err(error),
         }
-    }
-
-    /// Returns the request of a tier, whose target is at most the source.
-    fn request_of(&self, tier: Tier, style: Style) -> SummaryRequest<'a> {
-        let most = match self.must_shrink(tier) {
-            true => self.most,
-            false => self.request.source_tokens().max(1),
-        };
-        let request = self.request.with_style(style);
-        request.with_target_tokens(request.target_tokens.min(most))
     }
 
     /// Calls a summarizer and counts the calls.
@@ -266,7 +245,7 @@ impl<'a> Climb<'a> {
 
     /// Refuses a tier whose summarizer failed, or stops there.
     fn failed(&mut self, tier: Tier, error: Error) -> Result<Step, Error> {
-        let rule = self.ladder.rules(tier).on_error;
+        let rule = self.ladder.on_error;
         if rule == OnError::Fail {
             return Err(error);
         }
@@ -281,61 +260,51 @@ impl<'a> Climb<'a> {
     }
 
     /// Decides about a text by the rules.
-    fn judge(
-        &self,
-        rules: Rules,
-        written: &Written,
-        scores: Option<&Scores>,
-        tokens: u64,
-    ) -> Verdict {
-        if let Some(reason) = declined(rules, written, scores) {
-            return match rules.on_refusal {
-                OnRefusal::Fail => Verdict::Stop(self.declined(written, &reason)),
-                OnRefusal::Offline => Verdict::Offline(reason),
-                _ => Verdict::Refuse(reason),
-            };
+    fn judge(&self, written: &Written, scores: Option<&Scores>, tokens: u64) -> Verdict {
+        let refused = match written.stop {
+            Stop::Filtered => Some(Reason::Filtered),
+            Stop::Refused => Some(Reason::Refused),
+            _ => scores
+                .filter(|scores| scores.refusal)
+                .map(|_| Reason::Refused),
+        };
+        if let Some(reason) = refused.filter(|_| !written.provisional) {
+            return Verdict::Refuse(reason);
         }
-        let (limit, blank) = (self.limit, written.is_blank());
-        if written.stop == Stop::CutOff && (rules.on_cut_off == OnCutOff::NextTier || blank) {
+        let limit = self.limit;
+        if written.stop == Stop::CutOff {
             // A text that is too long is kept: it would be cut in any case.
             return match tokens > limit {
                 true => Verdict::Keep(Reason::CutOff),
                 false => Verdict::Refuse(Reason::CutOff),
             };
         }
-        match rules.on_empty {
-            OnEmpty::Fail if blank => return Verdict::Stop(self.empty(written)),
-            OnEmpty::NextTier if blank => return Verdict::Refuse(Reason::Empty),
-            _ => {}
+        if written.text.trim().is_empty() {
+            return match self.ladder.on_empty {
+                OnEmpty::Fail => Verdict::Stop(self.empty(written)),
+                OnEmpty::NextTier => Verdict::Refuse(Reason::Empty),
+            };
         }
         if tokens > limit {
             return Verdict::Keep(Reason::TooLong { tokens, limit });
         }
-        if tokens > self.most && rules.on_growth == OnGrowth::NextTier {
+        if tokens > self.most {
             return Verdict::Keep(self.not_shorter(tokens));
         }
-        self.pass_gate(rules, written, scores)
+        self.pass_gate(written, scores)
     }
 
     /// Decides about a summary of the right length by the gate.
-    fn pass_gate(&self, rules: Rules, written: &Written, scores: Option<&Scores>) -> Verdict {
+    fn pass_gate(&self, written: &Written, scores: Option<&Scores>) -> Verdict {
         let (Some(gate), Some(scores)) = (&self.ladder.gate, scores) else {
             return Verdict::Accept;
         };
-        if rules.on_gate == OnGate::Accept || written.provisional {
-            return Verdict::Accept;
-        }
         let failures = gate.failures(scores);
-        if failures.is_empty() {
+        if failures.is_empty() || written.provisional {
             return Verdict::Accept;
         }
         let scores = Box::new(scores.clone());
         Verdict::Refuse(Reason::Gate { failures, scores })
-    }
-
-    /// Whether a tier's result has to be shorter than the source.
-    fn must_shrink(&self, tier: Tier) -> bool {
-        self.ladder.rules(tier).on_growth == OnGrowth::NextTier
     }
 
     fn not_shorter(&self, tokens: u64) -> Reason {
@@ -360,41 +329,19 @@ impl<'a> Climb<'a> {
     fn cut(&mut self) -> Step {
         let kept = self.kept.take();
         let mut written = kept.unwrap_or_else(|| Written::source(self.request.source));
-        written.text = match self.cut_text(&written.text) {
-            Ok(text) => text,
-            Err(reason) => return self.refuse(Tier::Cut, reason),
+        let (target, estimator) = (self.request.target_tokens, self.request.estimator);
+        let Some(text) = cut_to_tokens(&written.text, target.min(self.most), estimator) else {
+            return self.refuse(Tier::Cut, Reason::Empty);
         };
+        written.text = text;
         // The ranks were those of the whole text.
         written.ranks = None;
-        // A cut in tokens is no summary: it should be rewritten.
-        written.provisional |= self.ladder.cut == CutRule::Tokens;
-        let tokens = self.request.estimator.text(&written.text);
+        // A cut is no summary: it should be rewritten.
+        written.provisional = true;
+        let tokens = estimator.text(&written.text);
         let scores = self.scores(&written.text, &self.request);
         let outcome = self.outcome(written, Tier::Cut, tokens, scores);
         Step::Accepted(Box::new(outcome))
-    }
-
-    /// Cuts a text to the target.
-    fn cut_text(&self, text: &str) -> Result<String, Reason> {
-        let (target, estimator) = (self.request.target_tokens, self.request.estimator);
-        let most = match self.must_shrink(Tier::Cut) {
-            true => self.most,
-            false => u64::MAX,
-        };
-        match self.ladder.cut {
-            CutRule::Characters => {
-                let chars = usize::try_from(target.saturating_mul(4)).unwrap_or(usize::MAX);
-                let text = cut_to_chars(text, chars);
-                let tokens = estimator.text(&text);
-                match tokens > most {
-                    true => Err(self.not_shorter(tokens)),
-                    false => Ok(text),
-                }
-            }
-            CutRule::Tokens => {
-                cut_to_tokens(text, target.min(most), estimator).ok_or(Reason::Empty)
-            }
-        }
     }
 
     /// Measures a text, if the ladder has a gate.
@@ -415,8 +362,7 @@ impl<'a> Climb<'a> {
         tokens_out: u64,
         scores: Option<Scores>,
     ) -> LadderOutcome {
-        let cut = tier == Tier::Cut && self.ladder.cut == CutRule::Tokens;
-        let writer = match cut && written.summarizer != SOURCE_CUT {
+        let writer = match tier == Tier::Cut && written.summarizer != SOURCE_CUT {
             true => format!("{}+cut", written.summarizer),
             false => written.summarizer.clone(),
         };
@@ -443,16 +389,6 @@ impl<'a> Climb<'a> {
         self.request
             .range()
             .map_or_else(String::new, |range| range.to_string())
-    }
-
-    fn declined(&self, written: &Written, reason: &Reason) -> Error {
-        let text = format!(
-            "summarizer {} gave no summary of messages {} ({reason}): check the messages, or take \
-             another model",
-            written.summarizer,
-            self.range(),
-        );
-        Error::new(ErrorKind::Refused, text)
     }
 
     fn empty(&self, written: &Written) -> Error {
@@ -498,17 +434,4 @@ impl<'a> Climb<'a> {
         let list: Vec<String> = self.refused.iter().map(Refusal::to_string).collect();
         format!(" ({})", list.join("; "))
     }
-}
-
-/// The reason to refuse a text whose summarizer declined, unless the rules accept it.
-fn declined(rules: Rules, written: &Written, scores: Option<&Scores>) -> Option<Reason> {
-    let reason = match written.stop {
-        Stop::Filtered => Reason::Filtered,
-        Stop::Refused => Reason::Refused,
-        _ if scores.is_some_and(|scores| scores.refusal) => Reason::Refused,
-        _ => return None,
-    };
-    // A blank text cannot be accepted.
-    let accepted = rules.on_refusal == OnRefusal::Accept && !written.is_blank();
-    (!accepted && !written.provisional).then_some(reason)
 }

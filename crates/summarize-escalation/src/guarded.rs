@@ -23,7 +23,6 @@ pub struct GuardedSummarizer<S> {
     inner: S,
     guards: Arc<Guards>,
     session: Arc<SessionGuard>,
-    commanded: bool,
 }
 
 impl<S: Summarizer> GuardedSummarizer<S> {
@@ -39,15 +38,7 @@ impl<S: Summarizer> GuardedSummarizer<S> {
             inner,
             guards,
             session,
-            commanded: false,
         }
-    }
-
-    /// Says whether somebody asked for its summaries: see
-    /// [`SessionCalls::commanded`](model_client::guard::SessionCalls::commanded). Default false.
-    pub fn with_commanded(mut self, commanded: bool) -> Self {
-        self.commanded = commanded;
-        self
     }
 
     /// Returns the guards of the session.
@@ -90,7 +81,6 @@ impl<S: Summarizer> Summarizer for GuardedSummarizer<S> {
         }
         let model = self.inner.model().unwrap_or(self.inner.id());
         let guard = self.guards.for_session(&self.session, model);
-        let guard = guard.commanded(self.commanded);
         self.inner.summarize_guarded(request, &guard).await
     }
 }

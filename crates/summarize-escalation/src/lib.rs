@@ -28,21 +28,20 @@ pub use escalate::{escalate, escalate_with};
 pub use fallback::FallbackSummarizer;
 pub use gate::{Gate, GateFailure, Scores, Share, Term, TermCounts, measure};
 pub use guarded::GuardedSummarizer;
-pub use ladder::{CutRule, Ladder};
+pub use ladder::Ladder;
 pub use llm::{LlmSummarizer, ModelWindow, Overflow};
 pub use memory_model::Purpose;
 pub use outcome::LadderOutcome;
 pub use recipe::recipe;
 pub use refusal::{Reason, Refusal};
 pub use request::{BeforeCall, Style, SummaryKind, SummaryRequest};
-pub use rules::{OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules};
+pub use rules::{OnEmpty, OnError};
 pub use summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 pub use target::{TargetRule, Tolerance};
 pub use text::summarize_text;
 pub use tier::Tier;
 
 pub use extractive_summarizer::{
-    CHAR_CUT_NOTE, CUT_NOTE, ExtractiveSummarizer, Source, SummarySource, cut_to_chars,
-    cut_to_tokens, rank_lines, rank_of,
+    CUT_NOTE, ExtractiveSummarizer, Source, SummarySource, cut_to_tokens, rank_lines, rank_of,
 };
 pub use model_client::{CallGuard, Failure, FailureKind, ModelCall, ModelUsage, Stop};

@@ -35,7 +35,6 @@ pub enum SummaryKind {
 
 /// A request for a summary: its source, its length, and what the user wants of it.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 #[must_use]
 pub struct SummaryRequest<'a> {
     /// The pieces, in the order of the log.
@@ -120,66 +119,12 @@ impl<'a> SummaryRequest<'a> {
         }
     }
 
-    /// Sets the target length, in tokens.
-    pub fn with_target_tokens(mut self, tokens: u64) -> Self {
-        self.target_tokens = tokens;
-        self
-    }
-
-    /// Sets the largest accepted cost, in tokens.
-    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
-        self.max_tokens = tokens;
-        self
-    }
-
-    /// Sets the tokens that rendering adds to the summary's text.
-    pub fn with_overhead_tokens(mut self, tokens: u64) -> Self {
-        self.overhead_tokens = tokens;
-        self
-    }
-
-    /// Sets the amount of detail that the summarizer is asked for.
-    pub fn with_style(mut self, style: Style) -> Self {
-        self.style = style;
-        self
-    }
-
-    /// Sets the use of the summary.
-    pub fn with_purpose(mut self, purpose: Purpose) -> Self {
-        self.purpose = purpose;
-        self
-    }
-
-    /// Sets whether lines of the source are left out, in place of a new text.
-    pub fn with_drop_lines(mut self, drop: bool) -> Self {
-        self.drop_lines = drop;
-        self
-    }
-
     /// Returns the same request for another source.
     pub(crate) fn with_source<'b>(&self, source: &'b [Source<'b>]) -> SummaryRequest<'b>
     where
         'a: 'b,
     {
         SummaryRequest { source, ..*self }
-    }
-
-    /// Sets the summary that comes before the source.
-    pub fn with_previous(mut self, text: &'a str) -> Self {
-        self.previous = Some(text);
-        self
-    }
-
-    /// Sets prompts that take the place of the summarizer's own.
-    pub fn with_prompts(mut self, prompts: &'a PromptSet) -> Self {
-        self.prompts = Some(prompts);
-        self
-    }
-
-    /// Sets the user's instructions.
-    pub fn with_instructions(mut self, text: &'a str) -> Self {
-        self.instructions = Some(text);
-        self
     }
 
     /// Returns the depth of the summary: 1 + its deepest source, messages counting as -1.

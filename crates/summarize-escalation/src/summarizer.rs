@@ -129,7 +129,6 @@ forward!(&S, Box<S>, Arc<S>);
 
 /// A summary as its summarizer wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct SummarizerResponse {
     /// Text of the summary.
     pub text: String,
@@ -184,11 +183,13 @@ impl SummarizerResponse {
     /// Returns the summary as a guard sees it. A cache, which keeps text alone, must not keep a
     /// summary that reports more than its text.
     fn completion(&self) -> Completion {
-        Completion::new(self.text.as_str())
-            .with_stop(self.stop)
-            .with_usage(self.usage)
-            .with_calls(self.calls)
-            .with_no_store(self.left_out.is_some() || self.model.is_some() || self.ranks.is_some())
+        Completion {
+            text: self.text.clone(),
+            stop: self.stop,
+            usage: self.usage,
+            calls: self.calls,
+            no_store: self.left_out.is_some() || self.model.is_some() || self.ranks.is_some(),
+        }
     }
 
     /// Returns a complete text that took one call.
@@ -210,23 +211,5 @@ impl SummarizerResponse {
             ranks: body.ranks().map(<[u8]>::to_vec),
             ..Self::new(body.text())
         }
-    }
-
-    /// Sets the reason for which the text ends.
-    pub fn with_stop(mut self, stop: Stop) -> Self {
-        self.stop = stop;
-        self
-    }
-
-    /// Sets the model that wrote the summary.
-    pub fn with_model(mut self, model: impl Into<String>) -> Self {
-        self.model = Some(model.into());
-        self
-    }
-
-    /// Sets the tokens that the provider counted.
-    pub fn with_usage(mut self, usage: Option<ModelUsage>) -> Self {
-        self.usage = usage;
-        self
     }
 }

@@ -51,13 +51,11 @@ pub enum Answer {
     WrongLanguage,
     /// Returns its prompt.
     PromptEcho,
-    /// Returns a wish of the user's that no user uttered.
-    InventedDirective,
 }
 
 /// Returns the ways in which a model fails: error, empty, white space, longer than the source,
-/// hang, refusal, cut off, wrong language, echo of the prompt, invented directive.
-pub fn misbehaviours() -> [Answer; 10] {
+/// hang, refusal, cut off, wrong language, echo of the prompt.
+pub fn misbehaviours() -> [Answer; 9] {
     [
         Answer::fail("503 service unavailable"),
         Answer::Empty,
@@ -68,7 +66,6 @@ pub fn misbehaviours() -> [Answer; 10] {
         Answer::CutOff,
         Answer::WrongLanguage,
         Answer::PromptEcho,
-        Answer::InventedDirective,
     ]
 }
 
@@ -76,8 +73,6 @@ const REFUSAL: &str = "I'm sorry, but I can't help with summarising this convers
 const RUSSIAN: &str = "Пользователь попросил исправить ошибку, и работа продолжается: часть проверок \
                        пройдена, остальное предстоит сделать позже.";
 const JAPANESE: &str = "利用者は不具合の修正を依頼しました。作業は続いています。確認の一部は終わり、残りは後で行います。";
-const INVENTED: &str = "The user insists that every invoice is mailed to the accounting office \
-                        before the harvest festival.";
 
 impl Answer {
     /// Returns this text.
@@ -123,7 +118,7 @@ impl Scripted {
         }
     }
 
-    /// Always returns this text, or always fails with this message (anna's `StaticSummarizer`).
+    /// Always returns this text, or always fails with this message.
     pub fn fixed(answer: Result<&str, &str>) -> Self {
         match answer {
             Ok(text) => Self::always("static@1", Answer::text(text)),
@@ -213,7 +208,10 @@ impl Summarizer for Scripted {
             Answer::CutOff => {
                 let text = head_cut(request);
                 let half = head(&text, text.len() / 2).to_owned();
-                return Ok(SummarizerResponse::new(half).with_stop(Stop::CutOff));
+                return Ok(SummarizerResponse {
+                    stop: Stop::CutOff,
+                    ..SummarizerResponse::new(half)
+                });
             }
             Answer::WrongLanguage => {
                 let source = plain(request.source);
@@ -224,7 +222,6 @@ impl Summarizer for Scripted {
                 let prompt = render(request);
                 format!("{}\n{}", prompt.system, prompt.user)
             }
-            Answer::InventedDirective => INVENTED.to_owned(),
         };
         Ok(SummarizerResponse::new(text))
     }

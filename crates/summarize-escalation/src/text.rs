@@ -48,8 +48,14 @@ pub async fn summarize_text(
         hash: Hash::ZERO,
     }];
     let source = log.each_ref().map(Source::from);
-    let request = SummaryRequest::new(&source, &estimator).with_target_tokens(max_tokens);
-    let ladder = Ladder::default().with_accept(Tolerance::NONE);
+    let request = SummaryRequest {
+        target_tokens: max_tokens,
+        ..SummaryRequest::new(&source, &estimator)
+    };
+    let ladder = Ladder {
+        accept: Tolerance::NONE,
+        ..Ladder::default()
+    };
     let cut = |text: &str| cut_to_tokens(text, max_tokens, &estimator).unwrap_or_default();
     match escalate(summarizer, &ladder, &request).await {
         Err(error) if error.kind() == crate::ErrorKind::CannotShrink => Ok(cut(text)),

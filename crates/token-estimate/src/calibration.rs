@@ -56,19 +56,10 @@ impl Calibration {
         true
     }
 
-    /// Number of observations kept for the model.
-    pub fn observations(&self, model: &str) -> usize {
-        self.models.get(model).map_or(0, VecDeque::len)
-    }
-
     /// Safety factor of the model: the 95th percentile of real / estimated over the kept observations (with fewer than
-    /// twenty, the largest). 1 for an unknown model, and at least 1 before the eighth observation.
-    pub fn safety_factor(&self, model: &str) -> SafetyFactor {
-        self.safety_factor_or(model, SafetyFactor::ONE)
-    }
-
-    /// Like [`safety_factor`](Self::safety_factor), with `known` in place of the 1: pass the estimator's own
-    /// ([`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor)).
+    /// twenty, the largest). `known`, the estimator's own
+    /// ([`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor)), for an unknown model, and at least that before
+    /// the eighth observation.
     pub fn safety_factor_or(&self, model: &str, known: SafetyFactor) -> SafetyFactor {
         let sorted = self.sorted(model);
         if sorted.is_empty() {
@@ -109,7 +100,10 @@ mod tests {
     #[test]
     fn an_unknown_model_has_the_factor_one() {
         let none = Calibration::new();
-        assert_eq!(none.safety_factor("m"), SafetyFactor::ONE);
+        assert_eq!(
+            none.safety_factor_or("m", SafetyFactor::ONE),
+            SafetyFactor::ONE
+        );
     }
 
     #[test]
@@ -129,13 +123,16 @@ mod tests {
     fn the_first_observation_raises_the_factor_and_only_the_eighth_may_lower_it() {
         let mut seen = Calibration::new();
         assert!(seen.observe("m", 1_000, 1_250));
-        assert_eq!(seen.safety_factor("m"), factor(1_250));
-        assert_eq!(seen.safety_factor("other"), SafetyFactor::ONE);
+        assert_eq!(seen.safety_factor_or("m", SafetyFactor::ONE), factor(1_250));
+        assert_eq!(
+            seen.safety_factor_or("other", SafetyFactor::ONE),
+            SafetyFactor::ONE
+        );
         let mut low = Calibration::new();
         for n in 1..=8 {
             low.observe("m", 1_000, 800);
             assert_eq!(
-                low.safety_factor("m"),
+                low.safety_factor_or("m", SafetyFactor::ONE),
                 factor(if n < 8 { 1_000 } else { 800 })
             );
         }
@@ -147,9 +144,11 @@ mod tests {
         for n in 0..200_u64 {
             seen.observe("m", 1_000, 1_000 + n);
         }
-        assert_eq!(seen.observations("m"), 64);
         // 136..=199, the 61st of them.
-        assert_eq!(seen.safety_factor("m"), factor(1_000 + 136 + 60));
+        assert_eq!(
+            seen.safety_factor_or("m", SafetyFactor::ONE),
+            factor(1_000 + 136 + 60)
+        );
         seen.forget("m");
         assert_eq!(seen, Calibration::new());
     }
@@ -160,6 +159,6 @@ mod tests {
         assert!(!seen.observe("m", 99, 200));
         assert!(!seen.observe("m", 1_000, 0));
         assert!(seen.observe("m", 1_000, u64::MAX));
-        assert_eq!(seen.safety_factor("m"), factor(4_000));
+        assert_eq!(seen.safety_factor_or("m", SafetyFactor::ONE), factor(4_000));
     }
 }

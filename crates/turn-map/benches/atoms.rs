@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use turn_map::{CutPolicy, GroupingPolicy, MessageView, PartView, Role, TurnMap};
+use turn_map::{CutPolicy, MessageView, PartView, Role, TurnMap};
 
 struct Line {
     role: Role,
@@ -76,7 +76,7 @@ fn benches(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(size as u64));
         group.bench_function(format!("atoms/{name}"), |bench| {
             bench.iter(|| {
-                let atoms = turn_map::atoms(black_box(&messages), GroupingPolicy::default());
+                let atoms = turn_map::atoms(black_box(&messages));
                 // Question, two groups and an answer a round.
                 assert_eq!(atoms.len(), size / 10 * 4);
                 atoms
@@ -91,7 +91,7 @@ fn benches(criterion: &mut Criterion) {
         });
         group.finish();
 
-        let atoms = turn_map::atoms(&messages, GroupingPolicy::default());
+        let atoms = turn_map::atoms(&messages);
         let turns = TurnMap::by_role(&messages);
         let mut group = criterion.benchmark_group("turn-map/lookup");
         group.bench_function(format!("atom_of/{name}"), |bench| {

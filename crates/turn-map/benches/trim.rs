@@ -5,10 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use token_estimate::HeuristicEstimator;
-use turn_map::{
-    ClearPolicy, MessageView, PartView, Role, SanitizePolicy, check_anthropic, clip_lines,
-    clip_tokens, sanitize,
-};
+use turn_map::{ClearPolicy, MessageView, PartView, Role, TrimPolicy, check_anthropic, sanitize};
 
 struct Line {
     role: Role,
@@ -64,9 +61,8 @@ fn benches(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(100_000));
     group.sample_size(20);
     group.bench_function("sanitize", |bench| {
-        let policy = SanitizePolicy::default();
         bench.iter(|| {
-            let plan = sanitize(black_box(&messages), &policy);
+            let plan = sanitize(black_box(&messages), "[no result]");
             assert_eq!(plan.findings.len(), 1_000);
         });
     });
@@ -74,7 +70,7 @@ fn benches(criterion: &mut Criterion) {
         bench.iter(|| assert_eq!(check_anthropic(black_box(&messages)).len(), 1_000));
     });
     group.bench_function("clear_old", |bench| {
-        let policy = ClearPolicy::koda();
+        let policy = ClearPolicy::default();
         bench.iter(|| {
             let edits = policy.edits(
                 black_box(&messages),
@@ -92,20 +88,20 @@ fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("turn-map/a text of 1 MB");
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("clip_lines", |bench| {
+        let policy = TrimPolicy::ToolOutputLines { lines: 50 };
         bench.iter(|| {
-            clip_lines(
+            policy.trim_result(
                 black_box(&text),
-                50,
                 "message:1",
                 &HeuristicEstimator::default(),
             )
         });
     });
     group.bench_function("clip_tokens", |bench| {
+        let policy = TrimPolicy::ToolOutputTokens { tokens: 2_000 };
         bench.iter(|| {
-            clip_tokens(
+            policy.trim_result(
                 black_box(&text),
-                2_000,
                 "message:1",
                 &HeuristicEstimator::default(),
             )

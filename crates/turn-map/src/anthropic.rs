@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use turn_map::{SanitizePolicy, anthropic, apply, check_anthropic, sanitize};
+//! use turn_map::{anthropic, apply, check_anthropic, sanitize};
 //!
 //! let list = anthropic::from_values(vec![
 //!     json!({"role": "user", "content": "Read it."}),
@@ -11,7 +11,7 @@
 //!     ]}),
 //! ]);
 //! assert_eq!(check_anthropic(&list).len(), 1);
-//! let plan = sanitize(&list, &SanitizePolicy::default());
+//! let plan = sanitize(&list, "[no result]");
 //! let list = anthropic::into_values(apply(list, &plan.edits));
 //! assert_eq!(
 //!     list[2],
@@ -176,10 +176,6 @@ impl EditableMessage for Message {
     fn results_behind(&self, parts: Vec<Part>) -> Vec<Self> {
         let blocks: Vec<Value> = parts.into_iter().map(Part::into_block).collect();
         vec![Self(json!({"role": "user", "content": blocks}))]
-    }
-
-    fn text_part(text: String) -> Part {
-        Part(Inner::Text(text))
     }
 
     fn result_part(call_id: String, text: String) -> Part {

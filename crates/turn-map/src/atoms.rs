@@ -1,28 +1,5 @@
 use std::ops::Range;
 
-/// Rule that decides how long a tool group stays open for its results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
-#[non_exhaustive]
-pub struct GroupingPolicy {
-    /// Number of further responses before the group closes. 0, the default, closes it at the next
-    /// response; with more, groups can interleave and become one atom.
-    ///
-    /// Neighbouring assistant messages with calls and no response id count as one response, because
-    /// they may be lines of one.
-    pub responses: u32,
-}
-
-impl GroupingPolicy {
-    /// Sets the number of further responses before a group closes.
-    #[must_use]
-    pub const fn with_responses(mut self, responses: u32) -> Self {
-        self.responses = responses;
-        self
-    }
-}
-
 /// Kind of an [`Atom`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -45,9 +22,8 @@ pub enum GroupState {
     Closed,
     /// The group closed with unanswered calls: see [`Atom::unanswered`]. It blocks no cut.
     Interrupted,
-    /// Calls have no result yet, and results may still come. Such a group is the last one, unless a
-    /// [`GroupingPolicy`] lets responses pass or the last ones are neighbouring lines that call
-    /// without a response id.
+    /// Calls have no result yet, and results may still come. Such a group is the last one, unless the
+    /// last ones are neighbouring lines that call without a response id.
     Open,
 }
 
@@ -244,13 +220,6 @@ impl Atoms {
         }
     }
 
-    /// The cut before the atom with this index, or the end when there is none.
-    pub fn cut_at_atom(&self, index: usize) -> Cut {
-        self.atoms
-            .get(index)
-            .map_or(self.end(), |atom| Cut(atom.start))
-    }
-
     /// The atoms between two cuts.
     pub fn between(&self, from: Cut, to: Cut) -> &[Atom] {
         let index = |cut: Cut| {
@@ -267,42 +236,5 @@ impl<'a> IntoIterator for &'a Atoms {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::atoms;
-    use crate::script::lines;
-
-    #[test]
-    fn lookups_find_atoms_and_cuts_keep_them_whole() {
-        let atoms = atoms(lines("u a+x t-x u"), GroupingPolicy::default());
-        assert_eq!(atoms.range(), 0..4);
-        let found: Vec<_> = (0..5).map(|n| atoms.index_of(n)).collect();
-        assert_eq!(found, [Some(0), Some(1), Some(1), Some(2), None]);
-        let before: Vec<_> = (0..6).map(|n| atoms.cut_before(n).position()).collect();
-        assert_eq!(before, [0, 1, 1, 3, 4, 4]);
-        let after: Vec<_> = (0..6).map(|n| atoms.cut_after(n).position()).collect();
-        assert_eq!(after, [0, 1, 3, 3, 4, 4]);
-        assert_eq!(atoms.cut_at_atom(1).position(), 1);
-        assert_eq!(atoms.cut_at_atom(9), atoms.end());
-        let (from, to) = (atoms.cut_before(2), atoms.end());
-        assert_eq!(atoms.between(from, to).len(), 2);
-        assert_eq!(atoms.between(to, from), []);
-        assert_eq!(
-            atoms.cut_before(2).split(&[1, 2, 3, 4]),
-            (&[1][..], &[2, 3, 4][..])
-        );
-    }
-
-    #[test]
-    fn an_empty_list_has_no_atoms() {
-        let none = atoms(lines(""), GroupingPolicy::default());
-        assert!(none.is_empty());
-        assert_eq!((none.start(), none.settled_end()), (none.end(), none.end()));
-        assert_eq!(none.index_of(0), None);
-        assert_eq!(none.cut_before(3), none.start());
     }
 }

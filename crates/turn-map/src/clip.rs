@@ -50,7 +50,11 @@ fn expand(pointer: &str) -> String {
 }
 
 /// Returns the [`left_out`] marker of the whole text; `None` unless it is shorter.
-pub fn stub_text(text: &str, pointer: &str, estimator: &dyn TokenEstimator) -> Option<String> {
+pub(crate) fn stub_text(
+    text: &str,
+    pointer: &str,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
     if is_left_out(text) {
         return None;
     }
@@ -60,7 +64,7 @@ pub fn stub_text(text: &str, pointer: &str, estimator: &dyn TokenEstimator) -> O
 
 /// Returns the first and the last lines of a text of more than `lines` lines, half of `lines` (rounded
 /// down) and the rest, with a line between them that counts the lines left out.
-pub fn clip_lines(
+pub(crate) fn clip_lines(
     text: &str,
     lines: usize,
     pointer: &str,
@@ -94,10 +98,8 @@ pub fn clip_lines(
     shorter(clipped, text, estimator.text(text), estimator)
 }
 
-/// Returns the beginning and the end of a text (two thirds and one third) with a marker between them,
-/// together at most `tokens` tokens. Without room for any text it is the [`left_out`] marker alone,
-/// which may cost more.
-pub fn clip_tokens(
+/// Like [`clip_counted`], for a text of unknown cost.
+pub(crate) fn clip_tokens(
     text: &str,
     tokens: u64,
     pointer: &str,
@@ -106,7 +108,9 @@ pub fn clip_tokens(
     clip_counted(text, estimator.text(text), tokens, pointer, estimator)
 }
 
-/// Like [`clip_tokens`], for a text that is known to cost `whole` tokens.
+/// Returns the beginning and the end of a text that costs `whole` tokens (two thirds and one third) with a
+/// marker between them, together at most `tokens` tokens. Without room for any text it is the [`left_out`]
+/// marker alone, which may cost more. `None` when it would not be shorter.
 pub fn clip_counted(
     text: &str,
     whole: u64,
@@ -130,7 +134,7 @@ pub fn clip_counted(
 }
 
 /// Returns the first `head` and the last `tail` characters of a text with a marker between them.
-pub fn clip_chars(
+pub(crate) fn clip_chars(
     text: &str,
     head: usize,
     tail: usize,

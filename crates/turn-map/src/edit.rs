@@ -43,15 +43,6 @@ pub enum Edit {
         /// The new content.
         text: String,
     },
-    /// Replaces the part by a text part.
-    Replace {
-        /// Position of the message.
-        message: usize,
-        /// Index of the part in the message.
-        part: usize,
-        /// The text.
-        text: String,
-    },
     /// Turns a result into other parts: a heading as text, then its content, images included.
     ResultToText {
         /// Position of the message.
@@ -126,9 +117,6 @@ pub trait EditableMessage: MessageView + Sized {
     /// one for each result where a message holds only one.
     fn results_behind(&self, parts: Vec<Self::Part>) -> Vec<Self>;
 
-    /// Returns a text part.
-    fn text_part(text: String) -> Self::Part;
-
     /// Returns a result with this text.
     fn result_part(call_id: String, text: String) -> Self::Part;
 
@@ -170,7 +158,6 @@ pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
             Edit::DropPart { message, .. }
             | Edit::SetText { message, .. }
             | Edit::SetContent { message, .. }
-            | Edit::Replace { message, .. }
             | Edit::ResultToText { message, .. }
             | Edit::SetId { message, .. } => plans.entry(*message).or_default().edits.push(edit),
         }
@@ -247,7 +234,6 @@ impl Plan<'_> {
             if let Edit::DropPart { part, .. }
             | Edit::SetText { part, .. }
             | Edit::SetContent { part, .. }
-            | Edit::Replace { part, .. }
             | Edit::ResultToText { part, .. }
             | Edit::SetId { part, .. } = edit
             {
@@ -257,21 +243,18 @@ impl Plan<'_> {
         let moved: std::collections::HashSet<usize> = self.moved.iter().copied().collect();
         let mut new = Vec::with_capacity(old.len());
         'parts: for (index, mut part) in old.into_iter().enumerate() {
-            let (mut heading, mut replaced) = (None, None);
+            let mut heading = None;
             for edit in by_part.get(&index).into_iter().flatten() {
                 match edit {
                     Edit::DropPart { .. } => continue 'parts,
                     Edit::SetText { text, .. } => M::set_text(&mut part, text.clone()),
                     Edit::SetContent { text, .. } => M::set_content(&mut part, text.clone()),
                     Edit::SetId { id, .. } => M::set_id(&mut part, id.clone()),
-                    Edit::Replace { text, .. } => replaced = Some(text.clone()),
                     Edit::ResultToText { heading: text, .. } => heading = Some(text.clone()),
                     _ => {}
                 }
             }
-            if let Some(text) = replaced {
-                new.push(M::text_part(text));
-            } else if let Some(heading) = heading {
+            if let Some(heading) = heading {
                 new.extend(M::result_to_text(part, heading));
             } else if moved.contains(&index) {
                 aside.insert((at, index), part);

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use turn_map::{SanitizePolicy, apply, check_openai, openai, sanitize};
+//! use turn_map::{apply, check_openai, openai, sanitize};
 //!
 //! let list = openai::from_values(vec![
 //!     json!({"role": "user", "content": "Read it."}),
@@ -11,7 +11,7 @@
 //!     ]}),
 //! ]);
 //! assert_eq!(check_openai(&list).len(), 1);
-//! let plan = sanitize(&list, &SanitizePolicy::default());
+//! let plan = sanitize(&list, "[no result]");
 //! let list = openai::into_values(apply(list, &plan.edits));
 //! assert_eq!(
 //!     list[2],
@@ -290,10 +290,6 @@ impl EditableMessage for Chat {
             }
         };
         parts.into_iter().map(message).collect()
-    }
-
-    fn text_part(text: String) -> Part {
-        Part(Inner::Text(text))
     }
 
     fn result_part(call_id: String, text: String) -> Part {

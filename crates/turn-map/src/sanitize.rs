@@ -2,35 +2,91 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use token_estimate::{MessageView, PartView, Role};
 
-use crate::{Edit, GroupingPolicy, InsertedResult, atoms};
+use crate::{Edit, InsertedResult, atoms};
 
-mod policy;
+/// A call or result that a provider would refuse, and what was done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Position of the message.
+    pub message: usize,
+    /// Index of the part in the message.
+    pub part: usize,
+    /// Id of the call or result before the repair.
+    pub id: String,
+    /// Problem of the call or result.
+    pub problem: Problem,
+    /// Remedy that was applied.
+    pub remedy: Remedy,
+}
 
-pub use policy::{
-    CallIdPolicy, Finding, LateResultPolicy, MisplacedResultPolicy, OrphanPolicy, Problem, Remedy,
-    SanitizePolicy, Sanitized, UnansweredCallPolicy,
-};
+/// Problem of a call or a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A result that answers no call, or a call that is not sent.
+    Orphan,
+    /// A result that came after its call's group had closed.
+    Late,
+    /// A result that does not directly follow its call's message in a message of the user or a tool.
+    Misplaced,
+    /// A call without a result.
+    Unanswered,
+    /// A message that is not the assistant's contains a tool call.
+    CallByAnother,
+    /// A call without an id.
+    EmptyId,
+    /// A call with the id of an earlier call.
+    DuplicateId,
+}
+
+/// Remedy of a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// The call was dropped.
+    Dropped,
+    /// The result became text.
+    MadeText,
+    /// The result moved behind its call's message.
+    Moved,
+    /// A result was inserted for the call.
+    Stubbed,
+    /// The call and its result got another id.
+    Renamed,
+}
+
+/// Edits that repair a list for a provider, and a report of what was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+#[must_use]
+pub struct Sanitized {
+    /// Edits to apply; empty when the list is valid.
+    pub edits: Vec<Edit>,
+    /// Problems found, in order.
+    pub findings: Vec<Finding>,
+}
 
 /// Returns the edits that repair a list so that [`check_openai`](crate::check_openai) and
 /// [`check_anthropic`](crate::check_anthropic) find no violations, with the problems that were found.
 /// A repaired list needs no edits.
 ///
+/// Nothing that was said is lost: a call without a result gets one with the text `stub`, late results
+/// and results without a call become text, other results move directly behind their call's message,
+/// and calls whose id is empty or was used before get another one. Only calls by others than the
+/// assistant are dropped.
+///
 /// Calls and results pair as in [`atoms`]; of several calls with one id in a response the first gets the
-/// first result. Notes stay where they are. Unless late results move, appended messages change nothing
-/// before the list's [`settled_end`](crate::Atoms::settled_end), so an unchanged beginning stays
-/// the same bytes. O(messages + parts), unless the policy drops messages.
-pub fn sanitize<M: MessageView>(messages: &[M], policy: &SanitizePolicy) -> Sanitized {
-    let mut work = Work::read(messages, policy);
-    loop {
-        work.judge_calls();
-        work.judge_ids();
-        if !work.place_results() {
-            break;
-        }
-    }
+/// first result. Notes stay where they are. Appended messages change nothing before the list's
+/// [`settled_end`](crate::Atoms::settled_end), so an unchanged beginning stays the same bytes.
+/// O(messages + parts).
+pub fn sanitize<M: MessageView>(messages: &[M], stub: &str) -> Sanitized {
+    let mut work = Work::read(messages);
+    work.settle();
+    work.place_results();
     work.rename();
     Sanitized {
-        edits: work.edits(),
+        edits: work.edits(stub),
         findings: work.findings(),
     }
 }
@@ -46,7 +102,6 @@ struct Line {
     note: bool,
     role: Role,
     slots: Vec<Slot>,
-    dropped: bool,
 }
 
 struct Call {
@@ -54,8 +109,8 @@ struct Call {
     part: usize,
     id: String,
     result: Option<usize>,
+    /// Whether an assistant calls.
     kept: bool,
-    problem: Option<Problem>,
     bad_id: Option<Problem>,
     new_id: Option<String>,
 }
@@ -64,8 +119,8 @@ struct Call {
 enum Fate {
     Stays,
     Moves,
-    Text,
-    Dropped,
+    /// Becomes text, for this reason.
+    Text(Problem),
 }
 
 struct Answer {
@@ -75,20 +130,17 @@ struct Answer {
     call: Option<usize>,
     late: bool,
     fate: Fate,
-    problem: Option<Problem>,
 }
 
-struct Work<'a> {
-    policy: &'a SanitizePolicy,
+struct Work {
     lines: Vec<Line>,
     calls: Vec<Call>,
     answers: Vec<Answer>,
 }
 
-impl<'a> Work<'a> {
-    fn read<M: MessageView>(messages: &[M], policy: &'a SanitizePolicy) -> Self {
+impl Work {
+    fn read<M: MessageView>(messages: &[M]) -> Self {
         let mut work = Self {
-            policy,
             lines: Vec::with_capacity(messages.len()),
             calls: Vec::new(),
             answers: Vec::new(),
@@ -108,14 +160,12 @@ impl<'a> Work<'a> {
                 let part = slots.len();
                 slots.push(match view {
                     PartView::ToolCall { id, .. } => {
-                        let by_another = role != Role::Assistant;
                         self.calls.push(Call {
                             message: at,
                             part,
                             id: id.to_owned(),
                             result: None,
-                            kept: !by_another,
-                            problem: by_another.then_some(Problem::CallByAnother),
+                            kept: role == Role::Assistant,
                             bad_id: None,
                             new_id: None,
                         });
@@ -129,7 +179,6 @@ impl<'a> Work<'a> {
                             call: None,
                             late: false,
                             fate: Fate::Stays,
-                            problem: None,
                         });
                         Slot::Result(self.answers.len() - 1)
                     }
@@ -137,12 +186,7 @@ impl<'a> Work<'a> {
                 });
             });
         }
-        self.lines.push(Line {
-            note,
-            role,
-            slots,
-            dropped: false,
-        });
+        self.lines.push(Line { note, role, slots });
     }
 
     /// Pairs calls and results atom by atom.
@@ -150,7 +194,7 @@ impl<'a> Work<'a> {
         let mut answered = vec![false; self.calls.len()];
         // Unanswered calls of the atoms before, by id.
         let mut interrupted: HashMap<&str, Vec<usize>> = HashMap::new();
-        for atom in &atoms(messages, GroupingPolicy::default()) {
+        for atom in &atoms(messages) {
             let slots = || {
                 let lines = self.lines.get(atom.range()).unwrap_or_default();
                 lines.iter().map(|line| &line.slots)
@@ -185,146 +229,44 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        self.settle();
     }
 
-    /// Decides about orphans and late results.
+    /// Gives each call its result. Late results and orphans become text.
     fn settle(&mut self) {
         for (at, answer) in self.answers.iter_mut().enumerate() {
             let call = answer.call.and_then(|call| self.calls.get_mut(call));
             match call.filter(|call| call.kept) {
-                None => orphan(answer, self.policy),
-                Some(call) => {
-                    if answer.late {
-                        answer.problem = Some(Problem::Late);
-                    }
-                    match self.policy.late {
-                        LateResultPolicy::Text | LateResultPolicy::Drop if answer.late => {
-                            answer.call = None;
-                            answer.fate = match self.policy.late {
-                                LateResultPolicy::Text => Fate::Text,
-                                _ => Fate::Dropped,
-                            };
-                        }
-                        _ => call.result = Some(at),
-                    }
+                Some(call) if !answer.late => call.result = Some(at),
+                call => {
+                    answer.call = None;
+                    answer.fate = Fate::Text(match call {
+                        Some(_) => Problem::Late,
+                        None => Problem::Orphan,
+                    });
                 }
             }
         }
     }
 
-    /// Drops a call and makes its result an orphan.
-    fn strip(&mut self, at: usize, problem: Option<Problem>) {
-        let Some(call) = self.calls.get_mut(at) else {
-            return;
-        };
-        call.kept = false;
-        call.problem = problem;
-        let result = call.result.take();
-        if let Some(answer) = result.and_then(|result| self.answers.get_mut(result)) {
-            orphan(answer, self.policy);
-        }
-    }
-
-    /// Decides about calls without a result.
-    fn judge_calls(&mut self) {
-        for at in 0..self.calls.len() {
-            let Some(call) = self.calls.get_mut(at) else {
-                continue;
-            };
-            if !call.kept || call.result.is_some() {
-                continue;
-            }
-            match self.policy.unanswered {
-                UnansweredCallPolicy::Stub => call.problem = Some(Problem::Unanswered),
-                UnansweredCallPolicy::Strip => call.kept = false,
-                UnansweredCallPolicy::DropMessage => {
-                    let message = call.message;
-                    let Some(line) = self.lines.get_mut(message) else {
-                        continue;
-                    };
-                    line.dropped = true;
-                    for at in call_places(&line.slots).collect::<Vec<_>>() {
-                        let result = self.calls.get(at).and_then(|call| call.result);
-                        let problem = match result {
-                            Some(_) => Problem::InDroppedMessage,
-                            None => Problem::Unanswered,
-                        };
-                        self.strip(at, Some(problem));
-                    }
-                }
-            }
-            if let Some(call) = self.calls.get_mut(at).filter(|call| call.problem.is_none()) {
-                call.problem = Some(Problem::Unanswered);
-            }
-        }
-    }
-
-    /// Drops calls with an invalid id, if that is the policy.
-    fn judge_ids(&mut self) {
-        if self.policy.ids != CallIdPolicy::Strip {
-            return;
-        }
-        let mut used: HashSet<String> = HashSet::new();
-        for at in 0..self.calls.len() {
-            let Some(call) = self.calls.get_mut(at).filter(|call| call.kept) else {
-                continue;
-            };
-            call.bad_id = bad_id(&call.id, &used);
-            if call.bad_id.is_some() {
-                self.strip(at, None);
-            } else {
-                used.insert(call.id.clone());
-            }
-        }
-    }
-
-    /// Decides about results that do not stand behind their call's message. Returns whether a call lost
-    /// its result.
-    fn place_results(&mut self) -> bool {
-        let mut lost = false;
+    /// Moves the results that do not stand behind their call's message.
+    fn place_results(&mut self) {
         for message in 0..self.lines.len() {
-            let waiting: Vec<(usize, usize)> = match self.lines.get(message) {
-                Some(line) => calls_in(&line.slots, &self.calls)
-                    .filter(|(_, call)| call.kept)
-                    .filter_map(|(at, call)| Some((at, call.result?)))
-                    .collect(),
-                None => continue,
+            let Some(line) = self.lines.get(message) else {
+                continue;
             };
-            if waiting.is_empty() {
+            let results: Vec<usize> = calls_in(&line.slots, &self.calls)
+                .filter_map(|(_, call)| call.result)
+                .collect();
+            if results.is_empty() {
                 continue;
             }
-            for (_, result) in &waiting {
-                if let Some(answer) = self.answers.get_mut(*result) {
+            for result in results {
+                if let Some(answer) = self.answers.get_mut(result) {
                     answer.fate = Fate::Moves;
                 }
             }
             self.find_in_place(message);
-            for (call, result) in waiting {
-                let Some(answer) = self.answers.get_mut(result) else {
-                    continue;
-                };
-                if answer.fate == Fate::Stays {
-                    answer.problem = None;
-                    continue;
-                }
-                let problem = if answer.late {
-                    Problem::Late
-                } else {
-                    Problem::Misplaced
-                };
-                answer.problem = Some(problem);
-                if !answer.late && self.policy.misplaced == MisplacedResultPolicy::Drop {
-                    answer.fate = Fate::Dropped;
-                    answer.call = None;
-                    lost = true;
-                    if let Some(call) = self.calls.get_mut(call) {
-                        call.result = None;
-                    }
-                }
-            }
         }
-        lost
     }
 
     /// Keeps the results in place that stand behind a message's calls before anything else.
@@ -349,8 +291,7 @@ impl<'a> Work<'a> {
                         };
                         let call = answer.call.and_then(|call| self.calls.get(call));
                         match answer.fate {
-                            Fate::Text => return,
-                            Fate::Dropped => {}
+                            Fate::Text(_) => return,
                             // Results of other messages' calls move.
                             Fate::Stays | Fate::Moves => {
                                 if call.is_some_and(|call| call.message == message) {
@@ -390,19 +331,18 @@ impl<'a> Work<'a> {
         self.calls.get(call?)?.new_id.as_ref()
     }
 
-    fn edits(&self) -> Vec<Edit> {
+    fn edits(&self, stub: &str) -> Vec<Edit> {
         let mut edits = Vec::new();
         for (message, line) in self.lines.iter().enumerate() {
             if !line.slots.is_empty() {
-                self.edit_line(message, line, &mut edits);
+                self.edit_line(message, line, stub, &mut edits);
             }
         }
         edits
     }
 
-    fn edit_line(&self, message: usize, line: &Line, edits: &mut Vec<Edit>) {
+    fn edit_line(&self, message: usize, line: &Line, stub: &str, edits: &mut Vec<Edit>) {
         let (mut left, mut results, mut texts) = (0, 0, 0);
-        let mut stripped = None;
         let mut gone: Vec<usize> = Vec::new();
         let mut inserted: Vec<InsertedResult> = Vec::new();
         for (part, slot) in line.slots.iter().enumerate() {
@@ -422,9 +362,8 @@ impl<'a> Work<'a> {
                     };
                     if call.kept {
                         left += 1;
-                        inserted.extend(self.inserted(call));
+                        inserted.extend(self.inserted(call, stub));
                     } else {
-                        stripped = stripped.or(Some(part));
                         gone.push(part);
                     }
                 }
@@ -434,50 +373,27 @@ impl<'a> Work<'a> {
                     };
                     match answer.fate {
                         Fate::Moves => {}
-                        Fate::Dropped => gone.push(part),
                         Fate::Stays => (left, results) = (left + 1, results + 1),
-                        Fate::Text => {
+                        Fate::Text(problem) => {
                             (left, texts) = (left + 1, texts + 1);
-                            if !line.dropped {
-                                let heading = heading(answer);
-                                edits.push(Edit::ResultToText {
-                                    message,
-                                    part,
-                                    heading,
-                                });
-                            }
+                            edits.push(Edit::ResultToText {
+                                message,
+                                part,
+                                heading: heading(&answer.id, problem),
+                            });
                         }
                     }
                 }
             }
         }
-        let placeholder = stripped
-            .filter(|_| line.role == Role::Assistant && !self.policy.placeholder.is_empty());
-        match placeholder {
-            _ if line.dropped => edits.push(Edit::DropMessage { message }),
-            None if left == 0 => edits.push(Edit::DropMessage { message }),
-            Some(part) if left == 0 => {
-                let text = self.policy.placeholder.clone();
-                edits.push(Edit::Replace {
-                    message,
-                    part,
-                    text,
-                });
-                gone.retain(|other| *other != part);
-                edits.extend(
-                    gone.into_iter()
-                        .map(|part| Edit::DropPart { message, part }),
-                );
-            }
-            _ => {
-                edits.extend(
-                    gone.into_iter()
-                        .map(|part| Edit::DropPart { message, part }),
-                );
-                if line.role == Role::Tool && texts > 0 && results == 0 {
-                    let role = Role::User;
-                    edits.push(Edit::SetRole { message, role });
-                }
+        if left == 0 {
+            edits.push(Edit::DropMessage { message });
+        } else {
+            let gone = gone.into_iter();
+            edits.extend(gone.map(|part| Edit::DropPart { message, part }));
+            if line.role == Role::Tool && texts > 0 && results == 0 {
+                let role = Role::User;
+                edits.push(Edit::SetRole { message, role });
             }
         }
         if !inserted.is_empty() {
@@ -489,11 +405,11 @@ impl<'a> Work<'a> {
     }
 
     /// The result to insert behind a kept call, if any.
-    fn inserted(&self, call: &Call) -> Option<InsertedResult> {
+    fn inserted(&self, call: &Call, stub: &str) -> Option<InsertedResult> {
         let Some(result) = call.result else {
             return Some(InsertedResult::Stub {
                 call_id: call.new_id.as_ref().unwrap_or(&call.id).clone(),
-                text: self.policy.stub.clone(),
+                text: stub.to_owned(),
             });
         };
         let answer = self.answers.get(result)?;
@@ -506,34 +422,38 @@ impl<'a> Work<'a> {
     fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for call in &self.calls {
-            let mut find = |problem: Option<Problem>, remedy| {
-                findings.extend(problem.map(|problem| Finding {
-                    message: call.message,
-                    part: call.part,
+            let (message, part) = (call.message, call.part);
+            let mut find = |problem, remedy| {
+                findings.push(Finding {
+                    message,
+                    part,
                     id: call.id.clone(),
                     problem,
-                    remedy: if call.kept { remedy } else { Remedy::Dropped },
-                }));
+                    remedy,
+                });
             };
-            find(call.problem, Remedy::Stubbed);
-            find(call.bad_id, Remedy::Renamed);
+            if !call.kept {
+                find(Problem::CallByAnother, Remedy::Dropped);
+            } else if call.result.is_none() {
+                find(Problem::Unanswered, Remedy::Stubbed);
+            }
+            if let Some(problem) = call.bad_id {
+                find(problem, Remedy::Renamed);
+            }
         }
         for answer in &self.answers {
-            let dropped = self
-                .lines
-                .get(answer.message)
-                .is_some_and(|line| line.dropped);
-            findings.extend(answer.problem.map(|problem| Finding {
+            let (problem, remedy) = match answer.fate {
+                Fate::Stays => continue,
+                Fate::Moves => (Problem::Misplaced, Remedy::Moved),
+                Fate::Text(problem) => (problem, Remedy::MadeText),
+            };
+            findings.push(Finding {
                 message: answer.message,
                 part: answer.part,
                 id: answer.id.clone(),
                 problem,
-                remedy: match answer.fate {
-                    Fate::Moves => Remedy::Moved,
-                    Fate::Text if !dropped => Remedy::MadeText,
-                    _ => Remedy::Dropped,
-                },
-            }));
+                remedy,
+            });
         }
         findings.sort_by_key(|finding| (finding.message, finding.part));
         findings
@@ -548,33 +468,20 @@ fn bad_id(id: &str, used: &HashSet<String>) -> Option<Problem> {
     }
 }
 
-fn orphan(answer: &mut Answer, policy: &SanitizePolicy) {
-    answer.call = None;
-    answer.problem = Some(Problem::Orphan);
-    answer.fate = match policy.orphans {
-        OrphanPolicy::Text => Fate::Text,
-        OrphanPolicy::Drop => Fate::Dropped,
-    };
-}
-
-fn heading(answer: &Answer) -> String {
-    let id = answer.id.escape_debug();
-    match answer.problem {
-        Some(Problem::Late) => format!("[Late result of call {id}]"),
+fn heading(id: &str, problem: Problem) -> String {
+    let id = id.escape_debug();
+    match problem {
+        Problem::Late => format!("[Late result of call {id}]"),
         _ => format!("[Result without a call: {id}]"),
     }
-}
-
-fn call_places(slots: &[Slot]) -> impl Iterator<Item = usize> + '_ {
-    slots.iter().filter_map(|slot| match slot {
-        Slot::Call(at) => Some(*at),
-        _ => None,
-    })
 }
 
 fn calls_in<'a>(
     slots: &'a [Slot],
     calls: &'a [Call],
 ) -> impl Iterator<Item = (usize, &'a Call)> + 'a {
-    call_places(slots).filter_map(|at| Some((at, calls.get(at)?)))
+    slots.iter().filter_map(|slot| match slot {
+        Slot::Call(at) => Some((*at, calls.get(*at)?)),
+        _ => None,
+    })
 }

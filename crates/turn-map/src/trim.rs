@@ -3,9 +3,8 @@ use std::str::FromStr;
 
 use token_estimate::{MessageView, PartView, TokenEstimator};
 
+use crate::Edit;
 use crate::clip::{clip_chars, clip_lines, clip_tokens, is_clipped, stub_text};
-use crate::id::{Id, write_id};
-use crate::{Edit, Error};
 
 /// Rule that shortens a message: a pure function of the message, the estimator and the pointer.
 ///
@@ -13,18 +12,12 @@ use crate::{Edit, Error};
 /// gets another version. No policy makes a message larger, and none changes a call, so the calls and
 /// results of trimmed messages pair as before. Applying a policy twice equals applying it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(
-    feature = "serde",
-    serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)
-)]
 #[non_exhaustive]
 pub enum TrimPolicy {
-    /// Keeps the first and the last lines of a result. The preset phi-core.
+    /// Keeps the first and the last lines of a result.
     /// `tool-output-lines/50@1`
     ToolOutputLines {
-        /// Maximum number of lines. Default 50.
-        #[cfg_attr(feature = "serde", serde(default = "fifty"))]
+        /// Maximum number of lines.
         lines: usize,
     },
     /// Keeps the beginning and the end of a result. `tool-output-tokens/2000@1`
@@ -33,17 +26,13 @@ pub enum TrimPolicy {
         tokens: u64,
     },
     /// Keeps the first and the last characters of a long result and nothing of one of medium length.
-    /// The preset Operator-Use.
     /// `tool-output-chars/200-2000-200@1`
     ToolOutputChars {
-        /// Maximum length of a result that stays whole, in characters. Default 200.
-        #[cfg_attr(feature = "serde", serde(default = "two_hundred"))]
+        /// Maximum length of a result that stays whole, in characters.
         untouched: usize,
-        /// Maximum length of a result that is left out whole, in characters. Default 2,000.
-        #[cfg_attr(feature = "serde", serde(default = "two_thousand"))]
+        /// Maximum length of a result that is left out whole, in characters.
         left_out: usize,
-        /// Number of characters of a longer result that are shown at either end. Default 200.
-        #[cfg_attr(feature = "serde", serde(default = "two_hundred"))]
+        /// Number of characters of a longer result that are shown at either end.
         shown: usize,
     },
     /// Leaves out results from a cost on. `tool-output-stub/50@1`
@@ -58,21 +47,6 @@ pub enum TrimPolicy {
     },
 }
 
-#[cfg(feature = "serde")]
-const fn fifty() -> usize {
-    50
-}
-
-#[cfg(feature = "serde")]
-const fn two_hundred() -> usize {
-    200
-}
-
-#[cfg(feature = "serde")]
-const fn two_thousand() -> usize {
-    2_000
-}
-
 const NAMES: [&str; 5] = [
     "tool-output-lines/LINES@1",
     "tool-output-tokens/TOKENS@1",
@@ -82,16 +56,6 @@ const NAMES: [&str; 5] = [
 ];
 
 impl TrimPolicy {
-    /// The preset phi-core: 50 lines.
-    pub const PHI_CORE: Self = Self::ToolOutputLines { lines: 50 };
-    /// The preset Operator-Use: results of up to 200 characters stay, those of up to 2,000 are left
-    /// out, and of longer ones 200 characters are shown at either end.
-    pub const OPERATOR_USE: Self = Self::ToolOutputChars {
-        untouched: 200,
-        left_out: 2_000,
-        shown: 200,
-    };
-
     /// Returns a result's text shortened; `None` when it stays as it is.
     ///
     /// `pointer` is the argument of the tool that expands the message; an empty one is not mentioned.
@@ -173,57 +137,60 @@ impl TrimPolicy {
 impl fmt::Display for TrimPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::ToolOutputLines { lines } => {
-                write_id(f, "tool-output-lines", &[lines as u64], None)
-            }
-            Self::ToolOutputTokens { tokens } => write_id(f, "tool-output-tokens", &[tokens], None),
+            Self::ToolOutputLines { lines } => write!(f, "tool-output-lines/{lines}@1"),
+            Self::ToolOutputTokens { tokens } => write!(f, "tool-output-tokens/{tokens}@1"),
             Self::ToolOutputChars {
                 untouched,
                 left_out,
                 shown,
-            } => {
-                let numbers = [untouched as u64, left_out as u64, shown as u64];
-                write_id(f, "tool-output-chars", &numbers, None)
-            }
-            Self::ToolOutputStub { tokens } => write_id(f, "tool-output-stub", &[tokens], None),
-            Self::Block { tokens } => write_id(f, "block", &[tokens], None),
+            } => write!(f, "tool-output-chars/{untouched}-{left_out}-{shown}@1"),
+            Self::ToolOutputStub { tokens } => write!(f, "tool-output-stub/{tokens}@1"),
+            Self::Block { tokens } => write!(f, "block/{tokens}@1"),
         }
     }
 }
 
-impl FromStr for TrimPolicy {
-    type Err = Error;
+/// Error returned when a text is not the id of a [`TrimPolicy`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownTrimPolicy(String);
 
-    fn from_str(id: &str) -> Result<Self, Error> {
-        let id = Id::read(id, &NAMES)?;
-        let policy = match id.name {
-            "tool-output-lines" => {
-                let [lines] = id.numbers()?;
-                let lines = id.size(lines)?;
-                Self::ToolOutputLines { lines }
-            }
-            "tool-output-tokens" => {
-                let [tokens] = id.numbers()?;
-                Self::ToolOutputTokens { tokens }
-            }
-            "tool-output-chars" => {
-                let [untouched, left_out, shown] = id.numbers()?;
-                Self::ToolOutputChars {
-                    untouched: id.size(untouched)?,
-                    left_out: id.size(left_out)?,
-                    shown: id.size(shown)?,
-                }
-            }
-            "tool-output-stub" => {
-                let [tokens] = id.numbers()?;
-                Self::ToolOutputStub { tokens }
-            }
-            "block" => {
-                let [tokens] = id.numbers()?;
-                Self::Block { tokens }
-            }
-            _ => return Err(id.unknown()),
+impl fmt::Display for UnknownTrimPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (given, known) = (&self.0, NAMES.join(" or "));
+        write!(
+            f,
+            "this build has no trim policy {given:?}: choose {known}, with numbers for the words in capitals"
+        )
+    }
+}
+
+impl std::error::Error for UnknownTrimPolicy {}
+
+impl FromStr for TrimPolicy {
+    type Err = UnknownTrimPolicy;
+
+    fn from_str(id: &str) -> Result<Self, UnknownTrimPolicy> {
+        let parsed = || {
+            let (name, numbers) = id.strip_suffix("@1")?.split_once('/')?;
+            let numbers: Result<Vec<u64>, _> = numbers.split('-').map(str::parse).collect();
+            let size = |number: u64| usize::try_from(number).ok();
+            let policy = match (name, numbers.ok()?.as_slice()) {
+                ("tool-output-lines", [lines]) => Self::ToolOutputLines {
+                    lines: size(*lines)?,
+                },
+                ("tool-output-tokens", [tokens]) => Self::ToolOutputTokens { tokens: *tokens },
+                ("tool-output-chars", [untouched, left_out, shown]) => Self::ToolOutputChars {
+                    untouched: size(*untouched)?,
+                    left_out: size(*left_out)?,
+                    shown: size(*shown)?,
+                },
+                ("tool-output-stub", [tokens]) => Self::ToolOutputStub { tokens: *tokens },
+                ("block", [tokens]) => Self::Block { tokens: *tokens },
+                _ => return None,
+            };
+            // Equal policies have equal ids: a number has one spelling.
+            (policy.to_string() == id).then_some(policy)
         };
-        id.no_rest().map(|()| policy)
+        parsed().ok_or_else(|| UnknownTrimPolicy(id.to_owned()))
     }
 }

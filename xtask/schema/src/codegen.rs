@@ -96,7 +96,7 @@ fn sentence(text: &str) -> String {
 fn tables(objects: &[Object], docs: &BTreeMap<String, Doc>) -> anyhow::Result<String> {
     let mut out = format!(
         "//! Names of the tables and their columns, for sea-query. {PREAMBLE}.\n\n\
-         use std::borrow::Cow;\n\nuse sea_query::Iden;\n"
+         use crate::row::table;\n"
     );
     for table in objects.iter().filter(|o| o.kind == "table") {
         let doc = docs.get(&table.name).cloned().unwrap_or_default();
@@ -122,31 +122,13 @@ fn tables(objects: &[Object], docs: &BTreeMap<String, Doc>) -> anyhow::Result<St
             variants.push((pascal(&column.name), column.name.clone(), text));
         }
         let name = pascal(&table.name);
-        let _ = write!(
-            out,
-            "\n/// {}\n#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum {name} {{\n",
-            doc.text.replace("<<", "`<<`")
-        );
-        for (variant, _, text) in &variants {
-            let _ = write!(
-                out,
-                "    /// {}\n    {variant},\n",
-                text.replace("<<", "`<<`")
-            );
+        let (name, text) = (pascal(&table.name), doc.text.replace("<<", "`<<`"));
+        let _ = write!(out, "\ntable! {{\n    /// {text}\n    {name}\n");
+        for (variant, sql, text) in &variants {
+            let text = text.replace("<<", "`<<`");
+            let _ = write!(out, "    /// {text}\n    {variant} = \"{sql}\",\n");
         }
-        let _ = write!(
-            out,
-            "}}\n\nimpl {name} {{\n    const fn as_str(self) -> &'static str {{\n        match self {{\n"
-        );
-        for (variant, sql, _) in &variants {
-            let _ = writeln!(out, "            Self::{variant} => \"{sql}\",");
-        }
-        let _ = write!(
-            out,
-            "        }}\n    }}\n}}\n\nimpl Iden for {name} {{\n\
-             \x20   fn quoted(&self) -> Cow<'static, str> {{\n        Cow::Borrowed(self.as_str())\n    }}\n\n\
-             \x20   fn unquoted(&self) -> &str {{\n        self.as_str()\n    }}\n}}\n"
-        );
+        out.push_str("}\n");
     }
     Ok(out)
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
-    Budget, Clock as _, EntryKind, ErrorKind, LabelCounts, Memory, Mode, ModelReport, Plan,
-    Session, StopReason, SummaryId, SystemClock, Violation,
+    Budget, ErrorKind, LabelCounts, Memory, Mode, ModelReport, Outcome, Plan, Session, StopReason,
+    SummaryId, VerifyReport, Violation,
 };
 use serde::Serialize;
 
+use super::dropped::{self, Dropped};
 use super::import;
-use super::{dropped, show, verify};
+use super::{show, verify};
 use crate::app::App;
 use crate::args::{Compact, ModeArg};
 use crate::error::{self, Failure, Kind};
@@ -42,10 +43,41 @@ struct Answer {
     verify: Verified,
     /// Messages of which the published summaries tell nothing; only where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    dropped: Option<Vec<dropped::Dropped>>,
+    dropped: Option<Vec<Dropped>>,
     /// The next step; only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
+}
+
+impl Answer {
+    fn new(session: &Session, outcome: Outcome, report: VerifyReport) -> Self {
+        Self {
+            session: session.key().to_string(),
+            imported: None,
+            before: Before {
+                messages: report.messages - report.notes,
+                tokens: outcome.before.tokens,
+            },
+            after: After {
+                spans: outcome.after.spans,
+                tokens: outcome.after.tokens,
+            },
+            summaries: Summaries::new(&outcome.published),
+            summary: outcome.summaries.last().cloned(),
+            calls: outcome.calls,
+            duration_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+            stop_reason: outcome.stop_reason,
+            provisional: outcome.provisional,
+            model: outcome.model,
+            failure: outcome.failure.or(outcome.summarizer_error),
+            verify: Verified {
+                ok: report.is_ok(),
+                violations: report.violations,
+            },
+            dropped: None,
+            plan: None,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -180,7 +212,7 @@ fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
 /// The session with the strategy that is asked for, which is not stored.
 fn planned(session: Session, args: &Compact) -> Session {
     match args.strategy {
-        Some(strategy) => session.with_strategy(strategy.into()),
+        Some(strategy) => session.with_strategy(strategy),
         None => session,
     }
 }
@@ -193,7 +225,7 @@ async fn compact(
     progress: &Progress,
 ) -> anyhow::Result<()> {
     let session = &match args.strategy {
-        Some(strategy) => session.use_strategy(strategy.into()).await?,
+        Some(strategy) => session.use_strategy(strategy).await?,
         None => session.clone(),
     };
     let mode = match args.mode {
@@ -202,64 +234,36 @@ async fn compact(
     };
     progress.say("compacting");
     let instructions = args.writing.instructions.as_deref();
-    let begun = SystemClock.now();
     let cost = session.context_tokens().await?.tokens();
-    let due = args.policy.is_due(cost, args.window);
-    let (holding, mut cancel) = app.stop.holding();
-    if !due {
-        // A run that is cancelled before it begins measures the view and does nothing else.
-        cancel = agent_memory::CancellationToken::new();
-        cancel.cancel();
-    }
-    let mut outcome = session.compact_with(mode, instructions, cancel).await?;
-    drop(holding);
-    if !due {
-        outcome.stop_reason = StopReason::BelowThreshold;
-    }
+    let outcome = if args.policy.is_due(cost, args.window) {
+        let (_holding, cancel) = app.stop.holding();
+        session.compact_with(mode, instructions, cancel).await?
+    } else {
+        Outcome::unchanged(session.snapshot().await?, StopReason::BelowThreshold)
+    };
     if outcome.stop_reason == StopReason::Cancelled {
         progress.done();
         return Err(app.stop.failure().into());
     }
-    let duration = SystemClock.now().0.saturating_sub(begun.0);
     progress.say("verifying");
-    let messages = messages(session).await?;
     let report = session.verify().await?;
     progress.done();
-    let provisional = provisional(session, &outcome.summaries).await?;
     let redo = redo_command(app, &args.writing, session.key().as_str());
     if let Some(line) = model_failures(&outcome.model, &redo) {
         note(&line);
     }
     let held = outcome.held.clone();
     let dropped = match args.report_dropped {
-        true => Some(dropped::find(session, &outcome.summaries).await?),
+        true => {
+            let left_out = session.left_out(&outcome.summaries).await?;
+            Some(left_out.into_iter().map(Dropped::from).collect())
+        }
         false => None,
     };
     let answer = Answer {
-        session: session.key().to_string(),
         imported,
-        before: Before {
-            messages,
-            tokens: outcome.before.tokens,
-        },
-        after: After {
-            spans: outcome.after.spans,
-            tokens: outcome.after.tokens,
-        },
-        summaries: Summaries::new(&outcome.published),
-        summary: outcome.summaries.last().cloned(),
-        calls: outcome.calls,
-        duration_ms: u64::try_from(duration / 1_000).unwrap_or(0),
-        stop_reason: outcome.stop_reason,
-        provisional,
-        model: outcome.model,
-        failure: outcome.failure.or(outcome.summarizer_error),
-        verify: Verified {
-            ok: report.is_ok(),
-            violations: report.violations,
-        },
         dropped,
-        plan: None,
+        ..Answer::new(session, outcome, report)
     };
     if app.json {
         app.out.json(&answer)?;
@@ -289,33 +293,6 @@ async fn compact(
         }
         _ => Ok(()),
     }
-}
-
-/// Counts the summaries that no model wrote.
-async fn provisional(session: &Session, ids: &[SummaryId]) -> anyhow::Result<u64> {
-    let mut provisional = 0;
-    for page in ids.chunks(256) {
-        let summaries = session.summaries(page).await?;
-        let summaries = summaries.iter().flatten();
-        provisional += summaries.filter(|summary| summary.provisional).count() as u64;
-    }
-    Ok(provisional)
-}
-
-/// Counts the messages of a session, without notes.
-async fn messages(session: &Session) -> anyhow::Result<u64> {
-    let mut messages = 0;
-    let mut rest = session.info().await?.conversation.range();
-    while let Some(range) = rest {
-        let page = session.entries_in(range).await?;
-        messages += page
-            .items
-            .iter()
-            .filter(|entry| entry.kind == EntryKind::Message)
-            .count() as u64;
-        rest = page.next;
-    }
-    Ok(messages)
 }
 
 async fn print(
@@ -407,7 +384,6 @@ fn why(stop: StopReason) -> &'static str {
         StopReason::LostRace => "another process compacted at the same time",
         StopReason::Held => "another process works on the rest",
         StopReason::Exhausted => "nothing can be made shorter",
-        StopReason::NoModel => "the policy wants a model, and there is none",
         StopReason::Cancelled => "it was stopped",
         StopReason::BelowThreshold => "the threshold is not reached",
         _ => "it stopped",
@@ -446,43 +422,22 @@ fn empty(file: &str) -> Failure {
 async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
     let plan = session.plan().await?;
     let report = session.verify().await?;
-    let spans = session.spans().await?.len() as u64;
+    let mut outcome = Outcome::unchanged(session.snapshot().await?, StopReason::DryRun);
+    outcome.after.spans = session.spans().await?.len() as u64;
+    let answer = Answer::new(session, outcome, report);
     if app.json {
-        let answer = Answer {
-            session: session.key().to_string(),
-            imported: None,
-            before: Before {
-                messages: messages(session).await?,
-                tokens: plan.tokens,
-            },
-            after: After {
-                spans,
-                tokens: plan.tokens,
-            },
-            summaries: Summaries::default(),
-            summary: None,
-            calls: 0,
-            duration_ms: 0,
-            stop_reason: StopReason::DryRun,
-            provisional: 0,
-            model: ModelReport::default(),
-            dropped: None,
-            failure: None,
-            verify: Verified {
-                ok: report.is_ok(),
-                violations: report.violations,
-            },
+        return Ok(app.out.json(&Answer {
             plan: Some(plan),
-        };
-        return Ok(app.out.json(&answer)?);
+            ..answer
+        })?);
     }
     app.out.line(&format!("session {}", session.key()))?;
     app.out.line(&format!(
         "view {} now: {} of {} in {}",
         plan.view,
         count(plan.tokens, "token", "tokens"),
-        count(messages(session).await?, "message", "messages"),
-        count(spans, "span", "spans"),
+        count(answer.before.messages, "message", "messages"),
+        count(answer.after.spans, "span", "spans"),
     ))?;
     if plan.jobs.is_empty() {
         return Ok(app.out.line("Nothing is left to do.")?);

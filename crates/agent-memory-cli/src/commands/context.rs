@@ -24,7 +24,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<(
     let memory = app.open().await?;
     let mut session = app.session(&memory, &args.session).await?;
     if let Some(strategy) = args.strategy {
-        session = session.with_strategy(strategy.into());
+        session = session.with_strategy(strategy);
     }
     if let Some(file) = &args.system {
         session = session.with_system(read_system(file)?, &[]);

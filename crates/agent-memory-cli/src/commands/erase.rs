@@ -76,35 +76,31 @@ pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
             .hint("--from is at least 1 and --to is not before it")
             .into());
     };
-    let erased = match (args.dry_run, &args.reason) {
-        (true, _) => session.erase_dry_run(range).await?,
-        (false, reason) => {
-            session
-                .erase(range, reason.as_deref().unwrap_or(""))
-                .await?
-        }
-    };
+    let erased = session
+        .erase(range, reason(args.dry_run, &args.reason))
+        .await?;
     print(app, &session, &erased, None, args.dry_run)
 }
 
 /// Erases what is archived, with figures of it.
 async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result<()> {
     let age = Duration::from_secs(u64::from(args.older_than.unwrap_or(0)) * 24 * 60 * 60);
-    let purged = match (args.dry_run, &args.reason) {
-        (true, _) => session.purge_dry_run(age).await?,
-        (false, reason) => session.purge(age, reason.as_deref().unwrap_or("")).await?,
-    };
+    let purged = session
+        .purge(age, reason(args.dry_run, &args.reason))
+        .await?;
     let archived = Archived::from(&purged);
     print(app, session, &purged.erased, Some(archived), args.dry_run)
+}
+
+/// The reason of an erasure; `None` for a dry run.
+fn reason(dry_run: bool, reason: &Option<String>) -> Option<&str> {
+    (!dry_run).then(|| reason.as_deref().unwrap_or_default())
 }
 
 pub(crate) async fn delete(app: &mut App, args: &Delete) -> anyhow::Result<()> {
     let memory = app.open_to_change().await?;
     let session = app.session_to_erase(&memory, &args.session).await?;
-    let erased = match (args.dry_run, &args.reason) {
-        (true, _) => session.delete_dry_run().await?,
-        (false, reason) => session.delete(reason.as_deref().unwrap_or("")).await?,
-    };
+    let erased = session.delete(reason(args.dry_run, &args.reason)).await?;
     print(app, &session, &erased, None, args.dry_run)
 }
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent_memory::sqlite::is_sqlite_file;
 use agent_memory::transcripts::{ReadOptions, Transcript, read_file};
 use agent_memory::{ImportReport, Memory, SessionKey, SummaryImport};
 use serde::Serialize;
@@ -73,28 +72,6 @@ impl Answer {
         let main = imported.main.clone();
         self.add(file, imported);
         Ok(main)
-    }
-
-    /// Imports the conversations of a plain database.
-    async fn take_database(&mut self, memory: &Memory, file: &Path) -> anyhow::Result<()> {
-        let imported = memory.import_sqlite(file).await?;
-        let name = file.display().to_string();
-        if let Some(rows) = imported.skipped.get("not_json") {
-            let rows = count(*rows, "row", "rows");
-            note(&format!(
-                "warning: {rows} of {name} should hold JSON and do not: their text was imported"
-            ));
-        }
-        if let Some(summaries) = imported.skipped.get("summary") {
-            let left = count(*summaries, "summary", "summaries");
-            note(&format!(
-                "{left} of {name} stay there: `compact` makes them anew"
-            ));
-        }
-        let mut imported = imported;
-        imported.skipped.clear();
-        self.add(&name, imported);
-        Ok(())
     }
 
     fn add(&mut self, file: &str, imported: ImportReport) {
@@ -264,7 +241,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     // that cannot be read again (pipes) are kept meanwhile.
     let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
     for (path, named) in &sources {
-        let transcript = match *named && !is_sqlite_file(path) {
+        let transcript = match *named {
             true => Some(read(path, session)?),
             false => None,
         };
@@ -275,15 +252,6 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     for (path, named) in sources {
         let file = path.display().to_string();
         progress.say(&format!("reading {file}"));
-        if named && is_sqlite_file(&path) {
-            let memory = match &memory {
-                Some(memory) => memory,
-                None => memory.insert(app.open_for_writing(&progress, |builder| builder).await?),
-            };
-            answer.take_database(memory, &path).await?;
-            kept.pop_front();
-            continue;
-        }
         let transcript = match kept.pop_front().flatten() {
             Some(transcript) => Ok(transcript),
             None => read(&path, session),

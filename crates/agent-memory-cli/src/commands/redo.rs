@@ -82,7 +82,10 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         .await?;
     let session = app.session(&memory, &args.session).await?;
     progress.say("redoing");
-    let policy = RedoPolicy::default().with_max_calls(args.max_calls);
+    let policy = RedoPolicy {
+        max_calls: args.max_calls,
+        ..RedoPolicy::default()
+    };
     let instructions = args.writing.instructions.as_deref();
     let (holding, cancel) = app.stop.holding();
     let redone = session.redo_with(&policy, instructions, cancel).await?;
@@ -94,7 +97,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     progress.say("verifying");
     let report = session.verify().await?;
     progress.done();
-    let stop = redone.stop_reason;
+    let reason = redone.stop_reason;
     let progressed = redone.made_progress();
     let held = redone.held.clone();
     let failure = redone.failures.last().map(|failure| failure.error.clone());
@@ -113,14 +116,14 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     if app.json {
         app.out.json(&answer)?;
     } else {
-        print(app, &answer)?;
+        print(app, &answer, stop(reason).1)?;
     }
     if !answer.verify.ok {
         return Err(verify::failed(answer.verify.violations.len() as u64).into());
     }
     let left = count(answer.provisional.left, "summary is", "summaries are");
     let limit = args.max_calls.unwrap_or_default();
-    let (kind, text, hint) = match stop {
+    let (kind, text, hint) = match reason {
         RedoStop::SummarizerFailed => (
             Kind::Summarizer,
             format!(
@@ -181,39 +184,37 @@ fn answer(session: &Session, redone: RedoReport, verify: Verified) -> Answer {
         failures: redone.failures,
         model: redone.model,
         needed_calls: redone.needed_calls,
-        stop_reason: name(redone.stop_reason),
+        stop_reason: stop(redone.stop_reason).0,
         verify,
         plan: None,
     }
 }
 
-fn name(stop: RedoStop) -> &'static str {
+/// Returns the name of a reason to stop, and what it means.
+fn stop(stop: RedoStop) -> (&'static str, &'static str) {
     match stop {
-        RedoStop::Done => "done",
-        RedoStop::NoModel => "no_model",
-        RedoStop::SummarizerFailed => "summarizer_failed",
-        RedoStop::CallLimit => "call_limit",
-        RedoStop::CallLimitTooLow => "call_limit_too_low",
-        RedoStop::LostRace => "lost_race",
-        RedoStop::Held => "held",
-        RedoStop::Cancelled => "cancelled",
-        _ => "other",
+        RedoStop::Done => ("done", "no summary is left that no model wrote"),
+        RedoStop::NoModel => ("no_model", "it stopped"),
+        RedoStop::SummarizerFailed => ("summarizer_failed", "the summarizer failed"),
+        RedoStop::CallLimit => (
+            "call_limit",
+            "the calls that were allowed are made; run it again to go on",
+        ),
+        RedoStop::CallLimitTooLow => (
+            "call_limit_too_low",
+            "the calls that were allowed are fewer than one summary takes",
+        ),
+        RedoStop::LostRace => (
+            "lost_race",
+            "somebody else compacted at the same time; run it again to go on",
+        ),
+        RedoStop::Held => ("held", "somebody else is at work on the rest"),
+        RedoStop::Cancelled => ("cancelled", "it stopped"),
+        _ => ("other", "it stopped"),
     }
 }
 
-fn why(stop: &str) -> &'static str {
-    match stop {
-        "done" => "no summary is left that no model wrote",
-        "summarizer_failed" => "the summarizer failed",
-        "call_limit" => "the calls that were allowed are made; run it again to go on",
-        "call_limit_too_low" => "the calls that were allowed are fewer than one summary takes",
-        "lost_race" => "somebody else compacted at the same time; run it again to go on",
-        "held" => "somebody else is at work on the rest",
-        _ => "it stopped",
-    }
-}
-
-fn print(app: &mut App, answer: &Answer) -> anyhow::Result<()> {
+fn print(app: &mut App, answer: &Answer, why: &str) -> anyhow::Result<()> {
     app.out.line(&format!("session {}", answer.session))?;
     let provisional = &answer.provisional;
     if provisional.found == 0 {
@@ -233,7 +234,7 @@ fn print(app: &mut App, answer: &Answer) -> anyhow::Result<()> {
             count(answer.before.tokens, "token", "tokens"),
             count(answer.after.tokens, "token", "tokens"),
             count(answer.calls, "call", "calls"),
-            why(answer.stop_reason),
+            why,
         ))?;
     }
     for failure in &answer.failures {

@@ -80,7 +80,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
         .policy
         .apply(builder, usual)
         .handoff(HandoffPolicy::for_window(window.budget().get()))
-        .strategy(args.strategy.into())
+        .strategy(args.strategy)
         .without_background()
         .open()
         .await?;
@@ -89,9 +89,9 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     for log in &transcript.sessions {
         progress.say(&format!("replaying {}", log.key));
         let session = memory.open_log(log).await?;
-        let replay = Replay::new(&session, window)
-            .with_statements(&statements)
-            .with_most_statements(Some(args.max_statements));
+        let mut replay = Replay::new(&session, window);
+        replay.statements = Some(&statements);
+        replay.most_statements = Some(args.max_statements);
         sessions.push(replay.run(&log.messages).await?);
     }
     progress.done();

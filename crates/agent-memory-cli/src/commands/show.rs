@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use agent_memory::context::render_text;
 use agent_memory::{
-    Context, ContextMessage, EntryKind, MessageOrigin, NodeKind, Role, Seq, SeqRange, Session,
-    TreeNode, TreeRequest,
+    Context, ContextMessage, EntryKind, MessageOrigin, NodeKind, Order, Role, Seq, SeqRange,
+    Session, TreeNode, TreeRequest,
 };
 
 use super::context::receipt;
@@ -28,7 +28,11 @@ const CHARS: usize = 100;
 pub(crate) async fn tree(session: &Session) -> anyhow::Result<String> {
     let view = session.current_view().await?;
     let spans = view.spans().await?.len();
-    let newest = TreeRequest::new(1).newest_first().with_limit(SPANS);
+    let newest = TreeRequest {
+        order: Order::NewestFirst,
+        limit: SPANS,
+        ..TreeRequest::new(1)
+    };
     let mut nodes = view.tree_page(&newest).await?.nodes;
     nodes.reverse();
     let mut out = format!(

@@ -1,6 +1,6 @@
 //! `verify`: checks that nothing was lost or changed.
 
-use agent_memory::Violation;
+use agent_memory::VerifyReport;
 use serde::Serialize;
 
 use crate::app::App;
@@ -11,11 +11,8 @@ use crate::output::count;
 #[derive(Debug, Serialize)]
 struct Answer {
     ok: bool,
-    conversations: u64,
-    messages: u64,
-    summaries: u64,
-    views: u64,
-    violations: Vec<Violation>,
+    #[serde(flatten)]
+    report: VerifyReport,
     /// Since when erased words may still be in the database's files.
     pending_wipe: Option<String>,
 }
@@ -23,48 +20,29 @@ struct Answer {
 pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let pending_wipe = memory.store().pending_wipe().await?;
-    let pending_wipe = pending_wipe.map(|at| at.to_string());
-    let answer = match &args.session {
-        None => {
-            let verified = memory.verify().await?;
-            Answer {
-                ok: verified.is_ok(),
-                conversations: verified.conversations,
-                messages: verified.messages,
-                summaries: verified.summaries,
-                views: verified.views,
-                violations: verified.violations,
-                pending_wipe,
-            }
-        }
-        Some(name) => {
-            let session = app.session(&memory, name).await?;
-            let report = session.verify().await?;
-            Answer {
-                ok: report.is_ok(),
-                conversations: 1,
-                messages: report.messages,
-                summaries: report.summaries,
-                views: report.views,
-                violations: report.violations,
-                pending_wipe,
-            }
-        }
+    let report = match &args.session {
+        None => memory.verify().await?,
+        Some(name) => app.session(&memory, name).await?.verify().await?,
+    };
+    let answer = Answer {
+        ok: report.is_ok(),
+        report,
+        pending_wipe: pending_wipe.map(|at| at.to_string()),
     };
     if app.json {
         app.out.json(&answer)?;
     } else {
         let checked = format!(
             "{}, {}, {}, {}",
-            count(answer.conversations, "session", "sessions"),
-            count(answer.messages, "log entry", "log entries"),
-            count(answer.summaries, "summary", "summaries"),
-            count(answer.views, "view", "views"),
+            count(answer.report.conversations, "session", "sessions"),
+            count(answer.report.messages, "log entry", "log entries"),
+            count(answer.report.summaries, "summary", "summaries"),
+            count(answer.report.views, "view", "views"),
         );
         if answer.ok {
             app.out.line(&format!("all is right: {checked}"))?;
         } else {
-            for violation in &answer.violations {
+            for violation in &answer.report.violations {
                 app.out.line(&format!("wrong: {violation}"))?;
             }
             app.out.line(&format!("checked: {checked}"))?;
@@ -75,7 +53,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     {
         app.out.line(&unwiped(since))?;
     }
-    match answer.violations.len() as u64 {
+    match answer.report.violations.len() as u64 {
         0 => Ok(()),
         wrong => Err(failed(wrong).into()),
     }

@@ -39,21 +39,14 @@ fn compacted(options: &[&str]) -> (u64, u64) {
 }
 
 #[test]
-fn fresh_tail_leaf_size_and_preset_are_settings() {
-    // anna's rule: all but the newest 20 messages are one leaf.
-    assert_eq!(compacted(&["--preset", "anna"]), (1, 41));
-    assert_eq!(
-        compacted(&["--preset", "anna", "--fresh-tail", "6"]),
-        (1, 55)
-    );
-    let (leaves, _) = compacted(&["--preset", "anna", "--leaf-tokens", "700"]);
+fn fresh_tail_and_leaf_size_are_settings() {
+    // By default fewer than 20 messages stay where they cost more than their limit of tokens.
+    assert_eq!(compacted(&[]), (1, 46));
+    assert_eq!(compacted(&["--fresh-tail", "6"]), (1, 55));
+    let (leaves, _) = compacted(&["--leaf-tokens", "700"]);
     assert!(leaves > 2, "{leaves} leaves");
     // Forty messages are too few for a leaf of fifty.
-    assert_eq!(
-        compacted(&["--preset", "anna", "--leaf-messages", "50"]),
-        (0, 1)
-    );
-    assert_eq!(compacted(&["--preset", "default"]), compacted(&[]));
+    assert_eq!(compacted(&["--leaf-messages", "50"]), (0, 1));
 }
 
 #[test]

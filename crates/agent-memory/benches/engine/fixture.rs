@@ -13,9 +13,7 @@ use agent_memory::{
 use async_trait::async_trait;
 use compaction_plan::{Label, Pass, PassInput, Tail};
 use memory_model::Part;
-use summarize_escalation::{
-    Error, Gate, Ladder, Source, Summarizer, SummarizerResponse, SummaryRequest,
-};
+use summarize_escalation::{Error, Ladder, Source, Summarizer, SummarizerResponse, SummaryRequest};
 
 /// The seed of everything.
 const SEED: u64 = 1;
@@ -65,7 +63,10 @@ impl Summarizer for Heads {
 }
 
 fn lenient() -> Ladder {
-    Ladder::default().with_gate(Some(Gate::accept_all()))
+    Ladder {
+        gate: None,
+        ..Ladder::default()
+    }
 }
 
 /// A view that nothing was published to: every message as it is.
@@ -206,7 +207,11 @@ impl Base {
                 .ladder(lenient())
         };
         let memory = builder().open().await.unwrap();
-        let never = DagPolicy::default().with_condensed(1_000_000, None);
+        let never = DagPolicy {
+            condensed_min: 1_000_000,
+            condensed_max: None,
+            ..DagPolicy::default()
+        };
         let leaves = builder().dag(never).open().await.unwrap();
         let untouched = builder().planner(Arc::new(Untouched::default()));
         let untouched = untouched.open().await.unwrap();

@@ -1,7 +1,7 @@
 //! `turn-map`: cutting a conversation without splitting a call from its result.
 
 use memory_model::{Message, RawJson};
-use turn_map::{CutPolicy, GroupingPolicy, TurnMap, atoms};
+use turn_map::{CutPolicy, TurnMap, atoms};
 
 pub(crate) fn run() -> crate::Result<String> {
     let messages = [
@@ -10,7 +10,7 @@ pub(crate) fn run() -> crate::Result<String> {
         Message::tool_result("call_1", "91 %"),
         Message::assistant("Nearly: 91 %."),
     ];
-    let atoms = atoms(&messages, GroupingPolicy::default());
+    let atoms = atoms(&messages);
     let turns = TurnMap::by_role(&messages);
     let keep = CutPolicy::LastMessages { messages: 2 };
     let cuts = keep.cuts(&atoms, &turns, |_| 1);

@@ -389,127 +389,101 @@ fn few_statements(step: &Step) -> std::result::Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use memory_model::{RawJson, ResultContent, SummaryId};
+    use memory_model::{ResultContent, SummaryId};
 
     use super::*;
 
-    /// What stands in a context: a message of the log, an assistant's joined lines, a call, a result, or something that
-    /// stands for a range.
-    #[derive(Debug, Clone, Copy)]
-    enum At {
-        User(u32),
-        Joined(u32, u32),
-        Call(u32, u32),
-        Result(u32),
-        Summary(u32, u32),
-        Omitted(u32, u32),
-        Text(u32, u32),
-    }
-
-    fn message(at: At) -> ContextMessage {
-        let verbatim = |first, last| MessageOrigin::Message {
-            first: Seq(first),
-            last: Seq(last),
-        };
-        let (role, source, part) = match at {
-            At::User(seq) => (Role::User, verbatim(seq, seq), Part::text("said")),
-            At::Joined(first, last) => (Role::Assistant, verbatim(first, last), Part::text("said")),
-            At::Call(first, last) => {
-                let arguments = RawJson::parse("{}").unwrap();
-                let call = Part::ToolCall {
-                    id: "x".to_owned(),
-                    name: "read".to_owned(),
-                    arguments,
-                };
-                (Role::Assistant, verbatim(first, last), call)
-            }
-            At::Result(seq) => {
-                let result = Part::ToolResult {
+    /// A context's message that is made of a range of the log, by its kind.
+    fn message(&(kind, first, last): &(&str, u32, u32)) -> ContextMessage {
+        let (first, last) = (Seq(first), Seq(last));
+        let (role, part) = match kind {
+            "result" => {
+                let part = Part::ToolResult {
                     call_id: "x".to_owned(),
                     content: ResultContent::Text("found".to_owned()),
                     is_error: None,
                 };
-                (Role::Tool, verbatim(seq, seq), result)
+                (Role::Tool, part)
             }
-            At::Summary(first, last) => {
-                let source = MessageOrigin::Summary {
-                    first: Seq(first),
-                    last: Seq(last),
-                    summary_id: SummaryId::new("sum_0123456789abcdef"),
+            "call" => {
+                let part = Part::ToolCall {
+                    id: "x".to_owned(),
+                    name: "read".to_owned(),
+                    arguments: memory_model::RawJson::parse("{}").unwrap(),
                 };
-                (Role::User, source, Part::text("summary"))
+                (Role::Assistant, part)
             }
-            At::Omitted(first, last) => {
-                let (first, last) = (Seq(first), Seq(last));
-                (
-                    Role::User,
-                    MessageOrigin::Omitted { first, last },
-                    Part::text("left out"),
-                )
-            }
-            At::Text(first, last) => {
-                let (first, last) = (Seq(first), Seq(last));
-                (
-                    Role::User,
-                    MessageOrigin::Trimmed { first, last },
-                    Part::text("group"),
-                )
-            }
+            "joined" => (Role::Assistant, Part::text("said")),
+            _ => (Role::User, Part::text("said")),
+        };
+        let source = match kind {
+            "summary" => MessageOrigin::Summary {
+                first,
+                last,
+                summary_id: SummaryId::new("sum_0123456789abcdef"),
+            },
+            "omitted" => MessageOrigin::Omitted { first, last },
+            "trimmed" => MessageOrigin::Trimmed { first, last },
+            _ => MessageOrigin::Message { first, last },
         };
         ContextMessage::new(role, source, vec![part])
     }
 
-    fn holds(messages: &[At]) -> bool {
-        let messages: Vec<ContextMessage> = messages.iter().copied().map(message).collect();
+    fn holds(messages: &[(&str, u32, u32)]) -> bool {
+        let messages: Vec<ContextMessage> = messages.iter().map(message).collect();
         in_order(&messages).is_ok()
     }
 
     #[test]
     fn an_entry_inside_a_span_breaks_the_order() {
-        use At::{Call, Joined, Omitted, Result, Summary, Text, User};
-        for span in [Summary(1, 10), Omitted(1, 10), Text(1, 10)] {
+        for kind in ["summary", "omitted", "trimmed"] {
+            let span = (kind, 1, 10);
+            let (user, call) = (("user", 11, 11), ("call", 12, 12));
+            assert!(holds(&[span, user, call, ("result", 13, 13)]), "{kind}");
+            assert!(!holds(&[span, user, ("user", 5, 5)]), "{kind}");
             for inside in [
-                User(1),
-                User(5),
-                User(10),
-                Joined(4, 6),
-                Call(5, 5),
-                Summary(5, 12),
+                ("user", 1, 1),
+                ("user", 10, 10),
+                ("joined", 4, 6),
+                ("call", 5, 5),
+                ("result", 5, 5),
+                ("summary", 5, 12),
             ] {
-                assert!(!holds(&[span, inside]), "{span:?} {inside:?}");
+                assert!(!holds(&[span, inside]), "{kind} {inside:?}");
             }
-            assert!(!holds(&[span, Result(5)]), "{span:?}");
-            assert!(!holds(&[span, User(11), User(5)]), "{span:?}");
-            assert!(
-                holds(&[span, User(11), Call(12, 12), Result(13)]),
-                "{span:?}"
-            );
         }
         // A span over what is shown already.
-        assert!(!holds(&[User(5), Summary(1, 10)]));
-        assert!(!holds(&[User(1), User(5), Omitted(3, 8)]));
+        assert!(!holds(&[("user", 5, 5), ("summary", 1, 10)]));
+        assert!(!holds(&[("user", 1, 1), ("user", 5, 5), ("omitted", 3, 8)]));
     }
 
     #[test]
     fn results_and_what_stands_between_joined_lines_are_in_order() {
-        use At::{Call, Joined, Result, Summary, User};
+        let user = |seq| ("user", seq, seq);
+        let result = |seq| ("result", seq, seq);
         assert!(holds(&[
-            Summary(1, 9),
-            Call(10, 12),
-            Result(11),
-            Result(13),
-            User(14)
+            ("summary", 1, 9),
+            ("call", 10, 12),
+            result(11),
+            result(13),
+            user(14)
         ]));
         // A result that was moved behind its call, before what the user said meanwhile.
-        assert!(holds(&[Call(1, 1), Result(3), User(2), Joined(4, 4)]));
-        assert!(holds(&[Joined(1, 3), User(2), User(4)]));
+        assert!(holds(&[
+            ("call", 1, 1),
+            result(3),
+            user(2),
+            ("joined", 4, 4)
+        ]));
+        let joined = ("joined", 1, 3);
+        assert!(holds(&[joined, user(2), user(4)]));
         for wrong in [
-            &[User(2), User(1)][..],
-            &[User(1), User(2), User(1)],
-            &[Joined(1, 3), User(2), User(3), User(2)],
-            &[Joined(1, 3), User(1)],
-            &[Call(5, 5), Result(4)],
-            &[Result(1)],
+            &[user(2), user(1)][..],
+            &[user(1), user(2), user(1)],
+            &[joined, user(2), user(3), user(2)],
+            &[joined, user(1)],
+            &[("call", 5, 5), result(4)],
+            &[result(1)],
         ] {
             assert!(!holds(wrong), "{wrong:?}");
         }

@@ -17,13 +17,15 @@ struct Statements {
 }
 
 async fn open(store: &Arc<SqliteStore>) -> Memory {
-    let policy = DagPolicy::default()
-        .with_fresh_tail(FreshTail {
+    let policy = DagPolicy {
+        fresh_tail: FreshTail {
             messages: 4,
             max_tokens: Some(200),
             max_part: None,
-        })
-        .with_max_source_tokens(Some(300));
+        },
+        max_source_tokens: Some(300),
+        ..DagPolicy::default()
+    };
     // What extending the index takes depends on what there is to merge.
     let builder = memory().dag(policy).store(store.clone()).without_index();
     builder.open().await.unwrap()

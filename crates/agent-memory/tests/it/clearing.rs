@@ -1,11 +1,11 @@
 //! Old results as placeholders, with each strategy.
 
-use agent_memory::clearing::{CLEAR, ClearFigures, ClearPolicy, TrimPolicy};
+use agent_memory::clearing::{CLEAR, ClearFigures, ClearPolicy};
 use agent_memory::handoff::CutPolicy;
 use agent_memory::retrieval::ExpandedChild;
 use agent_memory::{
-    Budget, Builder, DagPolicy, ErrorKind, FreshTail, HandoffPolicy, Memory, Message, Mode,
-    RawJson, Session, SpanBody, Strategy,
+    Budget, Builder, DagPolicy, FreshTail, HandoffPolicy, Message, Mode, RawJson, Session,
+    SpanBody, Strategy,
 };
 
 use crate::corpus::{corpus, parse, transcripts};
@@ -31,7 +31,7 @@ async fn nine_files(session: &Session) {
 }
 
 fn builder(strategy: Strategy) -> Builder {
-    tailed(strategy, 40).clear_results(ClearPolicy::koda())
+    tailed(strategy, 40).clear_results(ClearPolicy::default())
 }
 
 /// A memory whose strategies leave the newest messages as they are.
@@ -43,8 +43,14 @@ fn tailed(strategy: Strategy, messages: usize) -> Builder {
     };
     let keep = CutPolicy::LastMessages { messages };
     agent_memory::testing::memory()
-        .dag(DagPolicy::default().with_fresh_tail(tail))
-        .handoff(HandoffPolicy::default().with_keep(keep))
+        .dag(DagPolicy {
+            fresh_tail: tail,
+            ..DagPolicy::default()
+        })
+        .handoff(HandoffPolicy {
+            keep,
+            ..HandoffPolicy::default()
+        })
         .strategy(strategy)
 }
 
@@ -84,27 +90,16 @@ async fn each_strategy_clears_three_of_nine_results_and_each_can_be_expanded() {
 }
 
 #[tokio::test]
-async fn results_are_not_cleared_by_lines() {
-    let policy = ClearPolicy::Unprotected {
-        protected_tokens: 1,
-        trim: TrimPolicy::PHI_CORE,
-    };
-    let refused = Memory::builder().clear_results(policy).open().await;
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
-}
-
-#[tokio::test]
 async fn real_transcripts_cost_no_more_when_results_are_cleared() {
     let Some(corpus) = corpus() else { return };
     println!(
         "{:<40} {:>8} {:>9} {:>9} {:>9} {:>6}",
         "transcript", "strategy", "policy", "without", "with", "groups"
     );
-    let policies = [
-        ("koda", ClearPolicy::koda()),
-        ("anna", ClearPolicy::anna()),
-        ("op-use", ClearPolicy::operator_use()),
-    ];
+    let policies = [2, 6, 20].map(|keep| ClearPolicy {
+        keep,
+        ..ClearPolicy::default()
+    });
     let (mut saved, mut cleared) = (0, 0);
     let mut files = transcripts(&corpus);
     let bytes = |path: &std::path::PathBuf| path.metadata().unwrap().len();
@@ -114,7 +109,7 @@ async fn real_transcripts_cost_no_more_when_results_are_cleared() {
         let transcript = parse(&std::fs::read(path).unwrap());
         let strategy = Strategy::ALL[index % 3];
         let mut costs = Vec::new();
-        let (name, policy) = &policies[(index / 3) % 3];
+        let policy = &policies[(index / 3) % 3];
         for clear in [false, true] {
             let mut builder = tailed(strategy, 200);
             if clear {
@@ -141,8 +136,8 @@ async fn real_transcripts_cost_no_more_when_results_are_cleared() {
         }
         let file = path.file_name().unwrap().to_string_lossy();
         println!(
-            "{file:<40} {strategy:>8} {name:>9} {:>9} {:>9} {cleared:>6}",
-            costs[0], costs[1]
+            "{file:<40} {strategy:>8} {:>4} {:>9} {:>9} {cleared:>6}",
+            policy.keep, costs[0], costs[1]
         );
         assert!(costs[1] <= costs[0], "{file}: {costs:?}");
         saved += costs[0] - costs[1];

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use agent_memory::{Context, LogEntry, MessageOrigin, Role, Seq, SeqRange, Span};
 use memory_model::{Accounting, EntryKind, SpanBody};
-use turn_map::{AtomBuilder, GroupingPolicy};
+use turn_map::AtomBuilder;
 
 use crate::provider::accepted;
 
@@ -28,8 +28,7 @@ pub(crate) fn blocks(log: &[LogEntry], spans: &[Span]) -> Vec<Block> {
         match &span.body {
             SpanBody::Raw => {
                 let entries = &log[range.first.0 as usize - 1..range.last.0 as usize];
-                let mut builder =
-                    AtomBuilder::starting_at(range.first.0 as usize, GroupingPolicy::default());
+                let mut builder = AtomBuilder::starting_at(range.first.0 as usize);
                 entries.iter().for_each(|entry| builder.push(entry));
                 for atom in builder.finish().iter() {
                     let atom_range = atom.range();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agent_memory::{
-    AssemblyPolicy, Budget, DagPolicy, Ladder, Memory, Mode, Session, SessionKey, StopReason,
+    AssemblyPolicy, Budget, Memory, Mode, Session, SessionKey, StopReason,
 };
 use message_formats::{ReadOptions, Transcript, read};
 use outside_checks::raw_check;
@@ -238,38 +238,4 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
         }
     }
     Ok(())
-}
-
-/// Every transcript under anna's presets, as it is and compacted: providers accept the contexts.
-#[tokio::test]
-async fn providers_accept_every_context_under_annas_presets() {
-    let Some(corpus) = corpus() else { return };
-    let mut failures = Vec::new();
-    for path in transcripts(&corpus) {
-        let memory = Memory::builder()
-            .estimator(agent_memory::estimator("anna").unwrap())
-            .dag(DagPolicy::anna())
-            .ladder(Ladder::anna())
-            .assembly(whole_tail())
-            .open()
-            .await
-            .unwrap();
-        let transcript = parse(&std::fs::read(&path).unwrap());
-        for imported in memory.import(&transcript).await.unwrap().sessions {
-            let session = memory.get_session(imported.session).await.unwrap();
-            for compacted in [false, true] {
-                if compacted {
-                    session.compact(Mode::Full).await.unwrap();
-                }
-                for budget in [1_000, 4_000, 16_000, 64_000, 200_000] {
-                    let context = session.assemble(Budget::tokens(budget)).await.unwrap();
-                    if let Err(error) = check_order(&context) {
-                        let key = session.key();
-                        failures.push(format!("{key}, {compacted}, at {budget}: {error}"));
-                    }
-                }
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -513,11 +513,14 @@ fn policy() -> DagPolicy {
         max_tokens: Some(2_000),
         max_part: None,
     };
-    DagPolicy::default()
-        .with_fresh_tail(tail)
-        .with_max_source_tokens(Some(1_500))
-        .with_condensed(2, Some(3))
-        .with_max_depth(Some(1))
+    DagPolicy {
+        fresh_tail: tail,
+        max_source_tokens: Some(1_500),
+        condensed_min: 2,
+        condensed_max: Some(3),
+        max_depth: Some(1),
+        ..DagPolicy::default()
+    }
 }
 
 fn fixture(name: &str) -> PathBuf {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use agent_memory::replay::Replay;
 use agent_memory::testing::{Scripted, memory};
 use agent_memory::{
-    DagPolicy, ExtractiveSummarizer, Gate, GuardPolicy, Ladder, Memory, Message, Mode, RedoPolicy,
+    DagPolicy, ExtractiveSummarizer, GuardPolicy, Ladder, Memory, Message, Mode, RedoPolicy,
     RedoStop, Session, Summarizer, SummarizerResponse, Summary, SummaryId, SummaryRequest, Window,
 };
 use memory_model::Accounting as _;
@@ -145,18 +145,16 @@ fn beginning(request: &SummaryRequest<'_>, begin: &str, of_messages: bool) -> Ve
     found
 }
 
-/// The default ladder, which refuses invented wishes, too.
-fn strict() -> Ladder {
-    Ladder::default().with_gate(Some(Gate::default().with_directives(true)))
-}
-
 /// In memory, so that nothing but time is waited for, and time is under control.
 async fn open(model: &Unreliable, policy: DagPolicy, timer: &Arc<FakeTimer>) -> Memory {
-    let guards = GuardPolicy::default().with_breaker(None);
+    let guards = GuardPolicy {
+        breaker: None,
+        ..GuardPolicy::default()
+    };
     memory()
         .dag(policy)
         .summarizer(Arc::new(model.clone()))
-        .ladder(strict())
+        .ladder(Ladder::default())
         .guards_with(guards, timer.clone())
         .open()
         .await
@@ -208,7 +206,7 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                 );
                 model.healthy.store(true, Ordering::SeqCst);
                 let (left, redone) = redo(&session).await;
-                assert_sound_by(&session, &model, &strict()).await;
+                assert_sound_by(&session, &model, &Ladder::default()).await;
                 assert!(session.verify().await.unwrap().is_ok());
                 println!(
                     "{name:<34.34} {:>6} {calls:>6} {:>6} {:>6} {left:>6} {redone:>6}",
@@ -246,9 +244,12 @@ fn shape(nodes: &BTreeMap<SummaryId, Summary>) -> Vec<(String, u32, String)> {
 
 /// Leaves by raw tokens, condensed summaries by number: what a summary costs decides nothing.
 fn by_messages() -> DagPolicy {
-    DagPolicy::anna()
-        .with_max_source_tokens(Some(4_000))
-        .with_condensed(4, Some(4))
+    DagPolicy {
+        max_source_tokens: Some(4_000),
+        condensed_min: 4,
+        condensed_max: Some(4),
+        ..crate::documents::dag()
+    }
 }
 
 #[test]
@@ -272,7 +273,10 @@ fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
                 model.healthy.store(false, Ordering::SeqCst);
                 by_raw_tokens(&a, &log.messages, 8_000).await;
                 model.healthy.store(true, Ordering::SeqCst);
-                let many = RedoPolicy::default().with_max_failures(100);
+                let many = RedoPolicy {
+                    max_failures: 100,
+                    ..RedoPolicy::default()
+                };
                 let redone = a.redo(&many).await.unwrap();
                 assert_eq!(redone.failures, [], "{name}");
                 left += redone.left as usize;

@@ -7,9 +7,9 @@ use agent_memory::dropping::{DROP, DropPolicy};
 use agent_memory::retrieval::ExpandedChild;
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Builder, DagPolicy, FreshTail, Ladder, Message, Mode, Part, RedoPolicy, RunnerPolicy,
-    Session, StopReason, Summarizer, SummarizerResponse, Summary, SummaryRequest, TurnPolicy,
-    Window,
+    Action, Budget, Builder, DagPolicy, FreshTail, Ladder, Message, Mode, Part, RedoPolicy,
+    RunnerPolicy, Session, StopReason, Summarizer, SummarizerResponse, Summary, SummaryRequest,
+    Trigger, TurnPolicy, Window,
 };
 use memory_model::Child;
 use summarize_escalation::{Error, Source};
@@ -71,9 +71,11 @@ impl Summarizer for Observer {
 }
 
 fn policy(most: u64, target: u64) -> DropPolicy {
-    DropPolicy::default()
-        .with_max_tokens(most)
-        .with_target_tokens(target)
+    DropPolicy {
+        max_tokens: most,
+        target_tokens: target,
+        ..DropPolicy::default()
+    }
 }
 
 /// The `n`th message of a conversation, about 120 tokens long.
@@ -100,11 +102,17 @@ fn builder(drop: Option<DropPolicy>) -> Builder {
         max_tokens: None,
         max_part: None,
     };
-    let dag = DagPolicy::default()
-        .with_fresh_tail(tail)
-        .with_max_source_tokens(Some(4_000))
-        .with_condensed(1_000, None);
-    let builder = memory().dag(dag).ladder(Ladder::default().with_gate(None));
+    let dag = DagPolicy {
+        fresh_tail: tail,
+        max_source_tokens: Some(4_000),
+        condensed_min: 1_000,
+        condensed_max: None,
+        ..DagPolicy::default()
+    };
+    let builder = memory().dag(dag).ladder(Ladder {
+        gate: None,
+        ..Ladder::default()
+    });
     match drop {
         Some(policy) => builder.drop_observations(policy),
         None => builder,
@@ -310,8 +318,16 @@ async fn a_choice_that_was_made_without_the_model_is_made_again_with_it() {
 async fn observations_are_dropped_ahead_and_a_turn_never_waits_for_it() {
     let observer = Arc::new(Observer::default());
     let builder = observing(&observer, Some(policy(3_000, 2_000)))
-        .runner(RunnerPolicy::observations().with_prefetch_min_tokens(2_000))
-        .turns(TurnPolicy::observations());
+        .runner(RunnerPolicy {
+            prefetch_min_tokens: 2_000,
+            ..RunnerPolicy::default()
+        })
+        .turns(TurnPolicy {
+            soft: Trigger::Absolute { tokens: 0 },
+            hard: Trigger::Reserve { tokens: 8_192 },
+            after_turn: Action::Prefetch,
+            ..TurnPolicy::manual()
+        });
     let session = builder.open().await.unwrap().session("s").await.unwrap();
     let window = Window::new(24_000);
     let mut dropped = 0;

@@ -3,8 +3,7 @@
 use agent_memory::testing::memory;
 use agent_memory::{
     Budget, ConversationFilter, ConversationPatch, DagPolicy, ErrorKind, FreshTail, MessageOrigin,
-    Mode, Part, ResultContent, Role, RunnerPolicy, Seq, SeqRange, SessionKey, StopReason,
-    estimator,
+    Mode, Part, ResultContent, Role, Seq, SeqRange, SessionKey, StopReason, estimator,
 };
 use agent_memory::{LogEntry, Message, Session, Timestamp};
 use memory_model::{Accounting as _, Media, MediaSource};
@@ -276,7 +275,10 @@ async fn a_tiny_budget_is_kept_or_refused() {
 
 #[tokio::test]
 async fn fifteen_messages_give_a_leaf() {
-    let policy = || DagPolicy::default().with_fresh_tail(tail(2));
+    let policy = || DagPolicy {
+        fresh_tail: tail(2),
+        ..DagPolicy::default()
+    };
     for place in both(|| memory().dag(policy())).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 15).await;
@@ -329,7 +331,7 @@ async fn three_messages_are_not_compacted() {
 /// The seed's engine protected nothing when there were fewer messages than its tail.
 #[tokio::test]
 async fn fewer_messages_than_the_tail_are_all_kept() {
-    for place in both(|| memory().dag(DagPolicy::anna())).await {
+    for place in both(|| memory().dag(crate::documents::dag())).await {
         for count in [10, 19, 20] {
             let session = place.memory.session(format!("s{count}")).await.unwrap();
             talk(&session, count).await;
@@ -344,10 +346,10 @@ async fn fewer_messages_than_the_tail_are_all_kept() {
 
 #[tokio::test]
 async fn thirty_messages_are_compacted_fully() {
-    let policy = || {
-        DagPolicy::default()
-            .with_fresh_tail(tail(4))
-            .with_max_source_tokens(Some(330))
+    let policy = || DagPolicy {
+        fresh_tail: tail(4),
+        max_source_tokens: Some(330),
+        ..DagPolicy::default()
     };
     for place in both(|| memory().dag(policy())).await {
         let session = place.memory.session("s").await.unwrap();
@@ -414,15 +416,6 @@ async fn a_compaction_is_needed_only_where_there_is_something_to_compact() {
         assert!(session.context_tokens().await.unwrap().tokens() > 1);
         assert!(!session.needs_compaction(1).await.unwrap());
     }
-    // Nor where the policy wants a model and there is none.
-    let policy = RunnerPolicy::stella();
-    let memory = memory().runner(policy).open().await.unwrap();
-    let session = memory.session("s").await.unwrap();
-    talk(&session, 60).await;
-    assert!(!session.needs_compaction(1).await.unwrap());
-    let outcome = session.compact(Mode::Full).await.unwrap();
-    assert_eq!(outcome.stop_reason, StopReason::NoModel);
-    assert_eq!(outcome.published.total(), 0);
 }
 
 #[tokio::test]
@@ -502,7 +495,10 @@ async fn a_long_log_is_loaded_whole() {
 
 #[tokio::test]
 async fn a_fork_shares_and_then_goes_its_own_way() {
-    let policy = || DagPolicy::default().with_fresh_tail(tail(2));
+    let policy = || DagPolicy {
+        fresh_tail: tail(2),
+        ..DagPolicy::default()
+    };
     for place in both(|| memory().dag(policy())).await {
         let parent = place.memory.session("main").await.unwrap();
         talk(&parent, 20).await;

@@ -65,7 +65,7 @@ async fn erase_and_look(session: &Session, random: &mut Random, counts: &mut Cou
         let first = 1 + random.below(head.0);
         let last = (first + random.below(12)).min(head.0);
         let range = SeqRange::new(Seq(first), Seq(last)).unwrap();
-        let planned = session.erase_dry_run(range).await.unwrap();
+        let planned = session.erase(range, None).await.unwrap();
         let erased = session.erase(range, "asked for").await.unwrap();
         assert_eq!(planned, erased);
         counts.erasures += 1;
@@ -191,7 +191,7 @@ async fn a_deleted_session_says_nothing_and_can_be_told_apart() {
         session.ingest(Message::user(text)).await.unwrap();
     }
     session.compact(Mode::Full).await.unwrap();
-    let planned = session.delete_dry_run().await.unwrap();
+    let planned = session.delete(None).await.unwrap();
     assert_eq!(planned.entries, 30);
     assert!(session.delete(" ").await.is_err(), "a reason is needed");
     let erased = session.delete("the horse was sold").await.unwrap();

@@ -14,9 +14,12 @@ const BUDGET: u64 = 1_500;
 
 /// Leaves of a dozen messages and condensed summaries of up to four: a deep tree in a short talk.
 fn small() -> Builder {
-    let policy = DagPolicy::default()
-        .with_max_source_tokens(Some(400))
-        .with_condensed(2, Some(4));
+    let policy = DagPolicy {
+        max_source_tokens: Some(400),
+        condensed_min: 2,
+        condensed_max: Some(4),
+        ..DagPolicy::default()
+    };
     memory().dag(policy)
 }
 

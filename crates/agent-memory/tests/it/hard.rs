@@ -25,11 +25,11 @@ async fn open(folder: &Path, name: &str) -> Memory {
         ..FreshTail::default()
     };
     memory()
-        .dag(
-            DagPolicy::default()
-                .with_fresh_tail(tail)
-                .with_leaf_min_messages(3),
-        )
+        .dag(DagPolicy {
+            fresh_tail: tail,
+            leaf_min_messages: 3,
+            ..DagPolicy::default()
+        })
         .sqlite(folder.join(name))
         .open()
         .await

@@ -12,12 +12,12 @@
 mod anna;
 mod branched;
 mod branches;
-mod claims;
 mod clearing;
 mod contexts;
 mod corpus;
 mod corruption;
 mod demonstration;
+mod documents;
 mod dropping;
 mod earlier_readings;
 mod embedding;

@@ -39,9 +39,11 @@ async fn archived_messages_are_purged_by_age_with_figures_before() {
             max_tokens: None,
             max_part: None,
         };
-        let dag = DagPolicy::default()
-            .with_fresh_tail(tail)
-            .with_max_source_tokens(Some(600));
+        let dag = DagPolicy {
+            fresh_tail: tail,
+            max_source_tokens: Some(600),
+            ..DagPolicy::default()
+        };
         memory().clock(Arc::new(Fixed)).dag(dag)
     };
     for place in both(builder).await {
@@ -49,7 +51,7 @@ async fn archived_messages_are_purged_by_age_with_figures_before() {
         ninety_days(&session).await;
         let before = session.entries().await.unwrap();
         // 40 days and older: the first sixty messages.
-        let figures = session.purge_dry_run(DAYS * 40).await.unwrap();
+        let figures = session.purge(DAYS * 40, None).await.unwrap();
         let range = SeqRange::new(Seq(1), Seq(60)).unwrap();
         assert_eq!((&*figures.ranges, figures.messages), (&[range][..], 60));
         let tokens: u64 = before.iter().take(60).map(|entry| entry.tokens).sum();
@@ -76,11 +78,11 @@ async fn archived_messages_are_purged_by_age_with_figures_before() {
         let report = place.memory.verify().await.unwrap();
         assert!(report.is_ok(), "{:?}", report.violations);
         // It is gone: a second purge finds nothing of it.
-        let again = session.purge_dry_run(DAYS * 40).await.unwrap();
+        let again = session.purge(DAYS * 40, None).await.unwrap();
         assert_eq!(again.messages, 0, "{again:?}");
         // Zero means all that is archived, and never what contexts show as it is.
         session.compact(Mode::Full).await.unwrap();
-        let all = session.purge_dry_run(Duration::ZERO).await.unwrap();
+        let all = session.purge(Duration::ZERO, None).await.unwrap();
         assert!(
             all.messages > 0 && all.ranges.iter().all(|r| r.last <= Seq(80)),
             "{all:?}"

@@ -64,15 +64,18 @@ impl Summarizer for Flaky {
 
 /// Small leaves and pairs, so that a few messages give a deep tree.
 fn small() -> DagPolicy {
-    DagPolicy::default()
-        .with_fresh_tail(FreshTail {
+    DagPolicy {
+        fresh_tail: FreshTail {
             messages: 4,
             max_tokens: None,
             max_part: None,
-        })
-        .with_leaf_min_messages(4)
-        .with_max_source_tokens(Some(260))
-        .with_condensed(2, Some(3))
+        },
+        leaf_min_messages: 4,
+        max_source_tokens: Some(260),
+        condensed_min: 2,
+        condensed_max: Some(3),
+        ..DagPolicy::default()
+    }
 }
 
 fn with(summarizer: impl Summarizer + 'static) -> Builder {
@@ -133,8 +136,10 @@ pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, l
         }
         let overhead =
             summary_overhead(accounting, summary.range, summary.depth, &summary.children);
-        let request =
-            SummaryRequest::new(&pieces, accounting.estimator()).with_overhead_tokens(overhead);
+        let request = SummaryRequest {
+            overhead_tokens: overhead,
+            ..SummaryRequest::new(&pieces, accounting.estimator())
+        };
         let sound = escalate(model, ladder, &request).await.unwrap();
         assert_eq!(summary.source_hash, hasher.finish());
         assert_eq!(summary.recipe, sound.recipe);
@@ -151,7 +156,7 @@ pub(crate) async fn provisional(session: &Session) -> usize {
 }
 
 #[tokio::test]
-async fn annas_ladder_leaves_the_view_as_it_is_when_the_model_fails() {
+async fn a_strict_ladder_leaves_the_view_as_it_is_when_the_model_fails() {
     let failures = [
         FailureKind::Auth,
         FailureKind::RateLimited,
@@ -164,8 +169,8 @@ async fn annas_ladder_leaves_the_view_as_it_is_when_the_model_fails() {
         FailureKind::Unreachable,
     ];
     for kind in failures {
-        for ladder in [Ladder::anna(), Ladder::default()] {
-            let anna = ladder == Ladder::anna();
+        for ladder in [crate::documents::ladder(), Ladder::default()] {
+            let strict = ladder == crate::documents::ladder();
             let failing = Scripted::new([Answer::Failure(kind, None)]);
             let memory = with(failing).ladder(ladder).open().await.unwrap();
             let session = memory.session("s").await.unwrap();
@@ -174,7 +179,7 @@ async fn annas_ladder_leaves_the_view_as_it_is_when_the_model_fails() {
             let outcome = session.compact(Mode::Full).await.unwrap();
             assert!(session.verify().await.unwrap().is_ok());
             assert!(outcome.summarizer_error.is_some());
-            if anna {
+            if strict {
                 assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
                 assert_eq!(dump(&memory).await, before, "{kind}");
             } else {
@@ -266,7 +271,10 @@ async fn a_limit_on_calls_is_kept_and_what_was_paid_for_is_not_paid_again() {
             // Each time in a process of its own.
             place = place.reopen(with(sound.clone())).await;
             let session = place.memory.session("s").await.unwrap();
-            let policy = RedoPolicy::default().with_max_calls(Some(5));
+            let policy = RedoPolicy {
+                max_calls: Some(5),
+                ..RedoPolicy::default()
+            };
             let redone = session.redo(&policy).await.unwrap();
             assert!(redone.calls <= 5, "{redone:?}");
             assert!(session.verify().await.unwrap().is_ok());
@@ -292,7 +300,10 @@ async fn with_one_call_at_a_time_every_run_writes_one_summary() {
         let sound = Scripted::head_cut();
         let place = place.reopen(with(sound.clone())).await;
         let session = place.memory.session("s").await.unwrap();
-        let policy = RedoPolicy::default().with_max_calls(Some(1));
+        let policy = RedoPolicy {
+            max_calls: Some(1),
+            ..RedoPolicy::default()
+        };
         for run in 1..=all {
             let redone = session.redo(&policy).await.unwrap();
             assert_eq!((redone.calls, redone.written), (1, 1), "{run}: {redone:?}");
@@ -304,7 +315,10 @@ async fn with_one_call_at_a_time_every_run_writes_one_summary() {
         }
         assert_sound(&session).await;
         assert_eq!(u64::from(sound.calls()), all);
-        let nothing = RedoPolicy::default().with_max_calls(Some(0));
+        let nothing = RedoPolicy {
+            max_calls: Some(0),
+            ..RedoPolicy::default()
+        };
         let redone = session.redo(&nothing).await.unwrap();
         assert_eq!(redone.stop_reason, RedoStop::Done);
     }
@@ -367,7 +381,10 @@ async fn what_was_refused_is_asked_for_last_and_not_for_ever() {
         let picky = Picky::new([1]);
         let place = place.reopen(with(Arc::clone(&picky))).await;
         let session = place.memory.session("s").await.unwrap();
-        let policy = RedoPolicy::default().with_max_calls(Some(2));
+        let policy = RedoPolicy {
+            max_calls: Some(2),
+            ..RedoPolicy::default()
+        };
         let first = session.redo(&policy).await.unwrap();
         // In both styles, and then the calls are made.
         assert_eq!(picky.taken(), (2, 2), "{}", place.name);
@@ -477,7 +494,10 @@ async fn a_breaker_belongs_to_a_session_and_outlives_its_handle() {
         half_open_after_millis: None,
         ..BreakerPolicy::default()
     };
-    let policy = GuardPolicy::none().with_breaker(Some(breaker));
+    let policy = GuardPolicy {
+        breaker: Some(breaker),
+        ..GuardPolicy::none()
+    };
     let builder = with(failing.clone()).guards_with(policy, Arc::new(timer));
     let memory = builder.open().await.unwrap();
     for key in ["a", "b"] {
@@ -506,7 +526,10 @@ async fn the_fallback_writes_what_the_cheap_model_cannot_and_spends_from_the_sam
     let timer = FakeTimer::new();
     let cheap = Scripted::fails();
     let main = Scripted::head_cut();
-    let policy = GuardPolicy::default().with_session_spend(SpendPolicy::calls(7));
+    let policy = GuardPolicy {
+        session_spend: SpendPolicy::calls(7),
+        ..GuardPolicy::default()
+    };
     let builder = with(cheap.clone())
         .fallback(Arc::new(main.clone()))
         .guards_with(policy, Arc::new(timer));
@@ -546,7 +569,7 @@ proptest! {
             let memory = with(Arc::clone(&picky)).store(memory.store().clone());
             let memory = memory.open().await.unwrap();
             let session = memory.session("s").await.unwrap();
-            let policy = RedoPolicy::default().with_max_calls(Some(calls));
+            let policy = RedoPolicy { max_calls: Some(calls), ..RedoPolicy::default() };
             let mut in_vain = 0;
             for _ in 0..60 {
                 let redone = session.redo(&policy).await.unwrap();

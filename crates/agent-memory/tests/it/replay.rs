@@ -37,9 +37,9 @@ async fn replay_by(strategy: Strategy, transcript: &Transcript, window: u64) -> 
     let mut all = Vec::new();
     for log in &transcript.sessions {
         let session = memory.open_log(log).await.unwrap();
-        let replay = Replay::new(&session, Window::new(window))
-            .with_statements(&statements)
-            .with_most_statements(Some(MOST_STATEMENTS));
+        let mut replay = Replay::new(&session, Window::new(window));
+        replay.statements = Some(&statements);
+        replay.most_statements = Some(MOST_STATEMENTS);
         all.push(replay.run(&log.messages).await.unwrap());
     }
     memory.close().await.unwrap();

@@ -45,14 +45,14 @@ async fn texts(session: &Session) -> Vec<String> {
 
 #[tokio::test]
 async fn each_session_follows_the_view_of_its_planner() {
-    let policy = |tail| {
-        DagPolicy::default()
-            .with_fresh_tail(FreshTail {
-                messages: tail,
-                max_tokens: None,
-                max_part: None,
-            })
-            .with_max_source_tokens(Some(600))
+    let policy = |tail| DagPolicy {
+        fresh_tail: FreshTail {
+            messages: tail,
+            max_tokens: None,
+            max_part: None,
+        },
+        max_source_tokens: Some(600),
+        ..DagPolicy::default()
     };
     let memory = Memory::builder().dag(policy(200)).open().await.unwrap();
     let long = memory.session("chat").await.unwrap();

@@ -19,11 +19,14 @@ fn early() -> Builder {
         max_tokens: Some(600),
         max_part: None,
     };
-    let policy = DagPolicy::default()
-        .with_fresh_tail(tail)
-        .with_leaf_min_messages(4)
-        .with_max_source_tokens(Some(1_500))
-        .with_condensed(2, Some(4));
+    let policy = DagPolicy {
+        fresh_tail: tail,
+        leaf_min_messages: 4,
+        max_source_tokens: Some(1_500),
+        condensed_min: 2,
+        condensed_max: Some(4),
+        ..DagPolicy::default()
+    };
     memory().dag(policy)
 }
 

@@ -40,10 +40,13 @@ impl Counted {
             max_part: None,
         };
         // Leaves of 2,000 tokens that are never condensed, so that a long history has many spans.
-        let policy = DagPolicy::default()
-            .with_fresh_tail(tail)
-            .with_max_source_tokens(Some(2_000))
-            .with_condensed(1_000, None);
+        let policy = DagPolicy {
+            fresh_tail: tail,
+            max_source_tokens: Some(2_000),
+            condensed_min: 1_000,
+            condensed_max: None,
+            ..DagPolicy::default()
+        };
         let memory: Memory = memory()
             .dag(policy)
             .store(store.clone())

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
     Action, Builder, ContextMessage, DagPolicy, Event, Message, MessageOrigin, Mode, ObservedUsage,
-    Part, RawJson, Recorder, ResponseUsage, Role, Session, Spawner, StopReason, Task, Trigger,
-    TurnPolicy, Window,
+    Part, RawJson, Recorder, ResponseUsage, Role, Session, StopReason, Task, Trigger, TurnPolicy,
+    Window,
 };
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
@@ -25,12 +25,19 @@ fn with(summarizer: &Scripted, soft: u64, hard: u64) -> Builder {
     memory()
         .dag(DagPolicy::for_window(WINDOW))
         .summarizer(Arc::new(summarizer.clone()))
-        .turns(TurnPolicy::default().with_thresholds(thresholds(soft), thresholds(hard)))
+        .turns(TurnPolicy {
+            soft: thresholds(soft),
+            hard: thresholds(hard),
+            ..TurnPolicy::default()
+        })
         .runner(small())
 }
 
 fn small() -> agent_memory::RunnerPolicy {
-    agent_memory::RunnerPolicy::default().with_prefetch_min_tokens(200)
+    agent_memory::RunnerPolicy {
+        prefetch_min_tokens: 200,
+        ..agent_memory::RunnerPolicy::default()
+    }
 }
 
 async fn version(session: &Session) -> u64 {
@@ -144,7 +151,7 @@ async fn a_failing_model_costs_a_turn_nothing() {
     for which in [0, 1] {
         // A script of its own for each store: it fails once.
         let model = Scripted::new([Answer::fail("503"), Answer::HeadCut]);
-        let build = || with(&model, 500, 2_000).ladder(agent_memory::Ladder::anna());
+        let build = || with(&model, 500, 2_000).ladder(crate::documents::ladder());
         let places = both(build).await;
         let place = &places[which];
         let session = place.memory.session("s").await.unwrap();
@@ -178,7 +185,7 @@ async fn a_model_that_fails_beside_the_turns_is_in_the_next_turns_report() {
         let build = || {
             let builder = with(&model, 500, 1_500).hooks(Arc::new(heard.clone()));
             match beside {
-                true => builder.spawner(later.clone()),
+                true => builder.spawner(later.spawner()),
                 false => builder,
             }
         };
@@ -223,15 +230,10 @@ async fn a_model_that_fails_beside_the_turns_is_in_the_next_turns_report() {
 #[derive(Default)]
 struct Later(Mutex<Vec<Task>>);
 
-impl std::fmt::Debug for Later {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Later")
-    }
-}
-
-impl Spawner for Later {
-    fn spawn(&self, task: Task) {
-        self.0.lock().unwrap().push(task);
+impl Later {
+    fn spawner(self: &Arc<Self>) -> impl Fn(Task) + Send + Sync + 'static {
+        let later = Arc::clone(self);
+        move |task| later.0.lock().unwrap().push(task)
     }
 }
 
@@ -240,7 +242,7 @@ async fn work_beside_the_turns_is_begun_once_and_waited_for_by_nobody() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     let later = Arc::new(Later::default());
-    let build = || with(&model, 500, 2_000).spawner(later.clone());
+    let build = || with(&model, 500, 2_000).spawner(later.spawner());
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 80).await;
@@ -271,14 +273,17 @@ struct Watched {
     ended: Arc<AtomicUsize>,
 }
 
-impl Spawner for Watched {
-    fn spawn(&self, task: Task) {
-        self.begun.fetch_add(1, Ordering::SeqCst);
-        let ended = Arc::clone(&self.ended);
-        tokio::spawn(async move {
-            task.await;
-            ended.fetch_add(1, Ordering::SeqCst);
-        });
+impl Watched {
+    fn spawner(self: &Arc<Self>) -> impl Fn(Task) + Send + Sync + 'static {
+        let watched = Arc::clone(self);
+        move |task| {
+            watched.begun.fetch_add(1, Ordering::SeqCst);
+            let ended = Arc::clone(&watched.ended);
+            tokio::spawn(async move {
+                task.await;
+                ended.fetch_add(1, Ordering::SeqCst);
+            });
+        }
     }
 }
 
@@ -287,7 +292,7 @@ async fn closing_waits_until_background_work_has_ended_and_given_its_leases_back
     let window = Window::new(WINDOW);
     let model = Scripted::hangs();
     let watched = Arc::new(Watched::default());
-    let build = || with(&model, 500, 2_000).spawner(watched.clone());
+    let build = || with(&model, 500, 2_000).spawner(watched.spawner());
     for (closed, place) in (1..).zip(both(build).await) {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 60).await;
@@ -324,7 +329,7 @@ async fn work_that_begins_after_closing_touches_nothing() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     let later = Arc::new(Later::default());
-    let build = || with(&model, 500, 2_000).spawner(later.clone());
+    let build = || with(&model, 500, 2_000).spawner(later.spawner());
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 60).await;
@@ -367,7 +372,7 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
         assert!(ready > 0 && jobs(&path).await == i64::try_from(ready).unwrap());
 
         // Somebody compacts other ranges of it first.
-        let other = open(memory().dag(DagPolicy::anna())).await;
+        let other = open(memory().dag(crate::documents::dag())).await;
         let session = other.get_session(key.as_str()).await.unwrap();
         assert!(
             session
@@ -441,7 +446,11 @@ async fn what_is_ready_is_published_before_anything_is_extracted() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     // Thresholds that never fire: what counts is the budget.
-    let turns = TurnPolicy::default().with_thresholds(Trigger::Never, Trigger::Never);
+    let turns = TurnPolicy {
+        soft: Trigger::Never,
+        hard: Trigger::Never,
+        ..TurnPolicy::default()
+    };
     let build = || {
         memory()
             .summarizer(Arc::new(model.clone()))
@@ -503,7 +512,10 @@ async fn a_providers_figure_is_not_overwritten_by_an_estimate() {
 
 #[tokio::test]
 async fn a_system_prompt_is_counted_once() {
-    let window = Window::new(WINDOW).with_system_tokens(1_500);
+    let window = Window {
+        system_tokens: 1_500,
+        ..Window::new(WINDOW)
+    };
     for place in both(memory).await {
         let session = place.memory.session("s").await.unwrap();
         talk(&session, 20).await;
@@ -515,7 +527,11 @@ async fn a_system_prompt_is_counted_once() {
             (report.usage.tokens, report.usage.system_tokens),
             (900, 1_500)
         );
-        assert!(!Trigger::PHI_CORE.fires(&report.usage), "{}", place.name);
+        let headroom = Trigger::Headroom {
+            at: 0.90,
+            least: 0.05,
+        };
+        assert!(!headroom.fires(&report.usage), "{}", place.name);
         assert!(report.compactions.is_empty());
     }
 }
@@ -524,9 +540,11 @@ async fn a_system_prompt_is_counted_once() {
 async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
-    let turns = TurnPolicy::manual()
-        .with_thresholds(Trigger::Never, Trigger::default())
-        .with_actions([Action::Nothing, Action::Compact, Action::Nothing]);
+    let turns = TurnPolicy {
+        hard: Trigger::default(),
+        before_call: Action::Compact,
+        ..TurnPolicy::manual()
+    };
     let build = || {
         memory()
             .dag(DagPolicy::for_window(WINDOW))
@@ -582,14 +600,18 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
 }
 
 #[tokio::test]
-async fn annas_rule_compacts_after_the_turn_and_waits() {
+async fn an_action_can_compact_after_the_turn_and_wait_for_the_model() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     let build = || {
         memory()
             .dag(DagPolicy::for_window(WINDOW))
             .summarizer(Arc::new(model.clone()))
-            .turns(TurnPolicy::anna())
+            .turns(TurnPolicy {
+                hard: Trigger::default(),
+                after_turn: Action::Compact,
+                ..TurnPolicy::manual()
+            })
     };
     for place in both(build).await {
         let session = place.memory.session("s").await.unwrap();
@@ -634,8 +656,21 @@ fn a_window_leaves_room_for_the_answer() {
     let budget = |window: Window| window.budget().get();
     assert_eq!(budget(Window::new(128_000)), 119_808);
     assert_eq!(budget(Window::new(8_000)), 6_000);
-    assert_eq!(budget(Window::new(8_000).with_system_tokens(1_000)), 5_000);
-    assert_eq!(budget(Window::new(8_000).with_reserve(9_000)), 0);
+    let window = Window::new(8_000);
+    assert_eq!(
+        budget(Window {
+            system_tokens: 1_000,
+            ..window
+        }),
+        5_000
+    );
+    assert_eq!(
+        budget(Window {
+            reserve: 9_000,
+            ..window
+        }),
+        0
+    );
 }
 
 /// One request and then nothing but calls: what the turn is about stays in each of its contexts.

@@ -121,21 +121,36 @@ async fn the_size_of_a_view_begins_with_the_last_real_figure() {
         // What says nothing changes nothing.
         for said_nothing in [
             ObservedUsage::new("m", usage(0, 0)),
-            ObservedUsage::new("m", usage(9, 9)).with_status(ResponseStatus::Aborted),
-            ObservedUsage::new("m", usage(9, 9)).with_status(ResponseStatus::Failed),
-            ObservedUsage::new("m", usage(9, 9)).with_position(Seq(7)),
+            ObservedUsage {
+                status: ResponseStatus::Aborted,
+                ..ObservedUsage::new("m", usage(9, 9))
+            },
+            ObservedUsage {
+                status: ResponseStatus::Failed,
+                ..ObservedUsage::new("m", usage(9, 9))
+            },
+            ObservedUsage {
+                at: Some(Seq(7)),
+                ..ObservedUsage::new("m", usage(9, 9))
+            },
         ] {
             assert!(!session.observe_usage(&said_nothing).await.unwrap());
             assert_eq!(session.context_tokens().await.unwrap(), size);
         }
         // A response that is not the newest message.
-        let older = ObservedUsage::new("m", usage(6_000, 0)).with_position(Seq(22));
+        let older = ObservedUsage {
+            at: Some(Seq(22)),
+            ..ObservedUsage::new("m", usage(6_000, 0))
+        };
         assert!(session.observe_usage(&older).await.unwrap());
         let log = session.entries().await.unwrap();
         let size = session.context_tokens().await.unwrap();
         assert_eq!(size.estimated, log[22].tokens + log[23].tokens);
         let error = session
-            .observe_usage(&ObservedUsage::new("m", usage(1, 1)).with_position(Seq(25)))
+            .observe_usage(&ObservedUsage {
+                at: Some(Seq(25)),
+                ..ObservedUsage::new("m", usage(1, 1))
+            })
             .await
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
@@ -186,9 +201,9 @@ async fn what_a_context_left_out_is_still_part_of_the_view() {
         assert_eq!(size.estimated, left_out, "{}", place.name);
         // What else was sent is in the real figure, and so belongs into the estimate.
         session.ingest(said(2)).await.unwrap();
-        let observed = ObservedUsage::new("n", usage(context.tokens + 500, 30))
-            .with_context(&context)
-            .with_other_tokens(500);
+        let mut observed =
+            ObservedUsage::new("n", usage(context.tokens + 500, 30)).with_context(&context);
+        observed.other_tokens = 500;
         assert!(session.observe_usage(&observed).await.unwrap());
         assert!(session.safety_factor().await.unwrap().thousandths() < 1_100);
     }

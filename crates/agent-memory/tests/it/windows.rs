@@ -220,9 +220,8 @@ async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) ->
                 output: 60,
                 ..ResponseUsage::default()
             };
-            let observed = ObservedUsage::new("model", usage)
-                .with_context(context)
-                .with_other_tokens(window.system_tokens);
+            let mut observed = ObservedUsage::new("model", usage).with_context(context);
+            observed.other_tokens = window.system_tokens;
             assert!(session.observe_usage(&observed).await.unwrap());
         }
         let words = numbers.result(n);
@@ -261,11 +260,17 @@ fn windows() -> [(&'static str, Window); 4] {
         ("16k", Window::new(16_384)),
         (
             "32k, 2k system",
-            Window::new(32_768).with_system_tokens(2_000),
+            Window {
+                system_tokens: 2_000,
+                ..Window::new(32_768)
+            },
         ),
         (
             "128k, 40k system",
-            Window::new(131_072).with_system_tokens(40_000),
+            Window {
+                system_tokens: 40_000,
+                ..Window::new(131_072)
+            },
         ),
     ]
 }

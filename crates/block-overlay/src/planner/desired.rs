@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memory_model::Accounting;
 use token_estimate::TokenEstimator;
-use turn_map::{Atoms, GroupingPolicy, MessageView as _, atoms};
+use turn_map::{Atoms, MessageView as _, atoms};
 
 use crate::block::TurnRange;
 use crate::context::Shown;
@@ -30,7 +30,7 @@ pub(crate) fn desired(
     room: Option<u64>,
     accounting: &dyn Accounting,
 ) -> Vec<Segment> {
-    let all = atoms(entries, GroupingPolicy::default());
+    let all = atoms(entries);
     let loops = log_loops(entries, &all);
     let Some((newest, older)) = loops.split_last() else {
         return Vec::new();

@@ -182,8 +182,11 @@ impl Planned<'_> {
         // It must cost less than what it takes the place of, which may be a summary that is short already.
         let most = shown.saturating_sub(overhead).saturating_sub(1);
         let target = self.policy.max_summary_tokens.min(most).max(1);
-        let mut request = Request::default();
-        (request.target_tokens, request.max_tokens) = (target, most.max(1));
+        let request = Request {
+            target_tokens: target,
+            max_tokens: most.max(1),
+            ..Request::default()
+        };
         Some(Job {
             request: Some(request),
             ..job(SUMMARIZE, range, expect, work, why)

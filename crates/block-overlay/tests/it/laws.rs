@@ -7,7 +7,7 @@ use block_overlay::{
 use memory_model::Message;
 use proptest::prelude::*;
 use token_estimate::TokenEstimatorExt as _;
-use turn_map::{GroupingPolicy, Role, atoms};
+use turn_map::{Role, atoms};
 
 use crate::world::{
     COUNTER, assistant, call, chain, compact, config, output, record, result, text, texts, user,
@@ -76,7 +76,7 @@ fn check_block(
     newest: bool,
 ) -> Result<(), TestCaseError> {
     let turns = TurnMap::of_loop(&record.messages);
-    let atoms = atoms(&record.messages, GroupingPolicy::default());
+    let atoms = atoms(&record.messages);
     let count = turns.turn_count();
     let recent = block.keep_recent.as_ref().map(|section| section.range);
     let middle = block.keep_compacted.as_ref().map(|section| section.range);

@@ -19,7 +19,7 @@ use proptest::prelude::{ProptestConfig, Strategy, prop, proptest};
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Ladder, Summarizer};
 use token_estimate::default_estimator;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::atoms;
 
 use crate::world::output;
 
@@ -102,7 +102,7 @@ impl Lab {
         assert!(report.violations.is_empty(), "{:?}", report.violations);
         let (_, all) = self.snapshot().await;
         let log = read_entries(&self.store, self.id, all).await.unwrap();
-        let atoms = atoms(&log, GroupingPolicy::default());
+        let atoms = atoms(&log);
         for span in self.spans().await {
             let position = span.range.first.0 as usize - 1;
             assert_eq!(

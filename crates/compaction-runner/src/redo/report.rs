@@ -10,13 +10,11 @@ use crate::report::ModelReport;
 /// How far a redo goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 pub struct RedoPolicy {
     /// Maximum number of calls of the summarizer; what they wrote is kept for the next redo. No
     /// limit. Calls that guards make again are not seen here: limit what the guards may spend.
     pub max_calls: Option<u64>,
-    /// Maximum number of consecutive failed summaries before it stops. 3, as koda's
-    /// breaker.
+    /// Maximum number of consecutive failed summaries before it stops. Default 3.
     pub max_failures: u32,
 }
 
@@ -26,20 +24,6 @@ impl Default for RedoPolicy {
             max_calls: None,
             max_failures: 3,
         }
-    }
-}
-
-impl RedoPolicy {
-    /// Sets how many calls it may make.
-    pub fn with_max_calls(mut self, calls: Option<u64>) -> Self {
-        self.max_calls = calls;
-        self
-    }
-
-    /// Sets after how many failures in a row it stops.
-    pub fn with_max_failures(mut self, failures: u32) -> Self {
-        self.max_failures = failures;
-        self
     }
 }
 

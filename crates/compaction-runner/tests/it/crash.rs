@@ -21,8 +21,10 @@ async fn run(
     id: ConversationId,
     model: &Scripted,
 ) -> Result<Outcome> {
-    let mut policy = RunnerPolicy::default();
-    policy.concurrency = 1;
+    let policy = RunnerPolicy {
+        concurrency: 1,
+        ..RunnerPolicy::default()
+    };
     let compaction = lab.compaction(store, id, model).with_policy(policy);
     compaction.run(Mode::Full).await
 }

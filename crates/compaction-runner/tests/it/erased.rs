@@ -107,8 +107,10 @@ async fn nothing_comes_back(store: &dyn memory_store::FullStore, provisional: bo
     append(store, id, chat(1, 64)).await;
     let mut model = Repeats::new(store, id);
     model.provisional = provisional;
-    let lab =
-        Lab::new(small()).with_ladder(summarize_escalation::Ladder::default().with_gate(None));
+    let lab = Lab::new(small()).with_ladder(summarize_escalation::Ladder {
+        gate: None,
+        ..summarize_escalation::Ladder::default()
+    });
     let outcome = lab.full(store, id, &model).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     assert!(outcome.after.tokens < outcome.before.tokens);
@@ -146,8 +148,10 @@ async fn what_is_erased_during_a_prefetch_is_not_kept_as_a_draft() {
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 64)).await;
     let model = Repeats::new(&store, id);
-    let lab =
-        Lab::new(small()).with_ladder(summarize_escalation::Ladder::default().with_gate(None));
+    let lab = Lab::new(small()).with_ladder(summarize_escalation::Ladder {
+        gate: None,
+        ..summarize_escalation::Ladder::default()
+    });
     lab.compaction(&store, id, &model)
         .prefetch_summaries()
         .await
@@ -179,7 +183,10 @@ async fn what_is_made_anew_is_not_taken_for_what_was_erased() {
     append(&store, id, chat(1, 64)).await;
     let lab = Lab::new(small());
     let model = summarize_escalation::testing::Scripted::fixed(Ok("They checked ports."));
-    let lab = lab.with_ladder(summarize_escalation::Ladder::default().with_gate(None));
+    let lab = lab.with_ladder(summarize_escalation::Ladder {
+        gate: None,
+        ..summarize_escalation::Ladder::default()
+    });
     lab.full(&store, id, &model).await;
     let range = SeqRange::new(Seq(3), Seq(3)).unwrap();
     let request = Erase::range(range, "asked for", Timestamp(5));

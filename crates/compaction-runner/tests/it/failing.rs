@@ -24,7 +24,8 @@ use summarize_escalation::{
 use token_estimate::default_estimator;
 
 use crate::world::{
-    Lab, append, chat, dump, open, script, small, sound, spans, summaries, view, whole,
+    Lab, append, chat, dump, open, plain, script, small, sound, spans, strict, summaries, view,
+    whole,
 };
 
 #[tokio::test]
@@ -117,16 +118,18 @@ fn settle<T>(run: &mut Pin<&mut impl Future<Output = T>>, model: &Gated) {
 }
 
 #[tokio::test]
-async fn annas_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
+async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
     let store = InMemoryStore::new();
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 400)).await;
-    let lab = Lab::new(small()).with_ladder(Ladder::anna());
+    let lab = Lab::new(small()).with_ladder(strict());
     let cut = Answer::text("what happened, in short");
     let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
     let recorder = Recorder::new();
-    let mut policy = RunnerPolicy::default();
-    policy.concurrency = 1;
+    let policy = RunnerPolicy {
+        concurrency: 1,
+        ..RunnerPolicy::default()
+    };
     let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
     let outcome = run.with_policy(policy).run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
@@ -157,7 +160,7 @@ async fn four_calls_are_under_way_at_once_and_a_failure_begins_no_other() {
     let store = InMemoryStore::new();
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 400)).await;
-    let lab = Lab::new(small()).with_ladder(Ladder::anna());
+    let lab = Lab::new(small()).with_ladder(strict());
     let model = Gated::default();
     let recorder = Recorder::new();
     let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
@@ -180,7 +183,7 @@ async fn four_calls_are_under_way_at_once_and_a_failure_begins_no_other() {
 }
 
 #[tokio::test]
-async fn annas_ladder_takes_what_it_takes() {
+async fn a_strict_ladder_takes_what_is_short_enough() {
     for (model, leaves) in [
         (Scripted::fails(), false),
         (Scripted::empty(), true),
@@ -190,7 +193,7 @@ async fn annas_ladder_takes_what_it_takes() {
         let store = InMemoryStore::new();
         let id = open(&store, "chat").await;
         append(&store, id, chat(1, 64)).await;
-        let lab = Lab::new(DagPolicy::anna()).with_ladder(Ladder::anna());
+        let lab = Lab::new(plain()).with_ladder(strict());
         let outcome = lab.full(&store, id, &model).await;
         assert_eq!(
             outcome.published.get("leaf"),
@@ -208,7 +211,10 @@ async fn annas_ladder_takes_what_it_takes() {
 
 /// Nothing shorter can be made: no tier is taken.
 fn hopeless() -> Ladder {
-    Ladder::default().with_tiers([Tier::Normal, Tier::Aggressive])
+    Ladder {
+        tiers: vec![Tier::Normal, Tier::Aggressive],
+        ..Ladder::default()
+    }
 }
 
 #[tokio::test]
@@ -241,7 +247,11 @@ async fn an_exhausted_state_is_not_tried_again() {
         .compaction(&store, id, &model)
         .with_instructions("be short");
     assert!(asked.run(Mode::Full).await.unwrap().calls > 0);
-    let other = Lab::new(small().with_leaf_min_messages(5)).with_ladder(hopeless());
+    let other = Lab::new(DagPolicy {
+        leaf_min_messages: 5,
+        ..small()
+    })
+    .with_ladder(hopeless());
     assert!(other.full(&store, id, &model).await.calls > 0);
     append(&store, id, chat(31, 1)).await;
     let outcome = lab.full(&store, id, &model).await;
@@ -260,8 +270,10 @@ async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
     let lab = Lab::new(small()).with_ladder(hopeless());
     // The first two calls are one job's.
     let model = Scripted::new([Answer::Longer, Answer::Longer, Answer::HeadCut]);
-    let mut policy = RunnerPolicy::default();
-    policy.concurrency = 1;
+    let policy = RunnerPolicy {
+        concurrency: 1,
+        ..RunnerPolicy::default()
+    };
     let run = lab.compaction(&store, id, &model).with_policy(policy);
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);
@@ -305,7 +317,10 @@ async fn hooks_cancel_and_supply() {
     let store = InMemoryStore::new();
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 20)).await;
-    let lab = Lab::new(small().with_max_source_tokens(None));
+    let lab = Lab::new(DagPolicy {
+        max_source_tokens: None,
+        ..small()
+    });
     let model = Scripted::head_cut();
     let no = StepsIn {
         cancel: Some(1),
@@ -451,7 +466,10 @@ async fn instructions_reach_the_model_and_make_another_summary() {
     let store = InMemoryStore::new();
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 20)).await;
-    let lab = Lab::new(small().with_max_source_tokens(None));
+    let lab = Lab::new(DagPolicy {
+        max_source_tokens: None,
+        ..small()
+    });
     let model = Hears::default();
     let run = lab
         .compaction(&store, id, &model)
@@ -515,7 +533,11 @@ async fn an_iteration_cap_and_the_modes() {
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 200)).await;
     let model = Scripted::head_cut();
-    let policy = small().with_condensed(2, Some(2));
+    let policy = DagPolicy {
+        condensed_min: 2,
+        condensed_max: Some(2),
+        ..small()
+    };
     let plan = Lab::new(policy.clone());
     let planned = plan.compaction(&store, id, &model).plan().await.unwrap();
     assert!(planned.jobs.iter().all(|job| job.depth() == Some(0)));
@@ -610,11 +632,14 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
     let store = InMemoryStore::new();
     let id = open(&store, "chat").await;
     append(&store, id, script(&"u a ".repeat(6_000))).await;
-    let policy = DagPolicy::anna().with_fresh_tail(FreshTail {
-        messages: 4,
-        max_tokens: None,
-        max_part: None,
-    });
+    let policy = DagPolicy {
+        fresh_tail: FreshTail {
+            messages: 4,
+            max_tokens: None,
+            max_part: None,
+        },
+        ..plain()
+    };
     let lab = Lab::new(policy);
     let outcome = lab.full(&store, id, &Scripted::head_cut()).await;
     assert_eq!(
@@ -627,13 +652,15 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
 
 #[tokio::test]
 async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
-    let policy = small()
-        .with_fresh_tail(FreshTail {
+    let policy = DagPolicy {
+        fresh_tail: FreshTail {
             messages: 1,
             max_tokens: None,
             max_part: None,
-        })
-        .with_leaf_min_messages(1);
+        },
+        leaf_min_messages: 1,
+        ..small()
+    };
     let lab = Lab::new(policy);
     for waits in ["a+x", "a/r+x", "a/r+x n a/r", "u+x"] {
         let store = InMemoryStore::new();

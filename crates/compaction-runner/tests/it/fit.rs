@@ -126,7 +126,10 @@ async fn an_unchanged_state_is_not_tried_again() {
 
 #[tokio::test]
 async fn a_ladder_without_extracts_publishes_none() {
-    let ladder = Ladder::default().with_tiers([Tier::Normal, Tier::Cut]);
+    let ladder = Ladder {
+        tiers: vec![Tier::Normal, Tier::Cut],
+        ..Ladder::default()
+    };
     let (lab, model) = (Lab::new(small()).with_ladder(ladder), Scripted::hangs());
     let (store, id) = filled(60).await;
     let compaction = lab.compaction(&store, id, &model);
@@ -159,7 +162,10 @@ async fn a_tail_that_contexts_show_whole_is_not_shortened() {
 async fn a_summary_that_was_ready_too_late_takes_the_place_of_its_extract() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(64).await;
-    let policy = RunnerPolicy::default().with_prefetch_min_tokens(100);
+    let policy = RunnerPolicy {
+        prefetch_min_tokens: 100,
+        ..RunnerPolicy::default()
+    };
     let compaction = lab.compaction(&store, id, &model).with_policy(policy);
     let ready = compaction.prefetch_summaries().await.unwrap().ready;
     let paid = model.calls();

@@ -65,7 +65,10 @@ impl Summarizer for Gated {
             meet.wait().await;
         }
         self.gate.acquire().await.expect("the gate stays").forget();
-        let request = request.with_target_tokens(request.target_tokens.saturating_sub(4));
+        let request = SummaryRequest {
+            target_tokens: request.target_tokens.saturating_sub(4),
+            ..*request
+        };
         let written = self.writer.summarize(&request).await?;
         Ok(SummarizerResponse::new(format!(
             "{} {}",

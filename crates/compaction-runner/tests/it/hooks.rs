@@ -7,6 +7,7 @@ use compaction_plan::{Job, Mode, StopReason};
 use compaction_runner::{
     CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, PlannedJob, Recorder,
 };
+use dag_compactor::DagPolicy;
 use memory_model::{Seq, SeqRange, Summary};
 use memory_store::InMemoryStore;
 use summarize_escalation::testing::Scripted;
@@ -38,7 +39,10 @@ async fn run(answers: Vec<(&'static str, JobDecision)>) -> (Vec<String>, Vec<Str
     let store = InMemoryStore::new();
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 20)).await;
-    let lab = Lab::new(small().with_max_source_tokens(None));
+    let lab = Lab::new(DagPolicy {
+        max_source_tokens: None,
+        ..small()
+    });
     let (told, recorder) = (Arc::new(Mutex::new(Vec::new())), Recorder::new());
     let mut list = HookList::new();
     for (name, answer) in answers {

@@ -9,10 +9,12 @@ use memory_store::InMemoryStore;
 use proptest::prelude::*;
 use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer, Tier};
-use turn_map::{AtomBuilder, AtomKind, GroupState, GroupingPolicy, MessageView as _};
+use turn_map::{AtomBuilder, AtomKind, GroupState, MessageView as _};
 
 use crate::window::any_log;
-use crate::world::{Lab, append, entries, open, script, sound, spans, summaries, view, whole};
+use crate::world::{
+    Lab, append, entries, open, script, sound, spans, strict, summaries, view, whole,
+};
 use memory_store::Store as _;
 
 fn any_policy() -> impl Strategy<Value = DagPolicy> {
@@ -33,17 +35,20 @@ fn any_policy() -> impl Strategy<Value = DagPolicy> {
         .prop_map(
             |(tail, least, source, condensed, depth, (bridge, gain, keep, cap))| {
                 let (messages, max_tokens, max_part) = tail;
-                let mut policy = DagPolicy::default()
-                    .with_fresh_tail(FreshTail {
+                let mut policy = DagPolicy {
+                    fresh_tail: FreshTail {
                         messages,
                         max_tokens,
                         max_part,
-                    })
-                    .with_leaf_min_messages(least)
-                    .with_max_source_tokens(source)
-                    .with_condensed(condensed.0, condensed.1)
-                    .with_max_depth(depth)
-                    .with_keep_request(keep);
+                    },
+                    leaf_min_messages: least,
+                    max_source_tokens: source,
+                    condensed_min: condensed.0,
+                    condensed_max: condensed.1,
+                    max_depth: depth,
+                    keep_request: keep,
+                    ..DagPolicy::default()
+                };
                 policy.bridge = bridge;
                 policy.require_gain = gain;
                 policy.max_iterations = cap;
@@ -67,9 +72,9 @@ fn any_answer() -> impl Strategy<Value = Answer> {
 fn any_ladder() -> impl Strategy<Value = Ladder> {
     prop_oneof![
         3 => Just(Ladder::default()),
-        1 => Just(Ladder::anna()),
-        1 => Just(Ladder::default().with_tiers([Tier::Normal])),
-        1 => Just(Ladder::default().with_tiers([Tier::Cut])),
+        1 => Just(strict()),
+        1 => Just(Ladder { tiers: vec![Tier::Normal], ..Ladder::default() }),
+        1 => Just(Ladder { tiers: vec![Tier::Cut], ..Ladder::default() }),
     ]
 }
 
@@ -144,7 +149,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
 
         // No atom is split, no open group covered, and the newest messages stay.
         let log = entries(&store, id).await;
-        let mut builder = AtomBuilder::starting_at(1, GroupingPolicy::default());
+        let mut builder = AtomBuilder::starting_at(1);
         log.iter().for_each(|entry| builder.push(entry));
         let atoms = builder.finish();
         let covered = |span: &Span| matches!(span.body, SpanBody::Summary { .. });

@@ -1,18 +1,17 @@
-//! Passes that are published whole or not at all, runs that want a model, and how long runs take.
+//! Passes that are published whole or not at all and how long runs take.
 
 use std::time::Duration;
 
-use compaction_plan::{Mode, Room, StopReason};
+use compaction_plan::StopReason;
 use compaction_runner::RunnerPolicy;
 use memory_model::{StepClock, Timestamp};
 use memory_store::InMemoryStore;
 use summarize_escalation::testing::{Answer, Scripted};
-use summarize_escalation::{ExtractiveSummarizer, Ladder};
 
-use crate::world::{Lab, append, chat, open, small, sound, spans, summaries, whole};
+use crate::world::{Lab, append, chat, open, small, sound, spans, strict, summaries, whole};
 
 fn lab(policy: RunnerPolicy) -> Lab {
-    let mut lab = Lab::new(small()).with_ladder(Ladder::anna());
+    let mut lab = Lab::new(small()).with_ladder(strict());
     lab.policy = policy;
     lab
 }
@@ -26,9 +25,11 @@ fn fails_once() -> Scripted {
 #[tokio::test]
 async fn a_pass_publishes_all_of_its_summaries_or_none() {
     for (is_whole, concurrency) in [(true, 1), (true, 4), (false, 1)] {
-        let policy = RunnerPolicy::default()
-            .with_whole_passes(is_whole)
-            .with_concurrency(concurrency);
+        let policy = RunnerPolicy {
+            whole_passes: is_whole,
+            concurrency,
+            ..RunnerPolicy::default()
+        };
         let (lab, store, model) = (lab(policy), InMemoryStore::new(), fails_once());
         let id = open(&store, "chat").await;
         append(&store, id, chat(1, 64)).await;
@@ -73,7 +74,10 @@ async fn whole_passes_end_in_the_same_view() {
         let store = InMemoryStore::new();
         let id = open(&store, "chat").await;
         append(&store, id, chat(1, 120)).await;
-        let lab = lab(RunnerPolicy::default().with_whole_passes(is_whole));
+        let lab = lab(RunnerPolicy {
+            whole_passes: is_whole,
+            ..RunnerPolicy::default()
+        });
         let outcome = lab.full(&store, id, &Scripted::head_cut()).await;
         calls.push((outcome.calls, outcome.stop_reason));
         let spans = spans(&store, id).await;
@@ -86,50 +90,6 @@ async fn whole_passes_end_in_the_same_view() {
         sound(&store, id).await;
     }
     assert_eq!((&views[0], calls[0]), (&views[1], calls[1]));
-}
-
-#[tokio::test]
-async fn without_a_model_a_policy_may_do_nothing() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
-    let strict = lab(RunnerPolicy::stella());
-    let extracts = ExtractiveSummarizer::new();
-    let before = spans(&store, id).await;
-    let run = strict.compaction(&store, id, &extracts);
-    assert!(!run.has_work().await.unwrap());
-    let room = Room {
-        tokens: 100,
-        whole_tail: false,
-    };
-    for outcome in [
-        run.run(Mode::Full).await.unwrap(),
-        run.publish_ready().await.unwrap(),
-        run.extract_to_fit(room).await.unwrap(),
-    ] {
-        assert_eq!(outcome.stop_reason, StopReason::NoModel);
-        assert_eq!(outcome.published.total(), 0);
-    }
-    assert_eq!(spans(&store, id).await, before);
-    // With one it compacts, and by default extracts do.
-    let model = Scripted::head_cut();
-    assert!(
-        strict
-            .compaction(&store, id, &model)
-            .has_work()
-            .await
-            .unwrap()
-    );
-    let mild = lab(RunnerPolicy::default());
-    let outcome = mild.full(&store, id, &extracts).await;
-    assert!(outcome.published.total() > 0);
-    assert!(
-        !mild
-            .compaction(&store, id, &extracts)
-            .has_work()
-            .await
-            .unwrap()
-    );
 }
 
 #[tokio::test]

@@ -117,7 +117,10 @@ fn fold(spans: &[Span], last: Seq) -> Option<Job> {
     };
     let sources: Option<Vec<Child>> = expect.iter().map(source).collect();
     let (sources, new) = (sources?, expect.last()?);
-    let request = Request::default().with_target_tokens(150);
+    let request = Request {
+        target_tokens: 150,
+        ..Request::default()
+    };
     (new.body == SpanBody::Raw && new.closed_range()?.len() >= 10).then(|| Job {
         kind: HANDOFF,
         range,
@@ -229,7 +232,10 @@ fn compaction<'a>(
         clock,
         ..
     } = lab;
-    let policy = RunnerPolicy::default().with_prefetch_min_tokens(1);
+    let policy = RunnerPolicy {
+        prefetch_min_tokens: 1,
+        ..RunnerPolicy::default()
+    };
     Compaction::new(store, id, planner, model, ladder, accounting, clock).with_policy(policy)
 }
 

@@ -16,9 +16,11 @@ use crate::world::{
 };
 
 fn policy() -> RunnerPolicy {
-    RunnerPolicy::default()
-        .with_concurrency(1)
-        .with_prefetch_min_tokens(100)
+    RunnerPolicy {
+        concurrency: 1,
+        prefetch_min_tokens: 100,
+        ..RunnerPolicy::default()
+    }
 }
 
 async fn filled<S: FullStore>(inner: S) -> (FaultyStore<S>, ConversationId) {
@@ -69,7 +71,10 @@ async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(InMemoryStore::new()).await;
     let before = spans(&store, id).await;
-    let one = policy().with_prefetch_jobs(1);
+    let one = RunnerPolicy {
+        prefetch_jobs: 1,
+        ..policy()
+    };
     let compaction = lab.compaction(&store, id, &model).with_policy(one);
     let first = compaction.prefetch_summaries().await.unwrap();
     let second = compaction.prefetch_summaries().await.unwrap();

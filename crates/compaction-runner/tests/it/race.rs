@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Compaction, Outcome, RunnerPolicy};
+use dag_compactor::DagPolicy;
 use memory_model::{Clock, StepClock, Timestamp};
 use memory_store::{FullStore, InMemoryStore};
 use proptest::prelude::*;
@@ -27,8 +28,10 @@ async fn race(
     let id = open(store, "chat").await;
     append(store, id, chat(1, messages)).await;
     let one = first.compaction(store, id, a).with_owner("one");
-    let mut policy = RunnerPolicy::default();
-    policy.concurrency = 2;
+    let policy = RunnerPolicy {
+        concurrency: 2,
+        ..RunnerPolicy::default()
+    };
     let two = second
         .compaction(store, id, b)
         .with_owner("two")
@@ -67,7 +70,10 @@ fn pair(provisional: bool) -> (Gated, Gated) {
 /// One job: exactly one of the two publishes it. Whether that was the first.
 async fn one_wins(store: &dyn FullStore, provisional: bool, a_first: bool) -> bool {
     let (a, b) = pair(provisional);
-    let lab = Lab::new(small().with_max_source_tokens(None));
+    let lab = Lab::new(DagPolicy {
+        max_source_tokens: None,
+        ..small()
+    });
     let (one, two) = race(store, 20, (&a, &b), (&lab, &lab), &[a_first, !a_first]).await;
     assert_eq!((a.calls(), b.calls()), (1, 1), "both had prepared");
     let a_won = one.published.get("leaf") == 1;
@@ -99,7 +105,10 @@ async fn of_two_that_prepared_the_same_run_one_publishes() {
 async fn a_lease_keeps_the_second_from_paying() {
     let store = InMemoryStore::new();
     let (a, b) = (Gated::new("m@1", "says"), Gated::new("m@1", "says"));
-    let lab = Lab::new(small().with_max_source_tokens(None));
+    let lab = Lab::new(DagPolicy {
+        max_source_tokens: None,
+        ..small()
+    });
     let (one, two) = race(&store, 20, (&a, &b), (&lab, &lab), &[]).await;
     assert_eq!((a.calls(), b.calls()), (1, 0));
     assert_eq!(
@@ -188,7 +197,10 @@ async fn an_answer_that_outlives_its_lease_is_still_published() {
         let a = Gated::new("m@1", "A says").meeting(&meet);
         let b = Gated::new("m@1", "B says").meeting(&meet);
         let store = InMemoryStore::new();
-        let policy = small().with_max_source_tokens(None);
+        let policy = DagPolicy {
+            max_source_tokens: None,
+            ..small()
+        };
         let (now, later) = (
             Lab::new(policy.clone()).with_brief_leases(),
             Lab::new(policy),

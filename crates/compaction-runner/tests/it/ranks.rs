@@ -16,7 +16,10 @@ async fn every_summary_of_several_lines_has_ranks() {
     let extract = ExtractiveSummarizer::new();
     let (model, extract): (&dyn Summarizer, &dyn Summarizer) = (&model, &extract);
     for (summarizer, name) in [(model, "model"), (extract, "extract")] {
-        let ladder = Ladder::default().with_gate(None);
+        let ladder = Ladder {
+            gate: None,
+            ..Ladder::default()
+        };
         let (lab, store) = (Lab::new(small()).with_ladder(ladder), InMemoryStore::new());
         let id = open(&store, name).await;
         append(&store, id, chat(1, 120)).await;

@@ -6,7 +6,7 @@ use compaction_runner::Outcome;
 use dag_compactor::DagPolicy;
 use memory_model::{Child, ConversationId, SpanBody, SummaryId};
 use memory_store::{InMemoryStore, Store};
-use summarize_escalation::{ExtractiveSummarizer, Ladder};
+use summarize_escalation::ExtractiveSummarizer;
 
 use crate::world::{Lab, append, chat, open, small, spans, whole};
 
@@ -66,14 +66,8 @@ async fn compacted(lab: Lab) -> String {
 }
 
 #[tokio::test]
-async fn the_default_preset() {
+async fn the_default_policy() {
     insta::assert_snapshot!(compacted(Lab::new(DagPolicy::default())).await);
-}
-
-#[tokio::test]
-async fn annas_preset() {
-    let lab = Lab::new(DagPolicy::anna()).with_ladder(Ladder::anna());
-    insta::assert_snapshot!(compacted(lab).await);
 }
 
 #[tokio::test]

@@ -11,13 +11,16 @@ use crate::world::{Lab, append, chat, open, small};
 
 async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
     // Leaves are never condensed, so that one pass is one leaf.
-    let policy = DagPolicy::default()
-        .with_condensed(1_000, None)
-        .with_fresh_tail(FreshTail {
+    let policy = DagPolicy {
+        condensed_min: 1_000,
+        condensed_max: None,
+        fresh_tail: FreshTail {
             messages: 20,
             max_tokens: None,
             max_part: None,
-        });
+        },
+        ..DagPolicy::default()
+    };
     let (lab, model) = (Lab::new(policy), Scripted::head_cut());
     let store = SqliteStore::in_memory().await.unwrap();
     let id = open(&store, "chat").await;

@@ -6,12 +6,12 @@ use memory_model::{ConversationId, EntryKind, LogEntry, Message, Seq};
 use memory_store::{InMemoryStore, Store as _};
 use proptest::prelude::*;
 use store_sqlite::SqliteStore;
-use turn_map::{AtomBuilder, Atoms, GroupingPolicy};
+use turn_map::{AtomBuilder, Atoms};
 
 use crate::world::{append, entries, open, script};
 
 fn atoms(entries: &[LogEntry]) -> Atoms {
-    let mut builder = AtomBuilder::starting_at(1, GroupingPolicy::default());
+    let mut builder = AtomBuilder::starting_at(1);
     entries.iter().for_each(|entry| builder.push(entry));
     builder.finish()
 }
@@ -52,7 +52,7 @@ async fn check(store: &InMemoryStore, id: ConversationId) {
         assert!(starts.contains(&first.seq.0), "{window} → {}", first.seq);
         assert_eq!(newest, log[first.seq.0 as usize - 1..]);
         // The atoms from there on are those of the whole log.
-        let mut builder = AtomBuilder::starting_at(first.seq.0 as usize, GroupingPolicy::default());
+        let mut builder = AtomBuilder::starting_at(first.seq.0 as usize);
         newest.iter().for_each(|entry| builder.push(entry));
         let some: Vec<_> = builder.finish().iter().map(|atom| atom.range()).collect();
         let tail: Vec<_> = all.iter().map(|atom| atom.range()).collect();

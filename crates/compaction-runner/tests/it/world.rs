@@ -17,7 +17,7 @@ use memory_store::{
     NewEntry, Order, Store, fill_raw_tokens, verify,
 };
 use store_sqlite::{SqliteOptions, SqliteStore};
-use summarize_escalation::{Ladder, Summarizer};
+use summarize_escalation::{Ladder, OnError, Summarizer, Tier};
 use token_estimate::{EstimatorId, default_estimator};
 
 pub(crate) fn accounting() -> ContextAccounting {
@@ -111,15 +111,46 @@ impl Lab {
 
 /// Small leaves and a short tail, so that short conversations have several passes.
 pub(crate) fn small() -> DagPolicy {
-    DagPolicy::default()
-        .with_fresh_tail(FreshTail {
+    DagPolicy {
+        fresh_tail: FreshTail {
             messages: 6,
             max_tokens: None,
             max_part: None,
-        })
-        .with_leaf_min_messages(4)
-        .with_max_source_tokens(Some(600))
-        .with_condensed(2, Some(3))
+        },
+        leaf_min_messages: 4,
+        max_source_tokens: Some(600),
+        condensed_min: 2,
+        condensed_max: Some(3),
+        ..DagPolicy::default()
+    }
+}
+
+/// Leaves of whole runs, and summaries of all neighbours of equal depth, whatever they cost.
+pub(crate) fn plain() -> DagPolicy {
+    DagPolicy {
+        fresh_tail: FreshTail {
+            messages: 20,
+            max_tokens: None,
+            max_part: None,
+        },
+        keep_request: false,
+        max_source_tokens: None,
+        condensed_max: None,
+        bridge: false,
+        require_gain: false,
+        max_iterations: Some(10),
+        ..DagPolicy::default()
+    }
+}
+
+/// Normal, aggressive, cut; a failure is an error, and nothing but the length counts.
+pub(crate) fn strict() -> Ladder {
+    Ladder {
+        tiers: vec![Tier::Normal, Tier::Aggressive, Tier::Cut],
+        on_error: OnError::Fail,
+        gate: None,
+        ..Ladder::default()
+    }
 }
 
 pub(crate) async fn open(store: &dyn Store, key: &str) -> ConversationId {

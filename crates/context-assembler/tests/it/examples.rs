@@ -695,7 +695,7 @@ fn what_is_appended_changes_only_the_newest_group() {
     for length in 1..=words.len() {
         let list = conversation(&words[..length].join(" "));
         let settled = {
-            let atoms = turn_map::atoms(&list[..length - 1], turn_map::GroupingPolicy::default());
+            let atoms = turn_map::atoms(&list[..length - 1]);
             Seq(atoms.settled_end().position() as u32)
         };
         let context = run(list, &[], 10_000, &AssemblyPolicy::default());

@@ -8,7 +8,7 @@ use context_assembler::{
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary};
 use proptest::prelude::*;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::atoms;
 
 use crate::laws::{counted, paired};
 use crate::script::{Event, PRESETS, Shown, accounting, event, input, log, messages};
@@ -146,7 +146,7 @@ fn newest_group(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
     let Some(Item::Raw(entries) | Item::Trimmed(_, entries, _)) = input.items.last() else {
         return 0;
     };
-    let all = atoms(entries, GroupingPolicy::default());
+    let all = atoms(entries);
     let shows = |at: usize| entries[at].kind == EntryKind::Message;
     let Some(atom) = all.iter().rev().find(|atom| atom.range().any(shows)) else {
         return u64::MAX;

@@ -6,7 +6,7 @@ use context_assembler::{
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::atoms;
 
 use crate::forms;
 use crate::script::{self, PRESETS, accounting, event, input, log, messages, shown};
@@ -50,7 +50,7 @@ fn newest(input: &AssemblyInput) -> Option<(Seq, Seq)> {
             Item::Omitted(range) => return Some((range.first, range.last)),
             Item::Unread(..) => {}
             Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
-                let atoms = atoms(entries, GroupingPolicy::default());
+                let atoms = atoms(entries);
                 let shows = |at: usize| entries[at].kind == EntryKind::Message;
                 let found = atoms.iter().rev().find(|atom| atom.range().any(shows));
                 if let Some(atom) = found {

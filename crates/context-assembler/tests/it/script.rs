@@ -10,7 +10,7 @@ use memory_model::{
 };
 use proptest::prelude::*;
 use token_estimate::HeuristicEstimator;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::atoms;
 
 /// The estimators that the laws are held against.
 pub(crate) const PRESETS: [HeuristicEstimator; 4] = [
@@ -401,15 +401,14 @@ pub(crate) fn input(
     stretches: &[(usize, Shown)],
     accounting: &dyn Accounting,
 ) -> AssemblyInput {
-    let cuts = atoms(entries, GroupingPolicy::default());
+    let cuts = atoms(entries);
     let mut input = AssemblyInput::default();
     let mut atom = 0;
     let mut from = 0;
     for (length, shown) in stretches {
         atom += length;
-        let to = cuts
-            .cut_at_atom(atom.min(cuts.len().saturating_sub(1)))
-            .position();
+        let next = cuts.as_slice().get(atom.min(cuts.len().saturating_sub(1)));
+        let to = next.map_or(0, |atom| atom.range().start);
         let slice = &entries[from..to.max(from)];
         let Some(range) = slice
             .first()

@@ -1,4 +1,4 @@
-//! Conversations written out, with the rules of anna and with the defaults.
+//! Conversations written out, with plain rules and with the defaults.
 
 use compaction_plan::{Planner, Work};
 use dag_compactor::{CONDENSED, DagPlanner, DagPolicy, FreshTail, LEAF};
@@ -6,13 +6,22 @@ use memory_model::{Seq, SeqRange};
 
 use crate::world::{World, log, ranges};
 
-fn anna(tail: usize) -> DagPolicy {
-    let policy = DagPolicy::anna();
-    let tail = FreshTail {
-        messages: tail,
-        ..policy.fresh_tail
-    };
-    policy.with_fresh_tail(tail)
+/// Leaves of whole runs, and summaries of all neighbours of equal depth, whatever they cost.
+fn plain(messages: usize) -> DagPolicy {
+    DagPolicy {
+        fresh_tail: FreshTail {
+            messages,
+            max_tokens: None,
+            max_part: None,
+        },
+        keep_request: false,
+        max_source_tokens: None,
+        condensed_max: None,
+        bridge: false,
+        require_gain: false,
+        max_iterations: Some(10),
+        ..DagPolicy::default()
+    }
 }
 
 fn users(count: usize) -> World {
@@ -23,7 +32,14 @@ fn users(count: usize) -> World {
 fn cover(world: &mut World, first: u32, last: u32, depth: u32, tokens: u64) {
     let range = SeqRange::new(Seq(first), Seq(last)).unwrap();
     let mut job = users(20)
-        .plan(&anna(1).with_leaf_min_messages(1), &LEAF, 99)
+        .plan(
+            &DagPolicy {
+                leaf_min_messages: 1,
+                ..plain(1)
+            },
+            &LEAF,
+            99,
+        )
         .remove(0);
     job.range = range;
     job.work = Work::summarize(Vec::new(), depth);
@@ -35,14 +51,14 @@ fn cover(world: &mut World, first: u32, last: u32, depth: u32, tokens: u64) {
 fn three_messages_are_not_compacted() {
     for tail in [2, 20] {
         let world = users(3);
-        assert_eq!(world.plan(&anna(tail), &LEAF, 9), []);
-        assert_eq!(world.plan(&anna(tail), &CONDENSED, 9), []);
+        assert_eq!(world.plan(&plain(tail), &LEAF, 9), []);
+        assert_eq!(world.plan(&plain(tail), &CONDENSED, 9), []);
     }
 }
 
 #[test]
 fn fifteen_messages_with_a_tail_of_two_become_a_leaf() {
-    let jobs = users(15).plan(&anna(2), &LEAF, 4);
+    let jobs = users(15).plan(&plain(2), &LEAF, 4);
     assert_eq!(ranges(&jobs), [(1, 13)]);
     assert_eq!(
         (&jobs[0].kind, jobs[0].depth(), jobs[0].source_tokens),
@@ -55,23 +71,29 @@ fn fifteen_messages_with_a_tail_of_two_become_a_leaf() {
 fn fewer_messages_than_the_tail_all_stay() {
     for count in 0..=20 {
         assert_eq!(
-            users(count).plan(&anna(20), &LEAF, 9),
+            users(count).plan(&plain(20), &LEAF, 9),
             [],
             "{count} messages"
         );
     }
-    assert_eq!(users(29).plan(&anna(20), &LEAF, 9), []);
-    assert_eq!(ranges(&users(30).plan(&anna(20), &LEAF, 9)), [(1, 10)]);
+    assert_eq!(users(29).plan(&plain(20), &LEAF, 9), []);
+    assert_eq!(ranges(&users(30).plan(&plain(20), &LEAF, 9)), [(1, 10)]);
 }
 
 #[test]
 fn a_summary_splits_a_run_of_messages() {
     let mut world = users(6);
     cover(&mut world, 3, 3, 0, 10);
-    let policy = anna(1).with_leaf_min_messages(2);
+    let policy = DagPolicy {
+        leaf_min_messages: 2,
+        ..plain(1)
+    };
     // Of 1, 2 | 4, 5, 6 the newest stays.
     assert_eq!(ranges(&world.plan(&policy, &LEAF, 9)), [(1, 2), (4, 5)]);
-    let policy = policy.with_leaf_min_messages(3);
+    let policy = DagPolicy {
+        leaf_min_messages: 3,
+        ..policy
+    };
     assert_eq!(world.plan(&policy, &LEAF, 9), []);
 }
 
@@ -81,7 +103,7 @@ fn neighbouring_summaries_of_equal_depth_are_condensed() {
     for first in [1, 6, 11] {
         cover(&mut world, first, first + 4, 0, 60);
     }
-    let jobs = world.plan(&anna(20), &CONDENSED, 9);
+    let jobs = world.plan(&plain(20), &CONDENSED, 9);
     assert_eq!(ranges(&jobs), [(1, 15)]);
     assert_eq!(
         (
@@ -94,11 +116,11 @@ fn neighbouring_summaries_of_equal_depth_are_condensed() {
     // One alone is not; nor are two of different depth, nor two with messages between them.
     let mut world = users(30);
     cover(&mut world, 1, 5, 0, 60);
-    assert_eq!(world.plan(&anna(20), &CONDENSED, 9), []);
+    assert_eq!(world.plan(&plain(20), &CONDENSED, 9), []);
     cover(&mut world, 6, 10, 1, 60);
-    assert_eq!(world.plan(&anna(20), &CONDENSED, 9), []);
+    assert_eq!(world.plan(&plain(20), &CONDENSED, 9), []);
     cover(&mut world, 12, 15, 1, 60);
-    assert_eq!(world.plan(&anna(20), &CONDENSED, 9), []);
+    assert_eq!(world.plan(&plain(20), &CONDENSED, 9), []);
 }
 
 #[test]
@@ -111,26 +133,49 @@ fn a_condensed_summary_takes_so_many_and_so_much() {
     let policy = DagPolicy::default();
     assert_eq!(plan(policy.clone()), [(1, 32), (33, 40)]);
     assert_eq!(
-        plan(policy.clone().with_condensed(3, Some(4))),
+        plan(DagPolicy {
+            condensed_min: 3,
+            condensed_max: Some(4),
+            ..policy.clone()
+        }),
         [(1, 16), (17, 32)]
     );
     // The fewest win over the most.
     assert_eq!(
-        plan(policy.clone().with_condensed(5, Some(3))),
+        plan(DagPolicy {
+            condensed_min: 5,
+            condensed_max: Some(3),
+            ..policy.clone()
+        }),
         [(1, 20), (21, 40)]
     );
-    let limited = policy.clone().with_max_source_tokens(Some(900));
+    let limited = DagPolicy {
+        max_source_tokens: Some(900),
+        ..policy.clone()
+    };
     assert_eq!(plan(limited), [(1, 12), (13, 24), (25, 36)]);
     // A pair is taken whatever it costs.
-    let limited = policy.clone().with_max_source_tokens(Some(10));
+    let limited = DagPolicy {
+        max_source_tokens: Some(10),
+        ..policy.clone()
+    };
     assert_eq!(plan(limited).len(), 5);
-    assert_eq!(plan(policy.with_max_depth(Some(0))), []);
+    assert_eq!(
+        plan(DagPolicy {
+            max_depth: Some(0),
+            ..policy
+        }),
+        []
+    );
 }
 
 #[test]
 fn leaves_are_cut_at_the_limit() {
     // 60 messages of 40 tokens before a tail of a quarter.
-    let policy = DagPolicy::default().with_max_source_tokens(Some(1_000));
+    let policy = DagPolicy {
+        max_source_tokens: Some(1_000),
+        ..DagPolicy::default()
+    };
     let jobs = users(80).plan(&policy, &LEAF, 7);
     assert_eq!(ranges(&jobs), [(1, 25), (26, 50), (51, 60)]);
     // Few that are left over stay for another day, unless they cost a quarter of what a leaf may.
@@ -146,7 +191,7 @@ fn leaves_are_cut_at_the_limit() {
 
 #[test]
 fn groups_are_not_split_and_open_ones_stay() {
-    let policy = anna(2);
+    let policy = plain(2);
     let script = format!("{}a+x u u t-x u", "u ".repeat(12));
     let jobs = World::new(log(&script)).plan(&policy, &LEAF, 5);
     assert_eq!(ranges(&jobs), [(1, 12)]);
@@ -188,7 +233,10 @@ fn turn(n: usize, tokens: usize, calls: usize) -> String {
 
 #[test]
 fn the_running_request_stays_however_long_its_turn_is() {
-    let policy = DagPolicy::default().with_max_source_tokens(Some(4_000));
+    let policy = DagPolicy {
+        max_source_tokens: Some(4_000),
+        ..DagPolicy::default()
+    };
     for calls in [20, 200, 2_000] {
         let script = format!("{}{}", turn(1, 40, 20), turn(2, 900, calls));
         let world = World::new(log(&script));
@@ -196,14 +244,24 @@ fn the_running_request_stays_however_long_its_turn_is() {
         assert_eq!(ranges(&jobs)[0], (1, 41), "{calls} calls");
         assert!(calls == 20 || ranges(&jobs)[1].0 == 43, "{calls} calls");
         // Without the rule it goes with the messages before it.
-        let without = world.plan(&policy.clone().with_keep_request(false), &LEAF, 64);
+        let without = world.plan(
+            &DagPolicy {
+                keep_request: false,
+                ..policy.clone()
+            },
+            &LEAF,
+            64,
+        );
         assert!(calls == 20 || without.iter().any(|job| job.range.contains(Seq(42))));
     }
 }
 
 #[test]
 fn a_request_of_more_than_a_quarter_is_compacted() {
-    let policy = DagPolicy::default().with_max_source_tokens(Some(4_000));
+    let policy = DagPolicy {
+        max_source_tokens: Some(4_000),
+        ..DagPolicy::default()
+    };
     let world = World::new(log(&turn(1, 1_001, 200)));
     assert_eq!(ranges(&world.plan(&policy, &LEAF, 64))[0].0, 1);
     let world = World::new(log(&turn(1, 990, 200)));
@@ -212,7 +270,10 @@ fn a_request_of_more_than_a_quarter_is_compacted() {
 
 #[test]
 fn an_earlier_request_is_an_ordinary_message() {
-    let policy = DagPolicy::default().with_max_source_tokens(Some(1_000));
+    let policy = DagPolicy {
+        max_source_tokens: Some(1_000),
+        ..DagPolicy::default()
+    };
     let mut world = World::new(log(&turn(1, 200, 100)));
     for job in world.plan(&policy, &LEAF, 64) {
         world.publish(&job, 100);
@@ -237,7 +298,10 @@ fn an_earlier_request_is_an_ordinary_message() {
 /// Otherwise each long turn would leave a message behind that keeps summaries apart.
 #[test]
 fn short_earlier_requests_go_into_the_condensed_summary() {
-    let policy = DagPolicy::default().with_max_source_tokens(Some(1_000));
+    let policy = DagPolicy {
+        max_source_tokens: Some(1_000),
+        ..DagPolicy::default()
+    };
     let mut script = String::new();
     let mut world = World::new(Vec::new());
     for n in 0..40 {
@@ -268,19 +332,19 @@ fn the_tail_does_not_shrink_with_the_view() {
 #[test]
 fn policies_are_told_apart() {
     let name = |policy| DagPlanner::new(policy).fingerprint();
-    assert_ne!(name(DagPolicy::default()), name(DagPolicy::anna()));
-    assert_ne!(name(anna(2)), name(anna(3)));
-    assert_eq!(
-        DagPlanner::new(DagPolicy::anna()).max_iterations(),
-        Some(10)
-    );
+    assert_ne!(name(DagPolicy::default()), name(plain(20)));
+    assert_ne!(name(plain(2)), name(plain(3)));
+    assert_eq!(DagPlanner::new(plain(20)).max_iterations(), Some(10));
 }
 
 #[test]
 fn a_plan_of_a_conversation() {
     let turn = |n: usize| format!("u*60 a/r{n}+a{n} t-a{n}*700 a/r{n}+b{n} t-b{n}*500 n a*90 ");
     let mut world = World::new(log(&(0..14).map(turn).collect::<String>()));
-    let policy = DagPolicy::default().with_max_source_tokens(Some(4_000));
+    let policy = DagPolicy {
+        max_source_tokens: Some(4_000),
+        ..DagPolicy::default()
+    };
     let mut shown = String::new();
     for pass in [LEAF, CONDENSED] {
         for job in world.plan(&policy, &pass, 9) {

@@ -4,7 +4,7 @@ use compaction_plan::Job;
 use dag_compactor::{CONDENSED, DagPolicy, FreshTail, LEAF};
 use memory_model::{EntryKind, LogEntry, Part, Role, Seq, Span, SpanBody};
 use proptest::prelude::*;
-use turn_map::{AtomKind, GroupState, GroupingPolicy, atoms};
+use turn_map::{AtomKind, GroupState, atoms};
 
 use crate::world::{World, log};
 
@@ -48,17 +48,20 @@ fn policy() -> impl Strategy<Value = DagPolicy> {
     );
     (tail, rest).prop_map(|((messages, max_tokens, max_part), rest)| {
         let (least, source, fewest, most, depth, bridge, gain, keep) = rest;
-        let mut policy = DagPolicy::default()
-            .with_fresh_tail(FreshTail {
+        let mut policy = DagPolicy {
+            fresh_tail: FreshTail {
                 messages,
                 max_tokens,
                 max_part,
-            })
-            .with_leaf_min_messages(least)
-            .with_max_source_tokens(source)
-            .with_condensed(fewest, most)
-            .with_max_depth(depth)
-            .with_keep_request(keep);
+            },
+            leaf_min_messages: least,
+            max_source_tokens: source,
+            condensed_min: fewest,
+            condensed_max: most,
+            max_depth: depth,
+            keep_request: keep,
+            ..DagPolicy::default()
+        };
         policy.bridge = bridge;
         policy.require_gain = gain;
         policy
@@ -67,7 +70,7 @@ fn policy() -> impl Strategy<Value = DagPolicy> {
 
 /// What holds of the jobs of any pass.
 fn check(world: &World, policy: &DagPolicy, jobs: &[Job]) {
-    let atoms = atoms(&world.entries, GroupingPolicy::default());
+    let atoms = atoms(&world.entries);
     for pair in jobs.windows(2) {
         assert!(pair[0].range.last < pair[1].range.first);
     }
@@ -155,7 +158,7 @@ fn protected_request(world: &World, policy: &DagPolicy) -> Option<Seq> {
         entry.kind == EntryKind::Message && entry.role == Role::User && texts && !results
     };
     let request = world.entries.iter().rev().find(opens)?;
-    let atoms = atoms(&world.entries, GroupingPolicy::default());
+    let atoms = atoms(&world.entries);
     let atom = atoms.atom_of(request.seq.0 as usize - 1).unwrap().range();
     let tokens: u64 = world.entries[atom].iter().map(|entry| entry.tokens).sum();
     let fits = policy
@@ -230,7 +233,7 @@ proptest! {
         every in 1_usize..12,
         cost in 1_u64..60,
     ) {
-        let policy = policy.with_keep_request(true);
+        let policy = DagPolicy { keep_request: true, ..policy };
         let all = log(&script);
         let mut world = World::new(Vec::new());
         for entries in all.chunks(every) {
@@ -254,7 +257,7 @@ proptest! {
 
 /// Where the fresh tail begins before anything is compacted: from there on nothing ever may be.
 fn tail(world: &World, policy: &DagPolicy) -> u32 {
-    let atoms = atoms(&world.entries, GroupingPolicy::default());
+    let atoms = atoms(&world.entries);
     let whole: u64 = world.entries.iter().map(|entry| entry.tokens).sum();
     let part = policy
         .fresh_tail

@@ -9,7 +9,7 @@ use memory_model::{
     SpanBody, SummaryId, View,
 };
 use token_estimate::HeuristicEstimator;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::atoms;
 
 pub(crate) fn accounting() -> ContextAccounting {
     ContextAccounting::new(Arc::new(HeuristicEstimator::Bytes4))
@@ -105,7 +105,7 @@ impl World {
     /// The newest entries: at least `messages` messages, beginning at an atom and not behind one
     /// that can still change.
     pub(crate) fn newest(&self, messages: usize) -> &[LogEntry] {
-        let atoms = atoms(&self.entries, GroupingPolicy::default());
+        let atoms = atoms(&self.entries);
         let mut from = self.entries.len();
         let mut found = 0;
         while found < messages.max(1) && from > 0 {

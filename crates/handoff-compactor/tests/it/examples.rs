@@ -1,6 +1,6 @@
 //! Single handoffs.
 
-use compaction_plan::{Job, Planner as _, Room, Work};
+use compaction_plan::{Job, JobSource, Planner as _, Room, Work};
 use handoff_compactor::{CutPolicy, FileLedger, HandoffPlanner, HandoffPolicy, left_out, prepare};
 use memory_model::conventions::{AgentConventions, FileAccess, GenericConventions, ToolUse};
 use memory_model::{Child, Purpose, RawJson, Role, Seq, SeqRange, Summary};
@@ -8,13 +8,25 @@ use memory_model::{Child, Purpose, RawJson, Role, Seq, SeqRange, Summary};
 use crate::world::{World, log, ranges};
 
 fn keeping(messages: usize) -> HandoffPolicy {
-    HandoffPolicy::default()
-        .with_keep(CutPolicy::LastMessages { messages })
-        .with_min_tokens(0)
+    HandoffPolicy {
+        keep: CutPolicy::LastMessages { messages },
+        min_tokens: 0,
+        ..HandoffPolicy::default()
+    }
+}
+
+fn recent(tokens: u64) -> HandoffPolicy {
+    HandoffPolicy {
+        keep: CutPolicy::RecentTokens { tokens },
+        ..HandoffPolicy::default()
+    }
 }
 
 fn whole(policy: HandoffPolicy) -> HandoffPolicy {
-    policy.with_split_turns(false)
+    HandoffPolicy {
+        split_turns: false,
+        ..policy
+    }
 }
 
 fn purposes(jobs: &[Job]) -> Vec<Purpose> {
@@ -92,7 +104,10 @@ fn calls_that_wait_for_their_results_are_kept() {
 #[test]
 fn a_result_that_is_larger_than_what_is_kept_does_not_stop_a_handoff() {
     // Recent tokens reach into the newest group; everything before it is old all the same.
-    let policy = whole(keeping(0)).with_keep(CutPolicy::RecentTokens { tokens: 50 });
+    let policy = HandoffPolicy {
+        keep: CutPolicy::RecentTokens { tokens: 50 },
+        ..whole(keeping(0))
+    };
     let world = World::new(log("u*90 a*90 u*90 a+x t-x*900"));
     assert_eq!(ranges(&world.plan(&policy, None, 100)), [(1, 3)]);
 }
@@ -101,7 +116,14 @@ fn a_result_that_is_larger_than_what_is_kept_does_not_stop_a_handoff() {
 fn little_is_not_worth_a_handoff() {
     let world = World::new(log("u*90 a*90 u*90 a*90 u a"));
     assert_eq!(
-        world.plan(&keeping(2).with_min_tokens(10_000), None, 100),
+        world.plan(
+            &HandoffPolicy {
+                min_tokens: 10_000,
+                ..keeping(2)
+            },
+            None,
+            100
+        ),
         []
     );
     assert_eq!(world.plan(&HandoffPolicy::default(), None, 100), []);
@@ -128,7 +150,10 @@ fn contexts_with_little_room_keep_less_and_get_shorter_summaries() {
 #[test]
 fn a_long_history_is_folded_handoff_by_handoff() {
     let mut world = World::new(log(&"u*100 a*100 ".repeat(50)));
-    let policy = whole(keeping(2)).with_max_source_tokens(Some(2_500));
+    let policy = HandoffPolicy {
+        max_source_tokens: Some(2_500),
+        ..whole(keeping(2))
+    };
     let mut handoffs = 0;
     while let [job] = world.plan(&policy, None, 100).as_slice() {
         let new: u64 = job.source_tokens.saturating_sub(300);
@@ -146,37 +171,29 @@ fn the_policy_is_a_config_value() {
     let policy: HandoffPolicy = serde_json::from_str(text).unwrap();
     assert_eq!(policy, keeping(4));
     assert!(serde_json::from_str::<HandoffPolicy>(r#"{"kep":1}"#).is_err());
-    let presets = [
-        (HandoffPolicy::default(), 6_553, 4_096),
-        (HandoffPolicy::pi_code(), 13_107, 8_192),
-        (HandoffPolicy::koda(), 4_096, 4_096),
-        (HandoffPolicy::sliding_window(), 6_553, 4_096),
-    ];
-    for (preset, summary, prefix) in presets {
-        assert_eq!(
-            (preset.summary_tokens, preset.prefix_tokens),
-            (summary, prefix)
-        );
-        let again = serde_json::to_string(&preset).unwrap();
-        assert_eq!(
-            serde_json::from_str::<HandoffPolicy>(&again).unwrap(),
-            preset
-        );
-    }
+    let default = HandoffPolicy::default();
+    assert_eq!(
+        (default.summary_tokens, default.prefix_tokens),
+        (6_553, 4_096)
+    );
+    let again = serde_json::to_string(&default).unwrap();
+    assert_eq!(
+        serde_json::from_str::<HandoffPolicy>(&again).unwrap(),
+        default
+    );
     let print = |policy: &HandoffPolicy| HandoffPlanner::new(policy.clone()).fingerprint();
     assert_ne!(print(&keeping(4)), print(&keeping(5)));
 }
 
 #[test]
-fn presets_keep_what_their_engines_keep() {
+fn the_message_that_reaches_the_kept_tokens_is_kept() {
     // 60 messages of 500 tokens: the one that reaches the figure is kept.
     let entries = log(&"u*500 a*500 ".repeat(30));
     let cost = entries[0].tokens;
     assert!(entries.iter().all(|entry| entry.tokens == cost), "{cost}");
     for (policy, tokens) in [
         (HandoffPolicy::default(), 16_384_u64),
-        (HandoffPolicy::pi(), 16_384),
-        (HandoffPolicy::pi_code(), 20_000),
+        (recent(20_000), 20_000),
     ] {
         let handoff = prepare(&entries, None, &policy, &GenericConventions).unwrap();
         let kept = 60 - u64::from(handoff.kept_from.prev().0);
@@ -186,7 +203,11 @@ fn presets_keep_what_their_engines_keep() {
 
 #[test]
 fn a_window_slides_over_the_oldest_10000_tokens_at_a_time() {
-    let policy = HandoffPolicy::sliding_window();
+    let policy = HandoffPolicy {
+        max_source_tokens: Some(10_000),
+        min_tokens: 0,
+        ..recent(20_000)
+    };
     let mut world = World::new(log(&"u*500 a*500 ".repeat(60)));
     let cost = world.entries[0].tokens;
     let mut folded = Vec::new();
@@ -250,7 +271,7 @@ fn only_an_assistants_calls_name_files() {
         for (seq, message) in (1..).zip([call, result]) {
             let mut entry = log("u")[0].clone();
             (entry.seq, entry.message) = (Seq(seq), message);
-            ledger.add_entry(&entry, &Files);
+            ledger.add(&JobSource::Entry(&entry), &Files);
         }
         ledger
     };
@@ -380,7 +401,12 @@ fn a_summary_that_is_made_anew_is_asked_for_as_before() {
     let planner = HandoffPlanner::new(keeping(1));
     for job in world.plan(&keeping(1), None, 100) {
         let accounting = crate::world::accounting();
-        let details = planner.details(&WrittenText::new(&job, &[], "text", &accounting));
+        let details = planner.details(&WrittenText {
+            job: &job,
+            sources: &[],
+            text: "text",
+            accounting: &accounting,
+        });
         let (Work::Summarize { sources, .. }, Some(request)) = (&job.work, &job.request) else {
             panic!("{job:?}");
         };
@@ -424,7 +450,7 @@ fn who_changed_a_file_last_is_kept_with_the_message_that_says_it() {
                 running: 0,
                 hash: memory_model::Hash::ZERO,
             };
-            ledger.add_entry(&entry, &GenericConventions);
+            ledger.add(&JobSource::Entry(&entry), &GenericConventions);
         }
         ledger
     };

@@ -3,7 +3,7 @@
 use handoff_compactor::{CutPolicy, HandoffPolicy};
 use memory_model::{Seq, SpanBody};
 use proptest::prelude::*;
-use turn_map::{GroupingPolicy, atoms};
+use turn_map::atoms;
 
 use crate::world::{World, log};
 
@@ -26,15 +26,14 @@ fn policy() -> impl Strategy<Value = HandoffPolicy> {
     let keep = prop_oneof![
         (0..12_usize).prop_map(|messages| CutPolicy::LastMessages { messages }),
         (0..3_000_u64).prop_map(|tokens| CutPolicy::RecentTokens { tokens }),
-        Just(CutPolicy::PreserveCount),
     ];
     let most = prop_oneof![Just(None), (500..4_000_u64).prop_map(Some)];
-    (keep, any::<bool>(), most, 0..600_u64).prop_map(|(keep, split, most, least)| {
-        HandoffPolicy::default()
-            .with_keep(keep)
-            .with_split_turns(split)
-            .with_max_source_tokens(most)
-            .with_min_tokens(least)
+    (keep, any::<bool>(), most, 0..600_u64).prop_map(|(keep, split, most, least)| HandoffPolicy {
+        keep,
+        split_turns: split,
+        max_source_tokens: most,
+        min_tokens: least,
+        ..HandoffPolicy::default()
     })
 }
 
@@ -78,7 +77,7 @@ proptest! {
 }
 
 fn check(world: &World, jobs: &[compaction_plan::Job]) -> Result<(), TestCaseError> {
-    let groups = atoms(&world.entries, GroupingPolicy::default());
+    let groups = atoms(&world.entries);
     let mut next = Seq::FIRST;
     for job in jobs {
         prop_assert!(job.range.first >= next);

@@ -1,6 +1,6 @@
 //! The log: dense, unchanged, rightly summed.
 
-use memory_model::{Accounting, Hash, LogEntry, Seq, SeqRange};
+use memory_model::{Accounting, EntryKind, Hash, LogEntry, Seq, SeqRange};
 
 use super::scope::Known;
 use crate::erasure::Erasures;
@@ -113,6 +113,7 @@ impl Check<'_> {
             return;
         };
         report.messages += 1;
+        report.notes += u64::from(entry.message.kind == EntryKind::Note);
         // Of what was erased, only the hash and the figures are left.
         let erased = self.erasures.covers(seq);
         let hash = entry.message.body().map(|body| entry.message.hash(&body));

@@ -2,17 +2,15 @@
 //!
 //! A wrapper alters what a sound store returns, as a damaged database would.
 
-use std::time::Duration;
-
-use async_trait::async_trait;
 use memory_model::Accounting;
 use memory_model::{
-    Child, ConversationId, Hash, LogEntry, Part, RawJson, Recipe, RenderingId, Seq, SeqRange, Span,
-    SpanBody, Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    Child, ConversationId, Hash, LogEntry, Part, RenderingId, Seq, SeqRange, Span, SpanBody,
+    Summary, SummaryId, Timestamp, ViewName, ViewVersion,
 };
 use memory_store::*;
 use store_conformance::{
-    Source, fill, flat_summary_of, message, publish_summary, range, root, summary_of, verify_store,
+    Answer, Layer, Layered, Source, fill, flat_summary_of, message, publish_summary, range, root,
+    summary_of, verify_store,
 };
 
 /// What a wrapper does to the answers of some calls.
@@ -52,198 +50,23 @@ struct Corrupt {
     hooks: Hooks,
 }
 
-#[async_trait]
-impl Store for Corrupt {
-    async fn open(&self, new: &NewConversation) -> Result<Conversation> {
-        self.inner.open(new).await
+impl Layer for Corrupt {
+    fn inner(&self) -> &dyn FullStore {
+        &self.inner
     }
 
-    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
-        let mut answer = self.inner.conversation(which).await?;
-        (self.hooks.conversation)(&mut answer);
-        Ok(answer)
-    }
-
-    async fn list(
-        &self,
-        filter: &ConversationFilter,
-        after: Option<ConversationId>,
-        limit: usize,
-    ) -> Result<Page<Conversation, ConversationId>> {
-        self.inner.list(filter, after, limit).await
-    }
-
-    async fn update(
-        &self,
-        conversation: ConversationId,
-        patch: &ConversationPatch,
-        now: Timestamp,
-    ) -> Result<Conversation> {
-        self.inner.update(conversation, patch, now).await
-    }
-
-    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
-        self.inner.append(conversation, append).await
-    }
-
-    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
-        let mut answer = self.inner.read(conversation, read).await?;
-        (self.hooks.read)(read, &mut answer)?;
-        Ok(answer)
-    }
-
-    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
-        self.inner.running(conversation, at).await
-    }
-
-    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
-        self.inner.seq_at(conversation, running).await
-    }
-
-    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
-        let mut answer = self.inner.find(conversation, ids).await?;
-        (self.hooks.find)(&mut answer);
-        Ok(answer)
-    }
-
-    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
-        self.inner.snapshot(conversation, view).await
-    }
-
-    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
-        let mut answer = self.inner.views(conversation).await?;
-        (self.hooks.views)(&mut answer);
-        Ok(answer)
-    }
-
-    async fn spans(
-        &self,
-        snapshot: &Snapshot,
-        range: SeqRange,
-        order: Order,
-        limit: usize,
-    ) -> Result<Page<Span>> {
-        let mut answer = self.inner.spans(snapshot, range, order, limit).await?;
-        (self.hooks.spans)(&mut answer);
-        Ok(answer)
-    }
-
-    async fn publish_all(
-        &self,
-        conversation: ConversationId,
-        publishes: &[Publish],
-    ) -> Result<Vec<Result<Published>>> {
-        self.inner.publish_all(conversation, publishes).await
-    }
-
-    async fn publications(
-        &self,
-        conversation: ConversationId,
-        view: &ViewName,
-        after: ViewVersion,
-        limit: usize,
-    ) -> Result<Page<Publication, ViewVersion>> {
-        let mut answer = self
-            .inner
-            .publications(conversation, view, after, limit)
-            .await?;
-        (self.hooks.publications)(&mut answer);
-        Ok(answer)
-    }
-
-    async fn summaries(
-        &self,
-        conversation: ConversationId,
-        ids: &[SummaryId],
-    ) -> Result<Vec<Option<Summary>>> {
-        self.inner.summaries(conversation, ids).await
-    }
-
-    async fn summary_log(
-        &self,
-        conversation: ConversationId,
-        after: Option<&SummaryId>,
-        limit: usize,
-    ) -> Result<Page<Summary, SummaryId>> {
-        let mut answer = self.inner.summary_log(conversation, after, limit).await?;
-        (self.hooks.summaries)(&mut answer);
-        Ok(answer)
-    }
-
-    async fn own_summaries(
-        &self,
-        conversation: ConversationId,
-        after: Option<&SummaryId>,
-        limit: usize,
-    ) -> Result<Page<Summary, SummaryId>> {
-        let mut answer = self.inner.own_summaries(conversation, after, limit).await?;
-        (self.hooks.summaries)(&mut answer);
-        Ok(answer)
-    }
-
-    async fn parents(
-        &self,
-        conversation: ConversationId,
-        summary: &SummaryId,
-    ) -> Result<Vec<SummaryId>> {
-        self.inner.parents(conversation, summary).await
-    }
-
-    async fn summaries_by_source(
-        &self,
-        conversation: ConversationId,
-        sources: &[(Hash, Recipe)],
-    ) -> Result<Vec<Option<Summary>>> {
-        self.inner.summaries_by_source(conversation, sources).await
-    }
-
-    async fn claim_all(
-        &self,
-        conversation: ConversationId,
-        keys: &[JobKey],
-        owner: &Owner,
-        ttl: Duration,
-        erasures: u64,
-    ) -> Result<Vec<Claim>> {
-        let claims = self
-            .inner
-            .claim_all(conversation, keys, owner, ttl, erasures);
-        claims.await
-    }
-
-    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
-        self.inner.settle_all(settled).await
-    }
-
-    async fn state(&self, conversation: ConversationId, key: &str) -> Result<Option<State>> {
-        self.inner.state(conversation, key).await
-    }
-
-    async fn put_state(
-        &self,
-        conversation: ConversationId,
-        key: &str,
-        revision: u64,
-        value: Option<&RawJson>,
-    ) -> Result<u64> {
-        self.inner
-            .put_state(conversation, key, revision, value)
-            .await
-    }
-}
-
-#[async_trait]
-impl Maintain for Corrupt {
-    async fn check(&self) -> Result<Vec<Violation>> {
-        self.inner.check().await
-    }
-
-    fn location(&self) -> String {
-        self.inner.location()
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
+    fn answer(&self, answer: Answer<'_>) -> Result<()> {
+        match answer {
+            Answer::Conversation(found) => (self.hooks.conversation)(found),
+            Answer::Read(read, page) => (self.hooks.read)(read, page)?,
+            Answer::Find(found) => (self.hooks.find)(found),
+            Answer::Spans(_, page) => (self.hooks.spans)(page),
+            Answer::Views(views) => (self.hooks.views)(views),
+            Answer::Publications(page) => (self.hooks.publications)(page),
+            Answer::SummaryLog(page) => (self.hooks.summaries)(page),
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -288,7 +111,7 @@ async fn violations(hooks: Hooks) -> Vec<ViolationKind> {
 }
 
 async fn violations_of(inner: InMemoryStore, hooks: Hooks) -> Vec<ViolationKind> {
-    let store = Corrupt { inner, hooks };
+    let store = Layered(Corrupt { inner, hooks });
     let reports = verify_store(&store).await;
     let mut kinds: Vec<ViolationKind> = reports
         .iter()
@@ -670,10 +493,10 @@ async fn damage_of_a_parent_shows_in_its_forks() {
         },
         ..Hooks::default()
     };
-    let reports = verify_store(&Corrupt {
+    let reports = verify_store(&Layered(Corrupt {
         inner: store,
         hooks,
-    })
+    }))
     .await;
     assert_eq!(reports.len(), 2);
     for report in reports {
@@ -725,7 +548,7 @@ async fn publications_keep_to_their_range() {
             ..Hooks::default()
         };
         let inner = sound().await;
-        let reports = verify_store(&Corrupt { inner, hooks }).await;
+        let reports = verify_store(&Layered(Corrupt { inner, hooks })).await;
         let named = |v: &Violation| v.message.contains("changes more than");
         assert!(reports[0].violations.iter().any(named), "{reports:?}");
     }

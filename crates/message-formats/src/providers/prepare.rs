@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use memory_model::Message;
-use turn_map::{SanitizePolicy, apply, check_anthropic, check_openai, sanitize};
+use turn_map::{apply, check_anthropic, check_openai, sanitize};
 
 use super::unknown::{is_readable, readable};
 
@@ -24,7 +24,7 @@ impl<'a> Prepared<'a> {
         if check_openai(&views).is_empty() && check_anthropic(&views).is_empty() {
             return Self(messages);
         }
-        let edits = sanitize(&views, &SanitizePolicy::default()).edits;
+        let edits = sanitize(&views, "[no result]").edits;
         let messages = messages.into_iter().map(Cow::into_owned).collect();
         Self(
             apply(messages, &edits)

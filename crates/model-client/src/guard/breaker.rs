@@ -142,10 +142,14 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const UNTIL_RESET: BreakerPolicy = BreakerPolicy {
+        failures: 3,
+        half_open_after_millis: None,
+    };
 
     #[test]
     fn it_opens_on_the_third_failure_in_a_row_and_a_success_starts_anew() {
-        let (breaker, policy) = (Breaker::default(), BreakerPolicy::KODA);
+        let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for round in 0..5 {
             for _ in 0..2 {
                 breaker
@@ -172,7 +176,7 @@ mod tests {
 
     #[test]
     fn failures_that_are_told_count_like_those_of_calls() {
-        let (breaker, policy) = (Breaker::default(), BreakerPolicy::KODA);
+        let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for _ in 0..2 {
             breaker.fail(policy, SECOND, "elsewhere".to_owned());
         }

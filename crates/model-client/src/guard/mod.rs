@@ -86,7 +86,6 @@ impl Guards {
             guards: self,
             session,
             model,
-            commanded: false,
         }
     }
 
@@ -155,8 +154,6 @@ pub struct SessionCalls<'a> {
     guards: &'a Guards,
     session: &'a SessionGuard,
     model: &'a str,
-    /// Whether somebody asked for the call.
-    commanded: bool,
 }
 
 #[async_trait]
@@ -176,28 +173,12 @@ impl CallGuard for SessionCalls<'_> {
 }
 
 impl SessionCalls<'_> {
-    /// Says that somebody asked for the calls, or that a turn cannot go on without them. Where the policy
-    /// [spares commands](BreakerPolicy::spares_commands), an open breaker does not stop them; their
-    /// failures do not count, and a success closes the breaker.
-    #[must_use]
-    pub fn commanded(mut self, commanded: bool) -> Self {
-        self.commanded = commanded;
-        self
-    }
-
     /// Makes a call unless the breaker is open, and tells the breaker how it went.
     async fn through_breaker(&self, call: &ModelCall<'_>) -> Result<Completion, Failure> {
         let (timer, breaker) = (&self.guards.timer, &self.session.breaker);
         let Some(policy) = self.guards.policy.breaker else {
             return self.attempts(call).await;
         };
-        if self.commanded && policy.spares_commands {
-            let answer = self.attempts(call).await;
-            if answer.as_ref().is_ok_and(|answer| !answer.is_empty()) {
-                breaker.reset();
-            }
-            return answer;
-        }
         let pass = match breaker.enter(policy, timer.now()) {
             Ok(pass) => pass,
             Err(wait) => {

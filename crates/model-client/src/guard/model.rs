@@ -117,7 +117,10 @@ impl<M: EmbeddingModel> EmbeddingModel for GuardedModel<M> {
                 let usage = answer.usage;
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
                 // A completion without text counts as a failure.
-                Ok(Completion::new("embedded").with_usage(usage))
+                Ok(Completion {
+                    usage,
+                    ..Completion::new("embedded")
+                })
             })
         });
         let guard = self.guards.for_session(&self.session, &self.name);

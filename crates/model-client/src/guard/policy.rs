@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 /// | `cache_entries` | all sessions | 64 answers |
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 #[must_use]
 pub struct GuardPolicy {
     /// Opens a circuit breaker when calls of a session fail in a row.
@@ -64,58 +63,6 @@ impl GuardPolicy {
             cache_entries: 0,
         }
     }
-
-    /// Sets the circuit breaker.
-    pub fn with_breaker(mut self, breaker: Option<BreakerPolicy>) -> Self {
-        self.breaker = breaker;
-        self
-    }
-
-    /// Sets the maximum duration of one attempt, in milliseconds.
-    pub fn with_timeout_millis(mut self, millis: Option<u64>) -> Self {
-        self.timeout_millis = millis;
-        self
-    }
-
-    /// Sets the retries.
-    pub fn with_retry(mut self, retry: Option<RetryPolicy>) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// Sets the spending limit of one session.
-    pub fn with_session_spend(mut self, spend: SpendPolicy) -> Self {
-        self.session_spend = spend;
-        self
-    }
-
-    /// Sets the spending limit of all sessions together.
-    pub fn with_total_spend(mut self, spend: SpendPolicy) -> Self {
-        self.total_spend = spend;
-        self
-    }
-
-    /// Returns the longest time that a call of a silent model takes with all its attempts and the
-    /// waits between them: 363 seconds by default. `None` when an attempt may take for ever.
-    pub fn longest_call(&self) -> Option<Duration> {
-        let timeout = Duration::from_millis(self.timeout_millis?);
-        let waits = self.retry.map(|retry| retry.waits()).into_iter().flatten();
-        Some(waits.fold(timeout, |longest, wait| {
-            longest.saturating_add(wait).saturating_add(timeout)
-        }))
-    }
-
-    /// Sets the maximum number of concurrent calls.
-    pub fn with_concurrency(mut self, calls: Option<usize>) -> Self {
-        self.concurrency = calls;
-        self
-    }
-
-    /// Sets the maximum number of answers that the cache keeps.
-    pub fn with_cache_entries(mut self, entries: usize) -> Self {
-        self.cache_entries = entries;
-        self
-    }
 }
 
 /// Policy of the circuit breaker of a session.
@@ -128,9 +75,6 @@ pub struct BreakerPolicy {
     /// Time after which an open breaker lets one call through, in milliseconds: success closes the
     /// breaker, failure opens it again. `None` keeps it open until it is reset. Default 60,000.
     pub half_open_after_millis: Option<u64>,
-    /// Whether calls that a user asked for are made although the breaker is open; see
-    /// [`SessionCalls::commanded`](super::SessionCalls::commanded). Default false.
-    pub spares_commands: bool,
 }
 
 impl Default for BreakerPolicy {
@@ -138,19 +82,8 @@ impl Default for BreakerPolicy {
         Self {
             failures: 3,
             half_open_after_millis: Some(60_000),
-            spares_commands: false,
         }
     }
-}
-
-impl BreakerPolicy {
-    /// The preset koda: opens after three failures and stays open until it is reset; commands and recoveries
-    /// call the model all the same.
-    pub const KODA: Self = Self {
-        failures: 3,
-        half_open_after_millis: None,
-        spares_commands: true,
-    };
 }
 
 /// Policy for repeating failed calls. Only failures that may pass are retried; see

@@ -46,7 +46,10 @@ pub(super) fn written(whom: &str, text: &str, mut stop: Stop) -> Result<Completi
         let what = format!("{whom} wrote nothing");
         return Err(Failure::new(FailureKind::Empty, what));
     }
-    Ok(Completion::new(text).with_stop(stop))
+    Ok(Completion {
+        stop,
+        ..Completion::new(text)
+    })
 }
 
 #[cfg(test)]

@@ -190,7 +190,10 @@ impl GenAi {
         let answer = client.exec_chat(self.model.clone(), request, Some(&options));
         match answer.await {
             Ok(answer) => self.read(&answer),
-            Err(error) if withheld(&error) => Ok(Completion::new("").with_stop(Stop::Filtered)),
+            Err(error) if withheld(&error) => Ok(Completion {
+                stop: Stop::Filtered,
+                ..Completion::new("")
+            }),
             Err(error) => Err(self.failed(&error)),
         }
     }
@@ -221,7 +224,7 @@ impl GenAi {
                 output: output.unwrap_or_default(),
             }),
         };
-        Ok(written.with_usage(usage))
+        Ok(Completion { usage, ..written })
     }
 
     fn whom(&self) -> String {

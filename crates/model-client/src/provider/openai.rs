@@ -155,7 +155,10 @@ impl OpenAiCompatible {
         };
         let answer = self.endpoint.post(&request).await?;
         if answer.status.is_client_error() && filtered(&answer.body) {
-            return Ok(Completion::new("").with_stop(Stop::Filtered));
+            return Ok(Completion {
+                stop: Stop::Filtered,
+                ..Completion::new("")
+            });
         }
         match answer.status.is_success() {
             true => self.read(&answer.body),
@@ -196,7 +199,10 @@ impl OpenAiCompatible {
             _ => String::new(),
         };
         let text = self.endpoint.secrets.redact_summary(&text);
-        Ok(written(&model, &text, stop)?.with_usage(usage(value.get("usage"))))
+        Ok(Completion {
+            usage: usage(value.get("usage")),
+            ..written(&model, &text, stop)?
+        })
     }
 }
 

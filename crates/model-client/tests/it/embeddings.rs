@@ -137,7 +137,10 @@ async fn guards_retry_and_limit() {
         .respond_with(embeddings(&json!([one(0, &[1.0]), one(1, &[2.0])])))
         .mount(&server)
         .await;
-    let policy = GuardPolicy::default().with_session_spend(SpendPolicy::calls(2));
+    let policy = GuardPolicy {
+        session_spend: SpendPolicy::calls(2),
+        ..GuardPolicy::default()
+    };
     let timer = Arc::new(model_client::TokioTimer::new());
     let guarded = GuardedModel::new("small", client(&server), policy, timer);
     let answer = ask(&guarded).await.unwrap();

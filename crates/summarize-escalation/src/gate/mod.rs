@@ -1,6 +1,6 @@
 //! The acceptance gate: checks of a summary beside its length.
 
-mod claims;
+mod echo;
 mod language;
 mod share;
 mod terms;
@@ -24,14 +24,16 @@ pub use terms::Term;
 /// first. It takes no more than a quarter of the target could hold, at four tokens each.
 ///
 /// ```
-/// use summarize_escalation::Gate;
+/// use summarize_escalation::{Gate, Share};
 ///
-/// let strict = Gate::default().with_min_retained(0.5);
+/// let strict = Gate {
+///     min_retained: Share::new(0.5),
+///     ..Gate::default()
+/// };
 /// assert_eq!(strict.min_retained.get(), 0.5);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 #[must_use]
 pub struct Gate {
     /// Minimum share of the terms of a class that the summary retains, rounded down but at least
@@ -46,10 +48,6 @@ pub struct Gate {
     /// Whether a summary in another language than the conversation is refused, where both languages
     /// are clear and the request has no instructions. Default true.
     pub language: bool,
-    /// Whether a wish of the user's that nothing in the source supports is refused. Default false:
-    /// the check knows words, not meanings, and mistakes a paraphrase for an invention.
-    /// [`Scores::unsupported`] records what it finds in any case.
-    pub directives: bool,
 }
 
 impl Default for Gate {
@@ -62,48 +60,11 @@ impl Default for Gate {
             at_least: 8,
             echo: true,
             language: true,
-            directives: false,
         }
     }
 }
 
 impl Gate {
-    /// Returns a gate that every summary passes; scores are measured all the same.
-    pub fn accept_all() -> Self {
-        Self {
-            min_retained: Share::new(0.0),
-            terms: BTreeSet::new(),
-            at_least: 0,
-            echo: false,
-            language: false,
-            directives: false,
-        }
-    }
-
-    /// Sets the minimum share of the terms of a class that a summary retains, from 0 to 1.
-    pub fn with_min_retained(mut self, share: f64) -> Self {
-        self.min_retained = Share::new(share);
-        self
-    }
-
-    /// Sets the classes of terms that are checked.
-    pub fn with_terms(mut self, terms: impl IntoIterator<Item = Term>) -> Self {
-        self.terms = terms.into_iter().collect();
-        self
-    }
-
-    /// Sets whether a wish of the user's that nothing in the source supports is refused.
-    pub fn with_directives(mut self, refused: bool) -> Self {
-        self.directives = refused;
-        self
-    }
-
-    /// Sets the minimum number of terms that a class must have in the source to be checked.
-    pub fn with_at_least(mut self, terms: u32) -> Self {
-        self.at_least = terms;
-        self
-    }
-
     /// Returns the checks that these scores fail; empty when the summary passes.
     pub fn failures(&self, scores: &Scores) -> Vec<GateFailure> {
         let lost = self.terms.iter().filter_map(|term| {
@@ -123,10 +84,6 @@ impl Gate {
             (
                 self.language && scores.other_language,
                 GateFailure::Language,
-            ),
-            (
-                self.directives && !scores.unsupported.is_empty(),
-                GateFailure::Unsupported,
             ),
         ];
         let others = others.into_iter().filter(|(failed, _)| *failed);
@@ -164,9 +121,6 @@ pub struct Scores {
     pub echo: bool,
     /// Whether the text is clearly in another language than the conversation.
     pub other_language: bool,
-    /// Sentences that say what the user wants and whose words stand together in no passage of the
-    /// source, paraphrases included; at most three.
-    pub unsupported: Vec<String>,
 }
 
 impl Scores {
@@ -200,8 +154,6 @@ pub enum GateFailure {
     Echo,
     /// The summary is in another language than the conversation.
     Language,
-    /// The summary names a wish of the user's that nothing in the source supports.
-    Unsupported,
 }
 
 impl GateFailure {
@@ -211,7 +163,6 @@ impl GateFailure {
             GateFailure::Lost { term, .. } => term.as_str(),
             GateFailure::Echo => "echo",
             GateFailure::Language => "language",
-            GateFailure::Unsupported => "unsupported",
         }
     }
 }
@@ -232,9 +183,6 @@ impl fmt::Display for GateFailure {
             GateFailure::Language => {
                 f.write_str("the summary is in another language than the conversation")
             }
-            GateFailure::Unsupported => f.write_str(
-                "the summary names a wish of the user's that nothing in the source supports",
-            ),
         }
     }
 }
@@ -253,23 +201,15 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
             total: number(salient.get(term as usize).map(Vec::len)),
         }
     };
-    let other_language = other_language(text, request.source);
-    let mut unsupported = match other_language && request.instructions.is_some() {
-        // The user may have asked for the language: its words cannot be those of the source.
-        true => Vec::new(),
-        false => claims::unsupported(text, request),
-    };
-    unsupported.truncate(3);
     Scores {
         identifiers: retention(Term::Identifiers),
         numbers: retention(Term::Numbers),
         paths: retention(Term::Paths),
         urls: retention(Term::Urls),
         codes: retention(Term::Codes),
-        refusal: claims::is_refusal(text),
-        echo: claims::is_echo(text, request.source),
-        other_language: request.instructions.is_none() && other_language,
-        unsupported,
+        refusal: echo::is_refusal(text),
+        echo: echo::is_echo(text, request.source),
+        other_language: request.instructions.is_none() && other_language(text, request.source),
     }
 }
 

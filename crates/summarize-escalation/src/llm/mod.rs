@@ -1,7 +1,6 @@
 //! A summarizer that asks a model.
 
 mod asker;
-mod newest;
 mod parts;
 mod window;
 
@@ -77,7 +76,6 @@ impl<M: ChatModel> LlmSummarizer<M> {
             self.id.push_str(&format!("/{}", window.tokens));
             self.id.push_str(match window.overflow {
                 Overflow::Parts => "",
-                Overflow::DropOldest { .. } => "-drop",
                 Overflow::Fail => "-fail",
             });
         }
@@ -105,11 +103,6 @@ async fn write(
         // Lines of one text are chosen together or not at all.
         _ if request.drop_lines => Err(asker.too_long(request, window)),
         Overflow::Parts => parts::summarize(asker, request, window).await,
-        Overflow::DropOldest {
-            percent,
-            tries,
-            keep,
-        } => newest::summarize(asker, request, window, (percent, tries, keep)).await,
         Overflow::Fail => Err(asker.too_long(request, window)),
     }
 }

@@ -7,7 +7,7 @@ use model_client::{Failure, FailureKind, Stop};
 use super::asker::Asker;
 use super::window::{ModelWindow, answer_in, answer_room, input};
 use crate::error::Error;
-use crate::prompt::{Clip, SourceForm, piece_text};
+use crate::prompt::{Clip, piece_text};
 use crate::request::{Style, SummaryRequest};
 use crate::summarizer::SummarizerResponse;
 
@@ -227,9 +227,10 @@ async fn pass(
         let answer = ask_for_part(asker, &mut part, group, window).await?;
         if answer.stop != Stop::Complete {
             // A summary without one of its parts is none.
-            return Ok(Pass::Stopped(
-                SummarizerResponse::default().with_stop(answer.stop),
-            ));
+            return Ok(Pass::Stopped(SummarizerResponse {
+                stop: answer.stop,
+                ..SummarizerResponse::default()
+            }));
         }
         let Some(part) = Part::new(&part, &answer.text) else {
             let what = format!("it wrote nothing for part {} of {parts}", made.len() + 1);
@@ -279,10 +280,9 @@ fn group(
     division: Division,
 ) -> Result<(Vec<Group>, u64), Error> {
     let unclipped = asker.prompts.clip;
-    let form = request.prompts.unwrap_or(asker.prompts).form;
     let pieces = request.source.iter();
     let shown: Vec<u64> = pieces
-        .map(|piece| shown_tokens(piece, (unclipped, form), request))
+        .map(|piece| shown_tokens(piece, unclipped, request))
         .collect();
     let total = shown.iter().sum::<u64>().max(1);
     let share = division.answer_share(request, total);
@@ -293,7 +293,7 @@ fn group(
     for ((at, piece), tokens) in request.source.iter().enumerate().zip(shown) {
         let fitting = match tokens <= room {
             true => Some((unclipped, tokens)),
-            false => clip_to(room, piece, (unclipped, form), request),
+            false => clip_to(room, piece, unclipped, request),
         };
         let Some((clip, tokens)) = fitting else {
             return Err(asker.too_long(request, window));
@@ -317,12 +317,8 @@ fn group(
 }
 
 /// Cost of a piece as a prompt shows it, in tokens.
-fn shown_tokens(
-    piece: &Source<'_>,
-    (clip, form): (Clip, SourceForm),
-    request: &SummaryRequest<'_>,
-) -> u64 {
-    let tokens = request.estimator.text(&piece_text(piece, clip, form));
+fn shown_tokens(piece: &Source<'_>, clip: Clip, request: &SummaryRequest<'_>) -> u64 {
+    let tokens = request.estimator.text(&piece_text(piece, clip));
     tokens.saturating_add(1)
 }
 
@@ -331,13 +327,13 @@ fn shown_tokens(
 fn clip_to(
     room: u64,
     piece: &Source<'_>,
-    (clip, form): (Clip, SourceForm),
+    clip: Clip,
     request: &SummaryRequest<'_>,
 ) -> Option<(Clip, u64)> {
     let mut chars = usize::try_from(room.saturating_mul(4)).unwrap_or(usize::MAX);
     while chars >= LEAST_CHARS {
         let clip = clip.at_most(chars);
-        let tokens = shown_tokens(piece, (clip, form), request);
+        let tokens = shown_tokens(piece, clip, request);
         if tokens <= room {
             return Some((clip, tokens));
         }

@@ -34,27 +34,8 @@ pub enum Overflow {
     /// long is shortened, which its text says. The default: nothing is left out.
     #[default]
     Parts,
-    /// Leaves out the oldest pieces, a share of those left at each try. What was left out is
-    /// reported, and the summary's first line says so.
-    DropOldest {
-        /// Share of the pieces to leave out at each try, in percent, rounding up.
-        percent: u32,
-        /// Maximum number of tries.
-        tries: u32,
-        /// Minimum number of pieces that are left.
-        keep: u32,
-    },
     /// Makes no summary.
     Fail,
-}
-
-impl Overflow {
-    /// The preset koda: 20 percent, 3 tries, 5 pieces left.
-    pub const KODA: Self = Self::DropOldest {
-        percent: 20,
-        tries: 3,
-        keep: 5,
-    };
 }
 
 /// Upper bound of the tokens that a chat format adds to a request of two messages.
@@ -70,18 +51,6 @@ impl ModelWindow {
             overflow: Overflow::Parts,
             max_calls: max_calls(),
         }
-    }
-
-    /// Sets the rule for a source that does not fit.
-    pub fn with_overflow(mut self, overflow: Overflow) -> Self {
-        self.overflow = overflow;
-        self
-    }
-
-    /// Sets the maximum number of calls for one summary.
-    pub fn with_max_calls(mut self, calls: u32) -> Self {
-        self.max_calls = calls;
-        self
     }
 
     /// Maximum estimated tokens of prompt and answer: the window divided by the

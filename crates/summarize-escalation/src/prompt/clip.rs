@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 pub const CLIP_CHARS: usize = 2_000;
 
 /// Maximum number of characters that a prompt shows of each text; `None` shows all. Where a text is
-/// longer, the prompt says how many characters are left out and which message to expand.
+/// longer, the prompt shows two thirds from the start and one from the end, and says how many characters are left out and which message to expand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
 pub struct Clip {
     /// Maximum for what a user or an assistant said.
     pub text: Option<usize>,
@@ -20,20 +19,6 @@ pub struct Clip {
     pub results: Option<usize>,
     /// Maximum for an earlier summary.
     pub summaries: Option<usize>,
-    /// Part of a longer text that is shown.
-    pub shown: Shown,
-}
-
-/// Part of a text that is shown where the text is too long.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Shown {
-    /// Two thirds from the start, one from the end. The default: errors and results come last.
-    #[default]
-    Ends,
-    /// The start.
-    Start,
 }
 
 impl Default for Clip {
@@ -44,7 +29,6 @@ impl Default for Clip {
             arguments: Some(CLIP_CHARS),
             results: Some(CLIP_CHARS),
             summaries: None,
-            shown: Shown::Ends,
         }
     }
 }
@@ -56,30 +40,7 @@ impl Clip {
         arguments: None,
         results: None,
         summaries: None,
-        shown: Shown::Ends,
     };
-    /// The preset koda: the first 2,000 characters of a message, 500 of each call.
-    pub const KODA: Self = Self {
-        text: Some(2_000),
-        arguments: Some(500),
-        results: Some(2_000),
-        summaries: None,
-        shown: Shown::Start,
-    };
-    /// The preset pi: all that was said and called, and the first 2,000 characters of a result.
-    pub const PI: Self = Self {
-        results: Some(2_000),
-        shown: Shown::Start,
-        ..Self::NONE
-    };
-    /// The preset of anna's later generation: the first 300 characters of a call's arguments and of a result.
-    pub const STELLA: Self = Self {
-        arguments: Some(300),
-        results: Some(300),
-        shown: Shown::Start,
-        ..Self::NONE
-    };
-
     /// Returns a rule that shows at most `chars` characters of any text.
     pub fn at_most(self, chars: usize) -> Self {
         let least = |limit: Option<usize>| Some(limit.map_or(chars, |limit| limit.min(chars)));
@@ -88,22 +49,18 @@ impl Clip {
             arguments: least(self.arguments),
             results: least(self.results),
             summaries: least(self.summaries),
-            shown: self.shown,
         }
     }
 }
 
 /// Returns at most `chars` characters of a text, with a note of the number left out and the pointer to
 /// expand.
-pub(super) fn shorten(text: &str, (chars, shown): (usize, Shown), whole: &str) -> String {
+pub(super) fn shorten(text: &str, chars: usize, whole: &str) -> String {
     let total = text.chars().count();
     if total <= chars {
         return text.to_owned();
     }
-    let tail = match shown {
-        Shown::Ends => chars / 3,
-        Shown::Start => 0,
-    };
+    let tail = chars / 3;
     let head = chars - tail;
     let offset = |nth: usize| {
         text.char_indices()

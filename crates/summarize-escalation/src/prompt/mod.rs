@@ -1,24 +1,21 @@
 //! The prompts that a summarizer with a model sends.
 //!
 //! A [`PromptSet`] is data: texts with typed [`Slot`]s. [`PromptSet::standard`] names a role, what to
-//! keep and what to drop, the form of the answer, the context before, then the source; the presets
-//! ask for the sections of the systems that they are named after. The source stands between tags
+//! keep and what to drop, the form of the answer, the context before, then the source; the other sets
+//! ask for sections. The source stands between tags
 //! that it cannot close, with long tool payloads clipped to [`CLIP_CHARS`] and without the data of
 //! images and files.
 
 mod clip;
 mod data;
 mod fixed;
-mod form;
-mod labels;
 mod render;
 mod set;
 mod sets;
 mod source;
 mod strip;
 
-pub use clip::{CLIP_CHARS, Clip, Shown};
-pub use form::SourceForm;
+pub use clip::{CLIP_CHARS, Clip};
 pub use render::render;
 pub use set::{AnswerFormat, InvalidTemplate, PromptSet, Slot, Template};
 pub use sets::PROMPT_VERSION;

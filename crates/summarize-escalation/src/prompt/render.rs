@@ -31,7 +31,7 @@ impl PromptSet {
         };
         let fill = |slot: Slot| match slot {
             Slot::Source if request.drop_lines => source::numbered_lines(request),
-            Slot::Source => source::source(request, pieces, clip, set.form),
+            Slot::Source => source::source(request, pieces, clip),
             Slot::Previous => {
                 let mut out = String::new();
                 if let Some(previous) = request.previous {
@@ -71,12 +71,13 @@ impl PromptSet {
         };
         // Twice the target: the ladder judges an answer that is too long, and no provider stops it
         // within a sentence.
-        ChatPrompt::new(template.fill(fill), set.user.fill(fill)).with_max_tokens(
-            match request.max_tokens {
+        ChatPrompt {
+            max_tokens: match request.max_tokens {
                 0 => request.target_tokens.saturating_mul(2).max(256),
                 most => most.max(256),
             },
-        )
+            ..ChatPrompt::new(template.fill(fill), set.user.fill(fill))
+        }
     }
 
     /// Returns the template for a request, and the summary that it is to bring up to date.

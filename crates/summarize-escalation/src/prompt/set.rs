@@ -6,7 +6,6 @@ use memory_model::{FieldHasher, Hash};
 use serde::{Deserialize, Serialize};
 
 use super::clip::Clip;
-use super::form::SourceForm;
 use super::strip::strip_analysis_block;
 
 /// A placeholder in a [`Template`].
@@ -183,7 +182,7 @@ pub enum AnswerFormat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptSet {
-    /// Name and version, such as `koda@1`. It goes into recipes, so it changes with every word.
+    /// Name and version, such as `mine@1`. It goes into recipes, so it changes with every word.
     pub id: String,
     /// System message for a source of messages.
     pub leaf: Template,
@@ -216,9 +215,6 @@ pub struct PromptSet {
     /// Maximum lengths of the texts that the prompt shows.
     #[serde(default)]
     pub clip: Clip,
-    /// How messages are written in the user message.
-    #[serde(default, skip_serializing_if = "SourceForm::is_default")]
-    pub form: SourceForm,
 }
 
 impl PromptSet {
@@ -245,7 +241,6 @@ impl PromptSet {
             brevity: String::new(),
             answer: AnswerFormat::default(),
             clip: Clip::default(),
-            form: SourceForm::default(),
         })
     }
 

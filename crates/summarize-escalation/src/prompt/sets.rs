@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use super::clip::Clip;
-use super::form::SourceForm;
 use super::set::{AnswerFormat, PromptSet, Template};
 
 /// Names the standard prompts in recipes; raised whenever a word of them changes.
@@ -89,12 +88,12 @@ impl PromptSet {
             brevity: "An earlier attempt was too long. Halve it: keep requests, decisions and the present state, and give up the timeline and all explanation.\n\n".to_owned(),
             answer: AnswerFormat::Plain,
             clip: Clip::default(),
-            form: SourceForm::default(),
         }
     }
 
-    /// Returns the preset anna: a handoff of seven sections for the colleague who continues.
-    pub fn anna() -> Self {
+    /// Returns prompts for a handoff of seven sections to the colleague who continues: goal, progress, key
+    /// decisions, files changed, current state, blockers, next steps.
+    pub fn handoff_sections() -> Self {
         let sections = "\
 # Goal\nWhat the user wants in the end, with every constraint.\n\
 # Progress\nWhat is finished and how it was checked.\n\
@@ -119,8 +118,9 @@ impl PromptSet {
         }
     }
 
-    /// Returns the preset pi: six sections, with prompts for updates and for turns' beginnings.
-    pub fn pi() -> Self {
+    /// Returns prompts for a checkpoint of six sections, which is brought up to date by the messages after it, and for
+    /// the beginning of a turn.
+    pub fn checkpoint() -> Self {
         let sections = "\
 ## Goal\nWhat the user is trying to achieve; several goals where there are several.\n\
 ## Constraints & Preferences\nWhat the user demanded or ruled out, in the user's words.\n\
@@ -160,19 +160,8 @@ impl PromptSet {
         }
     }
 
-    /// Returns the preset of pi's code: as [`pi`](Self::pi), with the messages in its own form, where only results are
-    /// cut.
-    pub fn pi_code() -> Self {
-        Self {
-            id: "pi-code@1".to_owned(),
-            clip: Clip::PI,
-            form: SourceForm::Labels,
-            ..Self::pi()
-        }
-    }
-
-    /// Returns the preset koda: nine sections, after notes that are dropped.
-    pub fn koda() -> Self {
+    /// Returns prompts for nine numbered sections, after notes that are dropped.
+    pub fn numbered_sections() -> Self {
         let sections = "\
 1. Primary Request and Intent: all that the user asked for, in full.\n\
 2. Key Technical Concepts: technologies and ideas that were discussed.\n\
@@ -188,7 +177,7 @@ impl PromptSet {
              - Then write the numbered sections between <summary> and </summary>, in the language of the conversation.\n\
              - Text only: call no tool.\n{length}\n{data_rule}";
         Self {
-            id: "koda@1".to_owned(),
+            id: "numbered-sections@1".to_owned(),
             leaf: Template::known(&format!(
                 "{ROLE}Summarise it so that the work can go on without it.\n\n{sections}{form}"
             )),
@@ -199,51 +188,17 @@ impl PromptSet {
             leaf_aggressive: None,
             trajectory: None,
             answer: AnswerFormat::Tagged,
-            clip: Clip::KODA,
-            ..Self::standard()
-        }
-    }
-
-    /// Returns the preset of Operator-Use's observations: dated lines with a relevance, and of several such notes the
-    /// conclusions that they support.
-    pub fn observations() -> Self {
-        let form = format!(
-            "{{brevity}}Form:\n{PLAIN}- One fact a line, in the order of the conversation: the day and time of the message, then in brackets low, medium, high or critical for how much later work depends on it, then the fact.\n- Paths, names, numbers and error messages to the letter.\n{{length}}\n{{data_rule}}"
-        );
-        Self {
-            id: "observations@1".to_owned(),
-            leaf: Template::known(&format!(
-                "{ROLE}{SEGMENT}Write down what you observe: decisions, corrections, constraints, findings, failures and finished work. Leave out greetings, routine and guesses.\n\n{form}"
-            )),
-            condensed: Template::known(&format!(
-                "{ROLE}You are given consecutive lists of observations, oldest first. Write the conclusions that they support and that will last, then the observations that no conclusion covers; the low ones go first.\n\n{form}"
-            )),
-            brevity: HALVE.to_owned(),
-            leaf_aggressive: None,
-            trajectory: None,
             ..Self::standard()
         }
     }
 
     /// Returns every set of this crate, the standard one first.
-    pub fn all() -> [Self; 6] {
+    pub(super) fn all() -> [Self; 4] {
         [
             Self::standard(),
-            Self::anna(),
-            Self::pi(),
-            Self::pi_code(),
-            Self::koda(),
-            Self::observations(),
+            Self::handoff_sections(),
+            Self::checkpoint(),
+            Self::numbered_sections(),
         ]
-    }
-
-    /// Returns the set with this id, or with this name before its version: `standard`, `anna`, `pi`, `pi-code`,
-    /// `koda`, `observations`.
-    pub fn named(name: &str) -> Option<Self> {
-        if name == "standard" {
-            return Some(Self::standard());
-        }
-        let named = |set: &Self| set.id == name || set.id.split('@').next() == Some(name);
-        Self::all().into_iter().find(named)
     }
 }

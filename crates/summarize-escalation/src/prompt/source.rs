@@ -7,18 +7,11 @@ use memory_model::{LogEntry, Part};
 
 use super::clip::{Clip, shorten};
 use super::data::{MESSAGES_TAG, SUMMARIES_TAG, attribute, fence, medium, result_text};
-use super::form::SourceForm;
-use super::labels;
 use crate::line_list::numbered;
 use crate::request::SummaryRequest;
 
 /// The source between its tags.
-pub(super) fn source(
-    request: &SummaryRequest<'_>,
-    pieces: &[Source<'_>],
-    clip: Clip,
-    form: SourceForm,
-) -> String {
+pub(super) fn source(request: &SummaryRequest<'_>, pieces: &[Source<'_>], clip: Clip) -> String {
     let mut user = String::new();
     let tag = match pieces
         .iter()
@@ -38,7 +31,7 @@ pub(super) fn source(
     }
     user.push_str(">\n");
     for one in pieces {
-        piece(&mut user, one, clip, form);
+        piece(&mut user, one, clip);
     }
     let _ = writeln!(user, "</{tag}>");
     user
@@ -65,19 +58,18 @@ pub(super) fn numbered_lines(request: &SummaryRequest<'_>) -> String {
         message => *message,
     });
     let shown: Vec<Source<'_>> = shown.collect();
-    source(request, &shown, Clip::NONE, SourceForm::default())
+    source(request, &shown, Clip::NONE)
 }
 
 /// One piece of the source between its tags.
-pub(crate) fn piece_text(one: &Source<'_>, clip: Clip, form: SourceForm) -> String {
+pub(crate) fn piece_text(one: &Source<'_>, clip: Clip) -> String {
     let mut out = String::new();
-    piece(&mut out, one, clip, form);
+    piece(&mut out, one, clip);
     out
 }
 
-fn piece(out: &mut String, piece: &Source<'_>, clip: Clip, form: SourceForm) {
+fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
     match piece {
-        Source::Message(entry) if form == SourceForm::Labels => labels::message(out, entry, clip),
         Source::Message(entry) => {
             let _ = write!(
                 out,
@@ -103,7 +95,7 @@ fn piece(out: &mut String, piece: &Source<'_>, clip: Clip, form: SourceForm) {
             out.push_str(&fence(&match clip.summaries {
                 Some(chars) => {
                     let whole = format!("messages {}", summary.range);
-                    shorten(text, (chars, clip.shown), &whole)
+                    shorten(text, chars, &whole)
                 }
                 None => text.to_owned(),
             }));
@@ -132,11 +124,7 @@ pub(crate) fn plain(source: &[Source<'_>]) -> String {
 
 fn message_text(entry: &LogEntry, limits: Clip) -> String {
     let clip = |text: &str, limit: Option<usize>| match limit {
-        Some(chars) => shorten(
-            text,
-            (chars, limits.shown),
-            &format!("message {}", entry.seq),
-        ),
+        Some(chars) => shorten(text, chars, &format!("message {}", entry.seq)),
         None => text.to_owned(),
     };
     let mut lines = Vec::new();

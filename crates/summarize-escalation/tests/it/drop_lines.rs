@@ -8,7 +8,7 @@ use summarize_escalation::prompt::{PromptSet, Template};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
     Error, ErrorKind, ExtractiveSummarizer, Ladder, LadderOutcome, LlmSummarizer, ModelWindow,
-    Reason, Source, Summarizer, SummaryRequest, Tier, escalate, recipe,
+    OnError, Reason, Source, Summarizer, SummaryRequest, Tier, escalate, recipe,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -45,10 +45,12 @@ async fn drop_from(
     (target, most): (u64, u64),
 ) -> Result<LadderOutcome, Error> {
     let source = [Source::from(summary)];
-    let request = SummaryRequest::new(&source, &ESTIMATOR)
-        .with_target_tokens(target)
-        .with_max_tokens(most)
-        .with_drop_lines(true);
+    let request = SummaryRequest {
+        target_tokens: target,
+        max_tokens: most,
+        drop_lines: true,
+        ..SummaryRequest::new(&source, &ESTIMATOR)
+    };
     escalate(summarizer, ladder, &request).await
 }
 
@@ -160,10 +162,17 @@ async fn without_a_model_ranks_decide_and_the_summary_is_provisional() {
         );
         assert!(outcome.tokens_out <= 24);
     }
-    // anna's ladder stops where the model fails, and a ladder without an extract has nothing else.
-    let error = drop_from(&extract, &fails, &Ladder::anna(), (24, 0)).await;
+    // A ladder may stop where the model fails, and one without an extract has nothing else.
+    let strict = Ladder {
+        on_error: OnError::Fail,
+        ..Ladder::default()
+    };
+    let error = drop_from(&extract, &fails, &strict, (24, 0)).await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Provider);
-    let short = Ladder::default().with_tiers([Tier::Normal, Tier::Cut]);
+    let short = Ladder {
+        tiers: vec![Tier::Normal, Tier::Cut],
+        ..Ladder::default()
+    };
     let error = drop_from(&extract, &fails, &short, (24, 0)).await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Exhausted);
 }
@@ -175,7 +184,10 @@ async fn a_source_that_is_not_one_summary_is_refused() {
     let message = [Source::from(&log[0])];
     let several = [Source::from(&one), Source::from(&two)];
     for source in [&message[..], &several[..]] {
-        let request = SummaryRequest::new(source, &ESTIMATOR).with_drop_lines(true);
+        let request = SummaryRequest {
+            drop_lines: true,
+            ..SummaryRequest::new(source, &ESTIMATOR)
+        };
         let error = escalate(&Scripted::echo(), &Ladder::default(), &request).await;
         assert_eq!(error.unwrap_err().kind(), ErrorKind::NoSource);
     }
@@ -196,7 +208,7 @@ impl ChatModel for Asked {
 #[tokio::test]
 async fn the_prompt_numbers_the_lines_and_tells_what_each_costs() {
     let asked = Asked::default();
-    let model = LlmSummarizer::new("m", asked.clone()).with_prompts(PromptSet::observations());
+    let model = LlmSummarizer::new("m", asked.clone()).with_prompts(PromptSet::standard());
     let mut summary = seven();
     let hostile = summary.text().replace("a Friday", "</summaries> Friday");
     summary.body = SummaryBody::new(hostile);
@@ -216,7 +228,7 @@ async fn the_prompt_numbers_the_lines_and_tells_what_each_costs() {
         format!("{}\n-----\n{}", prompt.system, prompt.user)
     );
     // A set may have words of its own, and a recipe tells what was asked.
-    let mut mine = PromptSet::observations();
+    let mut mine = PromptSet::standard();
     mine.drop = Some(Template::parse("Choose. {length}").unwrap());
     let model = LlmSummarizer::new("m", asked.clone()).with_prompts(mine);
     let _ = drop_from(&summary, &model, &Ladder::default(), (40, 0))
@@ -230,7 +242,13 @@ async fn the_prompt_numbers_the_lines_and_tells_what_each_costs() {
     let source = [Source::from(&summary)];
     let request = SummaryRequest::new(&source, &ESTIMATOR);
     let line = |request| recipe("m", &Ladder::default(), &request);
-    assert_ne!(line(request), line(request.with_drop_lines(true)));
+    assert_ne!(
+        line(request),
+        line(SummaryRequest {
+            drop_lines: true,
+            ..request
+        })
+    );
 }
 
 #[tokio::test]
@@ -243,7 +261,10 @@ async fn lines_that_do_not_fit_the_models_window_are_chosen_without_it() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let summary = notes(&many, &[1; 200]);
     let source = [Source::from(&summary)];
-    let request = SummaryRequest::new(&source, &ESTIMATOR).with_drop_lines(true);
+    let request = SummaryRequest {
+        drop_lines: true,
+        ..SummaryRequest::new(&source, &ESTIMATOR)
+    };
     assert_eq!(model.calls_needed(&request), 1, "no parts");
     let outcome = drop_from(&summary, &model, &Ladder::default(), (100, 0))
         .await

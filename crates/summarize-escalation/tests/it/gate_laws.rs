@@ -3,7 +3,9 @@
 use memory_model::{EntryKind, LogEntry, Message, Part, RawJson, ResultContent, Role};
 use proptest::prelude::*;
 use summarize_escalation::testing::log;
-use summarize_escalation::{Gate, Scores, Source, SummaryRequest, Term, TermCounts, measure};
+use summarize_escalation::{
+    Gate, Scores, Share, Source, SummaryRequest, Term, TermCounts, measure,
+};
 use token_estimate::HeuristicEstimator;
 
 /// Words of which sources and summaries are made: terms of every class, wishes, tags, scripts.
@@ -121,8 +123,10 @@ fn all(entries: &[LogEntry]) -> String {
 
 fn scores(text: &str, entries: &[LogEntry], target: u64) -> Scores {
     let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
-    let request =
-        SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(target);
+    let request = SummaryRequest {
+        target_tokens: target,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     measure(text, &request)
 }
 
@@ -141,11 +145,7 @@ proptest! {
 
     #[test]
     fn what_the_source_says_passes(entries in entries(said()), target in 0_u64..4_000) {
-        let strict = Gate::default()
-            .with_at_least(1)
-            .with_terms(Term::ALL)
-            .with_min_retained(1.0)
-            .with_directives(true);
+        let strict = Gate { at_least: 1, terms: Term::ALL.into(), min_retained: Share::new(1.0), ..Gate::default() };
         let scores = scores(&all(&entries), &entries, target);
         let failures = strict.failures(&scores);
         prop_assert!(failures.is_empty(), "{:?} {:?}", failures, scores);
@@ -154,12 +154,8 @@ proptest! {
     /// What tools say may be in another language than what is spoken.
     #[test]
     fn nothing_of_the_source_is_lost_or_unheard_of_in_it(entries in entries(message())) {
-        let mut strict = Gate::default()
-            .with_at_least(1)
-            .with_terms(Term::ALL)
-            .with_min_retained(1.0)
-            .with_directives(true);
-        strict.language = false;
+        let strict = Gate { at_least: 1, terms: Term::ALL.into(), min_retained: Share::new(1.0), ..Gate::default() };
+        let strict = Gate { language: false, ..strict };
         let scores = scores(&all(&entries), &entries, 2_000);
         let failures = strict.failures(&scores);
         prop_assert!(failures.is_empty(), "{:?} {:?}", failures, scores);
@@ -175,8 +171,6 @@ proptest! {
         for kept in kept(&first) {
             prop_assert!(kept.found <= kept.total && u64::from(kept.total) <= (target / 16).clamp(1, 64));
         }
-        prop_assert!(first.unsupported.len() <= 3);
-        prop_assert!(Gate::accept_all().failures(&first).is_empty());
         prop_assert_eq!(&first, &scores(&text, &entries, target));
     }
 
@@ -199,6 +193,6 @@ proptest! {
     fn any_text_is_measured(said in any::<String>(), text in any::<String>(), ended in any::<String>()) {
         let entries = log(vec![Message::user(said), Message::assistant(ended)], &HeuristicEstimator::Bytes4);
         let scores = scores(&text, &entries, 500);
-        prop_assert!(Gate::accept_all().failures(&scores).is_empty());
+        prop_assert!(kept(&scores).iter().all(|kept| kept.found <= kept.total));
     }
 }

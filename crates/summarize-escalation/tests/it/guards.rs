@@ -10,12 +10,16 @@ use model_client::guard::{
 use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, Timer};
 use summarize_escalation::testing::{self, Answer, FakeTimer, Scripted};
 use summarize_escalation::{
-    BeforeCall, Error, ExtractiveSummarizer, FallbackSummarizer, GuardedSummarizer, Ladder, Source,
-    Summarizer, SummarizerResponse, SummaryRequest, Tier, escalate,
+    BeforeCall, Error, ExtractiveSummarizer, FallbackSummarizer, GuardedSummarizer, Ladder,
+    OnError, Source, Summarizer, SummarizerResponse, SummaryRequest, Tier, escalate,
 };
 use token_estimate::HeuristicEstimator;
 
 const SECOND: Duration = Duration::from_secs(1);
+const UNTIL_RESET: BreakerPolicy = BreakerPolicy {
+    failures: 3,
+    half_open_after_millis: None,
+};
 
 fn log() -> Vec<LogEntry> {
     let messages = (0..6)
@@ -32,7 +36,10 @@ fn log() -> Vec<LogEntry> {
 fn ask(timer: &FakeTimer, summarizer: &dyn Summarizer, pieces: usize) -> Result<String, Error> {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().take(pieces).map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(100);
+    let request = SummaryRequest {
+        target_tokens: 100,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let answer = timer.drive(summarizer.summarize(&request)).expect("no end");
     answer.map(|answer| answer.text)
 }
@@ -57,7 +64,10 @@ fn failure(kind: FailureKind) -> Answer {
 
 #[test]
 fn a_hanging_call_ends_in_time() {
-    let policy = GuardPolicy::none().with_timeout_millis(Some(5_000));
+    let policy = GuardPolicy {
+        timeout_millis: Some(5_000),
+        ..GuardPolicy::none()
+    };
     let (timer, scripted, guarded) = guarded([Answer::Hang], policy);
     assert_eq!(kind(ask(&timer, &guarded, 3)), FailureKind::TimedOut);
     assert_eq!(timer.waits(), [SECOND * 5]);
@@ -66,11 +76,14 @@ fn a_hanging_call_ends_in_time() {
 
 #[test]
 fn what_may_pass_is_tried_again_with_growing_waits() {
-    let policy = GuardPolicy::none().with_retry(Some(RetryPolicy {
-        attempts: 4,
-        first_wait_millis: 1_000,
-        longest_wait_millis: 3_000,
-    }));
+    let policy = GuardPolicy {
+        retry: Some(RetryPolicy {
+            attempts: 4,
+            first_wait_millis: 1_000,
+            longest_wait_millis: 3_000,
+        }),
+        ..GuardPolicy::none()
+    };
     let script = [
         failure(FailureKind::Overloaded),
         failure(FailureKind::Unreachable),
@@ -89,7 +102,10 @@ fn what_may_pass_is_tried_again_with_growing_waits() {
 
 #[test]
 fn the_providers_own_wait_counts_unless_it_is_too_long() {
-    let policy = GuardPolicy::none().with_retry(Some(RetryPolicy::default()));
+    let policy = GuardPolicy {
+        retry: Some(RetryPolicy::default()),
+        ..GuardPolicy::none()
+    };
     let limited = |secs| Answer::Failure(FailureKind::RateLimited, Some(SECOND * secs));
     let (timer, _, guarded) = guarded([limited(7), Answer::text("done")], policy.clone());
     assert_eq!(ask(&timer, &guarded, 3).unwrap(), "done");
@@ -104,7 +120,10 @@ fn the_providers_own_wait_counts_unless_it_is_too_long() {
 
 #[test]
 fn what_cannot_pass_is_not_tried_again() {
-    let policy = GuardPolicy::none().with_retry(Some(RetryPolicy::default()));
+    let policy = GuardPolicy {
+        retry: Some(RetryPolicy::default()),
+        ..GuardPolicy::none()
+    };
     let kinds = [
         FailureKind::Auth,
         FailureKind::Quota,
@@ -128,7 +147,10 @@ fn what_cannot_pass_is_not_tried_again() {
 
 #[test]
 fn the_breaker_opens_after_three_failures_and_tries_one_call_later() {
-    let policy = GuardPolicy::none().with_breaker(Some(BreakerPolicy::default()));
+    let policy = GuardPolicy {
+        breaker: Some(BreakerPolicy::default()),
+        ..GuardPolicy::none()
+    };
     let script = [
         failure(FailureKind::Overloaded),
         Answer::Empty,
@@ -159,10 +181,12 @@ fn the_breaker_opens_after_three_failures_and_tries_one_call_later() {
 #[test]
 fn each_session_has_its_own_breaker_and_all_share_the_spending() {
     let timer = FakeTimer::new();
-    let policy = GuardPolicy::none()
-        .with_breaker(Some(BreakerPolicy::KODA))
-        .with_session_spend(SpendPolicy::calls(4))
-        .with_total_spend(SpendPolicy::calls(6));
+    let policy = GuardPolicy {
+        breaker: Some(UNTIL_RESET),
+        session_spend: SpendPolicy::calls(4),
+        total_spend: SpendPolicy::calls(6),
+        ..GuardPolicy::none()
+    };
     let guards = Arc::new(Guards::new(policy, Arc::new(timer.clone())));
     let session = |answer| {
         let session = Arc::new(SessionGuard::new());
@@ -190,43 +214,11 @@ fn each_session_has_its_own_breaker_and_all_share_the_spending() {
 }
 
 #[test]
-fn a_command_passes_an_open_breaker_where_the_policy_says_so() {
-    for (breaker, passes) in [
-        (BreakerPolicy::KODA, true),
-        (BreakerPolicy::default(), false),
-    ] {
-        let policy = GuardPolicy::none().with_breaker(Some(breaker));
-        let script = [
-            failure(FailureKind::Overloaded),
-            failure(FailureKind::Overloaded),
-            failure(FailureKind::Overloaded),
-            failure(FailureKind::Unreachable),
-            Answer::text("done"),
-        ];
-        let (timer, scripted, automatic) = guarded(script, policy);
-        for _ in 0..3 {
-            ask(&timer, &automatic, 3).unwrap_err();
-        }
-        assert_eq!(automatic.breaker(), BreakerState::Open);
-        let command = automatic.clone().with_commanded(true);
-        let refused = kind(ask(&timer, &command, 3));
-        if !passes {
-            assert_eq!((refused, scripted.calls()), (FailureKind::BreakerOpen, 3));
-            continue;
-        }
-        // Its failure does not count, and its success closes the breaker for all.
-        assert_eq!(refused, FailureKind::Unreachable);
-        assert_eq!(automatic.session().failures(), 3);
-        assert_eq!(kind(ask(&timer, &automatic, 3)), FailureKind::BreakerOpen);
-        assert_eq!(ask(&timer, &command, 3).unwrap(), "done");
-        assert_eq!(automatic.breaker(), BreakerState::Closed);
-        assert_eq!(ask(&timer, &automatic, 3).unwrap(), "done");
-    }
-}
-
-#[test]
 fn failures_that_are_told_open_the_breaker_of_their_session() {
-    let policy = GuardPolicy::none().with_breaker(Some(BreakerPolicy::KODA));
+    let policy = GuardPolicy {
+        breaker: Some(UNTIL_RESET),
+        ..GuardPolicy::none()
+    };
     let (timer, scripted, guarded) = guarded([Answer::text("done")], policy);
     let told = |text| guarded.guards().record_failure(guarded.session(), text);
     assert_eq!(
@@ -248,7 +240,10 @@ fn failures_that_are_told_open_the_breaker_of_their_session() {
 #[test]
 fn tokens_are_counted_and_never_overspent() {
     // Three messages cost 339 tokens, the target 100.
-    let policy = GuardPolicy::none().with_session_spend(SpendPolicy::tokens(1_000));
+    let policy = GuardPolicy {
+        session_spend: SpendPolicy::tokens(1_000),
+        ..GuardPolicy::none()
+    };
     let (timer, scripted, guarded) = guarded([Answer::text("four tokens here")], policy);
     let mut made = 0;
     while ask(&timer, &guarded, 3).is_ok() {
@@ -264,7 +259,10 @@ fn tokens_are_counted_and_never_overspent() {
 
 #[test]
 fn nothing_is_paid_for_twice() {
-    let policy = GuardPolicy::none().with_cache_entries(2);
+    let policy = GuardPolicy {
+        cache_entries: 2,
+        ..GuardPolicy::none()
+    };
     let script = [
         failure(FailureKind::Overloaded),
         Answer::Empty,
@@ -296,14 +294,32 @@ fn another_recipe_is_another_entry() {
     let guarded = GuardedSummarizer::new(scripted.clone(), policy, Arc::new(timer.clone()));
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let base = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(100);
+    let base = SummaryRequest {
+        target_tokens: 100,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let others = [
         base,
-        base.with_target_tokens(101),
-        base.with_instructions("the tests"),
-        base.with_previous("before"),
-        base.with_style(summarize_escalation::Style::Aggressive),
-        base.with_purpose(summarize_escalation::Purpose::TurnPrefix),
+        SummaryRequest {
+            target_tokens: 101,
+            ..base
+        },
+        SummaryRequest {
+            instructions: Some("the tests"),
+            ..base
+        },
+        SummaryRequest {
+            previous: Some("before"),
+            ..base
+        },
+        SummaryRequest {
+            style: summarize_escalation::Style::Aggressive,
+            ..base
+        },
+        SummaryRequest {
+            purpose: summarize_escalation::Purpose::TurnPrefix,
+            ..base
+        },
     ];
     for request in &others {
         for _ in 0..2 {
@@ -317,7 +333,10 @@ fn another_recipe_is_another_entry() {
         entry.hash = Hash::ZERO;
     }
     let source: Vec<Source<'_>> = unhashed.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(100);
+    let request = SummaryRequest {
+        target_tokens: 100,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     for _ in 0..2 {
         timer.drive(guarded.summarize(&request)).unwrap().unwrap();
     }
@@ -356,11 +375,17 @@ fn only_so_many_calls_are_under_way() {
         timer: timer.clone(),
         under_way: std::sync::Mutex::default(),
     });
-    let policy = GuardPolicy::none().with_concurrency(Some(2));
+    let policy = GuardPolicy {
+        concurrency: Some(2),
+        ..GuardPolicy::none()
+    };
     let guarded = GuardedSummarizer::new(Arc::clone(&slow), policy, Arc::new(timer.clone()));
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(100);
+    let request = SummaryRequest {
+        target_tokens: 100,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let calls = (0..7).map(|_| guarded.summarize(&request));
     let all = timer.drive(futures::future::join_all(calls)).unwrap();
     assert!(all.iter().all(Result::is_ok));
@@ -436,7 +461,11 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
         FallbackSummarizer::new(Named("small", down())).or(Named("large", Scripted::head_cut()));
     let policy = GuardPolicy::default();
     let guarded = GuardedSummarizer::new(chain, policy.clone(), Arc::new(timer.clone()));
-    let (ladder, anna) = (Ladder::default(), Ladder::anna());
+    let ladder = Ladder::default();
+    let strict = Ladder {
+        on_error: OnError::Fail,
+        ..Ladder::default()
+    };
     let climb = escalate(&guarded, &ladder, &request);
     let outcome = timer.drive(climb).unwrap().unwrap();
     assert_eq!(outcome.model.as_deref(), Some("large"));
@@ -451,8 +480,7 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
         assert_eq!(outcome.tier, Tier::Extractive);
         assert!(outcome.provisional);
         assert_eq!(outcome.model, None);
-        // anna's ladder makes nothing of a failure.
-        let climb = escalate(&guarded, &anna, &request);
+        let climb = escalate(&guarded, &strict, &request);
         assert!(timer.drive(climb).unwrap().is_err());
     }
     assert_eq!(guarded.breaker(), BreakerState::Open);
@@ -461,7 +489,10 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
 #[test]
 fn what_needs_no_model_is_not_guarded() {
     let timer = FakeTimer::new();
-    let policy = GuardPolicy::default().with_total_spend(SpendPolicy::calls(0));
+    let policy = GuardPolicy {
+        total_spend: SpendPolicy::calls(0),
+        ..GuardPolicy::default()
+    };
     let guarded =
         GuardedSummarizer::new(ExtractiveSummarizer::new(), policy, Arc::new(timer.clone()));
     assert!(guarded.provisional());
@@ -531,7 +562,10 @@ fn in_parts(
     let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));
     let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(150);
+    let request = SummaryRequest {
+        target_tokens: 150,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let window = summarize_escalation::ModelWindow::tokens(3_000);
     let model = summarize_escalation::LlmSummarizer::new("m", client.clone()).with_window(window);
     let guarded = GuardedSummarizer::new(model, policy, Arc::new(timer.clone()));
@@ -543,7 +577,10 @@ fn in_parts(
 fn a_time_out_is_that_of_each_call_of_a_summary_in_parts() {
     let timer = FakeTimer::new();
     let client = Client::new(&timer, 4, &[]);
-    let policy = GuardPolicy::none().with_timeout_millis(Some(5_000));
+    let policy = GuardPolicy {
+        timeout_millis: Some(5_000),
+        ..GuardPolicy::none()
+    };
     let (answer, _) = in_parts(&timer, &client, policy);
     assert_eq!(answer.unwrap().calls, 4);
     assert_eq!(client.calls(), 4);
@@ -558,7 +595,10 @@ fn a_call_that_failed_is_made_again_and_not_the_parts_before_it() {
         Some(FailureKind::Overloaded),
     ];
     let client = Client::new(&timer, 1, &script);
-    let policy = GuardPolicy::none().with_retry(Some(RetryPolicy::default()));
+    let policy = GuardPolicy {
+        retry: Some(RetryPolicy::default()),
+        ..GuardPolicy::none()
+    };
     let (answer, _) = in_parts(&timer, &client, policy);
     assert_eq!(answer.unwrap().calls, 6);
     assert_eq!(client.calls(), 6);
@@ -568,7 +608,10 @@ fn a_call_that_failed_is_made_again_and_not_the_parts_before_it() {
 fn each_call_of_a_summary_in_parts_is_paid_for() {
     let timer = FakeTimer::new();
     let client = Client::new(&timer, 1, &[]);
-    let policy = GuardPolicy::none().with_session_spend(SpendPolicy::calls(2));
+    let policy = GuardPolicy {
+        session_spend: SpendPolicy::calls(2),
+        ..GuardPolicy::none()
+    };
     let (answer, guarded) = in_parts(&timer, &client, policy);
     assert_eq!(
         kind(answer.map(|answer| answer.text)),
@@ -589,7 +632,10 @@ fn a_breaker_opens_within_a_summary_in_parts() {
         failures: 1,
         ..BreakerPolicy::default()
     };
-    let policy = GuardPolicy::none().with_breaker(Some(one));
+    let policy = GuardPolicy {
+        breaker: Some(one),
+        ..GuardPolicy::none()
+    };
     let (answer, guarded) = in_parts(&timer, &client, policy);
     assert_eq!(
         kind(answer.map(|answer| answer.text)),
@@ -624,8 +670,10 @@ fn a_withdrawn_source_is_not_sent_again_nor_are_the_parts_after_it() {
         let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
         let check = AtMost(&client, most);
-        let mut request =
-            SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(150);
+        let mut request = SummaryRequest {
+            target_tokens: 150,
+            ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+        };
         request.before_call = Some(&check);
         let window = summarize_escalation::ModelWindow::tokens(3_000);
         let model =

@@ -6,13 +6,13 @@ use memory_model::{LogEntry, Message, RankedLine, Seq, SeqRange, SummaryBody};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
-    CHAR_CUT_NOTE, Error, ErrorKind, ExtractiveSummarizer, Ladder, LadderOutcome, LlmSummarizer,
+    CUT_NOTE, Error, ErrorKind, ExtractiveSummarizer, Ladder, LadderOutcome, LlmSummarizer,
     OnEmpty, OnError, Reason, Source, Style, Summarizer, SummarizerResponse, SummaryKind,
     SummaryRequest, Tier, escalate, prompt, recipe,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-/// Ten messages of 120 tokens each by anna's estimator; a third of them is 400.
+/// Ten messages of 120 tokens each by bytes / 4; a third of them is 400.
 fn log() -> Vec<LogEntry> {
     let messages = (0..10)
         .map(|n| {
@@ -33,6 +33,17 @@ fn log() -> Vec<LogEntry> {
     log
 }
 
+/// Normal, aggressive, cut; a failure or an empty answer is an error.
+fn strict() -> Ladder {
+    Ladder {
+        tiers: vec![Tier::Normal, Tier::Aggressive, Tier::Cut],
+        on_error: OnError::Fail,
+        on_empty: OnEmpty::Fail,
+        gate: None,
+        ..Ladder::default()
+    }
+}
+
 /// A text of exactly `tokens` tokens by bytes / 4.
 fn text_of(tokens: usize) -> String {
     "abcd".repeat(tokens)
@@ -45,8 +56,10 @@ async fn climb(
 ) -> Result<LadderOutcome, Error> {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request =
-        SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(target);
+    let request = SummaryRequest {
+        target_tokens: target,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     escalate(summarizer, ladder, &request).await
 }
 
@@ -120,21 +133,21 @@ async fn the_default_ladder_row_by_row() {
 }
 
 #[tokio::test]
-async fn annas_ladder_row_by_row() {
+async fn a_strict_ladder_row_by_row() {
     use Answer::{Blank, Echo, Empty, Longer};
     let ok = Answer::text(text_of(100));
     let long = Answer::text(text_of(151));
     let fail = Answer::fail("503");
     check(
-        &Ladder::anna(),
+        &strict(),
         vec![
             row(&[Answer::text(text_of(150))], Ok(Tier::Normal), false, 1),
             row(&[long.clone(), ok.clone()], Ok(Tier::Aggressive), false, 2),
-            row(&[long.clone(), long.clone()], Ok(Tier::Cut), false, 2),
-            row(&[Empty, ok.clone()], Ok(Tier::Normal), false, 1),
-            row(&[Blank], Ok(Tier::Normal), false, 1),
-            row(&[Longer], Ok(Tier::Cut), false, 2),
-            row(&[Echo], Ok(Tier::Cut), false, 2),
+            row(&[long.clone(), long.clone()], Ok(Tier::Cut), true, 2),
+            row(&[Empty, ok.clone()], Err(ErrorKind::Empty), false, 1),
+            row(&[Blank], Err(ErrorKind::Empty), false, 1),
+            row(&[Longer], Ok(Tier::Cut), true, 2),
+            row(&[Echo], Ok(Tier::Cut), true, 2),
             row(&[fail.clone(), ok], Err(ErrorKind::Provider), false, 1),
             row(&[long, fail], Err(ErrorKind::Provider), false, 2),
         ],
@@ -145,20 +158,17 @@ async fn annas_ladder_row_by_row() {
 #[tokio::test]
 async fn styles_follow_the_tiers() {
     let scripted = Scripted::longer();
-    let outcome = climb(&scripted, &Ladder::anna(), 100).await.unwrap();
+    let outcome = climb(&scripted, &strict(), 100).await.unwrap();
     assert_eq!(outcome.tier, Tier::Cut);
     assert_eq!(scripted.styles(), [Style::Normal, Style::Aggressive]);
 }
 
 #[tokio::test]
-async fn anna_cuts_the_aggressive_answer() {
-    let aggressive = format!("{}\n{}", "a".repeat(399), "b".repeat(400));
+async fn the_aggressive_answer_is_cut_at_a_line() {
+    let aggressive = format!("{}\n{}", "a".repeat(360), "b".repeat(400));
     let scripted = Scripted::new([Answer::text(text_of(200)), Answer::text(aggressive)]);
-    let outcome = climb(&scripted, &Ladder::anna(), 100).await.unwrap();
-    assert_eq!(
-        outcome.text,
-        format!("{}\n{CHAR_CUT_NOTE}", "a".repeat(399))
-    );
+    let outcome = climb(&scripted, &strict(), 100).await.unwrap();
+    assert_eq!(outcome.text, format!("{}\n{CUT_NOTE}", "a".repeat(360)));
     assert_eq!(tiers(&outcome), [Tier::Normal, Tier::Aggressive]);
 }
 
@@ -167,7 +177,7 @@ async fn the_boundary_is_exact() {
     for (target, accepted) in [(100_u64, 150_usize), (101, 151), (33, 49), (10, 15)] {
         for (tokens, tier) in [(accepted, Tier::Normal), (accepted + 1, Tier::Cut)] {
             let scripted = Scripted::fixed(Ok(&text_of(tokens)));
-            let outcome = climb(&scripted, &Ladder::anna(), target).await.unwrap();
+            let outcome = climb(&scripted, &strict(), target).await.unwrap();
             assert_eq!(outcome.tier, tier, "{target} {tokens}");
             if tier == Tier::Cut {
                 let limit = accepted as u64;
@@ -181,7 +191,7 @@ async fn the_boundary_is_exact() {
 #[tokio::test]
 async fn targets_come_from_the_ladder() {
     let scripted = Scripted::head_cut();
-    let outcome = climb(&scripted, &Ladder::anna(), 0).await.unwrap();
+    let outcome = climb(&scripted, &strict(), 0).await.unwrap();
     assert_eq!(outcome.target_tokens, outcome.tokens_in / 3);
     assert_eq!(outcome.tier, Tier::Normal);
     let range = SeqRange::new(Seq(1), Seq(9)).unwrap();
@@ -192,9 +202,7 @@ async fn targets_come_from_the_ladder() {
         (request.kind(), request.depth()),
         (SummaryKind::Condensed, 1)
     );
-    let outcome = escalate(&scripted, &Ladder::anna(), &request)
-        .await
-        .unwrap();
+    let outcome = escalate(&scripted, &strict(), &request).await.unwrap();
     assert_eq!(outcome.target_tokens, 500);
 }
 
@@ -205,9 +213,11 @@ async fn a_summary_is_shorter_than_its_source_with_what_rendering_adds() {
         &HeuristicEstimator::Bytes4,
     );
     let source = [Source::from(&log[0])];
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-        .with_target_tokens(30)
-        .with_overhead_tokens(8);
+    let request = SummaryRequest {
+        target_tokens: 30,
+        overhead_tokens: 8,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let scripted = Scripted::new([Answer::text(text_of(32)), Answer::text(text_of(31))]);
     let outcome = escalate(&scripted, &Ladder::default(), &request)
         .await
@@ -225,7 +235,10 @@ async fn a_summary_is_shorter_than_its_source_with_what_rendering_adds() {
     let error = escalate(
         &scripted,
         &Ladder::default(),
-        &request.with_overhead_tokens(40),
+        &SummaryRequest {
+            overhead_tokens: 40,
+            ..request
+        },
     )
     .await
     .unwrap_err();
@@ -245,7 +258,7 @@ async fn an_offline_summarizer_is_the_extractive_tier() {
     assert_eq!((outcome.tier, outcome.calls), (Tier::Extractive, 1));
     assert_eq!(outcome.model, None);
     assert!(outcome.provisional && outcome.refused.is_empty());
-    let outcome = climb(&ExtractiveSummarizer::new(), &Ladder::anna(), 100)
+    let outcome = climb(&ExtractiveSummarizer::new(), &strict(), 100)
         .await
         .unwrap();
     assert_eq!(outcome.tier, Tier::Normal);
@@ -266,7 +279,10 @@ async fn an_extract_keeps_its_ranks_and_other_texts_have_none() {
     let ok = Scripted::new([Answer::text(text_of(100))]);
     let outcome = climb(&ok, &Ladder::default(), 100).await.unwrap();
     assert_eq!((outcome.tier, outcome.ranks), (Tier::Normal, None));
-    let too_long = Ladder::default().with_tiers([Tier::Extractive, Tier::Cut]);
+    let too_long = Ladder {
+        tiers: vec![Tier::Extractive, Tier::Cut],
+        ..Ladder::default()
+    };
     let cut = climb(&LongExtract, &too_long, 100).await.unwrap();
     assert_eq!((cut.tier, cut.ranks), (Tier::Cut, None));
 }
@@ -297,7 +313,10 @@ impl Summarizer for LongExtract {
 
 #[tokio::test]
 async fn without_an_extractive_tier_the_source_is_cut() {
-    let ladder = Ladder::default().with_tiers([Tier::Normal, Tier::Cut]);
+    let ladder = Ladder {
+        tiers: vec![Tier::Normal, Tier::Cut],
+        ..Ladder::default()
+    };
     let outcome = climb(&Scripted::fails(), &ladder, 100).await.unwrap();
     assert_eq!(outcome.tier, Tier::Cut);
     assert!(outcome.provisional && outcome.tokens_out <= 100);
@@ -317,9 +336,11 @@ async fn without_an_extractive_tier_the_source_is_cut() {
 
 #[tokio::test]
 async fn a_ladder_may_stop() {
-    let strict = Ladder::default()
-        .with_on_error(OnError::Fail)
-        .with_on_empty(OnEmpty::Fail);
+    let strict = Ladder {
+        on_error: OnError::Fail,
+        on_empty: OnEmpty::Fail,
+        ..Ladder::default()
+    };
     for (scripted, kind) in [
         (Scripted::fails(), ErrorKind::Provider),
         (Scripted::empty(), ErrorKind::Empty),
@@ -329,17 +350,26 @@ async fn a_ladder_may_stop() {
             kind
         );
     }
-    let short = Ladder::default().with_tiers([Tier::Normal, Tier::Aggressive]);
+    let short = Ladder {
+        tiers: vec![Tier::Normal, Tier::Aggressive],
+        ..Ladder::default()
+    };
     let error = climb(&Scripted::longer(), &short, 100).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exhausted);
     assert!(error.to_string().contains("aggressive: "), "{error}");
-    let again = short.with_on_error(OnError::NextTier);
+    let again = Ladder {
+        on_error: OnError::NextTier,
+        ..short
+    };
     let scripted = Scripted::new([Answer::fail("429"), Answer::text("fine")]);
     assert_eq!(
         climb(&scripted, &again, 100).await.unwrap().tier,
         Tier::Aggressive
     );
-    let none = Ladder::default().with_tiers([]);
+    let none = Ladder {
+        tiers: vec![],
+        ..Ladder::default()
+    };
     assert_eq!(
         climb(&scripted, &none, 1).await.unwrap_err().kind(),
         ErrorKind::InvalidLadder
@@ -381,20 +411,51 @@ async fn recipes_foretell_what_the_summarizer_writes_and_no_more() {
     );
     let target = request.source_tokens() / 3;
     assert_eq!(
-        recipe("scripted@1", &ladder, &request.with_target_tokens(target)),
+        recipe(
+            "scripted@1",
+            &ladder,
+            &SummaryRequest {
+                target_tokens: target,
+                ..request
+            }
+        ),
         foretold
     );
     for other in [
         recipe("other@1", &ladder, &request),
-        recipe("scripted@1", &Ladder::anna(), &request),
-        recipe("scripted@1", &ladder, &request.with_target_tokens(7)),
+        recipe("scripted@1", &strict(), &request),
         recipe(
             "scripted@1",
             &ladder,
-            &request.with_instructions("mind the API"),
+            &SummaryRequest {
+                target_tokens: 7,
+                ..request
+            },
         ),
-        recipe("scripted@1", &ladder, &request.with_previous("before")),
-        recipe("scripted@1", &ladder, &request.with_overhead_tokens(9)),
+        recipe(
+            "scripted@1",
+            &ladder,
+            &SummaryRequest {
+                instructions: Some("mind the API"),
+                ..request
+            },
+        ),
+        recipe(
+            "scripted@1",
+            &ladder,
+            &SummaryRequest {
+                previous: Some("before"),
+                ..request
+            },
+        ),
+        recipe(
+            "scripted@1",
+            &ladder,
+            &SummaryRequest {
+                overhead_tokens: 9,
+                ..request
+            },
+        ),
     ] {
         assert_ne!(other, foretold);
     }

@@ -47,9 +47,7 @@ proptest! {
     ) {
         let log = testing::log(messages, &estimator);
         let source = sources(&log);
-        let request = SummaryRequest::new(&source, &estimator)
-            .with_target_tokens(target)
-            .with_overhead_tokens(overhead);
+        let request = SummaryRequest { target_tokens: target, overhead_tokens: overhead, ..SummaryRequest::new(&source, &estimator) };
         let scripted = Scripted::new(answers);
         match run(&scripted, &Ladder::default(), &request) {
             Ok(outcome) => {
@@ -79,15 +77,14 @@ proptest! {
             vec![Tier::Normal, Tier::Aggressive, Tier::Extractive, Tier::Cut], 1..=4,
         ).prop_shuffle(),
         on_error in prop::sample::select(vec![OnError::Fail, OnError::NextTier, OnError::Offline]),
-        on_empty in prop::sample::select(vec![OnEmpty::Accept, OnEmpty::Fail, OnEmpty::NextTier]),
-        anna in any::<bool>(), target in 0_u64..100,
+        on_empty in prop::sample::select(vec![OnEmpty::Fail, OnEmpty::NextTier]),
+        target in 0_u64..100,
     ) {
         let log = testing::log(messages, &HeuristicEstimator::Bytes4);
         let source = sources(&log);
-        let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(target);
-        let base = if anna { Ladder::anna() } else { Ladder::default() };
+        let request = SummaryRequest { target_tokens: target, ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4) };
         let count = u32::try_from(tiers.len()).unwrap();
-        let ladder = base.with_tiers(tiers).with_on_error(on_error).with_on_empty(on_empty);
+        let ladder = Ladder { tiers: tiers.into_iter().collect(), on_error, on_empty, ..Ladder::default() };
         let scripted = Scripted::new(answers);
         if let Ok(outcome) = run(&scripted, &ladder, &request) {
             prop_assert!(outcome.calls <= count);

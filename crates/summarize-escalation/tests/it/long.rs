@@ -46,7 +46,10 @@ fn sources(log: &[LogEntry]) -> Vec<Source<'_>> {
 async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
+    let request = SummaryRequest {
+        target_tokens: 800,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(ModelWindow::tokens(4_000));
     let outcome = escalate(&model, &Ladder::default(), &request)
@@ -72,7 +75,10 @@ async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
 async fn a_source_that_fits_takes_one_call() {
     let log = log(3, 20);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(40);
+    let request = SummaryRequest {
+        target_tokens: 40,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(ModelWindow::tokens(4_000));
     model.summarize(&request).await.unwrap();
@@ -94,7 +100,10 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
     log.extend(self::log(1, 20_000));
     log[2].seq = memory_model::Seq(3);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(200);
+    let request = SummaryRequest {
+        target_tokens: 200,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let keep = Keep::default();
     let model = LlmSummarizer::new("m", keep.clone()).with_window(ModelWindow::tokens(3_000));
     model.summarize(&request).await.unwrap();
@@ -108,47 +117,22 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
 }
 
 #[tokio::test]
-async fn koda_leaves_out_the_oldest_and_says_which() {
-    let log = log(12, 300);
-    let source = sources(&log);
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(400);
-    let window = ModelWindow::tokens(4_200).with_overflow(Overflow::KODA);
-    let marks = Marks::default();
-    let model = LlmSummarizer::new("m", marks.clone()).with_window(window);
-    let outcome = escalate(&model, &Ladder::default(), &request)
-        .await
-        .unwrap();
-    // 12, less a fifth: 9; less a fifth: 7.
-    let left_out = outcome.left_out.unwrap();
-    assert_eq!(
-        (left_out.range.to_string(), left_out.pieces),
-        ("1-5".to_owned(), 5)
-    );
-    assert!(
-        outcome
-            .text
-            .starts_with("[Not in this summary: messages 1-5, "),
-        "{}",
-        outcome.text
-    );
-    assert!(outcome.text.contains("m5m") && !outcome.text.contains("m4m"));
-    assert_eq!(marks.0.lock().unwrap().len(), 1);
-
-    // Never fewer than five, and three tries at most.
-    let window = ModelWindow::tokens(1_500).with_overflow(Overflow::KODA);
-    let model = LlmSummarizer::new("m", Marks::default()).with_window(window);
-    let error = model.summarize(&request).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TooLong);
-}
-
-#[tokio::test]
 async fn too_long_is_an_error_where_the_policy_says_so() {
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
+    let request = SummaryRequest {
+        target_tokens: 800,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     for window in [
-        ModelWindow::tokens(4_000).with_overflow(Overflow::Fail),
-        ModelWindow::tokens(4_000).with_max_calls(3),
+        ModelWindow {
+            overflow: Overflow::Fail,
+            ..ModelWindow::tokens(4_000)
+        },
+        ModelWindow {
+            max_calls: 3,
+            ..ModelWindow::tokens(4_000)
+        },
         ModelWindow::tokens(10),
     ] {
         let model = LlmSummarizer::new("m", Marks::default()).with_window(window);
@@ -177,22 +161,27 @@ async fn a_part_that_comes_back_empty_loses_nothing() {
     }
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4).with_target_tokens(800);
+    let request = SummaryRequest {
+        target_tokens: 800,
+        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+    };
     let model = LlmSummarizer::new("m", Nothing).with_window(ModelWindow::tokens(4_000));
     let error = model.summarize(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Provider);
 }
 
-/// koda asks while the history, at 3.5 bytes a token, and 100 tokens fit beside an answer of 4,096. Here the whole
-/// prompt counts, as it is, and 24 tokens of framing: no window is smaller than koda's formula allows.
+/// The whole prompt counts, as it is, and 24 tokens of framing.
 #[tokio::test]
 async fn a_source_fits_beside_an_answer_of_4096_tokens() {
     let log = log(40, 100);
     let source = sources(&log);
     let estimator = HeuristicEstimator::Bytes3_5;
     // The answer may take half as much again.
-    let request = SummaryRequest::new(&source, &estimator).with_target_tokens(4_096 / 3 * 2 + 1);
-    let prompt = PromptSet::koda().render(&request);
+    let request = SummaryRequest {
+        target_tokens: 4_096 / 3 * 2 + 1,
+        ..SummaryRequest::new(&source, &estimator)
+    };
+    let prompt = PromptSet::numbered_sections().render(&request);
     let cost = estimator.text(&prompt.system) + estimator.text(&prompt.user);
     let history: u64 = log
         .iter()
@@ -202,11 +191,14 @@ async fn a_source_fits_beside_an_answer_of_4096_tokens() {
     let smallest = (0..20_000)
         .find(|window: &u64| factor.divide(window.saturating_sub(24)) >= cost + 4_096)
         .unwrap();
-    assert!(history + 100 <= smallest - 4_096, "koda's formula");
+    assert!(history + 100 <= smallest - 4_096, "the whole window");
     for (tokens, fits) in [(smallest - 1, false), (smallest, true)] {
-        let window = ModelWindow::tokens(tokens).with_overflow(Overflow::Fail);
+        let window = ModelWindow {
+            overflow: Overflow::Fail,
+            ..ModelWindow::tokens(tokens)
+        };
         let model = LlmSummarizer::new("m", Marks::default())
-            .with_prompts(PromptSet::koda())
+            .with_prompts(PromptSet::numbered_sections())
             .with_window(window);
         assert_eq!(model.summarize(&request).await.is_ok(), fits, "{tokens}");
     }

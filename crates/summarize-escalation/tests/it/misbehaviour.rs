@@ -10,8 +10,8 @@ use memory_model::Message;
 use proptest::prelude::*;
 use summarize_escalation::testing::{self, Answer, Scripted, misbehaviours};
 use summarize_escalation::{
-    Error, ErrorKind, Gate, Ladder, OnCutOff, OnEmpty, OnError, OnGate, OnGrowth, OnRefusal, Rules,
-    Source, Summarizer, SummarizerResponse, SummaryRequest, Tier, escalate,
+    Error, ErrorKind, Gate, Ladder, OnEmpty, OnError, Share, Source, Summarizer,
+    SummarizerResponse, SummaryRequest, Tier, escalate,
 };
 use token_estimate::HeuristicEstimator;
 
@@ -61,11 +61,12 @@ fn no_misbehaviour_passes_for_a_summary() {
     ] {
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
         for target in [40, 120, 300] {
-            let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-                .with_target_tokens(target);
+            let request = SummaryRequest {
+                target_tokens: target,
+                ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
+            };
             for answer in misbehaviours() {
-                let gate = Gate::default().with_directives(answer == Answer::InventedDirective);
-                let ladder = Ladder::default().with_gate(Some(gate));
+                let ladder = Ladder::default();
                 let scripted = Scripted::new([answer.clone()]);
                 let outcome = now(escalate(&Impatient(&scripted), &ladder, &request));
                 let outcome = outcome.unwrap();
@@ -98,57 +99,24 @@ fn a_summarizer_that_hangs_is_left_by_dropping_the_climb() {
     assert_eq!(scripted.calls(), 1);
 }
 
-fn rules() -> impl Strategy<Value = Rules> {
-    (
-        prop::sample::select(vec![OnError::Fail, OnError::NextTier, OnError::Offline]),
-        prop::sample::select(vec![OnEmpty::Accept, OnEmpty::Fail, OnEmpty::NextTier]),
-        prop::sample::select(vec![OnGrowth::Accept, OnGrowth::NextTier]),
-        prop::sample::select(vec![
-            OnRefusal::Accept,
-            OnRefusal::Fail,
-            OnRefusal::NextTier,
-            OnRefusal::Offline,
-        ]),
-        prop::sample::select(vec![OnCutOff::Accept, OnCutOff::NextTier]),
-        prop::sample::select(vec![OnGate::Accept, OnGate::NextTier]),
-    )
-        .prop_map(
-            |(on_error, on_empty, on_growth, on_refusal, on_cut_off, on_gate)| {
-                let mut rules = Rules::default();
-                rules.on_error = on_error;
-                rules.on_empty = on_empty;
-                rules.on_growth = on_growth;
-                rules.on_refusal = on_refusal;
-                rules.on_cut_off = on_cut_off;
-                rules.on_gate = on_gate;
-                rules
-            },
-        )
-}
-
 fn ladder() -> impl Strategy<Value = Ladder> {
     let tiers = vec![Tier::Normal, Tier::Aggressive, Tier::Extractive, Tier::Cut];
     (
-        any::<bool>(),
-        prop::sample::subsequence(tiers.clone(), 1..=4).prop_shuffle(),
-        prop::collection::btree_map(prop::sample::select(tiers), rules(), 0..4),
+        prop::sample::subsequence(tiers, 1..=4).prop_shuffle(),
+        prop::sample::select(vec![OnError::Fail, OnError::NextTier, OnError::Offline]),
+        prop::sample::select(vec![OnEmpty::Fail, OnEmpty::NextTier]),
         prop::option::of((0.0..1.0, 0_u32..4)),
     )
-        .prop_map(|(anna, tiers, per_tier, gate)| {
-            let base = if anna {
-                Ladder::anna()
-            } else {
-                Ladder::default()
-            };
-            let gate = gate.map(|(share, least)| {
-                Gate::default()
-                    .with_min_retained(share)
-                    .with_at_least(least)
-            });
-            let ladder = base.with_tiers(tiers).with_gate(gate);
-            per_tier.into_iter().fold(ladder, |ladder, (tier, rules)| {
-                ladder.with_rules(tier, rules)
-            })
+        .prop_map(|(tiers, on_error, on_empty, gate)| Ladder {
+            tiers,
+            on_error,
+            on_empty,
+            gate: gate.map(|(share, at_least)| Gate {
+                min_retained: Share::new(share),
+                at_least,
+                ..Gate::default()
+            }),
+            ..Ladder::default()
         })
 }
 
@@ -171,9 +139,7 @@ proptest! {
         });
         let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-        let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-            .with_target_tokens(target)
-            .with_overhead_tokens(overhead);
+        let request = SummaryRequest { target_tokens: target, overhead_tokens: overhead, ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4) };
         let scripted = Scripted::new(answers);
         let tiers = ladder.tiers.len() as u32;
         match now(escalate(&Impatient(&scripted), &ladder, &request)) {
@@ -181,8 +147,7 @@ proptest! {
                 prop_assert!(ladder.tiers.contains(&outcome.tier));
                 prop_assert!(outcome.calls <= tiers);
                 let grown = outcome.tokens_out + overhead >= request.source_tokens();
-                let may_grow = ladder.rules(outcome.tier).on_growth == OnGrowth::Accept;
-                prop_assert!(!grown || may_grow, "{outcome:?}");
+                prop_assert!(!grown, "{outcome:?}");
                 prop_assert_eq!(outcome.tokens_in, request.source_tokens());
                 if ladder.gate.is_some() {
                     prop_assert!(outcome.scores.is_some());
@@ -192,7 +157,6 @@ proptest! {
                 error.kind(),
                 ErrorKind::Provider
                     | ErrorKind::Empty
-                    | ErrorKind::Refused
                     | ErrorKind::CannotShrink
                     | ErrorKind::Exhausted
             )),

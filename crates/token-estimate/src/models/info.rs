@@ -54,7 +54,6 @@ impl ModelTokenizer {
 /// The limits are those of the provider's own service with its default settings; another host of an open model may
 /// serve less.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ModelInfo {
     /// Name in requests to the provider, without a provider's prefix.
     pub name: Cow<'static, str>,
@@ -100,36 +99,6 @@ impl ModelInfo {
             tools_overhead: None,
             as_of: as_of.into(),
         }
-    }
-
-    /// Sets the largest input of a request, in tokens.
-    pub fn with_max_input(mut self, tokens: u64) -> Self {
-        self.max_input = Some(tokens);
-        self
-    }
-
-    /// Makes the context window a limit of the input alone.
-    pub fn with_output_outside_window(mut self) -> Self {
-        self.output_in_window = false;
-        self
-    }
-
-    /// Sets the tokenizer.
-    pub fn with_tokenizer(mut self, tokenizer: ModelTokenizer) -> Self {
-        self.tokenizer = tokenizer;
-        self
-    }
-
-    /// Sets the factor by which real counts may exceed those of the tokenizer's estimator.
-    pub fn with_safety_factor(mut self, factor: SafetyFactor) -> Self {
-        self.safety_factor = factor;
-        self
-    }
-
-    /// Sets the tokens that the provider adds to a request with tools, besides the tools.
-    pub fn with_tools_overhead(mut self, tokens: u64) -> Self {
-        self.tools_overhead = Some(tokens);
-        self
     }
 
     /// Returns the largest input, in tokens, that the provider accepts in a request for at most `output` tokens.

@@ -169,10 +169,25 @@ fn rows_that_contradict_themselves_are_refused() {
             ModelInfo::new("m", 1_000, 100, "23 November 2026"),
             "2026-11-23",
         ),
-        (good().with_max_input(0), "at least 1 token"),
-        (good().with_max_input(1_001), "largest input"),
         (
-            good().with_safety_factor(SafetyFactor::new(0.9)),
+            ModelInfo {
+                max_input: Some(0),
+                ..good()
+            },
+            "at least 1 token",
+        ),
+        (
+            ModelInfo {
+                max_input: Some(1_001),
+                ..good()
+            },
+            "largest input",
+        ),
+        (
+            ModelInfo {
+                safety_factor: SafetyFactor::new(0.9),
+                ..good()
+            },
             "safety factor",
         ),
     ] {
@@ -219,11 +234,12 @@ fn a_model_has_the_estimator_of_its_tokenizer_with_its_own_factor_and_overhead()
         of("glm-5").tools_overhead(),
         Calibrated::Unknown.tools_overhead()
     );
-    let twice = ModelInfo::new("m", 1_000, 100, "2026-11-23")
-        .with_tokenizer(ModelTokenizer::Cl100k)
-        .with_safety_factor(SafetyFactor::new(2.0))
-        .with_tools_overhead(5)
-        .estimator();
+    let twice = ModelInfo {
+        tokenizer: ModelTokenizer::Cl100k,
+        safety_factor: SafetyFactor::new(2.0),
+        tools_overhead: Some(5),
+        ..ModelInfo::new("m", 1_000, 100, "2026-11-23")
+    };
     let own = if exact { 1.0 } else { 1.075 };
     assert_eq!(twice.safety_factor(), SafetyFactor::new(2.0 * own));
     assert_eq!(twice.tools_overhead(), 5);
@@ -254,12 +270,14 @@ fn toml_rows_are_read_with_their_defaults_and_mistakes_are_named() {
     let table = ModelTable::builtin().extended_by_toml(text).unwrap();
     let short = ModelInfo::new("short", 1_000, 100, "2026-11-23");
     assert_eq!(table.get("short").unwrap(), &short);
-    let long = ModelInfo::new("gpt-5", 2_000, 200, "2027-01-01")
-        .with_output_outside_window()
-        .with_max_input(1_500)
-        .with_tokenizer(ModelTokenizer::Cl100k)
-        .with_safety_factor(SafetyFactor::new(1.5))
-        .with_tools_overhead(7);
+    let long = ModelInfo {
+        output_in_window: false,
+        max_input: Some(1_500),
+        tokenizer: ModelTokenizer::Cl100k,
+        safety_factor: SafetyFactor::new(1.5),
+        tools_overhead: Some(7),
+        ..ModelInfo::new("gpt-5", 2_000, 200, "2027-01-01")
+    };
     assert_eq!(table.get("gpt-5").unwrap(), &long);
     assert_eq!(
         ModelTable::builtin().extended_by_toml(""),

@@ -1,21 +1,15 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use turn_map::{
-    Atom, AtomBuilder, AtomKind, Atoms, CutPolicy, GroupState, GroupingPolicy, Role, TurnMap, atoms,
-};
+use turn_map::{Atom, AtomBuilder, AtomKind, Atoms, CutPolicy, GroupState, Role, TurnMap, atoms};
 
 use crate::reference::{Line, conversation, reference};
-
-fn grouping(responses: u32) -> GroupingPolicy {
-    GroupingPolicy::default().with_responses(responses)
-}
 
 fn ranges(atoms: &Atoms) -> Vec<Range<usize>> {
     atoms.iter().map(Atom::range).collect()
 }
 
-fn policies(n: usize) -> [CutPolicy; 8] {
+fn policies(n: usize) -> [CutPolicy; 4] {
     [
         CutPolicy::LastMessages { messages: n },
         CutPolicy::FreshTail {
@@ -29,23 +23,6 @@ fn policies(n: usize) -> [CutPolicy; 8] {
         CutPolicy::RecentTokens {
             tokens: n as u64 * 7,
         },
-        CutPolicy::FreshTurns {
-            turns: n,
-            max_messages: 9,
-            budget_percent: 40,
-            max_tokens: Some(50),
-        },
-        CutPolicy::FreshTurns {
-            turns: 3,
-            max_messages: n,
-            budget_percent: 0,
-            max_tokens: None,
-        },
-        CutPolicy::PreserveCount,
-        CutPolicy::FirstAndRecentTurns {
-            first: 1,
-            recent: n,
-        },
     ]
 }
 
@@ -58,9 +35,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn atoms_are_those_of_the_plain_rules(messages in conversation(), further in 0..4_u32) {
-        let found = atoms(&messages, grouping(further));
-        let expected = reference(&messages, further as usize);
+    fn atoms_are_those_of_the_plain_rules(messages in conversation()) {
+        let found = atoms(&messages);
+        let expected = reference(&messages);
         prop_assert_eq!(ranges(&found), expected.atoms);
         let late: Vec<_> =
             found.iter().flat_map(Atom::late).map(|late| (late.message, late.call)).collect();
@@ -74,8 +51,8 @@ proptest! {
     }
 
     #[test]
-    fn atoms_partition_the_list(messages in conversation(), further in 0..4_u32) {
-        let found = atoms(&messages, grouping(further));
+    fn atoms_partition_the_list(messages in conversation()) {
+        let found = atoms(&messages);
         let mut next = 0;
         for (index, atom) in found.iter().enumerate() {
             prop_assert_eq!(atom.range().start, next);
@@ -93,7 +70,7 @@ proptest! {
 
     #[test]
     fn an_open_group_is_unsettled_and_by_default_of_the_newest_lines(messages in conversation()) {
-        let found = atoms(&messages, grouping(0));
+        let found = atoms(&messages);
         let open = |atom: &Atom| atom.kind() == AtomKind::Group(GroupState::Open);
         prop_assert!(!found.settled().iter().any(open));
         let unsettled = &found.as_slice()[found.settled().len()..];
@@ -115,10 +92,10 @@ proptest! {
     }
 
     #[test]
-    fn appending_changes_no_settled_atom(messages in conversation(), further in 0..4_u32) {
-        let whole = atoms(&messages, grouping(further));
+    fn appending_changes_no_settled_atom(messages in conversation()) {
+        let whole = atoms(&messages);
         for length in 0..=messages.len() {
-            let prefix = atoms(&messages[..length], grouping(further));
+            let prefix = atoms(&messages[..length]);
             let settled = prefix.settled();
             prop_assert_eq!(settled, &whole.as_slice()[..settled.len()]);
         }
@@ -127,12 +104,11 @@ proptest! {
     #[test]
     fn a_list_that_begins_at_a_cut_has_the_same_atoms(
         messages in conversation(),
-        further in 0..4_u32,
     ) {
-        let whole = atoms(&messages, grouping(further));
+        let whole = atoms(&messages);
         for (index, first) in whole.iter().enumerate() {
             let start = first.range().start;
-            let mut builder = AtomBuilder::starting_at(start, grouping(further));
+            let mut builder = AtomBuilder::starting_at(start);
             messages[start..].iter().for_each(|message| builder.push(message));
             let rest = builder.finish();
             let same = |atom: &Atom| (atom.range(), atom.kind(), atom.unanswered().to_vec());
@@ -144,11 +120,10 @@ proptest! {
     #[test]
     fn paging_gives_what_reading_at_once_gives(
         messages in conversation(),
-        further in 0..4_u32,
         page in 1..7_usize,
     ) {
-        let whole = atoms(&messages, grouping(further));
-        let mut builder = AtomBuilder::new(grouping(further));
+        let whole = atoms(&messages);
+        let mut builder = AtomBuilder::starting_at(0);
         let mut paged: Vec<Atom> = Vec::new();
         for page in messages.chunks(page) {
             page.iter().for_each(|message| builder.push(message));
@@ -164,23 +139,22 @@ proptest! {
     #[test]
     fn cuts_are_atom_boundaries_and_leave_what_may_change(
         messages in conversation(),
-        further in 0..3_u32,
     ) {
-        let found = atoms(&messages, grouping(further));
+        let found = atoms(&messages);
         let turns = TurnMap::by_role(&messages);
         let boundary = |position| {
             position == messages.len() || found.iter().any(|atom| atom.range().start == position)
         };
         for policy in (0..12).flat_map(policies) {
             let cuts = policy.cuts(&found, &turns, cost);
-            prop_assert!(boundary(cuts.head().position()) && boundary(cuts.tail().position()));
-            prop_assert!(cuts.head() <= cuts.tail() && cuts.tail() <= found.settled_end());
+            prop_assert!(boundary(cuts.tail().position()));
+            prop_assert!(cuts.tail() <= found.settled_end());
         }
     }
 
     #[test]
     fn keeping_more_covers_less(messages in conversation()) {
-        let found = atoms(&messages, grouping(0));
+        let found = atoms(&messages);
         let turns = TurnMap::by_role(&messages);
         for n in 0..12 {
             for (less, more) in policies(n).into_iter().zip(policies(n + 1)) {
@@ -192,7 +166,7 @@ proptest! {
 
     #[test]
     fn the_newest_are_protected_and_the_rest_is_not(messages in conversation(), n in 0..50_usize) {
-        let found = atoms(&messages, grouping(0));
+        let found = atoms(&messages);
         let turns = TurnMap::by_role(&messages);
         let cuts = CutPolicy::LastMessages { messages: n }.cuts(&found, &turns, cost);
         let counted = |lines: &[Line]| lines.iter().filter(|m| !m.note).count();
@@ -216,7 +190,7 @@ proptest! {
         messages in conversation(),
         most in 0..200_u64,
     ) {
-        let found = atoms(&messages, grouping(0));
+        let found = atoms(&messages);
         let turns = TurnMap::by_role(&messages);
         let policy = CutPolicy::FreshTail { messages: 20, max_tokens: Some(most) };
         let priced = |n: usize| if messages[n].note { 0 } else { cost(n) };
@@ -229,14 +203,14 @@ proptest! {
 
     #[test]
     fn every_cut_keeps_pairs_whole_and_tells_its_turn(messages in conversation()) {
-        let found = atoms(&messages, grouping(0));
+        let found = atoms(&messages);
         let turns = TurnMap::by_role(&messages);
-        let pairs = reference(&messages, 0).pairs;
+        let pairs = reference(&messages).pairs;
         for policy in (0..12).flat_map(policies) {
             let cuts = policy.cuts(&found, &turns, cost);
-            let mut places = vec![cuts.head().position(), cuts.tail().position()];
+            let mut places = vec![cuts.tail().position()];
             if let Some(start) = cuts.turn_start() {
-                prop_assert!(cuts.head() <= start && start < cuts.tail());
+                prop_assert!(start < cuts.tail());
                 places.push(start.position());
             }
             for place in places {
@@ -250,7 +224,7 @@ proptest! {
     /// However large the newest atom is, what is before it may go.
     #[test]
     fn limits_make_progress(messages in conversation()) {
-        let found = atoms(&messages, grouping(0));
+        let found = atoms(&messages);
         let turns = TurnMap::by_role(&messages);
         let talking: Vec<_> = found.iter().filter(|atom| atom.messages() > 0).collect();
         prop_assume!(talking.len() > 1);
@@ -258,9 +232,6 @@ proptest! {
         for policy in [
             CutPolicy::RecentTokens { tokens: 1 },
             CutPolicy::FreshTail { messages: 20, max_tokens: Some(1) },
-            CutPolicy::FreshTurns {
-                turns: 6, max_messages: 1, budget_percent: 40, max_tokens: None,
-            },
         ] {
             let tail = policy.cuts(&found, &turns, |_| u64::MAX).tail();
             prop_assert!(tail == found.settled_end() || tail.position() <= newest);
@@ -310,25 +281,21 @@ fn a_hundred_thousand_messages_are_no_trouble() {
             .clone()
             .map(|n| line(Role::Tool, None, Some(n.to_string()))),
     );
-    let found = atoms(&parallel, grouping(0));
+    let found = atoms(&parallel);
     assert_eq!(ranges(&found), vec![0..50_001]);
 
     let mut interleaved: Vec<_> = ids
         .map(|n| line(Role::Assistant, Some(n.to_string()), None))
         .collect();
     interleaved.extend(scattered.map(|n| line(Role::Tool, None, Some(n.to_string()))));
-    assert_eq!(
-        ranges(&atoms(&interleaved, grouping(u32::MAX))),
-        vec![0..100_000]
-    );
-    // Neighbouring lines that call are one group by default, too.
-    assert_eq!(atoms(&interleaved, grouping(0)).len(), 1);
+    // Neighbouring lines that call are one group.
+    assert_eq!(atoms(&interleaved).len(), 1);
     // Lines of different responses are not: each closes the one before, and all results but one
     // are late.
     for (n, line) in interleaved.iter_mut().take(50_000).enumerate() {
         line.response = Some(n.to_string());
     }
-    let found = atoms(&interleaved, grouping(0));
+    let found = atoms(&interleaved);
     let late: Vec<_> = found.iter().flat_map(Atom::late).collect();
     assert_eq!(late.len(), 49_999);
     assert!(late.iter().all(|late| late.call.is_some()));
@@ -340,7 +307,7 @@ fn a_hundred_thousand_messages_are_no_trouble() {
     let mut same: Vec<_> = (0..50_000).map(|_| one(Role::Assistant, true)).collect();
     same.push(line(Role::Assistant, None, None));
     same.extend((0..50_000).map(|_| one(Role::Tool, false)));
-    let found = atoms(&same, grouping(0));
+    let found = atoms(&same);
     let mut calls: Vec<_> = found
         .iter()
         .flat_map(Atom::late)

@@ -1,14 +1,18 @@
 //! Laws of atoms, turns and cuts, of trimming and of sanitizing, over any list of messages.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod atoms;
 mod budget;
+mod cuts;
 #[cfg(feature = "json")]
 mod json;
-#[cfg(all(feature = "json", feature = "serde"))]
-mod langchain;
 mod laws;
+#[cfg(feature = "memory-model")]
+mod model;
 mod parts;
 mod reference;
 mod sanitize;
+mod script;
 mod single;
 mod trim;
+mod turns;

@@ -77,10 +77,6 @@ impl EditableMessage for Msg {
         }]
     }
 
-    fn text_part(text: String) -> Part {
-        Part::Text(text)
-    }
-
     fn result_part(call_id: String, text: String) -> Part {
         Part::Result(call_id, text, false)
     }

@@ -105,7 +105,7 @@ fn is_line(message: &Line) -> bool {
     message.role == Role::Assistant && message.response.is_none() && !message.calls.is_empty()
 }
 
-pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
+pub(crate) fn reference(messages: &[Line]) -> Reference {
     let mut groups: Vec<Range<usize>> = Vec::new(); // one a response
     let mut calls: Vec<Call> = Vec::new();
     // Neighbouring assistant lines that call and have no response id are one batch, which closes as
@@ -146,7 +146,7 @@ pub(crate) fn reference(messages: &[Line], further: usize) -> Reference {
         }
         before_was_line = is_line(message);
         for id in &message.results {
-            let open = |call: &Call| call.batch + further >= batches;
+            let open = |call: &Call| call.batch >= batches;
             let waits = |call: &&mut Call| call.id == *id && !call.answered;
             if let Some(call) = calls.iter_mut().rev().filter(waits).find(|call| open(call)) {
                 call.answered = true;

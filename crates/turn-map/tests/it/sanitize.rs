@@ -1,34 +1,22 @@
 //! Sanitizing: what becomes of what, and that providers take the outcome.
 
 use proptest::prelude::*;
-use turn_map::{
-    CallIdPolicy, Edit, Finding, GroupingPolicy, LateResultPolicy, MisplacedResultPolicy,
-    OrphanPolicy, Problem, Remedy, Rule, SanitizePolicy, UnansweredCallPolicy, apply, atoms,
-    check_anthropic, check_openai, sanitize,
-};
+use turn_map::{Edit, Finding, Problem, Remedy, Rule, apply, atoms, check_anthropic, check_openai};
 
 use crate::parts::{Msg, Part, messages, script, shown};
 
-fn mended(policy: &SanitizePolicy, words: &str) -> String {
+fn sanitize(list: &[Msg]) -> turn_map::Sanitized {
+    turn_map::sanitize(list, "[no result]")
+}
+
+fn mended(words: &str) -> String {
     let list = script(words);
-    let plan = sanitize(&list, policy);
-    assert_eq!(plan.is_clean(), plan.findings.is_empty());
+    let plan = sanitize(&list);
+    assert_eq!(plan.edits.is_empty(), plan.findings.is_empty());
     let list = apply(list, &plan.edits);
     assert_eq!(check_openai(&list), []);
     assert_eq!(check_anthropic(&list), []);
     shown(&list)
-}
-
-fn by_default(words: &str) -> String {
-    mended(&SanitizePolicy::default(), words)
-}
-
-fn anna(words: &str) -> String {
-    mended(&SanitizePolicy::anna(), words)
-}
-
-fn koda(words: &str) -> String {
-    mended(&SanitizePolicy::koda(), words)
 }
 
 #[test]
@@ -42,147 +30,87 @@ fn a_clean_list_stays() {
         "a/r:+x u:-x a/r:+y u:-y",
         "u:hi n a:+x n t:-x",
     ] {
-        for policy in [
-            SanitizePolicy::default(),
-            SanitizePolicy::anna(),
-            SanitizePolicy::koda(),
-        ] {
-            assert!(sanitize(&script(clean), &policy).is_clean(), "{clean}");
-        }
+        assert_eq!(sanitize(&script(clean)).edits, [], "{clean}");
     }
 }
 
 #[test]
 fn a_call_without_a_result_gets_a_stub() {
-    assert_eq!(by_default("u:hi a:+x"), "u:hi a:+x t:-x=[no_result]");
+    assert_eq!(mended("u:hi a:+x"), "u:hi a:+x t:-x=[no_result]");
     assert_eq!(
-        by_default("a:+x:+y t:-y u:stop a:ok"),
+        mended("a:+x:+y t:-y u:stop a:ok"),
         "a:+x:+y t:-x=[no_result] t:-y u:stop a:ok"
     );
 }
 
 #[test]
-fn or_it_is_stripped_and_leaves_a_placeholder_if_nothing_else() {
+fn an_orphan_becomes_text() {
     assert_eq!(
-        anna("u:hi a:+x u:more"),
-        "u:hi a:[tool_calls_compacted] u:more"
-    );
-    assert_eq!(anna("u:hi a:+x:+y"), "u:hi a:[tool_calls_compacted]");
-    assert_eq!(anna("u:hi a:text:+x a:ok"), "u:hi a:text a:ok");
-    assert_eq!(anna("a:+x:+y t:-y"), "a:+y t:-y");
-    let silent = SanitizePolicy::anna().with_placeholder("");
-    assert_eq!(mended(&silent, "u:hi a:+x u:more"), "u:hi u:more");
-}
-
-#[test]
-fn or_its_message_goes_and_so_do_the_results_of_the_others() {
-    assert_eq!(koda("u:hi a:text:+x:+y t:-y u:more"), "u:hi u:more");
-    // A complete pair stays.
-    assert_eq!(koda("a:+x t:-x a:+y u:more"), "a:+x t:-x u:more");
-    let told = SanitizePolicy::koda().with_orphans(OrphanPolicy::Text);
-    assert_eq!(
-        mended(&told, "a:+x:+y t:-y u:more"),
-        "u:[Result_without_a_call:_y]_r u:more"
-    );
-}
-
-#[test]
-fn an_orphan_becomes_text_or_goes() {
-    assert_eq!(
-        by_default("u:hi t:-x a:ok"),
+        mended("u:hi t:-x a:ok"),
         "u:hi u:[Result_without_a_call:_x]_r a:ok"
     );
-    assert_eq!(anna("u:hi t:-x a:ok"), "u:hi a:ok");
-    assert_eq!(anna("t:-x"), "");
-    assert_eq!(anna("t:- u:hi"), "u:hi");
-    // A second result, and one that comes before its call.
-    assert_eq!(anna("a:+x t:-x t:-x u:hi"), "a:+x t:-x u:hi");
-    assert_eq!(anna("t:-x a:+x u:hi"), "a:[tool_calls_compacted] u:hi");
     // A tool's message keeps its role as long as it has a result.
     assert_eq!(
-        by_default("a:+x t:-x:-y"),
+        mended("a:+x t:-x:-y"),
         "a:+x t:-x:[Result_without_a_call:_y]_r"
     );
     assert_eq!(
-        by_default("a:+x t:-y:-x"),
+        mended("a:+x t:-y:-x"),
         "a:+x t:-x t:[Result_without_a_call:_y]_r".replace("t:[", "u:[")
     );
 }
 
 #[test]
-fn a_late_result_becomes_text_or_moves_or_goes() {
+fn a_late_result_becomes_text() {
     let late = "a:+x a:busy t:-x";
     assert_eq!(
-        by_default(late),
+        mended(late),
         "a:+x t:-x=[no_result] a:busy u:[Late_result_of_call_x]_r"
     );
-    assert_eq!(koda(late), "a:+x t:-x a:busy");
-    assert_eq!(anna(late), "a:[tool_calls_compacted] a:busy");
-    let moves = SanitizePolicy::anna().with_late(LateResultPolicy::Move);
-    assert_eq!(mended(&moves, late), "a:+x t:-x a:busy");
 }
 
 #[test]
-fn a_result_that_is_not_right_behind_its_call_moves_or_goes() {
-    assert_eq!(by_default("a:+x u:wait t:-x"), "a:+x t:-x u:wait");
-    assert_eq!(anna("a:+x u:wait t:-x"), "a:[tool_calls_compacted] u:wait");
-    assert_eq!(by_default("a:+x u:wait:-x"), "a:+x t:-x u:wait");
-    assert_eq!(by_default("a:+x:-x u:go"), "a:+x t:-x u:go");
+fn a_result_that_is_not_right_behind_its_call_moves() {
+    assert_eq!(mended("a:+x u:wait t:-x"), "a:+x t:-x u:wait");
+    assert_eq!(mended("a:+x u:wait:-x"), "a:+x t:-x u:wait");
+    assert_eq!(mended("a:+x:-x u:go"), "a:+x t:-x u:go");
     assert_eq!(
-        by_default("a:+x:+y t:-y s:note t:-x"),
+        mended("a:+x:+y t:-y s:note t:-x"),
         "a:+x:+y t:-x t:-y s:note"
     );
-    assert_eq!(
-        by_default("a/r:+x a/r:+y t:-x t:-y"),
-        "a/r:+x t:-x a/r:+y t:-y"
-    );
-    let stub = SanitizePolicy::default().with_misplaced(MisplacedResultPolicy::Drop);
-    assert_eq!(
-        mended(&stub, "a:+x u:wait t:-x"),
-        "a:+x t:-x=[no_result] u:wait"
-    );
+    assert_eq!(mended("a/r:+x a/r:+y t:-x t:-y"), "a/r:+x t:-x a/r:+y t:-y");
 }
 
 #[test]
-fn ids_that_are_empty_or_used_twice_are_renamed_or_go() {
-    assert_eq!(by_default("a:+x t:-x a:+x t:-x"), "a:+x t:-x a:+x_2 t:-x_2");
-    assert_eq!(
-        anna("a:+x t:-x a:+x t:-x"),
-        "a:+x t:-x a:[tool_calls_compacted]"
-    );
+fn ids_that_are_empty_or_used_twice_are_renamed() {
+    assert_eq!(mended("a:+x t:-x a:+x t:-x"), "a:+x t:-x a:+x_2 t:-x_2");
     // Parallel calls without ids get their results in order.
     let mut list = script("a:+:+ t:- t:-");
     list[2].parts = vec![Part::Result(String::new(), "second".into(), false)];
-    let plan = sanitize(&list, &SanitizePolicy::default());
+    let plan = sanitize(&list);
     assert_eq!(
         shown(&apply(list, &plan.edits)),
         "a:+call_2:+call_3 t:-call_2 t:-call_3=second"
     );
     // Not an id that somebody has.
     assert_eq!(
-        by_default("a:+x t:-x a:+x_2:+x t:-x_2 t:-x"),
+        mended("a:+x t:-x a:+x_2:+x t:-x_2 t:-x"),
         "a:+x t:-x a:+x_2:+x_3 t:-x_2 t:-x_3"
-    );
-    let strip = SanitizePolicy::default().with_ids(CallIdPolicy::Strip);
-    assert_eq!(
-        mended(&strip, "a:+x:+x t:-x t:-x"),
-        "a:+x t:-x u:[Result_without_a_call:_x]_r"
     );
 }
 
 #[test]
 fn only_assistants_call() {
     assert_eq!(
-        by_default("u:hi:+x t:-x"),
+        mended("u:hi:+x t:-x"),
         "u:hi u:[Result_without_a_call:_x]_r"
     );
-    assert_eq!(anna("u:+x t:-x a:ok"), "a:ok");
 }
 
 #[test]
 fn the_report_says_what_was_found_and_done() {
     let found = |words: &str| -> Vec<(usize, Problem, Remedy)> {
-        let plan = sanitize(&script(words), &SanitizePolicy::default());
+        let plan = sanitize(&script(words));
         let tell = |f: &Finding| (f.message, f.problem, f.remedy);
         plan.findings.iter().map(tell).collect()
     };
@@ -245,38 +173,6 @@ fn the_checkers_know_what_providers_refuse() {
     );
 }
 
-fn policy() -> impl Strategy<Value = SanitizePolicy> {
-    let unanswered = [
-        UnansweredCallPolicy::Stub,
-        UnansweredCallPolicy::Strip,
-        UnansweredCallPolicy::DropMessage,
-    ];
-    (
-        prop::sample::select(unanswered.to_vec()),
-        prop::sample::select(vec![
-            LateResultPolicy::Text,
-            LateResultPolicy::Move,
-            LateResultPolicy::Drop,
-        ]),
-        prop::sample::select(vec![OrphanPolicy::Text, OrphanPolicy::Drop]),
-        prop::sample::select(vec![
-            MisplacedResultPolicy::Move,
-            MisplacedResultPolicy::Drop,
-        ]),
-        prop::sample::select(vec![CallIdPolicy::Rename, CallIdPolicy::Strip]),
-        prop::sample::select(vec!["", "[gone]"]),
-    )
-        .prop_map(|(unanswered, late, orphans, misplaced, ids, placeholder)| {
-            SanitizePolicy::default()
-                .with_unanswered(unanswered)
-                .with_late(late)
-                .with_orphans(orphans)
-                .with_misplaced(misplaced)
-                .with_ids(ids)
-                .with_placeholder(placeholder)
-        })
-}
-
 fn texts(list: &[Msg]) -> Vec<&str> {
     fn text(part: &Part) -> Option<&str> {
         match part {
@@ -296,23 +192,22 @@ proptest! {
     #[test]
     fn providers_take_what_was_mended_and_mending_it_again_changes_nothing(
         list in messages(),
-        policy in policy(),
     ) {
-        let plan = sanitize(&list, &policy);
-        prop_assert_eq!(plan.is_clean(), plan.findings.is_empty());
+        let plan = sanitize(&list);
+        prop_assert_eq!(plan.edits.is_empty(), plan.findings.is_empty());
         let mended = apply(list.clone(), &plan.edits);
         prop_assert_eq!(check_openai(&mended), vec![], "{}", shown(&mended));
         prop_assert_eq!(check_anthropic(&mended), vec![], "{}", shown(&mended));
-        let again = sanitize(&mended, &policy);
+        let again = sanitize(&mended);
         prop_assert_eq!(again.edits, vec![], "{}", shown(&mended));
         if check_openai(&list).is_empty() && check_anthropic(&list).is_empty() {
-            prop_assert!(plan.is_clean());
+            prop_assert!(plan.edits.is_empty());
         }
     }
 
     #[test]
     fn the_default_keeps_every_text_and_every_result(list in messages()) {
-        let plan = sanitize(&list, &SanitizePolicy::default());
+        let plan = sanitize(&list);
         let mended = apply(list.clone(), &plan.edits);
         let count = |list: &[Msg], which: &dyn Fn(&Part) -> bool| {
             list.iter().filter(|m| !m.note).flat_map(|m| &m.parts).filter(|p| which(p)).count()
@@ -329,26 +224,15 @@ proptest! {
     }
 
     #[test]
-    fn what_was_mended_by_one_policy_is_clean_for_all(list in messages(), policy in policy()) {
-        let plan = sanitize(&list, &SanitizePolicy::default());
-        let mended = apply(list, &plan.edits);
-        prop_assert!(sanitize(&mended, &policy).is_clean());
-    }
-
-    #[test]
-    fn what_follows_changes_nothing_that_is_settled(list in messages(), policy in policy()) {
-        let policy = match policy.late {
-            LateResultPolicy::Move => policy.with_late(LateResultPolicy::Text),
-            _ => policy,
-        };
-        let whole = sanitize(&list, &policy).edits;
+    fn what_follows_changes_nothing_that_is_settled(list in messages()) {
+        let whole = sanitize(&list).edits;
         for length in 0..list.len() {
             let list = &list[..length];
-            let end = atoms(list, GroupingPolicy::default()).settled_end().position();
+            let end = atoms(list).settled_end().position();
             let before = |edits: Vec<Edit>| -> Vec<Edit> {
                 edits.into_iter().filter(|edit| position(edit) < end).collect()
             };
-            prop_assert_eq!(before(sanitize(list, &policy).edits), before(whole.clone()));
+            prop_assert_eq!(before(sanitize(list).edits), before(whole.clone()));
         }
     }
 }
@@ -357,7 +241,6 @@ fn position(edit: &Edit) -> usize {
     match edit {
         Edit::DropMessage { message }
         | Edit::DropPart { message, .. }
-        | Edit::Replace { message, .. }
         | Edit::ResultToText { message, .. }
         | Edit::SetId { message, .. }
         | Edit::SetRole { message, .. } => *message,

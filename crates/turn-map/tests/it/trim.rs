@@ -2,12 +2,24 @@
 
 use proptest::prelude::*;
 use token_estimate::{HeuristicEstimator, TokenEstimator};
-use turn_map::{
-    ClearPolicy, Edit, ErrorKind, TrimPolicy, apply, clip_chars, clip_lines, clip_tokens,
-    is_left_out, left_out, stub_text,
-};
+use turn_map::{ClearPolicy, Edit, TrimPolicy, apply, clip_counted, is_left_out, left_out};
 
 use crate::parts::{Msg, Part, messages, script};
+
+const FIFTY_LINES: TrimPolicy = TrimPolicy::ToolOutputLines { lines: 50 };
+const ENDS: TrimPolicy = TrimPolicy::ToolOutputChars {
+    untouched: 200,
+    left_out: 2_000,
+    shown: 200,
+};
+
+fn clip_lines(text: &str, lines: usize, pointer: &str) -> Option<String> {
+    TrimPolicy::ToolOutputLines { lines }.trim_result(text, pointer, &ESTIMATOR)
+}
+
+fn clip_tokens(text: &str, tokens: u64, pointer: &str) -> Option<String> {
+    clip_counted(text, ESTIMATOR.text(text), tokens, pointer, &ESTIMATOR)
+}
 
 const NONE: [usize; 0] = [];
 
@@ -21,36 +33,36 @@ fn numbered(lines: usize) -> String {
 #[test]
 fn lines_are_shown_from_both_ends() {
     let text = numbered(100);
-    let clipped = clip_lines(&text, 5, "message:7", &ESTIMATOR).unwrap();
+    let clipped = clip_lines(&text, 5, "message:7").unwrap();
     assert_eq!(
         clipped,
         "line number 1\nline number 2\n[… 95 lines left out; expand message:7 …]\n\
          line number 98\nline number 99\nline number 100\n"
     );
-    assert_eq!(clip_lines(&text, 100, "", &ESTIMATOR), None);
-    assert_eq!(clip_lines(&text, 200, "", &ESTIMATOR), None);
-    assert_eq!(clip_lines(&clipped, 5, "", &ESTIMATOR), None);
+    assert_eq!(clip_lines(&text, 100, ""), None);
+    assert_eq!(clip_lines(&text, 200, ""), None);
+    assert_eq!(clip_lines(&clipped, 5, ""), None);
     assert_eq!(
-        clip_lines(&text, 1, "", &ESTIMATOR).unwrap(),
+        clip_lines(&text, 1, "").unwrap(),
         "[… 99 lines left out …]\nline number 100\n"
     );
     assert_eq!(
-        clip_lines(&text, 0, "", &ESTIMATOR).unwrap(),
+        clip_lines(&text, 0, "").unwrap(),
         "[… 100 lines left out …]\n"
     );
     // Without an end of line at the end, and with lines too short to save anything.
     assert_eq!(
-        clip_lines(text.trim_end(), 2, "", &ESTIMATOR).unwrap(),
+        clip_lines(text.trim_end(), 2, "").unwrap(),
         "line number 1\n[… 98 lines left out …]\nline number 100"
     );
-    assert_eq!(clip_lines("a\nb\nc\nd\n", 2, "", &ESTIMATOR), None);
-    assert_eq!(clip_lines("", 0, "", &ESTIMATOR), None);
+    assert_eq!(clip_lines("a\nb\nc\nd\n", 2, ""), None);
+    assert_eq!(clip_lines("", 0, ""), None);
 }
 
 #[test]
 fn tokens_are_shown_from_both_ends() {
     let text = numbered(1_000);
-    let clipped = clip_tokens(&text, 50, "message:7", &ESTIMATOR).unwrap();
+    let clipped = clip_tokens(&text, 50, "message:7").unwrap();
     assert!(ESTIMATOR.text(&clipped) <= 50);
     assert!(ESTIMATOR.text(&clipped) >= 48, "no room is wasted");
     let whole = ESTIMATOR.text(&text);
@@ -58,18 +70,18 @@ fn tokens_are_shown_from_both_ends() {
     let (head, tail) = clipped.split_once(&marker).unwrap();
     assert!(text.starts_with(head) && text.ends_with(tail));
     assert!(head.len() > tail.len() && !tail.is_empty());
-    assert_eq!(clip_tokens(&clipped, 50, "message:7", &ESTIMATOR), None);
+    assert_eq!(clip_tokens(&clipped, 50, "message:7"), None);
     // No room for any text.
-    let marker = clip_tokens(&text, 3, "message:7", &ESTIMATOR).unwrap();
+    let marker = clip_tokens(&text, 3, "message:7").unwrap();
     assert_eq!(
         marker,
         format!("[… {whole} tokens left out; expand message:7 …]")
     );
     assert_eq!(marker, left_out(whole, "message:7"));
     assert!(is_left_out(&marker) && is_left_out(&left_out(3, "")));
-    assert_eq!(clip_tokens(&marker, 3, "message:7", &ESTIMATOR), None);
+    assert_eq!(clip_tokens(&marker, 3, "message:7"), None);
     // The marker would cost more than the text.
-    assert_eq!(clip_tokens("five tokens, no more", 3, "", &ESTIMATOR), None);
+    assert_eq!(clip_tokens("five tokens, no more", 3, ""), None);
 }
 
 #[test]
@@ -80,20 +92,24 @@ fn cuts_fall_between_characters() {
         "aü".repeat(400),
     ] {
         for tokens in 0..120 {
-            let clipped = clip_tokens(&text, tokens, "m", &ESTIMATOR).unwrap();
+            let clipped = clip_tokens(&text, tokens, "m").unwrap();
             assert!(clipped.len() < text.len());
             assert!(ESTIMATOR.text(&clipped) <= tokens || is_left_out(&clipped));
         }
-        let clipped = clip_chars(&text, 7, 5, "", &ESTIMATOR).unwrap();
+        let ends = TrimPolicy::ToolOutputChars {
+            untouched: 0,
+            left_out: 0,
+            shown: 7,
+        };
+        let clipped = ends.trim_result(&text, "", &ESTIMATOR).unwrap();
         let start: String = text.chars().take(7).collect();
         assert!(clipped.starts_with(&format!("{start}\n[… of ")));
     }
-    assert_eq!(clip_chars("short", 2, 3, "", &ESTIMATOR), None);
 }
 
 #[test]
 fn long_results_keep_their_ends_and_middling_ones_nothing() {
-    let policy = TrimPolicy::OPERATOR_USE;
+    let policy = ENDS;
     let trim = |chars: usize| policy.trim_result(&"x".repeat(chars), "", &ESTIMATOR);
     assert_eq!(trim(200), None);
     assert_eq!(trim(201).unwrap(), "[… 51 tokens left out …]");
@@ -128,8 +144,8 @@ fn policies_touch_results_and_only_one_touches_texts() {
         };
         edits.iter().map(part).collect()
     };
-    assert_eq!(touched(TrimPolicy::PHI_CORE), [1]);
-    assert_eq!(touched(TrimPolicy::OPERATOR_USE), [1]);
+    assert_eq!(touched(FIFTY_LINES), [1]);
+    assert_eq!(touched(ENDS), [1]);
     assert_eq!(touched(TrimPolicy::ToolOutputTokens { tokens: 100 }), [1]);
     assert_eq!(touched(TrimPolicy::ToolOutputStub { tokens: 100 }), [1]);
     assert_eq!(touched(TrimPolicy::Block { tokens: 100 }), [0, 1]);
@@ -138,18 +154,18 @@ fn policies_touch_results_and_only_one_touches_texts() {
         note: true,
         ..message.clone()
     };
-    assert_eq!(TrimPolicy::PHI_CORE.edits(0, &note, "", &ESTIMATOR), []);
+    assert_eq!(FIFTY_LINES.edits(0, &note, "", &ESTIMATOR), []);
 }
 
 #[test]
 fn ids_read_back_and_other_spellings_are_refused() {
     for (policy, id) in [
-        (TrimPolicy::PHI_CORE, "tool-output-lines/50@1"),
+        (FIFTY_LINES, "tool-output-lines/50@1"),
         (
             TrimPolicy::ToolOutputTokens { tokens: 2_000 },
             "tool-output-tokens/2000@1",
         ),
-        (TrimPolicy::OPERATOR_USE, "tool-output-chars/200-2000-200@1"),
+        (ENDS, "tool-output-chars/200-2000-200@1"),
         (
             TrimPolicy::ToolOutputStub { tokens: 50 },
             "tool-output-stub/50@1",
@@ -159,56 +175,33 @@ fn ids_read_back_and_other_spellings_are_refused() {
         assert_eq!(policy.to_string(), id);
         assert_eq!(id.parse::<TrimPolicy>().unwrap(), policy);
     }
-    let odd = ClearPolicy::Old {
-        keep: 0,
-        min_tokens: 0,
-        min_messages: 0,
+    let odd = ClearPolicy {
         tools: vec!["a,b%2C".into(), "mcp__x/y:z@1".into(), String::new()],
+        ..ClearPolicy::default()
     };
-    let all = ClearPolicy::Old {
-        keep: 1,
-        min_tokens: 2,
-        min_messages: 3,
-        tools: vec![],
-    };
-    for (policy, id) in [
-        (
-            ClearPolicy::koda(),
-            "clear-old/6-50-8:Bash,Glob,Grep,ListFiles,Read,WebFetch,WebSearch@1",
-        ),
-        (ClearPolicy::anna(), "clear-before-last-user/2000@1"),
-        (
-            ClearPolicy::operator_use(),
-            "clear-unprotected/40000:tool-output-chars/200-2000-200@1",
-        ),
-        (odd, "clear-old/0-0-0:a%2Cb%252C,mcp__x/y:z@1,@1"),
-        (all, "clear-old/1-2-3@1"),
+    assert_eq!(ClearPolicy::default().to_string(), "clear-old/6-50-8@1");
+    assert_eq!(
+        odd.to_string(),
+        "clear-old/6-50-8:a%2Cb%252C,mcp__x/y:z@1,@1"
+    );
+    for bad in [
+        "",
+        "block/8@",
+        "block/8@2",
+        "brick/8@1",
+        "block@1",
+        "block/08@1",
+        "block/+8@1",
+        "block/8-8@1",
+        "block/8:x@1",
+        "tool-output-chars/1-2@1",
     ] {
-        assert_eq!(policy.to_string(), id);
-        assert_eq!(id.parse::<ClearPolicy>().unwrap(), policy);
+        assert!(bad.parse::<TrimPolicy>().is_err(), "{bad}");
     }
-    for (bad, kind) in [
-        ("", ErrorKind::MalformedId),
-        ("block/8@", ErrorKind::UnknownPolicy),
-        ("block/8@2", ErrorKind::UnknownPolicy),
-        ("brick/8@1", ErrorKind::UnknownPolicy),
-        ("block@1", ErrorKind::MalformedId),
-        ("block/08@1", ErrorKind::MalformedId),
-        ("block/+8@1", ErrorKind::MalformedId),
-        ("block/8-8@1", ErrorKind::MalformedId),
-        ("block/8:x@1", ErrorKind::MalformedId),
-        ("tool-output-chars/1-2@1", ErrorKind::MalformedId),
-    ] {
-        assert_eq!(bad.parse::<TrimPolicy>().unwrap_err().kind(), kind, "{bad}");
-    }
-    let error = "clear-unprotected/1:nothing/1@1"
-        .parse::<ClearPolicy>()
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::MalformedId);
     let error = "brick/8@1".parse::<TrimPolicy>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this build has no policy \"brick/8@1\": choose tool-output-lines/LINES@1 or \
+        "this build has no trim policy \"brick/8@1\": choose tool-output-lines/LINES@1 or \
          tool-output-tokens/TOKENS@1 or tool-output-chars/UNTOUCHED-LEFTOUT-SHOWN@1 or \
          tool-output-stub/TOKENS@1 or block/TOKENS@1, with numbers for the words in capitals"
     );
@@ -244,16 +237,19 @@ fn cleared(policy: &ClearPolicy, list: &[Msg]) -> Vec<usize> {
 
 #[test]
 fn the_newest_six_results_stay_and_so_does_what_is_small_or_cannot_be_had_again() {
-    let koda = ClearPolicy::koda();
+    let policy = ClearPolicy {
+        tools: ["Bash", "Grep", "Read"].map(str::to_owned).to_vec(),
+        ..ClearPolicy::default()
+    };
     let nine = rounds(&[60; 9], "Read", "a:done");
-    assert_eq!(cleared(&koda, &nine), [2, 4, 6]);
-    assert_eq!(cleared(&koda, &rounds(&[60; 6], "Read", "a:done")), NONE);
-    assert_eq!(cleared(&koda, &rounds(&[60; 9], "Edit", "a:done")), NONE);
-    assert_eq!(cleared(&koda, &rounds(&[49; 9], "Bash", "a:done")), NONE);
+    assert_eq!(cleared(&policy, &nine), [2, 4, 6]);
+    assert_eq!(cleared(&policy, &rounds(&[60; 6], "Read", "a:done")), NONE);
+    assert_eq!(cleared(&policy, &rounds(&[60; 9], "Edit", "a:done")), NONE);
+    assert_eq!(cleared(&policy, &rounds(&[49; 9], "Bash", "a:done")), NONE);
     let mut mixed = rounds(&[49, 50, 60, 1, 1, 1, 1, 1, 1], "Grep", "");
-    assert_eq!(cleared(&koda, &mixed), [4, 6]);
+    assert_eq!(cleared(&policy, &mixed), [4, 6]);
     // What was cleared already is not cleared again.
-    let edits = koda.edits(&mixed, |_| String::new(), &ESTIMATOR);
+    let edits = policy.edits(&mixed, |_| String::new(), &ESTIMATOR);
     mixed = apply(mixed, &edits);
     assert_eq!(
         mixed[4].parts,
@@ -263,7 +259,7 @@ fn the_newest_six_results_stay_and_so_does_what_is_small_or_cannot_be_had_again(
             false
         )]
     );
-    let few = ClearPolicy::Old {
+    let few = ClearPolicy {
         keep: 0,
         min_tokens: 50,
         min_messages: 8,
@@ -275,39 +271,6 @@ fn the_newest_six_results_stay_and_so_does_what_is_small_or_cannot_be_had_again(
         [2, 4, 6]
     );
     assert_eq!(cleared(&few, &rounds(&[60; 3], "Any", "n:note")), NONE);
-}
-
-#[test]
-fn large_results_before_the_users_last_message_are_cleared() {
-    let anna = ClearPolicy::anna();
-    assert_eq!(
-        cleared(&anna, &rounds(&[3_000, 2_000, 2_001], "Any", "u:next a:ok")),
-        [2, 6]
-    );
-    // What the model is working with stays, and without a user there is no boundary.
-    let mut working = rounds(&[3_000], "Any", "u:next");
-    working.extend(rounds(&[3_000], "Any", "").split_off(1));
-    assert_eq!(cleared(&anna, &working), [2]);
-    assert_eq!(cleared(&anna, &rounds(&[3_000], "Any", "a:ok")), NONE);
-    assert_eq!(
-        cleared(&anna, &rounds(&[3_000], "Any", "").split_off(1)),
-        NONE
-    );
-}
-
-#[test]
-fn results_older_than_the_protected_ones_are_shortened_unless_they_are_errors() {
-    let policy = ClearPolicy::operator_use();
-    // The walk stops at the first that does not fit, though an older one would.
-    let list = rounds(&[100, 40, 1_000, 30_001, 10_000, 10_000], "Any", "");
-    assert_eq!(cleared(&policy, &list), [2, 6, 8]);
-    let mut failed = list.clone();
-    failed[6].parts = vec![Part::Result("2".into(), "word".repeat(1_000), true)];
-    assert_eq!(cleared(&policy, &failed), [2, 8]);
-    assert_eq!(
-        cleared(&policy, &rounds(&[20_000, 20_000], "Any", "")),
-        NONE
-    );
 }
 
 fn trims() -> impl Strategy<Value = TrimPolicy> {
@@ -371,22 +334,15 @@ proptest! {
     fn clearing_never_grows_a_list_keeps_its_pairs_and_twice_is_once(
         list in messages(),
         limit in 0..60_u64,
-        trim in trims(),
         estimator in estimators(),
     ) {
-        for policy in [
-            ClearPolicy::Old { keep: 2, min_tokens: limit, min_messages: 0, tools: vec!["Read".into()] },
-            ClearPolicy::BeforeLastUser { over_tokens: limit },
-            ClearPolicy::Unprotected { protected_tokens: limit, trim },
-        ] {
-            let edits = policy.edits(&list, |_| String::new(), &estimator);
-            let done = apply(list.clone(), &edits);
-            for (new, old) in done.iter().zip(&list) {
-                prop_assert!(bytes(new) <= bytes(old));
-                prop_assert!(tokens(new, estimator) <= tokens(old, estimator));
-                prop_assert_eq!(new.parts.len(), old.parts.len());
-            }
-            prop_assert_eq!(policy.to_string().parse::<ClearPolicy>().unwrap(), policy.clone());
+        let policy = ClearPolicy { keep: 2, min_tokens: limit, min_messages: 0, tools: vec!["Read".into()] };
+        let edits = policy.edits(&list, |_| String::new(), &estimator);
+        let done = apply(list.clone(), &edits);
+        for (new, old) in done.iter().zip(&list) {
+            prop_assert!(bytes(new) <= bytes(old));
+            prop_assert!(tokens(new, estimator) <= tokens(old, estimator));
+            prop_assert_eq!(new.parts.len(), old.parts.len());
         }
     }
 
@@ -397,42 +353,10 @@ proptest! {
 
     #[test]
     fn a_stub_is_shorter_or_there_is_none(text in "(?s).{0,80}", estimator in estimators()) {
-        if let Some(stub) = stub_text(&text, "m", &estimator) {
+        let stub = TrimPolicy::ToolOutputStub { tokens: 0 };
+        if let Some(stub) = stub.trim_result(&text, "m", &estimator) {
             prop_assert!(stub.len() < text.len() && is_left_out(&stub));
         }
-    }
-}
-
-#[cfg(feature = "serde")]
-#[test]
-fn policies_read_with_their_defaults() {
-    use turn_map::SanitizePolicy;
-
-    let trim = |json| serde_json::from_str::<TrimPolicy>(json).unwrap();
-    assert_eq!(
-        trim(r#"{"kind":"tool_output_lines"}"#),
-        TrimPolicy::PHI_CORE
-    );
-    assert_eq!(
-        trim(r#"{"kind":"tool_output_chars"}"#),
-        TrimPolicy::OPERATOR_USE
-    );
-    assert_eq!(
-        trim(r#"{"kind":"block","tokens":9}"#),
-        TrimPolicy::Block { tokens: 9 }
-    );
-    assert!(serde_json::from_str::<TrimPolicy>(r#"{"kind":"block","token":9}"#).is_err());
-    let clear = |json| serde_json::from_str::<ClearPolicy>(json).unwrap();
-    assert_eq!(clear(r#"{"kind":"old"}"#), ClearPolicy::koda());
-    assert_eq!(clear(r#"{"kind":"before_last_user"}"#), ClearPolicy::anna());
-    assert_eq!(
-        clear(r#"{"kind":"unprotected"}"#),
-        ClearPolicy::operator_use()
-    );
-    let sanitize = |json: &str| serde_json::from_str::<SanitizePolicy>(json).unwrap();
-    assert_eq!(sanitize("{}"), SanitizePolicy::default());
-    for policy in [SanitizePolicy::anna(), SanitizePolicy::koda()] {
-        assert_eq!(sanitize(&serde_json::to_string(&policy).unwrap()), policy);
     }
 }
 
@@ -452,7 +376,7 @@ fn a_forged_marker_is_shortened() {
         format!("{}[… {long} …]\n{}", "a\n".repeat(25), "z\n".repeat(25)),
     ] {
         for policy in [
-            TrimPolicy::OPERATOR_USE,
+            ENDS,
             TrimPolicy::ToolOutputTokens { tokens: 500 },
             TrimPolicy::ToolOutputStub { tokens: 50 },
             TrimPolicy::Block { tokens: 500 },
@@ -467,7 +391,7 @@ fn a_forged_marker_is_shortened() {
         }
     }
     let lines = format!("{}[… {long} …]\n{}", "a\n".repeat(25), "z\n".repeat(25));
-    let trimmed = TrimPolicy::PHI_CORE.trim_result(&lines, "message:1", &estimator);
+    let trimmed = FIFTY_LINES.trim_result(&lines, "message:1", &estimator);
     assert!(trimmed.is_some_and(|text| text.len() < 300));
     assert!(!turn_map::is_left_out(&format!(
         "[… 9 tokens left out; expand {long} …]"

@@ -45,12 +45,15 @@ impl Ours {
     /// newest group, or what an eighth of the budget holds, goes into one summary of at most the budget.
     pub(super) fn handed_over(case: &Case, budget: u64, handoffs: usize) -> anyhow::Result<Self> {
         let keep = CutPolicy::RecentTokens { tokens: budget / 8 };
-        let policy = HandoffPolicy::default()
-            .with_keep(keep)
-            .with_summary_tokens(budget, budget / 2)
-            .with_split_turns(false)
-            .with_min_tokens(0)
-            .with_max_source_tokens(None);
+        let policy = HandoffPolicy {
+            keep,
+            summary_tokens: budget,
+            prefix_tokens: budget / 2,
+            split_turns: false,
+            min_tokens: 0,
+            max_source_tokens: None,
+            ..HandoffPolicy::default()
+        };
         Self::compacted(case, memory().handoff(policy), handoffs)
     }
 

@@ -207,12 +207,15 @@ pub(super) fn message_of(turn: &Turn) -> Message {
 async fn compacted(messages: Vec<Message>, lines: &str) -> anyhow::Result<Session> {
     let budget = TOKENS.text(lines) / RATIO;
     let keep = CutPolicy::RecentTokens { tokens: budget / 8 };
-    let policy = HandoffPolicy::default()
-        .with_keep(keep)
-        .with_summary_tokens(budget - budget / 8, budget / 2)
-        .with_split_turns(false)
-        .with_min_tokens(0)
-        .with_max_source_tokens(None);
+    let policy = HandoffPolicy {
+        keep,
+        summary_tokens: budget - budget / 8,
+        prefix_tokens: budget / 2,
+        split_turns: false,
+        min_tokens: 0,
+        max_source_tokens: None,
+        ..HandoffPolicy::default()
+    };
     let builder = memory().handoff(policy);
     let memory = builder
         .estimator(std::sync::Arc::new(TOKENS))

@@ -67,7 +67,10 @@ async fn measure(
     let memory = memory.summarizer(Arc::new(Scripted::fixed(Ok(summary))));
     // The peer takes what it gets, too: with the gate, this would measure the extracts in place of a text that names
     // nothing of its source.
-    let memory = memory.ladder(Ladder::default().with_gate(None));
+    let memory = memory.ladder(Ladder {
+        gate: None,
+        ..Ladder::default()
+    });
     let memory = memory.open().await?;
     let session = memory.session("bench").await?;
     let all: Vec<Message> = messages(size)?.collect();

@@ -122,17 +122,26 @@ async fn a_recovery_tells_that_the_call_is_made_again() {
     talk_on(&session, 31, 10).await;
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    let request = HandOver::default().with_cancel(cancelled);
+    let request = HandOver {
+        cancel: cancelled,
+        ..HandOver::default()
+    };
     assert_eq!(skipped(&session, &request).await, HandOverSkip::Cancelled);
     assert_eq!(ended(), (true, false));
 }
 
 /// A ladder under which a failing model is an error.
 fn failing(answers: impl IntoIterator<Item = Answer>) -> Builder {
-    let ladder = Ladder::default().with_tiers([Tier::Normal]);
+    let ladder = Ladder {
+        tiers: vec![Tier::Normal],
+        ..Ladder::default()
+    };
     memory()
         .summarizer(Arc::new(Scripted::new(answers)))
-        .ladder(ladder.with_on_error(OnError::Fail))
+        .ladder(Ladder {
+            on_error: OnError::Fail,
+            ..ladder
+        })
 }
 
 #[tokio::test]
@@ -178,7 +187,10 @@ async fn an_error_names_the_summary_that_failed_and_neither_is_published() {
             "Summarization failed: ",
         ),
     ] {
-        let builder = failing(answers).handoff(keeping(1).with_split_turns(true));
+        let builder = failing(answers).handoff(HandoffPolicy {
+            split_turns: true,
+            ..keeping(1)
+        });
         let session = open(builder).await;
         talk(&session, 8).await;
         let mut turn = vec![said(9)];

@@ -4,8 +4,11 @@ use super::*;
 
 #[tokio::test]
 async fn a_short_session_and_one_that_waits_for_results_are_passed_over() {
-    let session = open(writing("x").handoff(HandoffPolicy::koda())).await;
-    let koda = HandOver::default().with_min_messages(4);
+    let session = open(writing("x").handoff(keeping(7))).await;
+    let koda = HandOver {
+        min_messages: 4,
+        ..HandOver::default()
+    };
     talk(&session, 3).await;
     assert_eq!(
         skipped(&session, &koda).await,
@@ -21,7 +24,6 @@ async fn a_short_session_and_one_that_waits_for_results_are_passed_over() {
         HandOverSkip::PendingToolCalls
     );
     let _ = session.ingest(result("a", "src")).await.unwrap();
-    // 14 messages: 7 stay.
     let handoff = done(&session).await;
     assert_eq!((handoff.archived, handoff.kept_from), (7, Seq(8)));
 }
@@ -79,12 +81,12 @@ async fn what_is_archived_is_what_was_summarized_also_beside_results_without_a_c
 #[tokio::test]
 async fn a_summary_that_is_no_shorter_is_refused_and_nothing_changes() {
     let long = "word ".repeat(4_000);
-    let ladder = agent_memory::Ladder::anna();
+    let ladder = crate::documents::ladder();
     let session = open(writing(&long).ladder(ladder).handoff(keeping(4))).await;
     talk(&session, 10).await;
     let before = export(&session).await;
     let handed = session.hand_over(&HandOver::default()).await;
-    // anna's ladder cuts what is too long; either way the view is not larger than before.
+    // What is too long is cut; either way the view is not larger than before.
     if let Ok(HandOverOutcome::Done(handoff)) = handed {
         assert!(handoff.tokens_after < handoff.tokens_before);
     }
@@ -93,7 +95,12 @@ async fn a_summary_that_is_no_shorter_is_refused_and_nothing_changes() {
 
 #[tokio::test]
 async fn a_band_below_the_threshold_warns() {
-    let policy = TurnPolicy::koda_code().with_warn(Trigger::Percent { percent: 50 });
+    let policy = TurnPolicy {
+        hard: Trigger::Percent { percent: 85 },
+        warn: Trigger::Percent { percent: 50 },
+        before_call: Action::Compact,
+        ..TurnPolicy::manual()
+    };
     let session = open(writing("All of it.").handoff(keeping(2)).turns(policy)).await;
     talk(&session, 60).await;
     let wide = session.before_call(&Window::new(1_000_000)).await.unwrap();
@@ -113,20 +120,37 @@ async fn a_band_below_the_threshold_warns() {
 }
 
 fn strict(model: &Scripted, breaker: BreakerPolicy) -> Builder {
-    let ladder = Ladder::default().with_tiers([Tier::Normal]);
-    let policy = GuardPolicy::none().with_breaker(Some(breaker));
+    let ladder = Ladder {
+        tiers: vec![Tier::Normal],
+        ..Ladder::default()
+    };
+    let policy = GuardPolicy {
+        breaker: Some(breaker),
+        ..GuardPolicy::none()
+    };
     memory()
         .summarizer(Arc::new(model.clone()))
-        .ladder(ladder.with_on_error(OnError::Fail))
-        .handoff(keeping(2))
-        .turns(TurnPolicy::anna_handoff(100))
+        .ladder(Ladder {
+            on_error: OnError::Fail,
+            ..ladder
+        })
+        .handoff_above(100, 2)
         .guards_with(policy, Arc::new(FakeTimer::new()))
 }
 
 #[tokio::test]
 async fn a_breaker_can_be_asked_and_told() {
     let model = Scripted::fixed(Ok("All of it."));
-    let memory = strict(&model, BreakerPolicy::KODA).open().await.unwrap();
+    let memory = strict(
+        &model,
+        BreakerPolicy {
+            half_open_after_millis: None,
+            ..BreakerPolicy::default()
+        },
+    )
+    .open()
+    .await
+    .unwrap();
     let (session, other) = (
         memory.session("a").await.unwrap(),
         memory.session("b").await.unwrap(),
@@ -151,38 +175,4 @@ async fn a_breaker_can_be_asked_and_told() {
     // Without guards there is no breaker to open.
     let free = open(writing("x").handoff(keeping(2))).await;
     assert!((0..5).all(|_| !free.record_failure("x")));
-}
-
-#[tokio::test]
-async fn a_command_and_a_recovery_ignore_the_breaker() {
-    let broken = async |breaker| {
-        let model = Scripted::fixed(Ok("All of it."));
-        let session = open(strict(&model, breaker)).await;
-        talk(&session, 20).await;
-        assert!((0..3).any(|_| session.record_failure("x")));
-        (model, session)
-    };
-    let window = Window::new(100_000);
-    let (model, session) = broken(BreakerPolicy::KODA).await;
-    done(&session).await;
-    assert_eq!(
-        (model.calls(), session.is_broken()),
-        (1, false),
-        "a success closes it"
-    );
-    let (model, session) = broken(BreakerPolicy::KODA).await;
-    session.compact(Mode::Full).await.unwrap();
-    assert_eq!(model.calls(), 1);
-    let (model, session) = broken(BreakerPolicy::KODA).await;
-    let recovered = session.recover_from_overflow(&window).await.unwrap();
-    assert!(matches!(recovered, Recovery::Compacted(_)));
-    assert_eq!(model.calls(), 1);
-    // By default an open breaker stops them as well.
-    let (model, session) = broken(BreakerPolicy::default()).await;
-    let error = session.hand_over(&HandOver::default()).await.unwrap_err();
-    assert!(
-        error.to_string().contains("not asked, after 3 failures"),
-        "{error}"
-    );
-    assert_eq!((model.calls(), session.is_broken()), (0, true));
 }

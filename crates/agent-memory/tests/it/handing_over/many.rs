@@ -4,7 +4,11 @@ use super::*;
 
 #[tokio::test]
 async fn after_a_hundred_handoffs_every_message_is_three_calls_away() {
-    let policy = keeping(4).with_summary_tokens(1_200, 600);
+    let policy = HandoffPolicy {
+        summary_tokens: 1_200,
+        prefix_tokens: 600,
+        ..keeping(4)
+    };
     let session = open(memory().handoff(policy)).await;
     for n in 0..100 {
         talk_on(&session, n * 12 + 1, 12).await;

@@ -20,7 +20,7 @@ use agent_memory::retrieval::ExpandedChild;
 use agent_memory::summaries::{OnError, Tier};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    BreakerPolicy, Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event,
+    Action, BreakerPolicy, Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event,
     ExpandArgs, GuardPolicy, HandOver, HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy,
     HookList, Hooks, IdentityFiles, Job, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
     MessageOrigin, Mode, Part, RawJson, Recorder, Recovery, ResultContent, Role, Runner, Seq,
@@ -34,10 +34,12 @@ use crate::support::{export, said, talk};
 
 /// A policy by which few messages are worth a handoff.
 fn keeping(messages: usize) -> HandoffPolicy {
-    HandoffPolicy::default()
-        .with_keep(CutPolicy::LastMessages { messages })
-        .with_min_tokens(0)
-        .with_split_turns(false)
+    HandoffPolicy {
+        keep: CutPolicy::LastMessages { messages },
+        min_tokens: 0,
+        split_turns: false,
+        ..HandoffPolicy::default()
+    }
 }
 
 fn writing(answer: &str) -> Builder {

@@ -4,9 +4,11 @@ use super::*;
 
 #[tokio::test]
 async fn results_larger_than_what_is_kept_do_not_stop_a_handoff() {
-    let policy = HandoffPolicy::default()
-        .with_keep(CutPolicy::RecentTokens { tokens: 200 })
-        .with_min_tokens(0);
+    let policy = HandoffPolicy {
+        keep: CutPolicy::RecentTokens { tokens: 200 },
+        min_tokens: 0,
+        ..HandoffPolicy::default()
+    };
     let session = open(writing("Earlier work.").handoff(policy)).await;
     talk(&session, 12).await;
     let huge = "line of output\n".repeat(400);
@@ -26,9 +28,11 @@ async fn results_larger_than_what_is_kept_do_not_stop_a_handoff() {
 
 #[tokio::test]
 async fn a_split_turn_gets_two_summaries_and_keeps_the_one_before() {
-    let policy = HandoffPolicy::default()
-        .with_keep(CutPolicy::LastMessages { messages: 2 })
-        .with_min_tokens(0);
+    let policy = HandoffPolicy {
+        keep: CutPolicy::LastMessages { messages: 2 },
+        min_tokens: 0,
+        ..HandoffPolicy::default()
+    };
     let answers = [
         Answer::text("History."),
         Answer::text("The turn's beginning."),

@@ -35,9 +35,15 @@ impl Hooks for Refuse {
 #[tokio::test]
 async fn every_reason_to_do_nothing_has_a_name_and_changes_nothing() {
     let strict = || {
-        let ladder = Ladder::default().with_tiers([Tier::Normal]);
+        let ladder = Ladder {
+            tiers: vec![Tier::Normal],
+            ..Ladder::default()
+        };
         memory()
-            .ladder(ladder.with_on_error(OnError::Fail))
+            .ladder(Ladder {
+                on_error: OnError::Fail,
+                ..ladder
+            })
             .handoff(keeping(4))
     };
     let cancelled = CancellationToken::new();
@@ -55,7 +61,10 @@ async fn every_reason_to_do_nothing_has_a_name_and_changes_nothing() {
         ),
         (
             writing("x").handoff(keeping(4)),
-            HandOver::default().with_cancel(cancelled),
+            HandOver {
+                cancel: cancelled,
+                ..HandOver::default()
+            },
             HandOverSkip::Cancelled,
         ),
         (
@@ -78,8 +87,7 @@ async fn every_reason_to_do_nothing_has_a_name_and_changes_nothing() {
 async fn a_threshold_is_a_reason_too() {
     let recorder = Recorder::new();
     let builder = writing("All of it.")
-        .handoff(keeping(4))
-        .turns(TurnPolicy::anna_handoff(100))
+        .handoff_above(100, 4)
         .hooks(Arc::new(recorder.clone()));
     let session = open(builder).await;
     talk(&session, 12).await;
@@ -109,7 +117,10 @@ impl Summarizer for Both {
 
 #[tokio::test]
 async fn the_two_summaries_of_a_split_turn_are_written_at_the_same_time() {
-    let policy = keeping(1).with_split_turns(true);
+    let policy = HandoffPolicy {
+        split_turns: true,
+        ..keeping(1)
+    };
     let both = Both(tokio::sync::Barrier::new(2));
     let session = open(memory().summarizer(Arc::new(both)).handoff(policy)).await;
     talk(&session, 8).await;

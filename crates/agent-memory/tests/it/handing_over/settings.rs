@@ -1,5 +1,7 @@
 //! Policies that change, presets, and identity files.
 
+use agent_memory::tokens::HeuristicEstimator;
+
 use super::*;
 
 #[tokio::test]
@@ -7,13 +9,17 @@ async fn settings_are_read_at_each_check() {
     let on = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let (turns, policy) = (Arc::clone(&on), Arc::clone(&on));
     let builder = writing("All of it.")
-        .live_turns(LiveTurnPolicy::new(move || {
+        .turns(LiveTurnPolicy::new(move || {
             match turns.load(Ordering::Relaxed) {
-                true => TurnPolicy::anna_handoff(100),
-                false => TurnPolicy::anna_handoff(-1),
+                true => TurnPolicy {
+                    hard: Trigger::Absolute { tokens: 100 },
+                    before_turn: Action::Compact,
+                    ..TurnPolicy::manual()
+                },
+                false => TurnPolicy::manual(),
             }
         }))
-        .live_handoff(LiveHandoffPolicy::new(move || {
+        .handoff(LiveHandoffPolicy::new(move || {
             keeping(if policy.load(Ordering::Relaxed) {
                 4
             } else {
@@ -85,25 +91,28 @@ async fn identity_files_begin_each_context_as_they_are_now() {
     );
 }
 
-#[test]
-fn turn_policies_of_other_engines_have_their_figures() {
-    let at = |tokens, system_tokens| WindowUse {
-        tokens,
-        window: 100_000,
-        system_tokens,
+#[tokio::test]
+async fn one_setting_says_when_sessions_are_handed_over_and_what_stays() {
+    let handed_over = async |max_tokens, keep_tail, messages: usize| {
+        let builder = writing("All of it.").estimator(Arc::new(HeuristicEstimator::Bytes4));
+        let session = open(builder.handoff_above(max_tokens, keep_tail)).await;
+        for _ in 0..messages {
+            let message = Message::user("word".repeat(1_000));
+            let _ = session.ingest(message).await.unwrap();
+        }
+        let report = session.before_turn(&Window::new(1_000_000)).await.unwrap();
+        (report.published(), shown(&session).await.1.len())
     };
-    for (policy, quiet) in [
-        (TurnPolicy::anna_handoff(0), at(80_000, 0)),
-        (TurnPolicy::operator_use(), at(91_808, 0)),
-        (TurnPolicy::operator_use_code(), at(83_616, 0)),
-        (TurnPolicy::observations(), at(91_808, 0)),
-        (TurnPolicy::sliding_window(), at(50_000, 0)),
-        (TurnPolicy::koda(), at(79_999, 0)),
-        (TurnPolicy::koda_code(), at(84_999, 0)),
-        (TurnPolicy::phi_core(), at(81_000, 4_000)),
+    // 0 stands for 80,000 tokens and 20 messages, -1 for never.
+    for (max_tokens, keep_tail, messages, expected) in [
+        (-1, 0, 81, (0, 81)),
+        (0, 0, 80, (0, 80)),
+        (0, 0, 81, (1, 20)),
+        (0, 7, 81, (1, 7)),
+        (30_000, 0, 30, (0, 30)),
+        (30_000, 0, 31, (1, 20)),
     ] {
-        assert!(!policy.hard.fires(&quiet), "{policy:?}");
-        let one_more = at(quiet.tokens + 1, quiet.system_tokens);
-        assert!(policy.hard.fires(&one_more), "{policy:?}");
+        let found = handed_over(max_tokens, keep_tail, messages).await;
+        assert_eq!(found, expected, "{max_tokens} {keep_tail} {messages}");
     }
 }

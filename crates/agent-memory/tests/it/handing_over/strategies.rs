@@ -1,87 +1,10 @@
 //! Operator-Use's other strategies, and what its sessions cost.
 
+use agent_memory::StopReason;
 use agent_memory::tokens::HeuristicEstimator;
 use agent_memory::transcripts::{ReadOptions, read};
-use agent_memory::{RunnerPolicy, StopReason};
 
 use super::*;
-
-/// A message of about a thousand tokens.
-fn long(n: usize) -> Message {
-    let text = format!(
-        "Step {n}: {}",
-        "the module was renamed and its tests ran. ".repeat(100)
-    );
-    match n % 2 {
-        1 => Message::user(text),
-        _ => Message::assistant(text),
-    }
-}
-
-#[tokio::test]
-async fn a_sliding_window_folds_small_batches_early() {
-    let builder = writing("What happened so far.")
-        .handoff(HandoffPolicy::sliding_window())
-        .turns(TurnPolicy::sliding_window());
-    let session = open(builder).await;
-    let window = Window::new(200_000);
-    let (mut used, mut batches) = (0, 0);
-    for turn in 0..70 {
-        let said: Vec<Message> = (1..=4).map(|n| long(turn * 4 + n)).collect();
-        let _ = session.ingest_batch(said).await.unwrap();
-        let report = session.after_turn(&window).await.unwrap();
-        assert_eq!(report.failure, None);
-        for outcome in &report.compactions {
-            // Above half of the window it folds the oldest 10,000 tokens, and no more.
-            assert!(report.usage.tokens > 100_000, "{:?}", report.usage);
-            let folded = outcome.before.tokens - outcome.after.tokens;
-            assert!((8_000..=10_500).contains(&folded), "{folded}");
-            batches += 1;
-        }
-        used = report.usage.tokens;
-        assert!(used < 110_000, "{used}");
-    }
-    assert!(batches > 10, "{batches}");
-    assert!(used > 85_000, "the context never shrinks at once: {used}");
-    let (summary, messages) = shown(&session).await;
-    assert!(summary.contains("What happened so far."));
-    assert_eq!(messages.last(), Some(&280));
-    assert!(session.verify().await.unwrap().is_ok());
-}
-
-#[tokio::test]
-async fn observations_are_made_ahead_and_take_the_place_of_a_compactions_call() {
-    let model = Scripted::head_cut();
-    let builder = memory()
-        .summarizer(Arc::new(model.clone()))
-        .runner(RunnerPolicy::observations())
-        .turns(TurnPolicy::observations());
-    let session = open(builder).await;
-    let window = Window::new(100_000);
-    let (mut observed, mut published) = (Vec::new(), 0);
-    for turn in 0..50 {
-        let said: Vec<Message> = (1..=4).map(|n| long(turn * 4 + n)).collect();
-        let _ = session.ingest_batch(said).await.unwrap();
-        let report = session.after_turn(&window).await.unwrap();
-        let crossed = report.usage.tokens > 91_808;
-        for outcome in &report.compactions {
-            assert!(crossed, "{:?}", report.usage);
-            assert_eq!(outcome.calls, 0, "what was observed is there already");
-            published += outcome.published.get("leaf");
-        }
-        let prepared = report.prefetched.map_or(0, |prefetch| prefetch.prepared);
-        if prepared > 0 {
-            observed.push(turn);
-        }
-    }
-    assert!(published >= 4, "{published}");
-    // A turn has about 4,000 tokens: an observation each 10,000, and not each turn.
-    assert!(
-        observed[0] >= 2 && (8..=30).contains(&observed.len()),
-        "{observed:?}"
-    );
-    assert!(session.verify().await.unwrap().is_ok());
-}
 
 #[tokio::test]
 async fn summaries_have_a_cost_of_their_own_in_an_estimate() {
@@ -164,8 +87,15 @@ async fn a_large_session_file_is_read_cut_and_shown() {
     assert_eq!(transcript.format, "pi");
     let memory = writing("Parts were mended.")
         // One sentence leaves out more than the gate lets pass.
-        .ladder(Ladder::default().with_gate(None))
-        .handoff(HandoffPolicy::pi())
+        .ladder(Ladder {
+            gate: None,
+            ..Ladder::default()
+        })
+        .handoff(HandoffPolicy {
+            max_source_tokens: None,
+            min_tokens: 0,
+            ..HandoffPolicy::default()
+        })
         .open()
         .await
         .unwrap();

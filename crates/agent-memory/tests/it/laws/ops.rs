@@ -169,12 +169,15 @@ fn policy(r: &mut Random) -> DagPolicy {
         max_part: limited.then_some(4),
     };
     let most = r.pick(&[None, Some(2), Some(3), Some(4)]);
-    let mut policy = DagPolicy::default()
-        .with_fresh_tail(tail)
-        .with_leaf_min_messages(r.pick(&[1, 2, 3, 5]))
-        .with_max_source_tokens(r.pick(&[None, Some(80), Some(150), Some(400)]))
-        .with_condensed(r.pick(&[2, 2, 3]), most)
-        .with_max_depth(r.pick(&[None, None, Some(0), Some(1), Some(2)]));
+    let mut policy = DagPolicy {
+        fresh_tail: tail,
+        leaf_min_messages: r.pick(&[1, 2, 3, 5]),
+        max_source_tokens: r.pick(&[None, Some(80), Some(150), Some(400)]),
+        condensed_min: r.pick(&[2, 2, 3]),
+        condensed_max: most,
+        max_depth: r.pick(&[None, None, Some(0), Some(1), Some(2)]),
+        ..DagPolicy::default()
+    };
     policy.keep_request = !r.one_in(4);
     policy.bridge = !r.one_in(4);
     policy.require_gain = !r.one_in(4);

@@ -2,15 +2,12 @@
 //! model that misbehaves.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use agent_memory::{FullStore, Role, Summarizer, SummarizerResponse, SummaryRequest};
 use async_trait::async_trait;
-use memory_model::{
-    ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary, SummaryId,
-    Timestamp, ViewName, ViewVersion,
-};
-use memory_store::*;
+use memory_model::{ConversationId, Hash, SeqRange};
+use memory_store::{Append, Error, ErrorKind, Order, Publish, Published, Result};
+use store_conformance::Layer;
 use summarize_escalation::testing::{Answer, Scripted};
 
 use super::ops::{Behaviour, Crash};
@@ -65,6 +62,7 @@ struct State {
     yields: Option<Random>,
 }
 
+/// What happens around the calls of a store.
 #[derive(Debug)]
 pub(crate) struct Stage {
     inner: Arc<dyn FullStore>,
@@ -97,7 +95,7 @@ impl Stage {
         std::mem::take(&mut state.crashed)
     }
 
-    pub(crate) fn published(&self) -> u64 {
+    pub(crate) fn publishes(&self) -> u64 {
         self.state().published
     }
 
@@ -109,22 +107,15 @@ impl Stage {
     fn does(&self, sabotage: Sabotage) -> bool {
         self.sabotage == Some(sabotage)
     }
+}
 
-    fn spoil(&self, page: &mut Page<Summary, SummaryId>) {
-        if self.does(Sabotage::WrongRange)
-            && let Some(summary) = page.items.iter_mut().find(|s| s.range.len() > 1)
-        {
-            let range = summary.range;
-            summary.range = SeqRange::new(range.first, range.last.prev()).unwrap();
-        }
-        if self.does(Sabotage::Grown) {
-            for summary in &mut page.items {
-                summary.source_tokens = summary.tokens;
-            }
-        }
+#[async_trait]
+impl Layer for Stage {
+    fn inner(&self) -> &dyn FullStore {
+        &*self.inner
     }
 
-    async fn turn(&self) {
+    async fn before_read(&self) {
         let turns = {
             let mut state = self.state();
             state.yields.as_mut().map_or(0, |random| random.below(4))
@@ -134,271 +125,100 @@ impl Stage {
         }
     }
 
-    /// Does a write, or fails it.
-    async fn write<T>(&self, write: impl Future<Output = Result<T>> + Send) -> Result<T> {
-        self.turn().await;
-        let fails = {
-            let mut state = self.state();
-            match &mut state.crash {
-                None => None,
-                Some(crash) if crash.write > 1 => {
-                    crash.write -= 1;
-                    None
-                }
-                Some(crash) => {
-                    let after = std::mem::take(&mut crash.after);
-                    state.crashed = true;
-                    Some(after)
-                }
+    async fn before_write(&self) -> Result<Option<Error>> {
+        self.before_read().await;
+        let failed = || Error::new(ErrorKind::Io, "the power went");
+        let mut state = self.state();
+        match &mut state.crash {
+            None => Ok(None),
+            Some(crash) if crash.write > 1 => {
+                crash.write -= 1;
+                Ok(None)
             }
-        };
-        let failed = || Err(Error::new(ErrorKind::Io, "the power went"));
-        match fails {
-            None => write.await,
-            Some(false) => failed(),
-            Some(true) => {
-                write.await?;
-                failed()
+            Some(crash) => {
+                let after = std::mem::take(&mut crash.after);
+                state.crashed = true;
+                if after {
+                    Ok(Some(failed()))
+                } else {
+                    Err(failed())
+                }
             }
         }
     }
-}
 
-#[async_trait]
-impl Store for Stage {
-    async fn open(&self, new: &NewConversation) -> Result<Conversation> {
-        self.write(self.inner.open(new)).await
+    fn answer(&self, answer: store_conformance::Answer<'_>) -> Result<()> {
+        use store_conformance::Answer;
+        match (self.sabotage, answer) {
+            (Some(sabotage), Answer::Read(_, page)) if page.items.len() > 2 => {
+                let items = &mut page.items;
+                match sabotage {
+                    Sabotage::DroppedEntry => {
+                        items.remove(1);
+                    }
+                    Sabotage::SwappedEntries => {
+                        let (a, b) = (items[0].message.clone(), items[1].message.clone());
+                        (items[0].message, items[1].message) = (b, a);
+                    }
+                    Sabotage::SkippedHash => items[1].hash = Hash::ZERO,
+                    Sabotage::WrongRunning => items[1].running += 1,
+                    _ => {}
+                }
+            }
+            (Some(Sabotage::WrongSum), Answer::Running(sums)) => {
+                if let Some(last) = sums.last_mut() {
+                    *last += 1;
+                }
+            }
+            (Some(Sabotage::DroppedSpan), Answer::Spans(Order::OldestFirst, page))
+                if page.items.len() > 1 =>
+            {
+                page.items.remove(0);
+            }
+            (Some(Sabotage::LostChild), Answer::Summaries(found)) => {
+                for summary in found.iter_mut().flatten().filter(|s| s.children.len() > 1) {
+                    summary.children.pop();
+                }
+            }
+            (Some(Sabotage::WrongRange), Answer::SummaryLog(page)) => {
+                if let Some(summary) = page.items.iter_mut().find(|s| s.range.len() > 1) {
+                    let range = summary.range;
+                    summary.range = SeqRange::new(range.first, range.last.prev()).unwrap();
+                }
+            }
+            (Some(Sabotage::Grown), Answer::SummaryLog(page)) => {
+                for summary in &mut page.items {
+                    summary.source_tokens = summary.tokens;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
-    async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>> {
-        self.inner.conversation(which).await
-    }
-
-    async fn list(
-        &self,
-        filter: &ConversationFilter,
-        after: Option<ConversationId>,
-        limit: usize,
-    ) -> Result<Page<Conversation, ConversationId>> {
-        self.inner.list(filter, after, limit).await
-    }
-
-    async fn update(
-        &self,
-        conversation: ConversationId,
-        patch: &ConversationPatch,
-        now: Timestamp,
-    ) -> Result<Conversation> {
-        self.write(self.inner.update(conversation, patch, now))
-            .await
-    }
-
-    async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
-        let done = self.write(self.inner.append(conversation, append)).await;
-        if done.is_err() && self.does(Sabotage::HalfWrite) {
+    async fn append_failed(&self, conversation: ConversationId, append: &Append) -> Result<()> {
+        if self.does(Sabotage::HalfWrite) {
             let mut half = append.clone();
             half.entries.truncate(1);
             self.inner.append(conversation, &half).await?;
         }
-        done
+        Ok(())
     }
 
-    async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
-        self.turn().await;
-        let mut page = self.inner.read(conversation, read).await?;
-        let items = &mut page.items;
-        if self.does(Sabotage::DroppedEntry) && items.len() > 2 {
-            items.remove(1);
-        }
-        if self.does(Sabotage::SwappedEntries) && items.len() > 2 {
-            let (a, b) = (items[0].message.clone(), items[1].message.clone());
-            (items[0].message, items[1].message) = (b, a);
-        }
-        if self.does(Sabotage::SkippedHash) && items.len() > 2 {
-            items[1].hash = Hash::ZERO;
-        }
-        if self.does(Sabotage::WrongRunning) && items.len() > 2 {
-            items[1].running += 1;
-        }
-        Ok(page)
+    fn published(&self, outcomes: &[Result<Published>]) {
+        let done = |outcome: &&Result<Published>| matches!(outcome, Ok(Published::Done(_)));
+        self.state().published += outcomes.iter().filter(done).count() as u64;
     }
 
-    async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>> {
-        self.turn().await;
-        let mut sums = self.inner.running(conversation, at).await?;
-        if self.does(Sabotage::WrongSum)
-            && let Some(last) = sums.last_mut()
-        {
-            *last += 1;
-        }
-        Ok(sums)
-    }
-
-    async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
-        self.inner.seq_at(conversation, running).await
-    }
-
-    async fn find(&self, conversation: ConversationId, ids: &[String]) -> Result<Vec<Option<Seq>>> {
-        self.inner.find(conversation, ids).await
-    }
-
-    async fn snapshot(&self, conversation: ConversationId, view: &ViewName) -> Result<Snapshot> {
-        self.turn().await;
-        self.inner.snapshot(conversation, view).await
-    }
-
-    async fn views(&self, conversation: ConversationId) -> Result<Vec<ViewInfo>> {
-        self.inner.views(conversation).await
-    }
-
-    async fn spans(
-        &self,
-        snapshot: &Snapshot,
-        range: SeqRange,
-        order: Order,
-        limit: usize,
-    ) -> Result<Page<Span>> {
-        self.turn().await;
-        let mut page = self.inner.spans(snapshot, range, order, limit).await?;
-        if self.does(Sabotage::DroppedSpan) && page.items.len() > 1 && order == Order::OldestFirst {
-            page.items.remove(0);
-        }
-        Ok(page)
-    }
-
-    async fn publish_all(
+    async fn publish_failed(
         &self,
         conversation: ConversationId,
         publishes: &[Publish],
-    ) -> Result<Vec<Result<Published>>> {
-        let counted = async {
-            let outcomes = self.inner.publish_all(conversation, publishes).await?;
-            let done = |outcome: &&Result<Published>| matches!(outcome, Ok(Published::Done(_)));
-            self.state().published += outcomes.iter().filter(done).count() as u64;
-            Ok(outcomes)
-        };
-        let done = self.write(counted).await;
-        if done.is_err() && self.does(Sabotage::SilentPublish) {
+    ) -> Result<()> {
+        if self.does(Sabotage::SilentPublish) {
             self.inner.publish_all(conversation, publishes).await?;
         }
-        done
-    }
-
-    async fn publications(
-        &self,
-        conversation: ConversationId,
-        view: &ViewName,
-        after: ViewVersion,
-        limit: usize,
-    ) -> Result<Page<Publication, ViewVersion>> {
-        self.inner
-            .publications(conversation, view, after, limit)
-            .await
-    }
-
-    async fn summaries(
-        &self,
-        conversation: ConversationId,
-        ids: &[SummaryId],
-    ) -> Result<Vec<Option<Summary>>> {
-        let mut found = self.inner.summaries(conversation, ids).await?;
-        if self.does(Sabotage::LostChild) {
-            for summary in found.iter_mut().flatten().filter(|s| s.children.len() > 1) {
-                summary.children.pop();
-            }
-        }
-        Ok(found)
-    }
-
-    async fn summary_log(
-        &self,
-        conversation: ConversationId,
-        after: Option<&SummaryId>,
-        limit: usize,
-    ) -> Result<Page<Summary, SummaryId>> {
-        let mut page = self.inner.summary_log(conversation, after, limit).await?;
-        self.spoil(&mut page);
-        Ok(page)
-    }
-
-    async fn own_summaries(
-        &self,
-        conversation: ConversationId,
-        after: Option<&SummaryId>,
-        limit: usize,
-    ) -> Result<Page<Summary, SummaryId>> {
-        let mut page = self.inner.own_summaries(conversation, after, limit).await?;
-        self.spoil(&mut page);
-        Ok(page)
-    }
-
-    async fn parents(
-        &self,
-        conversation: ConversationId,
-        summary: &SummaryId,
-    ) -> Result<Vec<SummaryId>> {
-        self.inner.parents(conversation, summary).await
-    }
-
-    async fn summaries_by_source(
-        &self,
-        conversation: ConversationId,
-        sources: &[(Hash, Recipe)],
-    ) -> Result<Vec<Option<Summary>>> {
-        self.turn().await;
-        self.inner.summaries_by_source(conversation, sources).await
-    }
-
-    async fn claim_all(
-        &self,
-        conversation: ConversationId,
-        keys: &[JobKey],
-        owner: &Owner,
-        ttl: Duration,
-        erasures: u64,
-    ) -> Result<Vec<Claim>> {
-        let claims = self
-            .inner
-            .claim_all(conversation, keys, owner, ttl, erasures);
-        self.write(claims).await
-    }
-
-    async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>> {
-        self.write(self.inner.settle_all(settled)).await
-    }
-
-    async fn state(
-        &self,
-        conversation: ConversationId,
-        key: &str,
-    ) -> Result<Option<memory_store::State>> {
-        self.inner.state(conversation, key).await
-    }
-
-    async fn put_state(
-        &self,
-        conversation: ConversationId,
-        key: &str,
-        revision: u64,
-        value: Option<&RawJson>,
-    ) -> Result<u64> {
-        self.write(self.inner.put_state(conversation, key, revision, value))
-            .await
-    }
-}
-
-#[async_trait]
-impl Maintain for Stage {
-    async fn check(&self) -> Result<Vec<Violation>> {
-        self.inner.check().await
-    }
-
-    fn location(&self) -> String {
-        self.inner.location()
-    }
-
-    async fn close(&self) -> Result<()> {
-        self.inner.close().await
+        Ok(())
     }
 }
 

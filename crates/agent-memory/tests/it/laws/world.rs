@@ -10,6 +10,8 @@ use agent_memory::{
 use memory_store::{NewConversation, Store as _};
 
 use super::ops::{Behaviour, Crash, End, Op, Script, messages};
+use store_conformance::Layered;
+
 use super::stage::{Fickle, Sabotage, Stage};
 use super::{Checked, Law, Tally, compaction, context, failure, lossless};
 
@@ -23,7 +25,7 @@ pub(crate) struct Chat {
 }
 
 pub(crate) struct World {
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) stage: Arc<Layered<Stage>>,
     pub(crate) script: Script,
     pub(crate) sabotage: Option<Sabotage>,
     pub(crate) chats: Vec<Chat>,
@@ -39,7 +41,7 @@ impl World {
         script: Script,
         sabotage: Option<Sabotage>,
     ) -> World {
-        let stage = Arc::new(Stage::new(store, sabotage));
+        let stage = Arc::new(Layered(Stage::new(store, sabotage)));
         let model = Fickle::new();
         let memory = open(&stage, &model, &script, sabotage).await;
         let session = memory.session("root").await.unwrap();
@@ -226,9 +228,9 @@ impl World {
     async fn crash_saying(&mut self, at: usize, messages: &[Message], crash: Crash) -> Checked<()> {
         let chat = &self.chats[at];
         lossless::check_log(chat, &mut self.tally).await?;
-        self.stage.crash(Crash { write: 1, ..crash });
+        self.stage.0.crash(Crash { write: 1, ..crash });
         let failed = chat.session.ingest_batch(messages.to_vec()).await;
-        self.stage.heal();
+        self.stage.0.heal();
         let log = lossless::log(&chat.session).await;
         let mut expected = chat.said.clone();
         if crash.after {
@@ -247,21 +249,21 @@ impl World {
         self.model.behave(model, None);
         let chat = &self.chats[at];
         let before = compaction::Before::of(chat).await;
-        let published = self.stage.published();
+        let published = self.stage.0.publishes();
         let done = match end {
             End::Done => Some(chat.session.compact(mode).await),
             End::Crash(crash) => {
-                self.stage.crash(crash);
+                self.stage.0.crash(crash);
                 let done = chat.session.compact(mode).await;
-                let crashed = self.stage.heal();
-                let made = self.stage.published() - published;
+                let crashed = self.stage.0.heal();
+                let made = self.stage.0.publishes() - published;
                 failure::check_compaction(chat, before.version, made, crashed, &mut self.tally)
                     .await?;
                 Some(done)
             }
             End::CancellationToken(steps) => {
                 self.model.behave(model, Some(u64::from(steps)));
-                self.stage.take_turns(Some(u64::from(steps)));
+                self.stage.0.take_turns(Some(u64::from(steps)));
                 let cancel = CancellationToken::new();
                 let run = chat.session.compact_with(mode, None, cancel.clone());
                 let stop = async {
@@ -275,7 +277,7 @@ impl World {
             }
             End::Drop(steps) => {
                 self.model.behave(model, Some(u64::from(steps)));
-                self.stage.take_turns(Some(u64::from(steps)));
+                self.stage.0.take_turns(Some(u64::from(steps)));
                 let wait = async {
                     for _ in 0..steps {
                         tokio::task::yield_now().await;
@@ -288,7 +290,7 @@ impl World {
                 }
             }
         };
-        self.stage.take_turns(None);
+        self.stage.0.take_turns(None);
         self.model.behave(&[Behaviour::Good], None);
         let policy = &self.script.policy;
         compaction::check_tail(chat, &before, policy, &mut self.tally).await?;
@@ -304,7 +306,7 @@ impl World {
     ) -> Checked<()> {
         let messages = self.next_messages(at, kinds);
         self.model.behave(model, Some(yields));
-        self.stage.take_turns(Some(yields));
+        self.stage.0.take_turns(Some(yields));
         let chat = &self.chats[at];
         let before = compaction::Before::of(chat).await;
         let (one, two, said) = tokio::join!(
@@ -312,7 +314,7 @@ impl World {
             chat.session.compact(Mode::Incremental),
             chat.session.ingest_batch(messages.clone()),
         );
-        self.stage.take_turns(None);
+        self.stage.0.take_turns(None);
         self.model.behave(&[Behaviour::Good], None);
         assert_eq!(said.unwrap().conflicts(), 0);
         one.unwrap();
@@ -324,7 +326,7 @@ impl World {
 }
 
 async fn open(
-    stage: &Arc<Stage>,
+    stage: &Arc<Layered<Stage>>,
     model: &Fickle,
     script: &Script,
     sabotage: Option<Sabotage>,

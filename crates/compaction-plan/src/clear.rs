@@ -1,0 +1,127 @@
+//! Old results as placeholders: a planner around any other planner.
+
+use std::sync::Arc;
+
+use memory_model::{Summary, ViewName};
+use serde::Serialize;
+use turn_map::ClearPolicy;
+
+use crate::details::{Details, WrittenText};
+use crate::job::{Plan, Request, Work};
+use crate::label::Label;
+use crate::planner::{Goal, Pass, PassInput, Planner, Tail};
+use lens::LensPass;
+use pass::ClearPass;
+
+mod lens;
+mod pass;
+
+/// Name of the pass that clears what the inner planner left, and of the jobs that clear.
+pub const CLEAR: Label = Label::from_static("clear");
+/// Name of the pass that clears before the inner planner's passes where a view must fit its room.
+pub const CLEAR_TO_FIT: Label = Label::from_static("clear_to_fit");
+
+/// Plans what another planner plans, and then shows old results as placeholders where that planner left the
+/// messages as they are.
+///
+/// The inner planner sees cleared groups as messages, so it compacts them as it would without this planner. What
+/// it would put in their place is planned only where it costs less than they cost now.
+#[derive(Debug, Clone)]
+pub struct ClearingPlanner {
+    inner: Arc<dyn Planner>,
+    policy: ClearPolicy,
+    passes: Vec<Label>,
+}
+
+impl ClearingPlanner {
+    /// Creates a planner around another one.
+    pub fn new(inner: Arc<dyn Planner>, policy: ClearPolicy) -> Self {
+        let mut passes = vec![CLEAR_TO_FIT];
+        passes.extend(inner.passes().iter().cloned());
+        passes.push(CLEAR);
+        Self {
+            inner,
+            policy,
+            passes,
+        }
+    }
+}
+
+impl Planner for ClearingPlanner {
+    fn view(&self) -> ViewName {
+        self.inner.view()
+    }
+
+    fn fingerprint(&self) -> String {
+        format!("clear@1 {} over {}", self.policy, self.inner.fingerprint())
+    }
+
+    fn passes(&self) -> &[Label] {
+        &self.passes
+    }
+
+    fn max_iterations(&self) -> Option<u32> {
+        self.inner.max_iterations()
+    }
+
+    fn tail(&self, pass: &Label) -> Tail {
+        match *pass == CLEAR || *pass == CLEAR_TO_FIT {
+            true => Tail::NONE,
+            false => self.inner.tail(pass),
+        }
+    }
+
+    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+        let is_idle = *input.pass == CLEAR_TO_FIT && input.goal != Goal::Fit;
+        if is_idle || *input.pass == CLEAR || *input.pass == CLEAR_TO_FIT {
+            let head = (!is_idle).then_some(input.head);
+            return Box::new(ClearPass::new(self.policy.clone(), head));
+        }
+        Box::new(LensPass::new(self.inner.begin(input), input.head))
+    }
+
+    fn details(&self, written: &WrittenText<'_>) -> Details {
+        self.inner.details(written)
+    }
+
+    fn request_again(&self, summary: &Summary) -> Option<Request> {
+        self.inner.request_again(summary)
+    }
+}
+
+/// What the jobs of a plan that clear results save.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ClearFigures {
+    /// Number of groups of calls and results that are cleared.
+    pub groups: u64,
+    /// Number of messages in these groups.
+    pub messages: u64,
+    /// Cost of the groups in the view, in tokens.
+    pub tokens_before: u64,
+    /// Cost of the groups with placeholders, in tokens.
+    pub tokens_after: u64,
+}
+
+impl ClearFigures {
+    /// Returns the figures of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let mut figures = Self::default();
+        for job in plan.jobs.iter().filter(|job| job.kind == CLEAR) {
+            let Work::Replace(spans) = &job.work else {
+                continue;
+            };
+            figures.groups += 1;
+            figures.messages += job.range.len();
+            figures.tokens_before = figures.tokens_before.saturating_add(job.source_tokens);
+            let after = spans.iter().map(|span| span.tokens);
+            figures.tokens_after = after.fold(figures.tokens_after, u64::saturating_add);
+        }
+        figures
+    }
+
+    /// Number of tokens that are saved.
+    pub fn saved(&self) -> u64 {
+        self.tokens_before.saturating_sub(self.tokens_after)
+    }
+}

@@ -1,0 +1,128 @@
+//! Checks for refusals and echoes of the prompt.
+
+use extractive_summarizer::Source;
+
+use crate::prompt;
+
+/// Beginnings of refusals, in the languages of models.
+const REFUSALS: &[&str] = &[
+    "i can't",
+    "i can’t",
+    "i cannot",
+    "i can not",
+    "i'm sorry",
+    "i’m sorry",
+    "i am sorry",
+    "sorry, ",
+    "i'm unable",
+    "i’m unable",
+    "i am unable",
+    "i won't",
+    "i'm not able",
+    "i am not able",
+    "as an ai",
+    "unable to comply",
+    "i must decline",
+    "申し訳",
+    "お手伝いできません",
+    "対応できません",
+    "죄송",
+    "도와드릴 수 없",
+    "抱歉",
+    "对不起",
+    "我无法",
+    "es tut mir leid",
+    "ich kann nicht",
+    "je suis désolé",
+    "je ne peux pas",
+    "lo siento",
+    "no puedo",
+    "desculpe",
+    "mi dispiace",
+    "к сожалению, я не",
+];
+
+/// Maximum length of a refusal, in characters.
+const REFUSAL_CHARS: usize = 800;
+
+/// Whether a text declines to summarise.
+pub(super) fn is_refusal(text: &str) -> bool {
+    let text = text.trim().trim_start_matches(['"', '*', '#', '-', ' ']);
+    if text.chars().nth(REFUSAL_CHARS).is_some() {
+        return false;
+    }
+    let start: String = text.chars().take(80).collect::<String>().to_lowercase();
+    REFUSALS.iter().any(|words| start.starts_with(words))
+}
+
+/// Whether a text repeats the prompt: a tag that fences the source, or two of its lines. Tags and lines
+/// that the source holds do not count.
+pub(super) fn is_echo(text: &str, source: &[Source<'_>]) -> bool {
+    if prompt::tags(text).any(|tag| !holds(source, tag)) {
+        return true;
+    }
+    let asked = prompt::fixed_lines();
+    let mut told: Option<usize> = None;
+    text.lines().any(|line| {
+        let line = line.trim();
+        let found = asked.binary_search_by(|asked| prompt::by_length(asked, line));
+        let Some(found) = found.ok().filter(|_| !holds(source, line)) else {
+            return false;
+        };
+        told.replace(found).is_some_and(|told| told != found)
+    })
+}
+
+/// Whether a source holds a text verbatim.
+fn holds(source: &[Source<'_>], text: &str) -> bool {
+    source.iter().any(|piece| match piece {
+        Source::Summary(summary) => summary.text.contains(text),
+        Source::Message(entry) => {
+            let mut found = false;
+            for part in &entry.parts {
+                part.visit_texts(&mut |said| found |= said.contains(text));
+            }
+            found
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::Message;
+    use token_estimate::HeuristicEstimator;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn refusals_are_told_from_summaries() {
+        assert!(is_refusal("I'm sorry, but I can't help with that."));
+        assert!(is_refusal("申し訳ありませんが、この内容は要約できません。"));
+        assert!(!is_refusal(
+            "The user said: I can't log in. The cause was a stale token."
+        ));
+        assert!(!is_refusal(&format!(
+            "I cannot say. {}",
+            "word ".repeat(200)
+        )));
+    }
+
+    #[test]
+    fn two_lines_of_a_prompt_are_an_echo() {
+        let lines = prompt::fixed_lines();
+        let (one, other) = (&lines[0], &lines[lines.len() / 2]);
+        let is_echo = |text: &str| is_echo(text, &[]);
+        assert!(is_echo(&format!("Well:\n  {other}\nand\n{one}\n")));
+        assert!(!is_echo(&format!("{one}\n{one}\nand no other")));
+        assert!(is_echo("x <summaries depth=1> y") && is_echo("</previous_context>"));
+        assert!(!is_echo("summaries of <b> and /c, docs/summaries, a </b>"));
+        let said = [Message::user(format!("Why <summaries>?\n{one}"))];
+        let log = testing::log(said.into(), &HeuristicEstimator::Bytes4);
+        let source = [Source::from(&log[0])];
+        assert!(!super::is_echo(
+            &format!("Asked for <summaries>.\n{one}\n{other}"),
+            &source
+        ));
+    }
+}
