@@ -135,7 +135,7 @@ async fn command(session: &Session, line: &str) -> Result<String> {
     };
     let mut request = HandOver::default();
     if !instructions.trim().is_empty() {
-        request = request.with_instructions(instructions.trim());
+        request.instructions = Some(instructions.trim().to_owned());
     }
     Ok(match session.hand_over(&request).await? {
         HandOverOutcome::Done(handoff) => format!(

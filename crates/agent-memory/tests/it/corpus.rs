@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agent_memory::{
-    AssemblyPolicy, Budget, Eviction, Memory, Mode, Session, SessionKey,
-    StopReason,
+    AssemblyPolicy, Budget, Eviction, Memory, Mode, Session, SessionKey, StopReason,
 };
 use message_formats::testing::raw_check;
 use message_formats::{ReadOptions, Transcript, read};
