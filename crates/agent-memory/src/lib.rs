@@ -158,58 +158,41 @@ pub mod tokens {
     pub use token_estimate::*;
 }
 
-pub use block_overlay::planner::{BlockPlanner, BlockPolicy};
-pub use compaction_plan::{
-    Job, Label, LabelCounts, Mode, Plan, Planner, Prompts, Request as JobRequest, StopReason, Tail,
-    Work as JobWork,
-};
+pub use compaction_plan::{Job, LabelCounts, Mode, Plan, Planner, StopReason};
 pub use compaction_runner::{
-    CancellationToken, Cause, CauseCount, CompactionReason, Event, HookList, Hooks, JobDecision,
-    LeaseHolder, Liveness, Measure, ModelReport, NeverGone, NoHooks, Outcome, PlannedJob,
-    PrefetchReport, Recorder, RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport,
-    RedoStop, ReplacedSummary, RunnerPolicy, SkipReason, Trigger, WindowUse,
+    CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, LeaseHolder,
+    ModelReport, Outcome, Recorder, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop,
+    ReplacedSummary, RunnerPolicy, Trigger, WindowUse,
 };
 pub use context_assembler::{
-    AssemblyPolicy, Budget, Context, ContextMessage, MessageOrigin, MovedResult, Receipt,
-    RenamedCall,
+    AssemblyPolicy, Budget, Context, ContextMessage, MessageOrigin, Receipt,
 };
 pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
-pub use handoff_compactor::{FileLedger, HandoffPlanner, HandoffPolicy};
+pub use handoff_compactor::{HandoffPlanner, HandoffPolicy};
 pub use memory_model::{
-    Child, Clock, ConversationId, EntryKind, LogEntry, MAX_PART_DEPTH, Media, MediaSource, Message,
-    Part, RawJson, ResultContent, Role, Seq, SeqRange, SessionKey, Span, SpanBody, StepClock,
-    Summary, SummaryId, SystemClock, Timestamp, ToolCall, ToolDefinition, TurnId, ViewName,
-    ViewVersion,
+    Child, Clock, ConversationId, EntryKind, LogEntry, Media, MediaSource, Message, Part, RawJson,
+    ResultContent, Role, Seq, SeqRange, SessionKey, Span, SpanBody, Summary, SummaryId, Timestamp,
+    ToolCall, ToolDefinition, ViewName, ViewVersion,
 };
-pub use memory_search::{
-    Cursor, Fallback, Hit, HitOrder, HitTarget, Hits, IndexCheck, IndexProgress, Query, Search,
-    SearchMode, SearchScope,
-};
+pub use memory_search::{HitOrder, SearchMode, SearchScope};
 pub use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
-    Erasure, Erasures, FullStore, InMemoryStore, Order, Origin, Owner, Page, Publication,
-    Published, Snapshot, ViewInfo, Violation, ViolationKind,
+    FullStore, InMemoryStore, Order, Origin, Publication, Published, Violation, ViolationKind,
 };
-#[cfg(feature = "tokio")]
-pub use model_client::TokioTimer;
+pub use model_client::ChatModel;
 pub use model_client::guard::{
     AttemptEvent, AttemptKind, BreakerPolicy, CallObserver, GuardPolicy, RetryPolicy, SpendPolicy,
-    Spent,
 };
-pub use model_client::{ChatModel, Timer};
 pub use retrieval_tools::{
-    ExpandArgs, FilesArgs, GrepArgs, Narrowing, RecallArgs, Retrieval, RetrievalLimits,
-    RetrievalSet, ToolAnswer,
+    ExpandArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, ToolAnswer,
 };
 #[cfg(feature = "sqlite")]
-pub use store_sqlite::{
-    Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
-};
+pub use store_sqlite::{Durability, LockObserver, LockWait, SqliteOptions, SqliteStore};
 pub use summarize_escalation::{
-    ExtractiveSummarizer, FallbackSummarizer, Gate, Ladder, LlmSummarizer, Summarizer,
-    SummarizerResponse, SummaryRequest,
+    ExtractiveSummarizer, Gate, Ladder, LlmSummarizer, Summarizer, SummarizerResponse,
+    SummaryRequest,
 };
 pub use token_estimate::{
-    ContextTokens, ResponseStatus, SafetyFactor, TokenEstimator, Usage as ResponseUsage,
-    default_estimator, estimator, estimator_names,
+    ResponseStatus, SafetyFactor, TokenEstimator, Usage as ResponseUsage, default_estimator,
+    estimator, estimator_names,
 };

@@ -1,55 +1,15 @@
 //! Several statements for one round trip.
 
-use sea_query::{
-    DeleteStatement, InsertStatement, QueryBuilder, SelectStatement, UpdateStatement, Values,
-    WithQuery,
-};
+pub use sea_query::SubQueryStatement as Statement;
+use sea_query::{QueryBuilder, SqlWriterValues, Values};
 
-/// A statement of any kind.
-#[derive(Debug, Clone)]
-pub enum Statement {
-    /// Reads rows.
-    Select(SelectStatement),
-    /// Reads rows with the help of common table expressions.
-    With(WithQuery),
-    /// Adds rows.
-    Insert(InsertStatement),
-    /// Changes rows.
-    Update(UpdateStatement),
-    /// Deletes rows.
-    Delete(DeleteStatement),
+/// Returns a statement's text in a dialect, with a placeholder for each value, and the values.
+pub fn build(statement: &Statement, dialect: impl QueryBuilder) -> (String, Values) {
+    let (placeholder, numbered) = dialect.placeholder();
+    let mut sql = SqlWriterValues::new(placeholder, numbered);
+    dialect.prepare_query_statement(statement, &mut sql);
+    sql.into_parts()
 }
-
-impl Statement {
-    /// Returns the statement's text in a dialect, with a placeholder for each value, and the values.
-    pub fn build(&self, dialect: impl QueryBuilder) -> (String, Values) {
-        match self {
-            Self::Select(statement) => statement.build(dialect),
-            Self::With(statement) => statement.build(dialect),
-            Self::Insert(statement) => statement.build(dialect),
-            Self::Update(statement) => statement.build(dialect),
-            Self::Delete(statement) => statement.build(dialect),
-        }
-    }
-}
-
-macro_rules! statement_from {
-    ($($kind:ident($statement:ty)),*) => {
-        $(impl From<$statement> for Statement {
-            fn from(statement: $statement) -> Self {
-                Self::$kind(statement)
-            }
-        })*
-    };
-}
-
-statement_from!(
-    Select(SelectStatement),
-    With(WithQuery),
-    Insert(InsertStatement),
-    Update(UpdateStatement),
-    Delete(DeleteStatement)
-);
 
 /// Statements that run one after the other. An executor sends them in as few round trips as its database allows: of a
 /// short statement, the round trip takes most of the time.

@@ -18,7 +18,7 @@ pub mod vector;
 pub mod view;
 pub mod work;
 
-pub use batch::{Batch, Statement};
+pub use batch::{Batch, Statement, build};
 pub use convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
 pub use executor::{Database, Executor};
 pub use prepared::{Prepared, PreparedTexts};

@@ -27,7 +27,7 @@ pub(crate) fn script(batch: &Batch) -> (AssertSqlSafe<String>, SqlxValues) {
     let mut script = String::new();
     let mut all = Vec::new();
     for statement in batch.statements() {
-        let (sql, Values(values)) = statement.build(SqliteQueryBuilder);
+        let (sql, Values(values)) = store_sql::build(statement, SqliteQueryBuilder);
         if !script.is_empty() {
             script.push_str("; ");
         }
@@ -41,7 +41,7 @@ pub(crate) fn script(batch: &Batch) -> (AssertSqlSafe<String>, SqlxValues) {
 pub(crate) fn prepared(statement: Prepared) -> Result<AssertSqlSafe<Arc<str>>> {
     static TEXTS: PreparedTexts = PreparedTexts::new();
     let text = TEXTS.get(statement, |statement| {
-        prepared_once(statement.build(SqliteQueryBuilder).0)
+        prepared_once(store_sql::build(statement, SqliteQueryBuilder).0)
     });
     text.map(AssertSqlSafe)
 }

@@ -121,7 +121,6 @@ fn tables(objects: &[Object], docs: &BTreeMap<String, Doc>) -> anyhow::Result<St
             );
             variants.push((pascal(&column.name), column.name.clone(), text));
         }
-        let name = pascal(&table.name);
         let (name, text) = (pascal(&table.name), doc.text.replace("<<", "`<<`"));
         let _ = write!(out, "\ntable! {{\n    /// {text}\n    {name}\n");
         for (variant, sql, text) in &variants {

@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
-use memory_model::{Message, RawJson, Seq, Span, SpanBody, Timestamp};
-use memory_store::{
-    AppendAt, ConversationRef, EntryOutcome, ErrorKind, LogRead, Maintain as _, NewConversation,
-    Order, Published, Store as _,
-};
+use memory_model::{Message, Seq, SpanBody};
+use memory_store::{ConversationRef, ErrorKind, LogRead, Maintain as _, Order, Store as _};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Row as _};
 use store_sqlite::SqliteStore;
 
-use crate::common::{
-    append, batch, dag, estimator, leaf, range, replace, root, store, summary, texts,
-};
+use crate::common::{append, dag, leaf, range, root, store, texts};
 
 async fn raw(path: &std::path::Path, sql: &'static str) {
     let options = SqliteConnectOptions::new()
@@ -189,111 +184,4 @@ async fn many_handles_create_and_write_one_file() {
     }
     assert_eq!(chain, found.chain);
     assert_eq!(store.check().await.unwrap(), []);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_two_publishes_of_one_run_one_wins_and_the_other_leaves_nothing() {
-    let (folder, first) = store().await;
-    let second = SqliteStore::open(folder.path().join("memory.db"))
-        .await
-        .unwrap();
-    let id = root(&first, "a").await;
-    append(&first, id, texts(1, 10)).await;
-    let expect = vec![Span::closed(range(1, 5), SpanBody::Raw, 0)];
-    let one = replace(
-        expect.clone(),
-        summary(&first, id, range(1, 5), &[], "one").await,
-    );
-    let two = replace(expect, summary(&first, id, range(1, 5), &[], "two").await);
-    let (one, two) = tokio::join!(first.publish(id, &one), second.publish(id, &two));
-    let done = [one.unwrap(), two.unwrap()];
-    let won = done
-        .iter()
-        .filter(|done| matches!(done, Published::Done(_)))
-        .count();
-    let lost = done
-        .iter()
-        .filter(|done| matches!(done, Published::Lost { .. }))
-        .count();
-    assert_eq!((won, lost), (1, 1), "{done:?}");
-    assert_eq!(
-        first.summary_log(id, None, 10).await.unwrap().items.len(),
-        1
-    );
-}
-
-#[tokio::test]
-async fn hard_content_comes_back_byte_for_byte() {
-    let (_folder, store) = store().await;
-    let key = "nul \0 key";
-    let id = root(&store, key).await;
-    let arguments =
-        RawJson::parse(r#"{"b":1.00,"a":1,"a":2,"n":1e400,"s":"\ud800","z":"\u0000"}"#).unwrap();
-    let deep = RawJson::parse(format!("{}{}", "[".repeat(5000), "]".repeat(5000))).unwrap();
-    let messages = vec![
-        Message::user("a\0b")
-            .with_external_id("x\0y")
-            .with_name("n\0")
-            .with_response("r\0"),
-        Message::user(""),
-        Message::new(memory_model::Role::Assistant, Vec::new()),
-        Message::tool_call("\0", "", arguments.clone()).with_turn("loop\0", u32::MAX),
-        Message::tool_call("d", "deep", deep),
-        Message::note(
-            memory_model::Role::System,
-            vec![memory_model::Part::text("n")],
-        )
-        .with_meta(arguments)
-        .with_created_at(Timestamp(i64::MIN)),
-        Message::user("x".repeat(50_000_000)).with_created_at(Timestamp(i64::MAX)),
-    ];
-    let done = append(&store, id, messages.clone()).await;
-    assert_eq!(done.tokens, 6 * 3);
-    let page = store.read(id, &LogRead::new(range(1, 7))).await.unwrap();
-    let found: Vec<&Message> = page.items.iter().map(|entry| &entry.message).collect();
-    assert!(found.iter().zip(&messages).all(|(a, b)| *a == b));
-    assert_eq!((page.items.len(), page.next), (7, None));
-    let again = append(&store, id, messages[..1].to_vec()).await;
-    assert_eq!(again.outcomes, [EntryOutcome::Duplicate(Seq(1))]);
-    let by_key = store
-        .conversation(&ConversationRef::Key(key.into()))
-        .await
-        .unwrap();
-    assert_eq!(by_key.unwrap().id, id);
-    assert_eq!(store.check().await.unwrap(), []);
-}
-
-#[tokio::test]
-async fn a_page_ends_after_the_bytes_asked_for() {
-    let (_folder, store) = store().await;
-    let id = root(&store, "a").await;
-    append(
-        &store,
-        id,
-        (0..10).map(|_| Message::user("x".repeat(1000))).collect(),
-    )
-    .await;
-    let read = LogRead {
-        max_bytes: 2500,
-        ..LogRead::new(range(1, 10))
-    };
-    let page = store.read(id, &read).await.unwrap();
-    assert_eq!((page.items.len(), page.next), (3, Some(range(4, 10))));
-    let page = store.read(id, &read.newest_first()).await.unwrap();
-    assert_eq!((page.items[0].seq, page.next), (Seq(10), Some(range(1, 7))));
-}
-
-#[tokio::test]
-async fn a_head_that_moved_is_told() {
-    let store = SqliteStore::in_memory().await.unwrap();
-    let id = root(&store, "a").await;
-    append(&store, id, texts(1, 3)).await;
-    let mut at_two = batch(texts(4, 1));
-    at_two.at = AppendAt::Head(Seq(2));
-    assert_eq!(
-        store.append(id, &at_two).await.unwrap_err().kind(),
-        ErrorKind::HeadMoved
-    );
-    let other = NewConversation::root("a", estimator(), Timestamp(9));
-    assert_eq!(store.open(&other).await.unwrap().created_at, Timestamp(1));
 }
