@@ -18,7 +18,7 @@ fn anna() -> Builder {
         .estimator(Arc::new(HeuristicEstimator::Bytes4))
         .dag(crate::documents::dag())
         .ladder(crate::documents::ladder())
-        .assembly(AssemblyPolicy::anna())
+        .assembly(whole_tail(20))
         .turns(TurnPolicy {
             hard: Trigger::default(),
             after_turn: Action::Compact,
@@ -75,7 +75,7 @@ fn whole_tail(messages: usize) -> AssemblyPolicy {
     }
 }
 
-/// anna's presets with a tail of two.
+/// The document's policies with a tail of two.
 fn short_tail(summarizer: Scripted) -> Builder {
     anna()
         .dag(DagPolicy {

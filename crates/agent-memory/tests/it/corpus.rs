@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agent_memory::{
-    AssemblyPolicy, Budget, Memory, Mode, Session, SessionKey, StopReason,
-};
+use agent_memory::{AssemblyPolicy, Budget, Memory, Mode, Session, SessionKey, StopReason};
 use message_formats::{ReadOptions, Transcript, read};
 use outside_checks::raw_check;
 

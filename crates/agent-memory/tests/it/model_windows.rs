@@ -28,7 +28,7 @@ struct HardWindow {
 impl ChatModel for HardWindow {
     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
         let number = self.calls.fetch_add(1, Ordering::SeqCst);
-        let count = |text: &str| Exact::O200k.text(text);
+        let count = |text: &str| Exact::O200k.text(text) as usize;
         let input = count(&prompt.system) + count(&prompt.user) + FRAMING;
         let output = usize::try_from(prompt.max_tokens).unwrap();
         let (_, rest) = prompt.system.split_once("At most ").unwrap();

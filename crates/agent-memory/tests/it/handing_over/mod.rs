@@ -25,7 +25,6 @@ use agent_memory::{
     HookList, Hooks, IdentityFiles, Job, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
     MessageOrigin, Mode, Part, RawJson, Recorder, Recovery, ResultContent, Role, Runner, Seq,
     Session, Strategy, Summarizer, SummarizerResponse, SummaryRequest, Trigger, TurnPolicy, Window,
-    WindowUse,
 };
 
 use summarize_escalation::testing::FakeTimer;
