@@ -14,7 +14,7 @@ use agent_memory::{
 };
 use memory_model::Accounting as _;
 use message_formats::{KnownAgents, Transcript};
-use summarize_escalation::testing::{FakeTimer, misbehaviours};
+use summarize_escalation::testing::{Answer, FakeTimer, misbehaviours};
 use summarize_escalation::{Error, Source};
 
 use crate::corpus::{corpus, parse, transcripts};
@@ -42,7 +42,12 @@ struct Unreliable {
 impl Unreliable {
     fn new(seed: u64) -> Self {
         Self {
-            bad: misbehaviours().map(|answer| Scripted::new([answer])).into(),
+            // A text in another language passes the gate where the conversation's own is not clear.
+            bad: misbehaviours()
+                .into_iter()
+                .filter(|answer| *answer != Answer::WrongLanguage)
+                .map(|answer| Scripted::new([answer]))
+                .collect(),
             healthy: Arc::default(),
             calls: Arc::default(),
             seed,
