@@ -74,7 +74,6 @@ fn policy(most: u64, target: u64) -> DropPolicy {
     DropPolicy {
         max_tokens: most,
         target_tokens: target,
-        ..DropPolicy::default()
     }
 }
 

@@ -58,8 +58,10 @@ fn twenty_turns_by_default() {
 fn twenty_turns_by_a_model() {
     let text = "The user asked twenty questions about b, and every one was answered at length.";
     let model = Scripted::new([Answer::text(text), Answer::text("Four questions about a.")]);
-    let mut ladder = Ladder::default();
-    ladder.gate = None;
+    let ladder = Ladder {
+        gate: None,
+        ..Ladder::default()
+    };
     let strategy = SummarizingBlockCompaction {
         summarizer: Arc::new(model),
         ladder,

@@ -38,8 +38,10 @@ impl Lab {
         let store = InMemoryStore::new();
         let new = NewConversation::root("chat", accounting.estimator_id(), Timestamp(1));
         let id = store.open(&new).await.unwrap().id;
-        let mut ladder = Ladder::default();
-        ladder.gate = None;
+        let ladder = Ladder {
+            gate: None,
+            ..Ladder::default()
+        };
         Self {
             store,
             id,

@@ -20,8 +20,10 @@ fn summarized(
     config: &CompactionConfig,
     summarizer: Arc<dyn Summarizer>,
 ) -> block_overlay::Result<CompactedSection> {
-    let mut ladder = Ladder::default();
-    ladder.gate = None;
+    let ladder = Ladder {
+        gate: None,
+        ..Ladder::default()
+    };
     let strategy = SummarizingBlockCompaction {
         summarizer,
         ladder,

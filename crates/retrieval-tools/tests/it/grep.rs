@@ -684,7 +684,7 @@ async fn a_message_without_a_time_has_none_and_a_question_about_a_time_says_so()
 /// A search that does not tell the cursor right after each hit, and counts how often it is asked.
 #[derive(Debug)]
 struct Untold {
-    search: ScanSearch<Arc<memory_store::InMemoryStore>>,
+    search: SegmentSearch<Arc<memory_store::InMemoryStore>>,
     asked: AtomicUsize,
 }
 
@@ -692,8 +692,9 @@ struct Untold {
 impl Search for Untold {
     async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let hits = self.search.search(of, query).await?;
-        Ok(hits.with_cursors(Vec::new()))
+        let mut hits = self.search.search(of, query).await?;
+        hits.cursors.clear();
+        Ok(hits)
     }
 }
 
@@ -703,7 +704,7 @@ async fn an_answer_that_is_cut_short_searches_once_and_goes_on_at_the_next_hit()
     let said = (1..=40).map(|n| Message::user(format!("needle {n} {}", "hay ".repeat(n % 7 * 30))));
     world.say(said.collect()).await;
     let search = Arc::new(Untold {
-        search: ScanSearch::new(Arc::clone(&world.store)),
+        search: SegmentSearch::without_index(Arc::clone(&world.store)),
         asked: AtomicUsize::new(0),
     });
     for (most, limit) in [(60, 100), (300, 100), (300, 7), (2_000, 11)] {

@@ -8,8 +8,7 @@ use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind};
 use summarize_escalation::{
     Ladder, LlmSummarizer, ModelWindow, Source, SummaryRequest, Tier, escalate, testing,
 };
-use token_estimate::{Exact, TokenEstimator as _};
-use token_estimate::{TokenEstimator, default_estimator};
+use token_estimate::{Exact, TokenEstimator, default_estimator};
 
 /// What a server adds to a request of two messages, in tokens.
 const FRAMING: u64 = 11;

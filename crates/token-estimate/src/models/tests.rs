@@ -240,6 +240,7 @@ fn a_model_has_the_estimator_of_its_tokenizer_with_its_own_factor_and_overhead()
         tools_overhead: Some(5),
         ..ModelInfo::new("m", 1_000, 100, "2026-11-23")
     };
+    let twice = twice.estimator();
     let own = if exact { 1.0 } else { 1.075 };
     assert_eq!(twice.safety_factor(), SafetyFactor::new(2.0 * own));
     assert_eq!(twice.tools_overhead(), 5);

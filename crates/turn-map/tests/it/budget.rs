@@ -212,7 +212,7 @@ proptest! {
             .filter(|unit| done.positions.contains(&unit.start))
             .flat_map(Clone::clone)
             .collect();
-        let next = units.iter().filter(|unit| !whole.contains(&unit.start)).next_back();
+        let next = units.iter().rfind(|unit| !whole.contains(&unit.start));
         if let Some(next) = next {
             let mut with: Vec<&Msg> = whole.iter().map(|at| &list[*at]).collect();
             with.extend(&list[next.clone()]);
