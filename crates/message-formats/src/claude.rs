@@ -5,7 +5,7 @@ mod line;
 mod queue;
 mod tree;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memory_model::{EntryKind, Message, Part, Role, SessionKey};
 
@@ -231,12 +231,19 @@ impl Reader {
             }
             return Vec::new();
         };
+        // A line that is repeated in another branch may begin two of them: the later one has a number behind its name.
+        let mut names = HashSet::new();
         let keys: Vec<SessionKey> = self
             .sessions
             .iter()
-            .map(|chain| match &chain.name {
-                Some(name) => SessionKey::new(format!("{key}/{name}")),
-                None => SessionKey::new(key.as_str()),
+            .map(|chain| {
+                let Some(name) = &chain.name else {
+                    return SessionKey::new(key.as_str());
+                };
+                let numbered = (2..).map(|n| format!("{name}~{n}"));
+                let mut free = std::iter::once(name.clone()).chain(numbered);
+                let free = free.find(|name| names.insert(name.clone()));
+                SessionKey::new(format!("{key}/{}", free.as_ref().unwrap_or(name)))
             })
             .collect();
         let origins: Vec<Origin> = (0..keys.len())

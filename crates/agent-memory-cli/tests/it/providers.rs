@@ -277,7 +277,7 @@ async fn what_must_be_kept_prompts_and_window_are_settings() {
         "--min-retained",
         "0",
         "--prompts",
-        "koda",
+        "numbered-sections",
         "--model-window",
         "16000",
     ])
@@ -348,7 +348,7 @@ fn what_cannot_be_asked_is_a_usage_error() {
             "is not a URL",
         ),
         (&["--fallback-model", "m"], "--summarizer PROVIDER:MODEL"),
-        (&["--prompts", "pi"], "--prompts needs a model"),
+        (&["--prompts", "checkpoint"], "--prompts needs a model"),
         (&["--model-window", "9000"], "--model-window needs a model"),
         (&["--min-retained", "0.5"], "--min-retained needs a model"),
     ];
