@@ -16,8 +16,8 @@ use pass::ClearPass;
 mod lens;
 mod pass;
 
-/// Name of the pass that clears what the inner planner left, and of the jobs that clear.
-pub const CLEAR: Label = Label::from_static("clear");
+pub use pass::CLEAR;
+
 /// Name of the pass that clears before the inner planner's passes where a view must fit its room.
 pub const CLEAR_TO_FIT: Label = Label::from_static("clear_to_fit");
 

@@ -1,10 +1,8 @@
 //! Summaries without their least relevant lines: a planner around any other planner.
 
-use std::fmt;
 use std::sync::Arc;
 
 use memory_model::{Summary, ViewName};
-use serde::{Deserialize, Serialize};
 
 use crate::details::{Details, WrittenText};
 use crate::job::Request;
@@ -12,41 +10,13 @@ use crate::label::Label;
 use crate::planner::{Goal, Pass, PassInput, Planner, Tail};
 use facts::kept;
 use pass::DropPass;
+use policy::request;
 
 mod facts;
 mod pass;
+mod policy;
 
-/// Name of the pass that leaves out lines of summaries, and of its jobs.
-pub const DROP: Label = Label::from_static("drop");
-
-/// Name and version of the rule by which summaries without some of their lines keep facts. It is in their recipe.
-pub const DROP_RULE: &str = "drop-lines@1";
-
-/// How much the summaries of a view may cost together, as contexts render them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct DropPolicy {
-    /// Largest cost that needs no job, in tokens. Default 20,000.
-    pub max_tokens: u64,
-    /// Cost that jobs aim at, in tokens; more than `max_tokens` counts as that. Default 10,000. The further it
-    /// is below `max_tokens`, the more seldom lines are chosen.
-    pub target_tokens: u64,
-}
-
-impl Default for DropPolicy {
-    fn default() -> Self {
-        Self {
-            max_tokens: 20_000,
-            target_tokens: 10_000,
-        }
-    }
-}
-
-impl fmt::Display for DropPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "max={} target={}", self.max_tokens, self.target_tokens)
-    }
-}
+pub use policy::{DROP, DROP_RULE, DropPolicy};
 
 /// Plans what another planner plans, and then leaves out lines of the summaries that the view shows, where these cost more
 /// together than the policy says.
@@ -120,16 +90,5 @@ impl Planner for DroppingPlanner {
             true => Some(request(summary.tokens, summary.tokens)),
             false => self.inner.request_again(summary),
         }
-    }
-}
-
-/// A request to leave out lines until the text costs about `target` tokens, and at most `most`.
-fn request(target: u64, most: u64) -> Request {
-    Request {
-        target_tokens: target,
-        max_tokens: most,
-        details: Some(DROP_RULE.to_owned()),
-        drop_lines: true,
-        ..Request::default()
     }
 }

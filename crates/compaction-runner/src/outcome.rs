@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
-use crate::tally::Tally;
 
 /// What a compaction did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,12 +50,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome of a run that did nothing to the view of `snapshot`.
-    pub fn unchanged(snapshot: Snapshot, stop_reason: StopReason) -> Self {
-        let tally = Tally::default();
-        tally.into_outcome(&snapshot.clone(), snapshot, stop_reason, Duration::ZERO)
-    }
-
     /// The outcome of two runs, one directly after the other: what both published, and why the later one stopped.
     #[must_use]
     pub fn followed_by(mut self, later: Self) -> Self {

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use crate::blocks::Block;
 use crate::context::ContextMessage;
-use crate::forms::ShortForm;
 use crate::policy::step_size;
 
 /// Minimum tokens that remain of a boundary group that is shown in part.
@@ -26,6 +25,13 @@ pub(crate) enum Shown {
     Form(ShortForm),
     /// Neighbouring blocks as one text.
     Digest(ContextMessage),
+}
+
+/// A short form of a summary, rendered.
+pub(crate) struct ShortForm {
+    pub(crate) message: ContextMessage,
+    pub(crate) lines: usize,
+    pub(crate) of_lines: usize,
 }
 
 impl Choice {

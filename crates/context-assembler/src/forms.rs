@@ -3,8 +3,7 @@
 use memory_model::{Accounting, Summary};
 
 use crate::accounting::cost;
-use crate::choose::{Choice, Shown};
-use crate::context::ContextMessage;
+use crate::choose::{Choice, ShortForm, Shown};
 use crate::marks::escape_summary;
 use crate::render::render_summary_form;
 
@@ -31,13 +30,6 @@ struct Line<'a> {
     tokens: u64,
     /// Index of the shortest form that has the line.
     form: usize,
-}
-
-/// A short form of a summary, rendered.
-pub(crate) struct ShortForm {
-    pub(crate) message: ContextMessage,
-    pub(crate) lines: usize,
-    pub(crate) of_lines: usize,
 }
 
 impl<'a> Forms<'a> {

@@ -7,13 +7,14 @@ use memory_model::SessionKey;
 use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
 use serde::Serialize;
 
+use crate::arguments::Arguments as _;
 use crate::cursor::foreign;
 use crate::error::Result;
 use crate::grep::{GrepAnswer, GrepArgs, GrepHit};
 use crate::retrieval::Retrieval;
 use crate::set::RetrievalSet;
 use crate::text::{go_on, short};
-use crate::tools::{ToolArguments as _, echo, no_tool};
+use crate::tools::{echo, no_tool};
 
 /// A hit and the session that has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]

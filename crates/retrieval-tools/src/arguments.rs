@@ -1,18 +1,38 @@
 //! Reading the arguments of a call: lenient where the meaning is clear, and with errors that say what to do.
 
 use memory_model::Timestamp;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::text::short;
-use crate::tools::Tool;
 
 /// Number in an error about an argument that has no number by default.
 const EXAMPLE: u64 = 12;
 
+/// A type of arguments, and the tool that takes them. Its fields are the arguments, and their comments tell a
+/// model what to give.
+pub(crate) trait Arguments: DeserializeOwned + JsonSchema + Send + 'static {
+    const NAME: &'static str;
+    const TITLE: &'static str;
+    const DESCRIPTION: &'static str;
+}
+
+/// The arguments that a tool takes.
+#[derive(Debug, Clone)]
+pub(crate) struct Declared {
+    /// The schema of each argument by its name.
+    pub(crate) arguments: Map<String, Value>,
+    /// Names of the arguments that cannot be left out.
+    pub(crate) required: Vec<String>,
+}
+
 /// Reads the arguments of a call as their type.
-pub(crate) fn read<T: DeserializeOwned>(tool: &Tool, mut given: Map<String, Value>) -> Result<T> {
+pub(crate) fn read<T: DeserializeOwned>(
+    tool: &Declared,
+    mut given: Map<String, Value>,
+) -> Result<T> {
     tool.check(&given)?;
     let mut read = Map::new();
     for (name, schema) in &tool.arguments {
@@ -29,7 +49,26 @@ pub(crate) fn read<T: DeserializeOwned>(tool: &Tool, mut given: Map<String, Valu
         .map_err(|error| Error::invalid(format!("the arguments cannot be read: {error}")))
 }
 
-impl Tool {
+impl Declared {
+    pub(crate) fn of<T: Arguments>() -> Self {
+        let mut schema = schemars::schema_for!(T).to_value();
+        let mut take = |key: &str| schema.get_mut(key).map(Value::take).unwrap_or_default();
+        let (arguments, required) = (take("properties"), take("required"));
+        let mut declared = Self {
+            arguments: serde_json::from_value(arguments).unwrap_or_default(),
+            required: serde_json::from_value(required).unwrap_or_default(),
+        };
+        for argument in declared.arguments.values_mut() {
+            // What can be left out need not be null.
+            if let Some([name, ..]) = argument["type"].as_array().map(Vec::as_slice) {
+                argument["type"] = name.clone();
+            }
+            let text = argument["description"].as_str().unwrap_or_default();
+            argument["description"] = text.split_whitespace().collect::<Vec<_>>().join(" ").into();
+        }
+        declared
+    }
+
     /// Returns the object of a call's arguments. Nothing at all is an empty one, and JSON in a string is read.
     pub(crate) fn object(&self, mut given: Value) -> Result<Map<String, Value>> {
         // The text of a call, and an object that was written as a string in it.

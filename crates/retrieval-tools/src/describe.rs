@@ -8,29 +8,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::error::Result;
-use crate::retrieval::Retrieval;
+use crate::arguments::Arguments;
 use crate::room::{Room, longest};
 use crate::text::{fenced, quoted, rfc3339, short};
-use crate::tools::{ToolAnswer, ToolArguments};
 
 /// Arguments of `describe`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct DescribeArgs {
     /// The summary's id, such as sum_0123456789abcdef.
-    summary_id: String,
+    pub(crate) summary_id: String,
 }
 
-impl ToolArguments for DescribeArgs {
+impl Arguments for DescribeArgs {
     const NAME: &'static str = "memory_describe";
     const TITLE: &'static str = "Describe a summary";
     const DESCRIPTION: &'static str = "Inspect a summary: its full text, the messages it covers, the summaries that \
         contain it and those it was made from.";
-
-    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
-        let answer = tools.describe(&self.summary_id.into()).await?;
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
 }
 
 /// Answer of `describe`: a summary's text, figures and lineage. It serializes to the JSON that

@@ -7,10 +7,9 @@ use memory_model::{Part, Role, Seq, SeqRange, SummaryId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arguments::Arguments;
 use crate::error::Error;
-use crate::retrieval::Retrieval;
 use crate::text::{Cut, Moment, fenced, go_on, moment, parts, short};
-use crate::tools::{ToolAnswer, ToolArguments};
 
 /// Maximum number of tokens in an answer when a call sets none.
 pub(crate) const DEFAULT_TOKEN_CAP: u64 = 4000;
@@ -52,16 +51,11 @@ impl ExpandArgs {
     }
 }
 
-impl ToolArguments for ExpandArgs {
+impl Arguments for ExpandArgs {
     const NAME: &'static str = "memory_expand";
     const TITLE: &'static str = "Read what a summary stands for";
     const DESCRIPTION: &'static str = "Read what a summary was made from, word for word: the messages of a leaf \
         summary, the summaries inside a condensed one. Also reads messages by their position.";
-
-    async fn answer(self, tools: &Retrieval) -> crate::Result<ToolAnswer> {
-        let answer = tools.expand(self).await?;
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
 }
 
 impl From<&ExpandArgs> for ExpandArgs {

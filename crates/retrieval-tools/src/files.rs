@@ -9,10 +9,9 @@ use memory_search::{composed, fold_case};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arguments::Arguments;
 use crate::grep::DEFAULT_LIMIT;
-use crate::retrieval::Retrieval;
 use crate::text::{Moment, go_on, moment, quoted, short};
-use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum length of a command in an answer, in characters; longer ones end with `…`.
 pub(crate) const MAX_COMMAND_CHARS: usize = 1_000;
@@ -86,19 +85,12 @@ impl Default for FilesArgs {
     }
 }
 
-impl ToolArguments for FilesArgs {
+impl Arguments for FilesArgs {
     const NAME: &'static str = "memory_files";
     const TITLE: &'static str = "Find uses of files and commands";
     const DESCRIPTION: &'static str = "Find out who read or changed a file and how something was run, from the tool \
         calls of the whole conversation: positions, tools, paths, commands and outcomes, the last first. Without path \
         and command it lists all uses.";
-
-    async fn answer(self, tools: &Retrieval) -> crate::Result<ToolAnswer> {
-        let mut answer = tools.files(self).await?;
-        answer.path.as_mut().into_iter().for_each(echo);
-        answer.command.as_mut().into_iter().for_each(echo);
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
 }
 
 impl From<&FilesArgs> for FilesArgs {

@@ -9,11 +9,10 @@ use memory_search::{Fallback, Hit, HitOrder, HitTarget, Hits, Query, SearchMode,
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::arguments::Arguments;
 use crate::error::Error;
-use crate::retrieval::Retrieval;
 use crate::room::{Room, longest};
 use crate::text::{Moment, go_on, moment, quoted};
-use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum number of hits in an answer when a call sets none.
 pub(crate) const DEFAULT_LIMIT: usize = 20;
@@ -111,18 +110,12 @@ impl Default for GrepArgs {
     }
 }
 
-impl ToolArguments for GrepArgs {
+impl Arguments for GrepArgs {
     const NAME: &'static str = "memory_grep";
     const TITLE: &'static str = "Search the conversation";
     const DESCRIPTION: &'static str = "Search the whole conversation, also where it was summarized. By default for the \
         exact phrase, then for all of its words, then for any of them; the answer says which. Answers with numbered \
         hits: message:SEQ or a summary id (read more of both with memory_expand), and a snippet.";
-
-    async fn answer(self, tools: &Retrieval) -> crate::Result<ToolAnswer> {
-        let mut answer = tools.grep(self).await?;
-        echo(&mut answer.pattern);
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
 }
 
 impl GrepArgs {

@@ -28,8 +28,6 @@ mod tools;
 mod unfold;
 mod using;
 
-use std::sync::LazyLock;
-
 pub use across::{SessionHit, SessionsAnswer};
 pub use describe::Description;
 pub use error::{Error, ErrorKind, Result};
@@ -47,14 +45,3 @@ pub use recall::{Passage, RecallAnswer, RecallArgs};
 pub use retrieval::Retrieval;
 pub use set::RetrievalSet;
 pub use tools::{Tool, ToolAnswer};
-
-/// All tools.
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    vec![
-        Tool::of::<GrepArgs>(),
-        Tool::of::<describe::DescribeArgs>(),
-        Tool::of::<ExpandArgs>(),
-        Tool::of::<RecallArgs>(),
-        Tool::of::<FilesArgs>(),
-    ]
-});

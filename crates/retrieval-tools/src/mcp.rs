@@ -45,13 +45,14 @@ pub use token::AccessToken;
 
 use lines::Lines;
 
+use crate::arguments::Arguments as _;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::ExpandArgs;
 use crate::grep::GrepArgs;
 use crate::overview::Overview;
 use crate::set::RetrievalSet;
 use crate::text::short;
-use crate::tools::{ToolAnswer, ToolArguments as _};
+use crate::tools::ToolAnswer;
 
 /// Number of tokens that no reply reaches unless the host sets another.
 const DEFAULT_REPLY_TOKENS: u64 = 10_000;

@@ -7,9 +7,8 @@ use memory_model::{Role, Seq, SummaryId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::retrieval::Retrieval;
+use crate::arguments::Arguments;
 use crate::text::{Moment, fenced, go_on, moment};
-use crate::tools::{ToolAnswer, ToolArguments, echo};
 
 /// Maximum tokens of an answer, as a model reads it, when a call sets none.
 pub(crate) const DEFAULT_BUDGET: u64 = 2_000;
@@ -59,18 +58,12 @@ impl RecallArgs {
     }
 }
 
-impl ToolArguments for RecallArgs {
+impl Arguments for RecallArgs {
     const NAME: &'static str = "memory_recall";
     const TITLE: &'static str = "Recall what was said";
     const DESCRIPTION: &'static str = "Recall what was said about something: the passages of the whole conversation \
         that answer a question best, word for word and with their positions, within a number of tokens. Or one message \
         by its turn.";
-
-    async fn answer(self, tools: &Retrieval) -> crate::Result<ToolAnswer> {
-        let mut answer = tools.recall(self).await?;
-        answer.query.as_mut().into_iter().for_each(echo);
-        ToolAnswer::new(answer.to_text(), &answer)
-    }
 }
 
 impl From<&RecallArgs> for RecallArgs {

@@ -8,12 +8,13 @@ use memory_search::{
 };
 use memory_store::{LogRead, read_spans};
 
+use crate::arguments::Arguments as _;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::DAMAGED_INDEX;
 use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
 use crate::retrieval::{BATCH, Retrieval};
 use crate::room::{Room, longest};
-use crate::tools::{ToolArguments as _, echo};
+use crate::tools::echo;
 
 /// Maximum number of messages with the exact words of a query that count as such.
 const EXACT: usize = 32;

@@ -9,6 +9,7 @@ use memory_model::{
 use memory_search::{Search, SearchStop, SegmentSearch};
 use memory_store::{Conversation, ConversationRef, Store};
 
+use crate::arguments::Arguments as _;
 use crate::cursor::{Binding, foreign};
 use crate::describe::{DescribeArgs, Description};
 use crate::error::{Error, ErrorKind, Result};
@@ -18,7 +19,6 @@ use crate::limits::RetrievalLimits;
 use crate::narrowing::{Grant, Narrowing};
 use crate::room::Room;
 use crate::text::short;
-use crate::tools::ToolArguments as _;
 
 /// Log entries, or summaries, read at once.
 pub(crate) const BATCH: usize = 64;

@@ -7,10 +7,11 @@ use memory_search::{
     SearchMode, SearchScope, search_auto,
 };
 
+use crate::arguments::Arguments as _;
 use crate::error::{Error, Result};
 use crate::grep::{EchoCount, GrepAnswer, GrepArgs, UndatedCount, WiderSearch};
 use crate::retrieval::Retrieval;
-use crate::tools::{ToolArguments as _, echo};
+use crate::tools::echo;
 
 /// Maximum number of hits that are counted in a wider scope.
 const COUNTED: usize = 100;

@@ -6,12 +6,13 @@ use memory_search::SearchStop;
 
 use serde_json::{Value, json};
 
+use crate::arguments::Arguments as _;
 use crate::arguments::{or, read, take_text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::GrepArgs;
 use crate::retrieval::Retrieval;
 use crate::text::short;
-use crate::tools::{Tool, ToolAnswer, ToolArguments as _, echo, tool};
+use crate::tools::{Tool, ToolAnswer, echo, tool};
 
 /// Name of the argument that chooses a conversation of a set.
 const SESSION: &str = "session";
@@ -68,14 +69,14 @@ impl RetrievalSet {
     /// Answers a call with arguments as an object, or as the text of one.
     pub(crate) async fn answer(&self, name: &str, given: Value) -> Result<ToolAnswer> {
         let tool = self.declare(tool(name)?);
-        let mut given = tool.object(given)?;
+        let mut given = tool.declared.object(given)?;
         if let [(_, only)] = self.members.as_slice() {
             return only.answer(&tool, given).await;
         }
-        tool.check(&given)?;
+        tool.declared.check(&given)?;
         let Some(session) = take_text(&mut given, SESSION)? else {
             if name == GrepArgs::NAME {
-                let mut answer = self.grep(read::<GrepArgs>(&tool, given)?).await?;
+                let mut answer = self.grep(read::<GrepArgs>(&tool.declared, given)?).await?;
                 echo(&mut answer.pattern);
                 return ToolAnswer::new(answer.to_text(), &answer);
             }
@@ -108,13 +109,13 @@ impl RetrievalSet {
             let all = match tool.name {
                 GrepArgs::NAME => "; all if not given",
                 _ => {
-                    tool.required.insert(0, SESSION.to_owned());
+                    tool.declared.required.insert(0, SESSION.to_owned());
                     ""
                 }
             };
             let description = format!("The session to look into{all}.");
             let schema = json!({"description": description, "enum": keys, "type": "string"});
-            tool.arguments.insert(SESSION.to_owned(), schema);
+            tool.declared.arguments.insert(SESSION.to_owned(), schema);
         }
         tool
     }

@@ -1,17 +1,20 @@
 //! The tools as a model sees them: declarations, and calls that never fail.
 
 use std::pin::Pin;
+use std::sync::LazyLock;
 
 use memory_model::{RawJson, ToolDefinition};
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::TOOLS;
-use crate::arguments::{nearest, or, read};
+use crate::arguments::{Arguments, Declared, nearest, or, read};
+use crate::describe::DescribeArgs;
 use crate::error::{Error, Result};
+use crate::expand::ExpandArgs;
+use crate::files::FilesArgs;
+use crate::grep::GrepArgs;
+use crate::recall::RecallArgs;
 use crate::retrieval::Retrieval;
 use crate::text::short;
 
@@ -21,15 +24,60 @@ const PREFIX: &str = "memory_";
 /// Length up to which an answer of a call repeats the pattern or the query, in characters.
 const ECHO_CHARS: usize = 500;
 
-/// A type of arguments, and the tool that takes them. Its fields are the arguments, and their comments tell a
-/// model what to give.
-pub(crate) trait ToolArguments: DeserializeOwned + JsonSchema + Send + 'static {
-    const NAME: &'static str;
-    const TITLE: &'static str;
-    const DESCRIPTION: &'static str;
+/// All tools.
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    vec![
+        Tool::of::<GrepArgs>(),
+        Tool::of::<DescribeArgs>(),
+        Tool::of::<ExpandArgs>(),
+        Tool::of::<RecallArgs>(),
+        Tool::of::<FilesArgs>(),
+    ]
+});
 
+/// What a tool does.
+trait Call: Arguments {
     /// Answers a call.
     fn answer(self, tools: &Retrieval) -> impl Future<Output = Result<ToolAnswer>> + Send;
+}
+
+impl Call for GrepArgs {
+    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
+        let mut answer = tools.grep(self).await?;
+        echo(&mut answer.pattern);
+        ToolAnswer::new(answer.to_text(), &answer)
+    }
+}
+
+impl Call for DescribeArgs {
+    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
+        let answer = tools.describe(&self.summary_id.into()).await?;
+        ToolAnswer::new(answer.to_text(), &answer)
+    }
+}
+
+impl Call for ExpandArgs {
+    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
+        let answer = tools.expand(self).await?;
+        ToolAnswer::new(answer.to_text(), &answer)
+    }
+}
+
+impl Call for RecallArgs {
+    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
+        let mut answer = tools.recall(self).await?;
+        answer.query.as_mut().into_iter().for_each(echo);
+        ToolAnswer::new(answer.to_text(), &answer)
+    }
+}
+
+impl Call for FilesArgs {
+    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
+        let mut answer = tools.files(self).await?;
+        answer.path.as_mut().into_iter().for_each(echo);
+        answer.command.as_mut().into_iter().for_each(echo);
+        ToolAnswer::new(answer.to_text(), &answer)
+    }
 }
 
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<ToolAnswer>> + Send + 'a>>;
@@ -44,41 +92,26 @@ pub struct Tool {
     pub title: &'static str,
     /// Description of the tool, for the model.
     pub description: &'static str,
-    /// The schema of each argument by its name.
-    pub(crate) arguments: Map<String, Value>,
-    pub(crate) required: Vec<String>,
+    pub(crate) declared: Declared,
     call: for<'a> fn(&'a Self, &'a Retrieval, Map<String, Value>) -> Answering<'a>,
 }
 
 impl Tool {
-    pub(crate) fn of<T: ToolArguments>() -> Self {
-        let mut schema = schemars::schema_for!(T).to_value();
-        let mut take = |key: &str| schema.get_mut(key).map(Value::take).unwrap_or_default();
-        let (arguments, required) = (take("properties"), take("required"));
-        let mut tool = Self {
+    fn of<T: Call>() -> Self {
+        Self {
             name: T::NAME,
             title: T::TITLE,
             description: T::DESCRIPTION,
-            arguments: serde_json::from_value(arguments).unwrap_or_default(),
-            required: serde_json::from_value(required).unwrap_or_default(),
+            declared: Declared::of::<T>(),
             call: |tool, tools, given| {
-                Box::pin(async move { read::<T>(tool, given)?.answer(tools).await })
+                Box::pin(async move { read::<T>(&tool.declared, given)?.answer(tools).await })
             },
-        };
-        for argument in tool.arguments.values_mut() {
-            // What can be left out need not be null.
-            if let Some([name, ..]) = argument["type"].as_array().map(Vec::as_slice) {
-                argument["type"] = name.clone();
-            }
-            let text = argument["description"].as_str().unwrap_or_default();
-            argument["description"] = text.split_whitespace().collect::<Vec<_>>().join(" ").into();
         }
-        tool
     }
 
     /// Returns the JSON Schema of the arguments, of plain types only. What is not required can be left out.
     pub fn schema(&self) -> Value {
-        let mut properties = self.arguments.clone();
+        let mut properties = self.declared.arguments.clone();
         for schema in properties.values_mut().filter_map(Value::as_object_mut) {
             schema
                 .retain(|key, _| ["description", "enum", "items", "type"].contains(&key.as_str()));
@@ -86,7 +119,7 @@ impl Tool {
         let mut schema = json!({
             "additionalProperties": false,
             "properties": properties,
-            "required": self.required,
+            "required": self.declared.required,
             "type": "object",
         });
         // Whether a map keeps an order of its own depends on features that other crates turn on.
@@ -187,10 +220,11 @@ impl Retrieval {
     /// Answers a model's tool call. `arguments` is the JSON text that came with the call. Never fails:
     /// a call that cannot be answered gets an error answer that says what to do.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
-        let answer = match tool(name).and_then(|tool| Ok((tool, tool.object(arguments.into())?))) {
-            Ok((tool, given)) => self.answer(tool, given).await,
-            Err(error) => Err(error),
-        };
+        let answer =
+            match tool(name).and_then(|tool| Ok((tool, tool.declared.object(arguments.into())?))) {
+                Ok((tool, given)) => self.answer(tool, given).await,
+                Err(error) => Err(error),
+            };
         answer.unwrap_or_else(ToolAnswer::from)
     }
 

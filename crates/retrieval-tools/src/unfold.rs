@@ -3,6 +3,7 @@
 use memory_model::{Child, EntryKind, Seq, SeqRange, SummaryId};
 use memory_store::LogRead;
 
+use crate::arguments::Arguments as _;
 use crate::cursor::foreign;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::{
@@ -10,7 +11,6 @@ use crate::expand::{
 };
 use crate::page::{Page, Step};
 use crate::retrieval::{BATCH, Retrieval};
-use crate::tools::ToolArguments as _;
 
 /// What is written around the children of an answer.
 const FRAME: &str = "messages:1000000-1000000 covers messages:1000000-1000000; here 1000 items, 100000 tokens, \

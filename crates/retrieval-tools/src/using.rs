@@ -6,10 +6,11 @@ use memory_model::{LogEntry, Part, ResultContent, Seq, SeqRange};
 use memory_search::SearchStop;
 use memory_store::LogRead;
 
+use crate::arguments::Arguments as _;
 use crate::error::Result;
 use crate::files::{FileUse, FilesAnswer, FilesArgs, UseOutcome, Wanted};
 use crate::retrieval::Retrieval;
-use crate::tools::{ToolArguments as _, echo};
+use crate::tools::echo;
 
 /// Number of messages behind the place where an answer goes on that are read for results.
 const RESULTS_BEHIND: u32 = 1_024;

@@ -8,10 +8,13 @@ use turn_map::{
     Atom, AtomBuilder, ClearPolicy, MessageView, PartView, ResultPlace, ResultScan, TrimPolicy,
 };
 
-use super::CLEAR;
 use super::lens::is_cleared;
 use crate::job::{Job, Work};
+use crate::label::Label;
 use crate::planner::{Pass, ReadRequest};
+
+/// Name of the pass that clears what the inner planner left, and of the jobs that clear.
+pub const CLEAR: Label = Label::from_static("clear");
 
 /// Plans the groups to clear. Keeps no text of a message.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use memory_model::{Accounting, Child, Seq, SeqRange, Span, SpanBody, Summary};
 
 use super::facts::lines;
-use super::{DROP, DropPolicy, request};
+use super::policy::{DROP, DropPolicy, request};
 use crate::job::{Job, Work};
 use crate::planner::{Pass, ReadRequest};
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_store::{Chunk, Error, ErrorKind, IndexSegment, IndexStore};
 
+use memory_model::ConversationId;
+
 use super::seal::Seal;
-use super::visible::Handle;
 use crate::error::Result;
 use crate::segment::is_records;
 
@@ -108,6 +109,15 @@ impl ChunkCache {
         );
         Error::new(ErrorKind::Stale, message)
     }
+}
+
+/// What a search by an index holds on to.
+#[derive(Debug)]
+pub(super) struct Handle<'s> {
+    /// The index; `None` for a search without one, which sees no segment.
+    pub(super) index: Option<&'s dyn IndexStore>,
+    pub(super) cache: &'s ChunkCache,
+    pub(super) conversation: ConversationId,
 }
 
 impl Handle<'_> {

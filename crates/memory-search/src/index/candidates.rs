@@ -6,7 +6,7 @@ use crate::segment::{
     unbroken_prefix, with_prefix,
 };
 
-use super::visible::Handle;
+use super::cache::Handle;
 use crate::Result;
 use memory_store::IndexSegment;
 

@@ -1,7 +1,7 @@
 //! What a ranking finds, in the order of a query.
 
 use super::base::{Base, Doc, Part, Ranking, number};
-use super::visible::Handle;
+use super::cache::Handle;
 use crate::matching::{Matcher, RankedOrder, RankedTarget, is_one_of};
 use crate::ranking::Asked;
 use crate::segment::Need;

@@ -13,11 +13,12 @@ use crate::{Hit, Hits, Query, Result, SearchMode};
 use memory_model::{EntryKind, Seq, SeqRange, SummaryId};
 
 use super::base::{Base, Doc, Part, Pending, Ranking, number};
+use super::cache::Handle;
 use super::found::{Found, FoundOrder};
 use super::reading::Reading;
 use super::seal::Seal;
 use super::search::SegmentSearch;
-use super::visible::{Handle, Visible};
+use super::visible::Visible;
 use crate::log_calls::LogCalls;
 use memory_store::{Conversation, IndexSegment, IndexedKind, LogRead, Store};
 

@@ -11,9 +11,10 @@ use memory_store::{Conversation, IndexSegment, IndexStore, LogRead, Store};
 
 use super::base::Base;
 use super::cache::ChunkCache;
+use super::cache::Handle;
 use super::candidates::Candidates;
 use super::reading::Reading;
-use super::visible::{Handle, Stretch, Visible};
+use super::visible::{Stretch, Visible};
 use crate::embedding::Embedder;
 use crate::log_calls::{LogCalls, read_conversation};
 use crate::matching::{HitCollector, Matcher, Position, RankedCursor, is_one_of, search_auto};

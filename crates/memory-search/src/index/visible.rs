@@ -112,12 +112,3 @@ impl Visible {
         self.indexed = self.indexed.min(head);
     }
 }
-
-/// What a search by an index holds on to.
-#[derive(Debug)]
-pub(super) struct Handle<'s> {
-    /// The index; `None` for a search without one, which sees no segment.
-    pub(super) index: Option<&'s dyn IndexStore>,
-    pub(super) cache: &'s ChunkCache,
-    pub(super) conversation: ConversationId,
-}
