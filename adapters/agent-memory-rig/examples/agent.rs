@@ -154,7 +154,10 @@ fn check(holds: bool, what: impl Into<String>) -> Result<()> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let window = Window { system_tokens: 300, ..Window::new(WINDOW) }; // for rig's preamble and tools
+    let window = Window {
+        system_tokens: 300,
+        ..Window::new(WINDOW)
+    }; // for rig's preamble and tools
     let memory = Memory::builder() // `.sqlite(path)` with the feature `sqlite`
         .dag(DagPolicy::for_window(window.tokens))
         .open()
