@@ -5,6 +5,6 @@
 mod messages;
 mod model;
 mod requests;
-#[path = "../../examples/agent/server.rs"]
+#[path = "../../examples/genai_agent/server.rs"]
 mod server;
 mod tools;
