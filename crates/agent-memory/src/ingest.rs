@@ -81,7 +81,7 @@ impl Session {
     /// to another message is not stored: see [`IngestReport::conflicts`].
     ///
     /// # Errors
-    /// `Invalid` when a message's parts nest deeper than [`MAX_PART_DEPTH`](crate::MAX_PART_DEPTH);
+    /// `Invalid` when a message's parts nest deeper than [`MAX_PART_DEPTH`](memory_model::MAX_PART_DEPTH);
     /// or when the store fails. Nothing was stored then.
     pub async fn ingest_batch(&self, messages: Vec<Message>) -> Result<IngestReport> {
         refuse_deep_parts(self.key(), &messages)?;

@@ -17,10 +17,7 @@ use crate::query::Query;
 /// Every search supports [`SearchMode::Literal`](crate::SearchMode::Literal), all filters and all
 /// orders. Of the order [`Relevance`](crate::HitOrder::Relevance) only the set of hits is fixed.
 ///
-/// The crate `store-conformance` has the tests that every implementation passes. [`implementors`]
-/// has the parts that most implementations need.
-///
-/// [`implementors`]: crate::implementors
+/// The crate `store-conformance` has the tests that every implementation passes.
 #[async_trait]
 pub trait Search: Send + Sync + fmt::Debug {
     /// Finds at most `query.limit` messages and summaries of a conversation.

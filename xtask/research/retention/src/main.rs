@@ -4,13 +4,13 @@
 //! `cargo research retention -- --data DIR [--check | --dry-run]`
 
 #[allow(dead_code, reason = "shared with `cargo xtask bench-retention`")]
-#[path = "../../../src/retention/gold.rs"]
+#[path = "../../../measure/src/retention/gold.rs"]
 mod gold;
 #[path = "../../../src/mode.rs"]
 mod mode;
 mod ranked;
 #[allow(dead_code, reason = "shared with `cargo xtask bench-retention`")]
-#[path = "../../../src/retention/transcripts.rs"]
+#[path = "../../../measure/src/retention/transcripts.rs"]
 mod transcripts;
 
 use std::fmt::Write as _;
