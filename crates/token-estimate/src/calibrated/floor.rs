@@ -416,7 +416,8 @@ impl Joins {
         let (mut second, mut end) = (NEVER, NEVER);
         if begins {
             let after = space.map_or(run.after, |_| b' ');
-            let mixed = self.mixed(u32::from(after), point);
+            // Nothing is joined with the beginning of a text, whatever the set holds for it.
+            let mixed = after != 0 && self.mixed(u32::from(after), point);
             // The space is a token, or part of this one; another character before the run has been counted.
             done += match space {
                 Some(_) => i64::from(!mixed),
