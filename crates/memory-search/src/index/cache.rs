@@ -175,6 +175,39 @@ impl Handle<'_> {
         self.numbered(segment, &keys.all, &numbers, true).await
     }
 
+    /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given the first
+    /// key of a chunk, and what all of its keys begin with. `None` where these are more than `most`.
+    pub(super) async fn chunks_among(
+        &self,
+        segment: &IndexSegment,
+        prefix: &[u8],
+        may_hold: &(dyn Fn(&[u8], &[u8]) -> bool + Sync),
+        most: usize,
+    ) -> Result<Option<Vec<Arc<[u8]>>>> {
+        let (segment, keys) = self.keys(segment).await?;
+        let first = keys.chunk_of(prefix);
+        let begin = keys.all.partition_point(|other| other.as_slice() <= prefix);
+        let end = keys
+            .all
+            .partition_point(|other| other.as_slice() <= prefix || other.starts_with(prefix));
+        // Between two chunks that begin alike every key begins so.
+        let between = |number: &usize| {
+            let two = keys.all.get(*number).zip(keys.all.get(number + 1));
+            let Some((from, upto)) = two.filter(|_| number + 1 < end) else {
+                return true;
+            };
+            let alike = from.iter().zip(upto).take_while(|(a, b)| a == b).count();
+            may_hold(from, from.get(..alike).unwrap_or_default())
+        };
+        let numbers = first.into_iter().chain(begin..end);
+        let numbers: Vec<usize> = numbers.filter(between).collect();
+        if numbers.len() > most {
+            return Ok(None);
+        }
+        let chunks = self.numbered(segment, &keys.all, &numbers, true);
+        Ok(Some(chunks.await?))
+    }
+
     /// For each of some keys the chunk that may hold it. What was read is kept where it is likely to be asked
     /// for again.
     pub(super) async fn chunks_of(

@@ -120,6 +120,7 @@ impl Handle<'_> {
                 }
                 Candidates::Some(common(lists))
             }
+            Need::SideBySide(sets) => self.side_by_side(segment, sets).await?,
             Need::All(needs) => {
                 let mut all = Candidates::All;
                 for need in needs {
@@ -140,7 +141,7 @@ impl Handle<'_> {
                 }
                 any
             }
-            Need::Nothing => Candidates::All,
+            _ => Candidates::All,
         })
     }
 

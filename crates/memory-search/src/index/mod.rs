@@ -9,6 +9,7 @@ mod ranked;
 mod reading;
 mod seal;
 mod search;
+mod side_by_side;
 mod visible;
 
 pub use extend::{IndexCheck, IndexProgress, check_index, extend_index, mend_index, rebuild_index};

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::matching::{Matcher, RankedCursor, RankedTarget, RankedUpTo};
 use crate::ranking::{Asked, Corpus, Document, Wanted};
-use crate::segment::{find, with_prefix, word_key, word_of, words};
+use crate::segment::{find, some_with_prefix, word_key, word_of, word_prefix, words};
 use crate::vectors::{Nearness, nearness};
 use crate::{Hit, Hits, Query, Result, SearchMode};
 use memory_model::{EntryKind, Seq, SeqRange, SummaryId};
@@ -422,14 +422,25 @@ where
     ) -> Result<Asked> {
         let wanted = Wanted::new(question);
         let mut terms: BTreeSet<String> = wanted.terms.clone();
+        // The first key is the only one that may be no longer than what all of them begin with.
+        let may_hold = |first: &[u8], beginning: &[u8]| {
+            let is_needed = word_of(first).is_some_and(|word| wanted.needs(word));
+            is_needed || may_need_longer(&wanted, beginning)
+        };
         for prefix in &wanted.prefixes {
-            let key = word_key(prefix);
+            let key = word_prefix(prefix);
             for part in &ranking.base.parts {
-                for chunk in handle.chunks(&part.segment, &key, true).await? {
-                    with_prefix(&chunk, &key, &mut |key, _| {
+                let chunks = handle.chunks_among(&part.segment, &key, &may_hold, usize::MAX);
+                for chunk in chunks.await?.unwrap_or_default() {
+                    some_with_prefix(&chunk, &key, &mut |key, _| {
                         if let Some(word) = word_of(key).filter(|word| wanted.needs(word)) {
                             terms.insert(word.to_owned());
                         }
+                        let may_follow = |end: &usize| {
+                            let beginning = key.get(..*end).unwrap_or_default();
+                            may_need_longer(&wanted, beginning)
+                        };
+                        (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
                     })?;
                 }
             }
@@ -487,6 +498,16 @@ where
         }
         Ok(())
     }
+}
+
+/// Whether a word may be needed whose key begins so and goes on.
+fn may_need_longer(wanted: &Wanted, beginning: &[u8]) -> bool {
+    let words = match std::str::from_utf8(beginning) {
+        Ok(_) => beginning,
+        // A character is cut off.
+        Err(error) => beginning.get(..error.valid_up_to()).unwrap_or_default(),
+    };
+    word_of(words).is_none_or(|beginning| wanted.may_need_longer(beginning))
 }
 
 /// Reads where some terms stand in what is indexed.

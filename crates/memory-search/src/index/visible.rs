@@ -5,7 +5,7 @@ use memory_model::{ConversationId, Seq, SummaryId};
 use super::cache::ChunkCache;
 use super::seal::Sound;
 use crate::segment::FORMAT;
-use memory_store::{Conversation, IndexSegment, IndexStore, IndexedKind, Origin, Result};
+use memory_store::{Conversation, IndexSegment, IndexStore, IndexedKind, Origin, Result, Store};
 
 /// A segment of the log that a conversation sees, and up to where it sees it.
 #[derive(Debug, Clone)]

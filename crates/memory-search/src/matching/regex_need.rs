@@ -4,10 +4,10 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
 use super::regex_unbroken::unbroken;
-use crate::segment::{Need, char_alone};
+use crate::segment::{CharSet, Need, char_set};
 
-/// Largest class that is read: more characters are never one in lower case.
-const MOST_CHARS: usize = 8;
+/// Largest set of characters that an index is asked for: all digits of all scripts fit.
+const MOST_CHARS: usize = 1_024;
 
 /// Characters side by side that an index is asked for; those that follow are left out.
 const LONGEST_RUN: usize = 24;
@@ -32,7 +32,7 @@ fn need_of_hir(hir: &Hir, parts: &mut usize) -> Need {
     let mut reader = Reader {
         parts,
         needs: Vec::new(),
-        run: String::new(),
+        run: Vec::new(),
         prefix: String::new(),
     };
     reader.read(hir);
@@ -55,7 +55,7 @@ struct Reader<'p> {
     parts: &'p mut usize,
     needs: Vec<Need>,
     /// The characters before, side by side.
-    run: String,
+    run: Vec<CharSet>,
     /// The longest run of one or two characters that is needed.
     prefix: String,
 }
@@ -69,11 +69,18 @@ impl Reader<'_> {
         match hir.kind() {
             HirKind::Empty | HirKind::Look(_) => {}
             HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
-                Ok(text) => text.chars().for_each(|c| self.push(char_alone([c]))),
+                Ok(text) => text.chars().for_each(|c| self.push(char_set([c]))),
                 Err(_) => self.cut(),
             },
-            HirKind::Class(Class::Unicode(class)) => self.push(char_of(class)),
-            HirKind::Class(Class::Bytes(_)) => self.cut(),
+            HirKind::Class(Class::Unicode(class)) => self.push(chars_of(class)),
+            HirKind::Class(Class::Bytes(class)) => match class.is_ascii() {
+                true => {
+                    let ranges = class.iter();
+                    let bytes = ranges.flat_map(|range| range.start()..=range.end());
+                    self.push(char_set(bytes.map(char::from)));
+                }
+                false => self.cut(),
+            },
             HirKind::Capture(capture) => self.read(&capture.sub),
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.read(part)),
             HirKind::Alternation(parts) => {
@@ -95,12 +102,12 @@ impl Reader<'_> {
     }
 
     /// Adds a character; `None` stands for any, or for more than one.
-    fn push(&mut self, c: Option<char>) {
-        match c {
-            Some(c) => self.run.push(c),
+    fn push(&mut self, set: Option<CharSet>) {
+        match set {
+            Some(set) => self.run.push(set),
             None => self.cut(),
         }
-        if self.run.chars().count() == LONGEST_RUN {
+        if self.run.len() == LONGEST_RUN {
             self.cut();
         }
     }
@@ -108,21 +115,27 @@ impl Reader<'_> {
     /// Ends a run: anything may follow.
     fn cut(&mut self) {
         let run = std::mem::take(&mut self.run);
-        match run.chars().count() {
-            3.. => self.needs.push(Need::of_literal(&run)),
-            chars if chars > self.prefix.chars().count() => self.prefix = run,
+        let one = |set: &CharSet| match set.as_slice() {
+            [c] => Some(*c),
+            _ => None,
+        };
+        let text: Option<String> = run.iter().map(one).collect();
+        match text {
+            Some(text) if run.len() >= 3 => self.needs.push(Need::of_literal(&text)),
+            None if run.len() >= 3 => self.needs.push(Need::SideBySide(run)),
+            Some(text) if text.chars().count() > self.prefix.chars().count() => self.prefix = text,
             _ => {}
         }
     }
 }
 
-/// The one character that a class is in lower case; `None` where it is more.
-fn char_of(class: &ClassUnicode) -> Option<char> {
+/// The characters of a class; `None` where they are many, or where one stands for more than one in lower case.
+fn chars_of(class: &ClassUnicode) -> Option<CharSet> {
     let size: usize = class.iter().map(|range| range.len()).sum();
     if size > MOST_CHARS {
         return None;
     }
-    char_alone(class.iter().flat_map(|range| range.start()..=range.end()))
+    char_set(class.iter().flat_map(|range| range.start()..=range.end()))
 }
 
 #[cfg(test)]
@@ -145,9 +158,19 @@ mod tests {
                 grams(&["ail", "fai", "ile", "led"])
             ])
         );
-        assert_eq!(need(r"(?-u:\d)x{2}[abC]"), Need::GramPrefix(gram_key("xx")));
-        assert_eq!(need("abc.*x[yz]Z"), grams(&["abc"]));
-        assert_eq!(need("[aA]bc"), grams(&["abc"]));
+        assert_eq!(
+            need(r"(?-u:\d)x{2}[abC]"),
+            Need::SideBySide(vec![
+                ('0'..='9').collect(),
+                vec!['x'],
+                vec!['x'],
+                vec!['a', 'b', 'c']
+            ])
+        );
+        assert_eq!(need("abc.*x[yz]Z"), {
+            let sets = vec![vec!['x'], vec!['y', 'z'], vec!['z']];
+            Need::All(vec![grams(&["abc"]), Need::SideBySide(sets)])
+        });
         // The Kelvin sign and the long s are letters where case is ignored.
         assert_eq!(need("ſ\u{212a}y"), grams(&["sky"]));
         assert_eq!(need("a{2,}b"), Need::GramPrefix(gram_key("aa")));

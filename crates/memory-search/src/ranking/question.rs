@@ -178,6 +178,19 @@ impl Wanted {
     pub(crate) fn needs(&self, word: &str) -> bool {
         self.terms.contains(word) || self.terms.iter().any(|term| is_derived(term, word))
     }
+
+    /// Whether a word may be [needed](Self::needs) that begins so and goes on.
+    pub(crate) fn may_need_longer(&self, beginning: &str) -> bool {
+        let chars = beginning.chars().count();
+        self.terms.iter().any(|term| {
+            let alike = term.chars().zip(beginning.chars());
+            let common = alike.take_while(|(a, b)| a == b).count();
+            // Where it goes on as the term does, anything may follow. Otherwise it has this much in common, and
+            // at least so many characters.
+            common == chars
+                || (common >= DERIVED_CHARS && common + 1 >= (chars + 1).min(term.chars().count()))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -190,6 +203,10 @@ mod tests {
         let common = common.count();
         let shorter = term.chars().count().min(other.chars().count());
         other != term && common >= DERIVED_CHARS && common + 1 >= shorter
+    }
+
+    fn may_need(wanted: &Wanted, beginning: &str) -> bool {
+        wanted.needs(beginning) || wanted.may_need_longer(beginning)
     }
 
     #[test]
@@ -205,7 +222,21 @@ mod tests {
             let (term, other) = (word(), word());
             let derived = is_derived_by_chars(&term, &other);
             assert_eq!(is_derived(&term, &other), derived, "{term} {other}");
-            seen[usize::from(derived)] += 1;
+            let wanted = Wanted {
+                terms: [term.clone()].into(),
+                prefixes: BTreeSet::new(),
+            };
+            let shared = other.chars().count() - rng.usize(..3);
+            let beginning: String = other.chars().take(shared).collect();
+            if derived || term == other {
+                assert!(may_need(&wanted, &beginning), "{term} {other}");
+                let goes_on = beginning != other;
+                assert!(
+                    !goes_on || wanted.may_need_longer(&beginning),
+                    "{term} {other}"
+                );
+            }
+            seen[usize::from(may_need(&wanted, &beginning))] += 1;
         }
         assert!(seen.iter().all(|count| *count > 1_000), "{seen:?}");
     }

@@ -135,11 +135,42 @@ pub(crate) fn with_prefix<'b>(
     prefix: &[u8],
     f: &mut dyn FnMut(&[u8], Entry<'b>),
 ) -> Result<()> {
-    let mut entries = Entries::new(chunk);
-    while let Some(entry) = entries.next()? {
-        if entries.key().starts_with(prefix) {
-            f(entries.key(), entry);
-        } else if entries.key() > prefix {
+    some_with_prefix(chunk, prefix, &mut |key, entry| {
+        f(key, entry);
+        usize::MAX
+    })
+}
+
+/// Calls `f` with entries of a chunk whose keys begin so. It returns how many bytes the next ones may have in
+/// common with the key: those that follow it and have more are left out.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn some_with_prefix<'b>(
+    chunk: &'b [u8],
+    prefix: &[u8],
+    f: &mut dyn FnMut(&[u8], Entry<'b>) -> usize,
+) -> Result<()> {
+    let mut reader = Reader::new(chunk);
+    let (mut key, mut most) = (Vec::new(), usize::MAX);
+    while !reader.is_empty() {
+        let shared = reader.small()? as usize;
+        let suffix = reader.bytes()?;
+        let (count, last) = (reader.small()?, reader.small()?);
+        let bytes = reader.bytes()?;
+        // It and the one before begin alike, and so it begins as the one that `f` saw does.
+        if shared > most {
+            continue;
+        }
+        if shared > key.len() {
+            return Err(damaged());
+        }
+        key.truncate(shared);
+        key.extend_from_slice(suffix);
+        most = usize::MAX;
+        if key.starts_with(prefix) {
+            most = f(&key, Entry { count, last, bytes });
+        } else if key.as_slice() > prefix {
             return Ok(());
         }
     }

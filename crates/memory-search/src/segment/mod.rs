@@ -29,11 +29,12 @@ use memory_store::Chunk;
 
 pub(crate) use build::variants;
 pub(crate) use build::{FORMAT, SegmentBuilder};
-pub(crate) use dictionary::{find, with_prefix};
+pub(crate) use dictionary::{find, some_with_prefix, with_prefix};
 pub(crate) use grams::GROUP;
 pub(crate) use merge::merge;
-pub(crate) use need::{Need, char_alone};
-pub(crate) use postings::{groups, places, retain_groups, words};
+pub(crate) use need::char_set;
+pub(crate) use need::{CharSet, Need};
+pub(crate) use postings::{Entry, groups, places, retain_groups, words};
 pub(crate) use record::{last_summary, records};
 
 /// Section of the records.
@@ -56,10 +57,17 @@ pub(crate) struct SegmentData {
     pub chunks: Vec<Chunk>,
 }
 
-/// The key of a word's entry, or of all words that begin so.
+/// The key of a word's entry.
 pub(crate) fn word_key(term: &str) -> Vec<u8> {
     let mut key = vec![WORDS];
     key.extend_from_slice(term.as_bytes());
+    key
+}
+
+/// The key of all words that begin so.
+pub(crate) fn word_prefix(prefix: &str) -> Vec<u8> {
+    let mut key = vec![WORDS];
+    key.extend_from_slice(prefix.as_bytes());
     key
 }
 
@@ -99,6 +107,16 @@ pub(crate) fn gram_key(gram: &str) -> Vec<u8> {
     let mut key = vec![GRAMS];
     key.extend_from_slice(gram.as_bytes());
     key
+}
+
+/// The run of characters of an entry's key, or what is whole of the beginning of one; `None` for another entry's.
+pub(crate) fn gram_of(key: &[u8]) -> Option<&str> {
+    let gram = key.strip_prefix(&[GRAMS])?;
+    match std::str::from_utf8(gram) {
+        Ok(gram) => Some(gram),
+        // A character is cut off.
+        Err(error) => std::str::from_utf8(gram.get(..error.valid_up_to())?).ok(),
+    }
 }
 
 /// Whether a chunk of this key holds records.

@@ -7,8 +7,12 @@ use super::{gram_key, word_key};
 /// Keys of which one must be there.
 pub(super) type TermKeys = Vec<Vec<u8>>;
 
+/// The characters of which one stands at a place, as runs of characters have them; rising.
+pub(crate) type CharSet = Vec<char>;
+
 /// What the messages that match a pattern have, as far as an index knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub(crate) enum Need {
     /// Nothing that an index knows: all are to be looked at.
     Nothing,
@@ -16,6 +20,8 @@ pub(crate) enum Need {
     Grams(Vec<Vec<u8>>),
     /// A run of characters that begins so.
     GramPrefix(Vec<u8>),
+    /// Characters side by side, three or more: of each of these sets one.
+    SideBySide(Vec<CharSet>),
     /// A stretch without white space. The number is its least length in characters: 16 to 254, or 255 for any length from
     /// 255 on.
     Unbroken(u8),
@@ -70,17 +76,17 @@ impl Need {
     }
 }
 
-/// The one character that runs have for all of these; `None` where they have others.
-pub(crate) fn char_alone(chars: impl IntoIterator<Item = char>) -> Option<char> {
-    let mut alone = None;
+/// A set of characters as runs have them; `None` where one of them stands for more than one.
+pub(crate) fn char_set(chars: impl IntoIterator<Item = char>) -> Option<CharSet> {
+    let mut set = CharSet::new();
     for c in chars {
-        let mut folded = folded(c);
-        let first = folded.next()?;
-        // A character that stands for more than one is none alone.
-        if folded.next().is_some() || alone.is_some_and(|other| other != first) {
+        let mut alone = folded(c);
+        set.extend(alone.next());
+        if alone.next().is_some() {
             return None;
         }
-        alone = Some(first);
     }
-    alone
+    set.sort_unstable();
+    set.dedup();
+    Some(set)
 }

@@ -1,0 +1,262 @@
+//! Which documents have characters side by side, of each of some sets one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::Result;
+use crate::segment::{
+    CharSet, Entry, GROUP, find, gram_key, gram_of, groups, retain_groups, some_with_prefix,
+};
+
+use super::candidates::{Candidates, common, of_groups};
+use super::visible::Handle;
+use memory_store::IndexSegment;
+
+/// Runs of characters that are looked up one by one. Where more are possible, those that the segment has are read.
+const MOST_LOOKED_UP: usize = 64;
+
+/// Documents for each chunk that may be read to learn which runs a segment has: reading all messages costs as much as
+/// reading that many chunks.
+const DOCUMENTS_A_CHUNK: u32 = 8;
+
+/// How often a place's runs may stand in a segment, for each of its groups: of what stands more often, most groups have
+/// one.
+const MOST_TIMES: usize = 4;
+
+/// Chunks that may be read however few the documents are.
+const LEAST_CHUNKS: usize = 16;
+
+/// The sets of three characters that follow each other.
+type Three<'n> = [&'n CharSet; 3];
+
+/// A run of three characters.
+type Run = [char; 3];
+
+/// The runs of three that a segment has at one place of what is asked for, and the chunks that have them.
+#[derive(Clone, Default)]
+struct Place {
+    runs: BTreeSet<Run>,
+    chunks: Vec<Arc<[u8]>>,
+}
+
+impl Handle<'_> {
+    /// The documents of a segment that may have characters of these sets, one of each, side by side.
+    ///
+    /// A run that the segment has counts only if runs that it has go on from it, on both sides, to the ends of what is
+    /// asked for.
+    pub(super) async fn side_by_side(
+        &self,
+        segment: &IndexSegment,
+        sets: &[CharSet],
+    ) -> Result<Candidates> {
+        let threes: Vec<Three<'_>> = sets
+            .windows(3)
+            .filter_map(|three| match three {
+                [a, b, c] => Some([a, b, c]),
+                _ => None,
+            })
+            .collect();
+        let mut places: Vec<Option<Place>> = Vec::new();
+        for (at, three) in threes.iter().enumerate() {
+            let before = threes.iter().take(at).position(|other| other == three);
+            let known = before.and_then(|before| places.get(before));
+            let place = match known {
+                Some(place) => place.clone(),
+                None => self.runs(segment, three).await?,
+            };
+            places.push(place);
+        }
+        keep_paths(&mut places);
+        let mut seen: Vec<&BTreeSet<Run>> = Vec::new();
+        let mut needed = Vec::new();
+        let most = MOST_TIMES * (segment.documents / GROUP + 1) as usize;
+        for (place, three) in places.iter().zip(&threes) {
+            if let Some(place) = place
+                && !seen.contains(&&place.runs)
+            {
+                seen.push(&place.runs);
+                let found = PlaceEntries::read(place, three)?;
+                if found.times <= most {
+                    needed.push(found);
+                }
+            }
+        }
+        needed.sort_by_key(|found| found.times);
+        let mut needed = needed.iter();
+        let Some(rarest) = needed.next() else {
+            return Ok(Candidates::All);
+        };
+        let mut left = rarest.all()?;
+        for found in needed {
+            if left.is_empty() {
+                break;
+            }
+            left = found.among(left)?;
+        }
+        Ok(Candidates::Some(of_groups(&left, segment.documents)))
+    }
+
+    /// The runs that a segment has of three sets; `None` where too much had to be read.
+    async fn runs(&self, segment: &IndexSegment, three: &Three<'_>) -> Result<Option<Place>> {
+        let possible = three.iter().map(|set| set.len());
+        let possible = possible.fold(1, usize::saturating_mul);
+        if possible <= MOST_LOOKED_UP {
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            let [first, second, third] = three;
+            for a in first.iter() {
+                for b in second.iter() {
+                    keys.extend(
+                        third
+                            .iter()
+                            .map(|c| gram_key(&String::from_iter([a, b, c]))),
+                    );
+                }
+            }
+            keys.sort_unstable();
+            let found = self.chunks_of(segment, &keys, true).await?;
+            let mut place = Place::default();
+            for (key, chunk) in keys.iter().zip(found) {
+                let Some(chunk) = chunk else { continue };
+                if find(&chunk, key)?.is_some() {
+                    place.runs.extend(run_of(key));
+                    place.add(chunk);
+                }
+            }
+            return Ok(Some(place));
+        }
+        let may_hold = |_: &[u8], beginning: &[u8]| may_begin(three, beginning);
+        let most = LEAST_CHUNKS.max((segment.documents / DOCUMENTS_A_CHUNK) as usize);
+        let all = gram_key("");
+        let chunks = self.chunks_among(segment, &all, &may_hold, most);
+        let Some(chunks) = chunks.await? else {
+            return Ok(None);
+        };
+        let mut place = Place::default();
+        for chunk in chunks {
+            let before = place.runs.len();
+            visit(&chunk, three, &mut |run, _| {
+                place.runs.insert(run);
+            })?;
+            if place.runs.len() > before {
+                place.chunks.push(chunk);
+            }
+        }
+        Ok(Some(place))
+    }
+}
+
+impl Place {
+    /// Adds a chunk; they come in order.
+    fn add(&mut self, chunk: Arc<[u8]>) {
+        let is_last = |last: &Arc<[u8]>| Arc::ptr_eq(last, &chunk);
+        if !self.chunks.last().is_some_and(is_last) {
+            self.chunks.push(chunk);
+        }
+    }
+}
+
+/// Whether a key may begin so that is of three sets.
+fn may_begin(three: &Three<'_>, beginning: &[u8]) -> bool {
+    let Some(beginning) = gram_of(beginning) else {
+        return true;
+    };
+    let pairs = beginning.chars().zip(three);
+    pairs
+        .into_iter()
+        .all(|(c, set)| set.binary_search(&c).is_ok())
+}
+
+fn run_of(key: &[u8]) -> Option<Run> {
+    let mut chars = gram_of(key)?.chars();
+    Some([chars.next()?, chars.next()?, chars.next()?])
+}
+
+/// Calls `f` with the runs of a chunk that are of three sets, and with their groups.
+fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b>)) -> Result<()> {
+    some_with_prefix(chunk, &gram_key(""), &mut |key, entry| {
+        if may_begin(three, key) {
+            if let Some(run) = run_of(key) {
+                f(run, entry);
+            }
+            return usize::MAX;
+        }
+        // What follows and begins as much alike is not of them either.
+        let may_follow = |end: &usize| may_begin(three, key.get(..*end).unwrap_or_default());
+        (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
+    })
+}
+
+/// Leaves the runs that others go on from, at the next place and at the one before.
+fn keep_paths(places: &mut [Option<Place>]) {
+    for at in 1..places.len() {
+        if let Some((Some(before), Some(place))) = two(places, at - 1, at) {
+            let ends: BTreeSet<[char; 2]> = before.runs.iter().map(|[_, b, c]| [*b, *c]).collect();
+            place.runs.retain(|[a, b, _]| ends.contains(&[*a, *b]));
+        }
+    }
+    for at in (1..places.len()).rev() {
+        if let Some((Some(place), Some(behind))) = two(places, at - 1, at) {
+            let begins: BTreeSet<[char; 2]> =
+                behind.runs.iter().map(|[a, b, _]| [*a, *b]).collect();
+            place.runs.retain(|[_, b, c]| begins.contains(&[*b, *c]));
+        }
+    }
+}
+
+type Pair<'p> = (&'p mut Option<Place>, &'p mut Option<Place>);
+
+/// Two neighbouring places.
+fn two(places: &mut [Option<Place>], one: usize, other: usize) -> Option<Pair<'_>> {
+    let (left, right) = places.split_at_mut_checked(other)?;
+    Some((left.get_mut(one)?, right.first_mut()?))
+}
+
+/// What a segment keeps of the runs of a place.
+#[derive(Default)]
+struct PlaceEntries<'p> {
+    entries: Vec<Entry<'p>>,
+    /// Sum of the runs' numbers of groups: a group that has two runs counts twice.
+    times: usize,
+}
+
+impl<'p> PlaceEntries<'p> {
+    fn read(place: &'p Place, three: &Three<'_>) -> Result<Self> {
+        let mut found = Self::default();
+        for chunk in &place.chunks {
+            visit(chunk, three, &mut |run, entry| {
+                if place.runs.contains(&run) {
+                    found.times += entry.count as usize;
+                    found.entries.push(entry);
+                }
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The groups that have one of the runs; rising.
+    fn all(&self) -> Result<Vec<u32>> {
+        let mut all = Vec::with_capacity(self.times);
+        for entry in &self.entries {
+            all.extend(groups(entry)?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+
+    /// Those of some groups, which rise, that have one of the runs.
+    fn among(&self, left: Vec<u32>) -> Result<Vec<u32>> {
+        if self.times < left.len() * self.entries.len() {
+            return Ok(common(vec![left, self.all()?]));
+        }
+        let mut among = Vec::new();
+        for entry in &self.entries {
+            let mut having = left.clone();
+            retain_groups(entry, &mut having)?;
+            among.extend(having);
+        }
+        among.sort_unstable();
+        among.dedup();
+        Ok(among)
+    }
+}
