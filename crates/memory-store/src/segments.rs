@@ -138,11 +138,22 @@ pub struct NewIndexSegment<'a> {
 /// it, in the same transaction.
 #[async_trait]
 pub trait IndexStore: Send + Sync + fmt::Debug {
-    /// What a search begins with, in one request.
+    /// The segments of a conversation's own log and summaries, as a search needs them: see
+    /// [`IndexState::segments`].
     ///
     /// # Errors
     /// `NotFound` when the conversation does not exist.
-    async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot>;
+    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>>;
+
+    /// What a search begins with, in one request; `None` where a store has none for it, and the search
+    /// makes several.
+    ///
+    /// # Errors
+    /// `NotFound` when the conversation does not exist.
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
+        let _ = conversation;
+        Ok(None)
+    }
 
     /// The segments of a conversation's own log and summaries, and what a new one is held against.
     ///

@@ -7,8 +7,11 @@ use memory_model::{ConversationId, LogEntry, Role, Seq, SeqRange, Summary, Summa
 use super::seal::Seal;
 use memory_store::{IndexSegment, IndexedKind};
 
+/// Bytes of texts that are not indexed whose words are kept from one question to the next.
+const MOST_KEPT_BYTES: usize = 1 << 20;
+
 /// A document of a ranking.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doc {
     Message {
         seq: Seq,
@@ -94,7 +97,33 @@ impl Part {
     }
 }
 
-/// The records of what is indexed, ready to be ranked, and while a question is answered the words of what is not.
+/// The texts of a document that is not indexed, whose words a corpus has. They stay in memory until the next question is
+/// asked, which tells by them whether the words are still right.
+#[derive(Debug)]
+pub(super) struct Texts {
+    name: Option<String>,
+    created_at: Timestamp,
+    texts: Vec<String>,
+}
+
+impl Texts {
+    fn of(document: &Document<'_>) -> Self {
+        let texts = document.texts.iter();
+        Self {
+            name: document.name.map(str::to_owned),
+            created_at: document.created_at,
+            texts: texts.map(|text| text.clone().into_owned()).collect(),
+        }
+    }
+
+    fn are_of(&self, document: &Document<'_>) -> bool {
+        self.name.as_deref() == document.name
+            && self.created_at == document.created_at
+            && self.texts == document.texts
+    }
+}
+
+/// The records of what is indexed, ready to be ranked, and the words of what is not.
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) conversation: ConversationId,
@@ -104,13 +133,43 @@ pub(super) struct Base {
     pub(super) parts: Vec<Part>,
     pub(super) corpus: Corpus,
     pub(super) docs: Vec<Doc>,
+    /// The last of the documents: those that are not indexed. `None` for one whose words are not kept for the next
+    /// question.
+    pub(super) unindexed: Vec<Option<Texts>>,
+}
+
+impl Base {
+    /// Number of documents that are indexed.
+    pub(super) fn indexed(&self) -> usize {
+        self.docs.len() - self.unindexed.len()
+    }
+
+    /// Forgets all but the first `count` of the documents that are not indexed; all of them where the corpus has grown
+    /// large.
+    fn reset(&mut self, count: usize) {
+        let indexed = self.indexed();
+        self.corpus.reset(indexed + count);
+        self.docs.truncate(self.corpus.len());
+        self.unindexed.truncate(self.docs.len() - indexed);
+    }
+
+    /// Forgets what is not kept for the next question. Until then the corpus is not large, and [`reset`](Self::reset)
+    /// forgets no more than it is told.
+    pub(super) fn shrink(&mut self) {
+        let kept = self.unindexed.iter().take_while(|texts| texts.is_some());
+        self.reset(kept.count());
+        self.docs.shrink_to_fit();
+        self.unindexed.shrink_to_fit();
+    }
 }
 
 /// A ranking of messages or of summaries.
 pub(super) struct Ranking {
     pub(super) base: Base,
-    /// What is not indexed: the last of the documents.
+    /// What is not indexed.
     pub(super) tail: Vec<Pending>,
+    /// Bytes of the texts in it.
+    bytes: usize,
 }
 
 impl Ranking {
@@ -118,27 +177,45 @@ impl Ranking {
         Self {
             base,
             tail: Vec::new(),
+            bytes: 0,
         }
     }
 
     /// Number of documents that are indexed.
     pub(super) fn indexed(&self) -> usize {
-        self.base.docs.len() - self.tail.len()
+        self.base.indexed()
     }
 
-    /// Adds a document that is not indexed.
+    /// Adds a document that is not indexed. Its words are read, unless the last question left them here.
     pub(super) fn add(&mut self, doc: Doc, document: &Document<'_>, pending: Pending) {
-        self.base.corpus.add(document);
-        self.base.docs.push(doc);
+        let (base, at) = (&mut self.base, self.tail.len());
+        let indexed = base.indexed();
+        let known = base.unindexed.get(at).zip(base.docs.get(indexed + at));
+        let is_known = known.is_some_and(|(texts, known)| {
+            *known == doc && texts.as_ref().is_some_and(|texts| texts.are_of(document))
+        });
+        let bytes = document.texts.iter().map(|text| text.len());
+        self.bytes += bytes.sum::<usize>();
+        if !is_known {
+            if base.unindexed.len() > at {
+                base.reset(at);
+            }
+            debug_assert_eq!(base.unindexed.len(), at);
+            base.corpus.add(document);
+            base.docs.push(doc);
+            let is_kept = indexed > 0 && self.bytes <= MOST_KEPT_BYTES;
+            base.unindexed.push(is_kept.then(|| Texts::of(document)));
+        }
         self.tail.push(pending);
     }
 
-    /// Returns what is kept for the next question.
-    pub(super) fn into_base(mut self) -> Base {
-        self.base.docs.truncate(self.indexed());
-        self.base.docs.shrink_to_fit();
-        self.base.corpus.reset();
-        self.base
+    /// Forgets documents that were left here and were not added: others see more of the log.
+    pub(super) fn finish(mut self) -> Self {
+        if self.base.unindexed.len() > self.tail.len() {
+            self.base.reset(self.tail.len());
+        }
+        debug_assert_eq!(self.base.unindexed.len(), self.tail.len());
+        self
     }
 }
 

@@ -14,7 +14,7 @@ use memory_model::{EntryKind, Seq, SeqRange, SummaryId};
 
 use super::base::{Base, Doc, Part, Pending, Ranking, number};
 use super::cache::Handle;
-use super::found::{Found, FoundOrder};
+use super::found::{Found, FoundOrder, Scored};
 use super::reading::Reading;
 use super::seal::Seal;
 use super::search::SegmentSearch;
@@ -24,6 +24,9 @@ use memory_store::{Conversation, IndexSegment, IndexedKind, LogRead, Store};
 
 /// Conversations whose records are kept in memory.
 const MOST_BASES: usize = 4;
+
+/// Candidates behind a page that are ranked with it: some do not match, and one tells whether more follow.
+const NEXT: usize = 16;
 
 /// Words whose numbers of documents are read at once.
 const COUNTED: usize = 256;
@@ -110,26 +113,24 @@ where
         }
         name.push_str(how);
         let mut asked = Vec::new();
-        for ranking in [&mut messages, &mut summaries].into_iter().flatten() {
-            asked.push(self.ask(handle, ranking, &query.pattern).await?);
+        for ranking in [&mut messages, &mut summaries].into_iter() {
+            asked.push(match ranking {
+                Some(ranking) => Some(self.ask(handle, ranking, &query.pattern).await?),
+                None => None,
+            });
         }
-        let mut asked = asked.into_iter();
-        let mut found = [None, None];
-        for (ranking, found) in [&messages, &summaries].into_iter().zip(&mut found) {
-            if let Some(ranking) = ranking
-                && let Some(asked) = asked.next()
-            {
-                let read = Found::read(handle, ranking, asked, near.as_ref(), query, matcher);
-                *found = Some(read.await?);
+        let mut found = Vec::new();
+        for (ranking, asked) in [&messages, &summaries].into_iter().zip(asked) {
+            if let Some((ranking, asked)) = ranking.as_ref().zip(asked) {
+                let scored = Scored::new(ranking, asked, near.as_ref());
+                found.push(Found::read(handle, ranking, scored, query, matcher).await?);
             }
         }
-        let [of_messages, of_summaries] = found;
-        let mut order = FoundOrder::new(of_messages, of_summaries, query.order);
         let end = begin.saturating_add(query.limit.max(1));
         let (hits, found_count) = match query.mode {
             SearchMode::Prose => {
-                let shown = order.first(end);
-                let shown = shown.get(begin..).unwrap_or_default();
+                let order = FoundOrder::new(&found, query.order, end.saturating_add(1));
+                let shown = order.first(end).get(begin..).unwrap_or_default();
                 let mut read = self.read_targets(info, matcher, shown, true).await?;
                 let hits = (begin + 1..)
                     .zip(shown)
@@ -141,7 +142,7 @@ where
                 (hits.collect(), order.len())
             }
             _ => {
-                let matching = self.matching(info, matcher, &mut order, begin..end);
+                let matching = self.matching(info, matcher, &found, query, begin..end);
                 let (hits, found_count) = matching.await?;
                 (
                     (hits.into_iter().zip(begin + 1..)).collect::<Vec<_>>(),
@@ -149,7 +150,7 @@ where
                 )
             }
         };
-        drop(order);
+        drop(found);
         for ranking in [messages, summaries].into_iter().flatten() {
             self.give_back(ranking);
         }
@@ -171,13 +172,18 @@ where
         &self,
         info: &Conversation,
         matcher: &Matcher,
-        order: &mut FoundOrder<'_>,
+        found: &[Found<'_>],
+        query: &Query,
         page: Range<usize>,
     ) -> Result<(Vec<Hit>, usize)> {
         let (mut hits, mut at, mut seen) = (Vec::new(), 0, 0);
+        let mut order = FoundOrder::new(found, query.order, page.end.saturating_add(NEXT));
         while seen <= page.end {
-            let first = order.first(at + page.end + 1 - seen);
-            let next = first.get(at..).unwrap_or_default();
+            let upto = at + page.end + 1 - seen;
+            if order.len() < upto && order.is_cut {
+                order = FoundOrder::new(found, query.order, upto.saturating_mul(4));
+            }
+            let next = order.first(upto).get(at..).unwrap_or_default();
             if next.is_empty() {
                 break;
             }
@@ -285,7 +291,7 @@ where
                 break;
             }
         }
-        Ok((ranking, stopped))
+        Ok((ranking.finish(), stopped))
     }
 
     async fn summary_ranking(
@@ -334,7 +340,7 @@ where
                 pending,
             );
         }
-        Ok(ranking)
+        Ok(ranking.finish())
     }
 
     /// The records of some segments: kept from before, or read.
@@ -368,6 +374,7 @@ where
             parts: Vec::new(),
             corpus: Corpus::new(),
             docs: Vec::new(),
+            unindexed: Vec::new(),
         };
         for (segment, last) in parts {
             let begin = base.docs.len();
@@ -400,10 +407,11 @@ where
 
     /// Keeps the records and the words for the next query.
     fn give_back(&self, ranking: Ranking) {
-        let base = ranking.into_base();
+        let Ranking { mut base, .. } = ranking;
         if base.parts.is_empty() {
             return;
         }
+        base.shrink();
         let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
         // One that is older, or that another search gave back meanwhile.
         bases.retain(|one| one.conversation != base.conversation || one.kind != base.kind);

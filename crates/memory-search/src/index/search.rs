@@ -41,8 +41,9 @@ const BATCH: usize = 64;
 /// The store is borrowed or shared: `SegmentSearch::new(&store)`, `SegmentSearch::new(Arc::clone(&store))`.
 ///
 /// Clones share what they read of the index: some 32 MB at most. They also keep what they know of the four rankings that
-/// were asked last; a conversation's messages are one ranking, its summaries another. Each takes its records and up to some
-/// 60 MB of words. While a question is answered that has many common words, it takes more.
+/// were asked last; a conversation's messages are one ranking, its summaries another. Each takes its records, up to
+/// some 60 MB of words, and up to 1 MB of texts that are not indexed. While a question is answered that has many common
+/// words, it takes more.
 #[derive(Debug, Clone)]
 pub struct SegmentSearch<S> {
     pub(super) store: S,
@@ -513,7 +514,7 @@ where
         query: &Query,
         matcher: &Matcher,
     ) -> Result<Hits> {
-        let read = Visible::read(index, &self.cache, conversation);
+        let read = Visible::read(&*self.store, index, &self.cache, conversation);
         let (info, mut visible) = read.await?;
         let is_damaged = visible.is_damaged;
         if needs_all(query, matcher)? {

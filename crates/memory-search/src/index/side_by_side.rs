@@ -8,8 +8,8 @@ use crate::segment::{
     CharSet, Entry, GROUP, find, gram_key, gram_of, groups, retain_groups, some_with_prefix,
 };
 
+use super::cache::Handle;
 use super::candidates::{Candidates, common, of_groups};
-use super::visible::Handle;
 use memory_store::IndexSegment;
 
 /// Runs of characters that are looked up one by one. Where more are possible, those that the segment has are read.

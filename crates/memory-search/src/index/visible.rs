@@ -4,6 +4,7 @@ use memory_model::{ConversationId, Seq, SummaryId};
 
 use super::cache::ChunkCache;
 use super::seal::Sound;
+use crate::log_calls::read_conversation;
 use crate::segment::FORMAT;
 use memory_store::{Conversation, IndexSegment, IndexStore, IndexedKind, Origin, Result, Store};
 
@@ -50,17 +51,26 @@ impl LastSummary {
 
 impl Visible {
     /// Reads a conversation and the sound segments that it sees.
-    pub(super) async fn read(
+    pub(super) async fn read<S: Store + ?Sized>(
+        store: &S,
         index: &dyn IndexStore,
         cache: &ChunkCache,
         conversation: ConversationId,
     ) -> Result<(Conversation, Self)> {
-        let found = index.index_snapshot(conversation).await?;
-        let last_summary = LastSummary::Known(found.last_summary);
         let is_trusted = |segment: &IndexSegment| cache.trusts(segment);
-        let (info, logs) = (&found.conversation, &found.logs);
-        let visible = Self::new(info, logs, last_summary, &is_trusted);
-        Ok((found.conversation, visible))
+        if let Some(found) = index.index_snapshot(conversation).await? {
+            let last_summary = LastSummary::Known(found.last_summary);
+            let (info, logs) = (&found.conversation, &found.logs);
+            let visible = Self::new(info, logs, last_summary, &is_trusted);
+            return Ok((found.conversation, visible));
+        }
+        let info = read_conversation(store, conversation).await?;
+        let mut logs = Vec::new();
+        for seen in &info.segments {
+            logs.push(index.index_segments(seen.source).await?);
+        }
+        let visible = Self::new(&info, &logs, LastSummary::Unknown, &is_trusted);
+        Ok((info, visible))
     }
 
     fn new(

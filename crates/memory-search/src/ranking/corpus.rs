@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memory_model::{Role, Timestamp};
 
+use super::block::{BLOCK, Block, Entry};
 use super::document::Document;
 use super::record::Record;
 use super::weights::EPISODE_GAP;
@@ -34,22 +35,6 @@ pub(super) struct Posting {
     pub(super) place: u32,
     /// How often it has the term.
     pub(super) count: u32,
-}
-
-/// What is kept of a document.
-#[derive(Debug)]
-pub(super) struct Entry {
-    /// Number of the participant.
-    pub(super) participant: Option<u32>,
-    /// Whether a user wrote it.
-    pub(super) is_users: bool,
-    pub(super) created_at: Timestamp,
-    /// Number of the episode.
-    pub(super) episode: u32,
-    pub(super) question_share: f64,
-    pub(super) asks: bool,
-    pub(super) first_person: bool,
-    pub(super) names_time: bool,
 }
 
 /// Where one term stands.
@@ -136,6 +121,8 @@ pub(crate) struct Corpus {
     pub(super) entries: Vec<Entry>,
     /// Number of terms of each document. They stand by themselves: each place of a word asks for one.
     pub(super) lengths: Vec<u32>,
+    /// What bounds the scores of the documents, in blocks.
+    pub(super) blocks: Vec<Block>,
     /// Number of terms of each episode.
     pub(super) episodes: Vec<u64>,
     /// From each word of a name, folded, to the participant's number.
@@ -155,6 +142,11 @@ impl Corpus {
     /// An empty corpus.
     pub(crate) fn new() -> Self {
         Self::default()
+    }
+
+    /// Number of documents.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Adds a document. Its number is the corpus' length before.
@@ -197,6 +189,11 @@ impl Corpus {
             first_person,
             names_time,
         };
+        self.push(entry, length);
+    }
+
+    fn push(&mut self, entry: Entry, length: u32) {
+        Block::add(&mut self.blocks, self.entries.len(), &entry, length);
         self.lengths.push(length);
         self.entries.push(entry);
     }
@@ -231,8 +228,7 @@ impl Corpus {
             first_person: record.first_person,
             names_time: record.names_time,
         };
-        self.lengths.push(record.length);
-        self.entries.push(entry);
+        self.push(entry, record.length);
     }
 
     /// Adds where a term stands in documents before those that were [added](Self::add) with their words:
@@ -354,17 +350,20 @@ impl Corpus {
         self.contents.contains_key(&count(place))
     }
 
-    /// Forgets the documents that were [added](Self::add) with their words. What was [loaded](Self::load) and told of the
-    /// others is kept for the next question, unless it has grown large: 32 MB of places, 131,072 different words, or 524,288
-    /// words of documents.
-    pub(crate) fn reset(&mut self) {
-        let length = self.records;
+    /// Forgets the documents from `length` on. What was [loaded](Self::load) and told of documents without their words is
+    /// kept for the next question, unless it has grown large: 32 MB of places, 131,072 different words, or 524,288 words of
+    /// documents. Then it is forgotten too, and so are all documents that were [added](Self::add) with their words. Where
+    /// there are no others, these are always forgotten.
+    pub(crate) fn reset(&mut self, mut length: usize) {
         let is_large = self.loaded_bytes > MOST_LOADED_BYTES
             || self.told_words > MOST_TOLD_WORDS
             || self.texts.len() > MOST_TERMS;
-        match is_large {
-            true => self.forget_words(),
-            false => self.forget_words_behind(length),
+        if is_large || self.records == 0 || length < self.records {
+            length = length.min(self.records);
+            self.records = length;
+            self.forget_words();
+        } else {
+            self.forget_words_behind(length);
         }
         if self.entries.len() <= length {
             return;
@@ -374,6 +373,12 @@ impl Corpus {
             if let Some(sum) = self.episodes.get_mut(entry.episode as usize) {
                 *sum = sum.saturating_sub(u64::from(terms));
             }
+        }
+        let whole = self.entries.len() / BLOCK;
+        self.blocks.truncate(whole);
+        let rest = self.entries.iter().zip(&self.lengths).enumerate();
+        for (at, (entry, length)) in rest.skip(whole * BLOCK) {
+            Block::add(&mut self.blocks, at, entry, *length);
         }
         let episodes = self
             .entries
@@ -406,6 +411,17 @@ impl Corpus {
         for id in std::mem::take(&mut self.behind) {
             if let Some(postings) = self.postings.get_mut(id as usize) {
                 postings.truncate(count(length), &self.entries);
+                if postings.documents.is_empty() && !postings.is_loaded {
+                    let unread = postings.unread;
+                    *postings = Postings {
+                        unread,
+                        ..Postings::default()
+                    };
+                }
+                let last = postings.documents.last();
+                if last.is_some_and(|last| last.place as usize >= self.records) {
+                    self.behind.push(id);
+                }
             }
         }
         self.contents.split_off(&count(length));
@@ -561,7 +577,7 @@ mod tests {
         }
         let mut asked = corpus.ask(question);
         let sources = corpus.sources(&asked);
-        for at in sources.iter().filter(|at| **at < words.entries.len()) {
+        for at in sources.iter().filter(|at| **at < words.len()) {
             if !corpus.has_content(*at) {
                 let content = words.contents[&count(*at)].iter();
                 let content: Vec<String> = content.map(|id| words.text(*id).to_owned()).collect();
@@ -578,7 +594,8 @@ mod tests {
         for term in corpus.expand(&mut asked) {
             load(corpus, &term, words);
         }
-        corpus.finish(asked)
+        let scores = corpus.finish(asked);
+        (0..corpus.len()).map(|at| scores.get(at)).collect()
     }
 
     /// Only the beginning of a document of megabytes lends words to a question. `telling_words` returns the same words
@@ -607,30 +624,32 @@ mod tests {
             let rng = &mut Rng::with_seed(seed);
             let mut words = Corpus::new();
             let mut kept = Corpus::new();
-            let (mut time, mut indexed) = (0, Vec::new());
+            let (mut time, mut indexed, mut behind) = (0, Vec::new(), Vec::new());
             for _ in 0..rng.usize(1..90) {
                 let document = document(rng, &mut time);
                 kept.add_record(&record(&document));
                 words.add(&document);
                 indexed.push(document);
             }
+            let mut later = time - 30_000_000;
             for _ in 0..8 {
-                let (mut later, mut behind) = (time - 30_000_000, Vec::new());
                 let mut all = Corpus::new();
                 indexed.iter().for_each(|document| all.add(document));
                 for _ in 0..rng.usize(..20) {
                     let document = document(rng, &mut later);
                     kept.add(&document);
-                    behind.push(document);
+                    behind.push((document, later));
                 }
-                behind.iter().for_each(|document| all.add(document));
+                behind.iter().for_each(|(document, _)| all.add(document));
                 let word = |rng: &mut Rng| format!("worded{}", rng.usize(..40));
                 let question = [word(rng), word(rng), "Ann".into()].join(" ");
                 let found = scores(&mut kept, &question, &words);
                 assert_eq!(found, all.scores(&question), "{seed}, {question}");
-                let length = words.entries.len();
-                kept.reset();
-                assert_eq!(kept.entries.len(), length);
+                behind.truncate(rng.usize(..30));
+                let length = words.len() + behind.len();
+                kept.reset(length);
+                assert_eq!(kept.len(), length);
+                later = behind.last().map_or(time - 30_000_000, |(_, at)| *at);
                 let is_behind = |one: &Posting| one.place as usize >= length;
                 let mut postings = kept.postings.iter();
                 assert!(!postings.any(|one| one.documents.iter().any(is_behind)));

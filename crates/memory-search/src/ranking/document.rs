@@ -149,6 +149,13 @@ impl<'a> Document<'a> {
         self.name = Some(name);
         self
     }
+
+    /// Sets the role.
+    #[must_use]
+    pub(crate) fn with_role(mut self, role: Role) -> Self {
+        self.role = Some(role);
+        self
+    }
 }
 
 /// Adds the texts of a part. Arguments are given as their decoded strings.

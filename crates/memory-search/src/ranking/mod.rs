@@ -3,6 +3,8 @@
 //! A [`Corpus`] holds the words of one conversation and orders its documents by how well they answer a question. There is no
 //! model: all is counted in the conversation itself, and nothing of another conversation counts.
 
+mod best;
+mod block;
 mod corpus;
 mod dates;
 mod document;
@@ -17,4 +19,4 @@ pub(crate) use corpus::is_stop_word;
 pub(crate) use document::Document;
 pub(crate) use question::Wanted;
 pub(crate) use record::{Record, SummaryRecord};
-pub(crate) use score::Asked;
+pub(crate) use score::{Asked, Ranked, Scores};

@@ -1,10 +1,10 @@
 //! The scores of documents.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::corpus::{Corpus, Entry, Posting, TermId};
+use super::block::{BLOCK, Entry, documents};
+use super::corpus::{Corpus, Posting, TermId};
 use super::dates::Nearness;
 use super::question::Question;
 use super::weights::*;
@@ -20,15 +20,27 @@ const SHARES: [(isize, f64); 3] = [
     (1, NEXT_SHARE),
 ];
 
+/// A document and how well it answers a question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub(crate) struct Ranked {
+    /// The document's number.
+    pub document: usize,
+    /// The score; higher is better. Scores of different questions cannot be compared.
+    pub score: f64,
+}
+
 /// A question under way.
 #[derive(Debug)]
 pub(crate) struct Asked {
     question: Question,
     /// Whether each document has a word of the question itself.
     has_word: Vec<bool>,
+    /// Whether a document of each [block](super::block::BLOCK) may be found.
+    findable: Vec<bool>,
     context: Context,
-    /// The best documents by the question's own words, which words are taken from, with their scores.
-    sources: Vec<(usize, f64)>,
+    /// The best documents by the question's own words, which words are taken from.
+    sources: Vec<Ranked>,
 }
 
 /// What the score of each document is made of.
@@ -42,6 +54,8 @@ pub(super) struct Context {
     episode_saturation: Saturation,
     /// The highest own score; 0 where the question has no dates.
     pub(super) best: f64,
+    /// Whether any document of each [block](super::block::BLOCK) has an own score.
+    pub(super) touched: Vec<bool>,
     /// The episodes' scores.
     pub(super) episodes: Vec<f64>,
 }
@@ -51,7 +65,13 @@ impl Context {
         if question.dates.is_empty() {
             return;
         }
-        self.best = self.own.iter().copied().fold(0.0, f64::max);
+        let blocks = self.touched.iter().enumerate();
+        let blocks = blocks.filter(|(_, touched)| **touched);
+        let scores = blocks.flat_map(|(block, _)| {
+            let range = documents(block, self.own.len());
+            self.own.get(range).unwrap_or_default()
+        });
+        self.best = scores.copied().fold(0.0, f64::max);
     }
 }
 
@@ -92,9 +112,56 @@ impl Saturation {
     }
 }
 
-/// The order of documents with their scores: best first; of equal ones the earlier first.
-fn better(a: &(usize, f64), b: &(usize, f64)) -> Ordering {
-    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+/// The scores of documents for a question. Each is made when it is asked for.
+#[derive(Debug)]
+pub(crate) struct Scores<'c> {
+    corpus: &'c Corpus,
+    asked: Asked,
+}
+
+impl Scores<'_> {
+    /// The score of a document; `None` for one that the question does not find.
+    pub(crate) fn get(&self, document: usize) -> Option<f64> {
+        let Asked {
+            question,
+            has_word,
+            context,
+            ..
+        } = &self.asked;
+        let entry = self.corpus.entries.get(document)?;
+        self.corpus
+            .is_found(question, has_word, document, entry)
+            .then(|| {
+                self.corpus
+                    .context_score(question, context, document, entry)
+            })
+    }
+
+    /// The first `count` of the documents that are found and that pass a filter, best first; of equal ones
+    /// the earlier first.
+    pub(crate) fn first(&self, count: usize, filter: &dyn Fn(usize) -> bool) -> Vec<Ranked> {
+        let score = |at: usize| filter(at).then(|| self.get(at)).flatten();
+        self.look(count, Some(&self.asked.findable), &score).0
+    }
+
+    /// The first `count` of the documents that pass a filter, best first; one that is not found has the score 0.
+    pub(crate) fn first_of(&self, count: usize, filter: &dyn Fn(usize) -> bool) -> Vec<Ranked> {
+        let score = |at: usize| filter(at).then(|| self.get(at).unwrap_or_default());
+        self.look(count, None, &score).0
+    }
+
+    /// The first `count`, of some of the blocks, and how many documents were looked at.
+    pub(super) fn look(
+        &self,
+        count: usize,
+        blocks: Option<&[bool]>,
+        score: &dyn Fn(usize) -> Option<f64>,
+    ) -> (Vec<Ranked>, usize) {
+        let Asked {
+            question, context, ..
+        } = &self.asked;
+        self.corpus.best(question, context, count, blocks, score)
+    }
 }
 
 /// Rarity of a term that `having` of `all` places have: `ln(1 + (N - n + 0.5) / (n + 0.5))`, as BM25
@@ -109,32 +176,26 @@ impl Corpus {
     /// [`Wanted`](super::Wanted) names must be.
     pub(crate) fn ask(&self, question: &str) -> Asked {
         let question = Question::read(self, question);
-        let mut has_word = vec![false; self.entries.len()];
-        for posting in question.own.iter().flat_map(|id| self.documents(*id)) {
-            if let Some(has_word) = has_word.get_mut(posting.place as usize) {
-                *has_word = true;
-            }
-        }
+        let (has_word, findable) = self.with_words(&question);
         let context = self.context(&question);
+        let sources = self.best_sources(&question, &context);
         Asked {
-            sources: self.best_sources(&question, &context),
             question,
             has_word,
+            findable,
             context,
+            sources,
         }
     }
 
-    fn best_sources(&self, question: &Question, context: &Context) -> Vec<(usize, f64)> {
-        let entries = self.entries.iter().enumerate();
-        let score = |(at, entry)| (at, self.context_score(question, context, at, entry));
-        let mut best: Vec<(usize, f64)> = entries.map(score).collect();
-        if best.len() > EXPANSION_MESSAGES {
-            best.select_nth_unstable_by(EXPANSION_MESSAGES, better);
-            best.truncate(EXPANSION_MESSAGES);
-        }
-        best.sort_unstable_by(better);
+    fn best_sources(&self, question: &Question, context: &Context) -> Vec<Ranked> {
+        let score = |at: usize| {
+            let entry = self.entries.get(at)?;
+            Some(self.context_score(question, context, at, entry))
+        };
+        let (best, _) = self.best(question, context, EXPANSION_MESSAGES, None, &score);
         match best.first() {
-            Some((_, score)) if *score > 0.0 => best,
+            Some(top) if top.score > 0.0 => best,
             _ => Vec::new(),
         }
     }
@@ -142,11 +203,7 @@ impl Corpus {
     /// The documents that [`expand`](Self::expand) takes words from, best first: their words must be
     /// known.
     pub(crate) fn sources(&self, asked: &Asked) -> Vec<usize> {
-        asked
-            .sources
-            .iter()
-            .map(|(document, _)| *document)
-            .collect()
+        asked.sources.iter().map(|one| one.document).collect()
     }
 
     /// Adds to a question the words that its best documents have in common, and returns them.
@@ -154,17 +211,33 @@ impl Corpus {
         self.add_common_words(&mut asked.question, &asked.sources)
     }
 
-    /// The score of each document; `None` for one that the question does not find: it is found when it has a word of the
-    /// question, when a neighbour in the same episode has one, and when it is of a day in the question. All words of the
-    /// question must be [loaded](Self::load).
-    pub(crate) fn finish(&self, mut asked: Asked) -> Vec<Option<f64>> {
+    /// The scores. All words of the question must be [loaded](Self::load).
+    pub(crate) fn finish(&self, mut asked: Asked) -> Scores<'_> {
         self.add_expansion(&asked.question, &mut asked.context);
-        let (question, context) = (&asked.question, &asked.context);
-        let score = |(at, entry)| {
-            let is_found = self.is_found(question, &asked.has_word, at, entry);
-            is_found.then(|| self.context_score(question, context, at, entry))
-        };
-        self.entries.iter().enumerate().map(score).collect()
+        Scores {
+            corpus: self,
+            asked,
+        }
+    }
+
+    /// Whether each document has a word of the question itself, and whether one of each block may be found.
+    fn with_words(&self, question: &Question) -> (Vec<bool>, Vec<bool>) {
+        let by_day = !question.dates.is_empty();
+        let mut having = vec![false; self.entries.len()];
+        let mut findable = vec![by_day; self.blocks.len()];
+        for posting in question.own.iter().flat_map(|id| self.documents(*id)) {
+            let at = posting.place as usize;
+            if let Some(having) = having.get_mut(at) {
+                *having = true;
+            }
+            // It stands up to two before, or one behind, what is found by it.
+            for block in at.saturating_sub(1) / BLOCK..=(at + 2) / BLOCK {
+                if let Some(findable) = findable.get_mut(block) {
+                    *findable = true;
+                }
+            }
+        }
+        (having, findable)
     }
 
     /// Whether a document is found.
@@ -228,7 +301,9 @@ impl Corpus {
         for posting in self.documents(id) {
             let at = posting.place as usize;
             let length = self.length(at);
-            let Some(score) = context.own.get_mut(at) else {
+            let (Some(score), Some(touched)) =
+                (context.own.get_mut(at), context.touched.get_mut(at / BLOCK))
+            else {
                 continue;
             };
             let mut added = weight * saturation.of(posting.count, f64::from(length));
@@ -244,6 +319,7 @@ impl Corpus {
                 }
             }
             *score += added;
+            *touched = true;
         }
     }
 
@@ -282,6 +358,7 @@ impl Corpus {
             saturation: self.saturation(self.mean_length()),
             episode_saturation: self.saturation(self.mean_episode()),
             best: 0.0,
+            touched: vec![false; self.blocks.len()],
             episodes: vec![0.0; self.episodes.len()],
         };
         for term in question.terms.values() {
@@ -294,8 +371,19 @@ impl Corpus {
         }
         self.add_phrases(question, &mut context.own);
         let share = coverage_share(question);
-        for (score, covered) in context.own.iter_mut().zip(&context.covered) {
-            *score *= coverage_factor(share, Some(covered));
+        let Context {
+            own,
+            covered,
+            touched,
+            ..
+        } = &mut context;
+        for (block, _) in touched.iter().enumerate().filter(|(_, touched)| **touched) {
+            let range = documents(block, self.len());
+            let own = own.get_mut(range.clone()).unwrap_or_default();
+            let covered = covered.get(range).unwrap_or_default();
+            for (score, covered) in own.iter_mut().zip(covered) {
+                *score *= coverage_factor(share, Some(covered));
+            }
         }
         context.set_best(question);
         context
@@ -390,14 +478,14 @@ impl Corpus {
     }
 
     /// Adds to the question the words that its best documents have in common, and returns them.
-    fn add_common_words(&self, question: &mut Question, best: &[(usize, f64)]) -> Vec<Arc<str>> {
-        let top = best.first().map_or(0.0, |best| best.1);
+    fn add_common_words(&self, question: &mut Question, best: &[Ranked]) -> Vec<Arc<str>> {
+        let top = best.first().map_or(0.0, |best| best.score);
         let mut gains: BTreeMap<TermId, f64> = BTreeMap::new();
-        for (document, score) in best {
-            let length = f64::from(self.length(*document));
-            let share = score / top / (length + EXPANSION_LENGTH);
+        for one in best {
+            let length = f64::from(self.length(one.document));
+            let share = one.score / top / (length + EXPANSION_LENGTH);
             let mut counts: BTreeMap<TermId, u32> = BTreeMap::new();
-            let number = u32::try_from(*document).unwrap_or(u32::MAX);
+            let number = u32::try_from(one.document).unwrap_or(u32::MAX);
             for id in self.contents.get(&number).into_iter().flatten() {
                 *counts.entry(*id).or_default() += 1;
             }
@@ -435,10 +523,33 @@ impl Corpus {
     }
 }
 
+/// Whole rankings, for tests.
 #[cfg(test)]
 impl Corpus {
+    /// The documents that a question finds, best first; of equal ones the earlier first.
+    pub(super) fn rank(&self, question: &str) -> Vec<Ranked> {
+        let scores = self.scores(question).into_iter().enumerate();
+        let ranked = |(document, score)| {
+            Some(Ranked {
+                document,
+                score: score?,
+            })
+        };
+        let mut ranked: Vec<Ranked> = scores.filter_map(ranked).collect();
+        ranked.sort_by(|a, b| {
+            let by_score = b.score.total_cmp(&a.score);
+            by_score.then(a.document.cmp(&b.document))
+        });
+        ranked
+    }
+
     /// The score of each document; `None` for one that the question does not find.
     pub(super) fn scores(&self, question: &str) -> Vec<Option<f64>> {
+        let scores = self.scored(question);
+        (0..self.len()).map(|at| scores.get(at)).collect()
+    }
+
+    pub(super) fn scored(&self, question: &str) -> Scores<'_> {
         let mut asked = self.ask(question);
         self.expand(&mut asked);
         self.finish(asked)

@@ -20,6 +20,17 @@ use crate::search::{self as sql, Which};
 use crate::{conversation, summary, work};
 
 impl<D: Database> SqlStore<D> {
+    async fn segments_of(
+        &self,
+        on: &mut impl Executor,
+        conversation: ConversationId,
+    ) -> Result<Vec<IndexSegment>> {
+        self.lineage(on, conversation).await?;
+        let rows = on.all(&sql::segments(&[conversation])).await?;
+        let segment = |row| sql::segment(row).map(|(_, segment)| segment);
+        rows.iter().map(segment).collect()
+    }
+
     /// The executor must see only what is committed.
     async fn snapshot_of_index(
         &self,
@@ -62,18 +73,12 @@ impl<D: Database> SqlStore<D> {
         on: &mut impl Executor,
         conversation: ConversationId,
     ) -> Result<IndexState> {
-        self.lineage(on, conversation).await?;
-        let rows = on.all(&sql::segments(&[conversation])).await?;
-        let segment = |row| sql::segment(row).map(|(_, segment)| segment);
-        let segments: Result<Vec<IndexSegment>> = rows.iter().map(segment).collect();
+        let segments = self.segments_of(on, conversation).await?;
         let erasures = match on.first(&sql::erasures(conversation)).await? {
             Some(row) => to_count("erasures", row.int(0)? + row.int(1)?)?,
             None => 0,
         };
-        Ok(IndexState {
-            segments: segments?,
-            erasures,
-        })
+        Ok(IndexState { segments, erasures })
     }
 
     pub(super) async fn forget_segments(
@@ -90,9 +95,15 @@ impl<D: Database> SqlStore<D> {
 
 #[async_trait]
 impl<D: Database> IndexStore for SqlStore<D> {
-    async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot> {
+    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>> {
         let mut reader = self.database.read().await?;
-        self.snapshot_of_index(&mut reader, conversation).await
+        self.segments_of(&mut reader, conversation).await
+    }
+
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
+        let mut reader = self.database.read().await?;
+        let found = self.snapshot_of_index(&mut reader, conversation).await?;
+        Ok(Some(found))
     }
 
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {

@@ -1,0 +1,360 @@
+//! The best documents of a ranking, without the scores of all.
+//!
+//! Documents stand in blocks. What a block's documents have at most of each part of a score gives a bound, and the
+//! blocks are looked at from the highest bound down, until the next one is below what is found already. In a block, a
+//! document's own score gives a closer bound.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use super::block::{Block, documents};
+use super::corpus::Corpus;
+use super::question::Question;
+use super::score::{Context, Ranked};
+use super::weights::*;
+
+/// What is added to bounds, relative to them, so that rounding never hides a document.
+pub(super) const SLACK: f64 = 1e-9;
+
+/// A ranked document in a heap, the worst on top.
+#[derive(Debug, PartialEq)]
+pub(super) struct Worst(pub(super) Ranked);
+
+impl Eq for Worst {}
+
+impl Ord for Worst {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = other.0.score.total_cmp(&self.0.score);
+        by_score.then(self.0.document.cmp(&other.0.document))
+    }
+}
+
+impl PartialOrd for Worst {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The best of what is offered.
+#[derive(Debug)]
+pub(super) struct Best {
+    count: usize,
+    heap: BinaryHeap<Worst>,
+}
+
+impl Best {
+    pub(super) fn new(count: usize) -> Self {
+        Self {
+            count,
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    pub(super) fn offer(&mut self, document: usize, score: f64) {
+        let offered = Worst(Ranked { document, score });
+        if self.heap.len() < self.count {
+            self.heap.push(offered);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && offered < *worst
+        {
+            *worst = offered;
+        }
+    }
+
+    /// The worst score that is kept, where no more fit; what is worse is not kept.
+    pub(super) fn threshold(&self) -> f64 {
+        match self.heap.peek() {
+            Some(worst) if self.heap.len() == self.count => worst.0.score,
+            _ => f64::NEG_INFINITY,
+        }
+    }
+
+    /// What is kept, best first; of equal ones the earlier first.
+    pub(super) fn finish(self) -> Vec<Ranked> {
+        let sorted = self.heap.into_sorted_vec().into_iter();
+        sorted.map(|worst| worst.0).collect()
+    }
+}
+
+/// What bounds the scores of a block's documents.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    /// The highest own score of one.
+    most: f64,
+    /// Most that is added to an own score for what stands around it.
+    around: f64,
+    /// Most that the sum is multiplied by.
+    times: f64,
+    /// Most that is added to that for dates.
+    dated: f64,
+    /// Most that all is multiplied by.
+    factor: f64,
+}
+
+impl Bound {
+    /// For scores that have no bound.
+    const NONE: Self = Self {
+        most: 0.0,
+        around: f64::INFINITY,
+        times: 1.0,
+        dated: 0.0,
+        factor: 1.0,
+    };
+
+    /// The highest score of a document with this own score.
+    fn of(&self, own: f64) -> f64 {
+        ((own + self.around) * self.times + self.dated) * self.factor * (1.0 + SLACK)
+    }
+}
+
+/// A block that may be looked at; the one with the highest bound on top of a heap, of equal ones the earlier.
+#[derive(Debug)]
+struct Bounded {
+    /// The highest score that a document of the block may have.
+    highest: f64,
+    bound: Bound,
+    block: usize,
+}
+
+impl PartialEq for Bounded {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Bounded {}
+
+impl Ord for Bounded {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_bound = self.highest.total_cmp(&other.highest);
+        by_bound.then(other.block.cmp(&self.block))
+    }
+}
+
+impl PartialOrd for Bounded {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Corpus {
+    /// The first `count` of the documents that `score` has a score for, best first. `score` is that of the
+    /// question in its context, or 0. Only some blocks are looked at where `blocks` says which. Also how many
+    /// documents were looked at.
+    pub(super) fn best(
+        &self,
+        question: &Question,
+        context: &Context,
+        count: usize,
+        blocks: Option<&[bool]>,
+        score: &dyn Fn(usize) -> Option<f64>,
+    ) -> (Vec<Ranked>, usize) {
+        let (mut best, mut seen) = (Best::new(count), 0);
+        if count == 0 {
+            return (Vec::new(), seen);
+        }
+        let mut bounded = self.bounded(question, context, blocks);
+        while let Some(Bounded {
+            highest,
+            bound,
+            block,
+        }) = bounded.pop()
+        {
+            if highest < best.threshold() {
+                break;
+            }
+            // Newer ones mostly score higher.
+            for at in documents(block, self.len()).rev() {
+                let own = context.own.get(at).copied().unwrap_or_default();
+                if bound.of(own) < best.threshold() {
+                    continue;
+                }
+                seen += 1;
+                if let Some(score) = score(at) {
+                    best.offer(at, score);
+                }
+            }
+        }
+        (best.finish(), seen)
+    }
+
+    /// Some of the blocks with their bounds.
+    fn bounded(
+        &self,
+        question: &Question,
+        context: &Context,
+        blocks: Option<&[bool]>,
+    ) -> BinaryHeap<Bounded> {
+        let numbers = 0..self.blocks.len();
+        let wanted = numbers.filter(|block| {
+            let wanted = blocks.and_then(|blocks| blocks.get(*block));
+            wanted.copied().unwrap_or(true)
+        });
+        let bounded = |block| {
+            let bound = self.bound(question, context, block);
+            Bounded {
+                highest: bound.of(bound.most),
+                bound,
+                block,
+            }
+        };
+        wanted.map(bounded).collect()
+    }
+
+    fn bound(&self, question: &Question, context: &Context, number: usize) -> Bound {
+        let Some(block) = self.blocks.get(number) else {
+            return Bound::NONE;
+        };
+        let highest = |range: Range<usize>| {
+            let scores = context.own.get(range).unwrap_or_default().iter();
+            scores.fold(0.0, |most, one| if *one > most { *one } else { most })
+        };
+        let range = documents(number, self.len());
+        let most = match context.touched.get(number) {
+            Some(true) => highest(range.clone()),
+            _ => 0.0,
+        };
+        // Neighbours stand up to two before, and one behind.
+        let before = highest(range.start.saturating_sub(2)..range.start);
+        let behind = highest(range.end..self.len().min(range.end + 1));
+        let beside = most.max(before).max(behind);
+        let asks = block.has_question || {
+            let before = range
+                .start
+                .checked_sub(1)
+                .and_then(|at| self.entries.get(at));
+            before.is_some_and(|entry| entry.asks)
+        };
+        let bonus = if asks { ANSWER_BONUS } else { 0.0 };
+        let shares = PREVIOUS_SHARE * (1.0 + bonus) + SECOND_PREVIOUS_SHARE + NEXT_SHARE;
+        let leaning = SELF_CONTAINED_WORDS / (SELF_CONTAINED_WORDS + f64::from(block.least_length));
+        let around =
+            leaning * shares * beside + EPISODE_SHARE * self.highest_episode(context, block);
+        let mut times = 1.0;
+        if question.asks_time && block.has_time {
+            times *= 1.0 + TIME_WORD_SHARE;
+        }
+        if block.has_first_person {
+            times *= 1.0 + FIRST_PERSON_SHARE;
+        }
+        let has = |participant: u32| block.may_be_by(participant);
+        let mut factor = match question.participants.as_slice() {
+            [only] if has(*only) => PARTICIPANT_FACTOR,
+            [first, _, ..] if has(*first) => FIRST_PARTICIPANT_FACTOR,
+            _ => 1.0,
+        };
+        if question.first_person && block.has_users {
+            factor *= ASKER_FACTOR;
+        }
+        factor *= 1.0 + RECENCY_SHARE * range.end as f64 / self.len() as f64;
+        let dates = question.dates.len() as f64 * DAY_SHARE.max(MONTH_SHARE);
+        Bound {
+            most,
+            around,
+            times,
+            dated: context.best * dates,
+            factor,
+        }
+    }
+
+    /// The highest score of the episodes that a block's documents belong to.
+    fn highest_episode(&self, context: &Context, block: &Block) -> f64 {
+        let (first, last) = block.episodes;
+        let scores = context.episodes.get(first as usize..=last as usize);
+        scores
+            .unwrap_or_default()
+            .iter()
+            .copied()
+            .fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranking::Document;
+    use fastrand::Rng;
+    use memory_model::{Role, Timestamp};
+
+    /// Texts of the words `w0` to `w39`, the first ones the most frequent, by three people in episodes.
+    fn corpus(rng: &mut Rng) -> Corpus {
+        let mut corpus = Corpus::new();
+        let mut time = 0;
+        for _ in 0..rng.usize(1..1_200) {
+            let words = (0..rng.usize(1..20)).map(|_| {
+                let rank = rng.f64() * rng.f64() * rng.f64() * 40.0;
+                format!("w{}{}", rank as usize, ["", "", "?", "."][rng.usize(..4)])
+            });
+            let mut text = words.collect::<Vec<_>>().join(" ");
+            text.push_str(["", " I", " yesterday", " in 2021", "?"][rng.usize(..5)]);
+            time += [1_000_000_i64, 60_000_000, 5_000_000_000][rng.usize(..3)] * rng.i64(0..30);
+            let document = Document::new(text, Timestamp(time))
+                .with_name(["Ann", "Ben", "Cid"][rng.usize(..3)])
+                .with_role([Role::User, Role::Assistant][rng.usize(..2)]);
+            corpus.add(&document);
+        }
+        corpus
+    }
+
+    const QUESTIONS: [&str; 10] = [
+        "w39",
+        "w0",
+        "w0 w39",
+        "w20 w30 w35",
+        "when did Ann w31",
+        "Ann Ben w12",
+        "did I w33 w5",
+        "w25 in 1970",
+        "w30 in january 1970",
+        "nothing",
+    ];
+
+    #[test]
+    fn the_best_are_those_of_the_whole_ranking() {
+        for seed in 0..150 {
+            let rng = &mut Rng::with_seed(seed);
+            let corpus = corpus(rng);
+            for question in QUESTIONS {
+                let all = corpus.rank(question);
+                let scores = corpus.scored(question);
+                for count in [0, 1, 10, 50, 5_000] {
+                    let top = scores.first(count, &|_| true);
+                    assert_eq!(
+                        top,
+                        all[..count.min(all.len())],
+                        "{seed}, {question}, {count}"
+                    );
+                }
+                let third = |at: usize| at.is_multiple_of(3);
+                let some: Vec<Ranked> = all.into_iter().filter(|one| third(one.document)).collect();
+                let top = scores.first(7, &third);
+                assert_eq!(top, some[..7.min(some.len())], "{seed}, {question}");
+                let mut every: Vec<Ranked> = (0..corpus.len())
+                    .filter(|at| third(*at))
+                    .map(|document| {
+                        let score = scores.get(document).unwrap_or_default();
+                        Ranked { document, score }
+                    })
+                    .collect();
+                every.sort_by_key(|one| Worst(*one));
+                let top = scores.first_of(9, &third);
+                assert_eq!(top, every[..9.min(every.len())], "{seed}, {question}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_among_the_best_are_not_looked_at() {
+        let rng = &mut Rng::with_seed(4);
+        let mut corpus = Corpus::new();
+        for n in 0..4_000 {
+            let text = format!("w{} and w{} of n{n}", rng.usize(..300), rng.usize(..300));
+            corpus.add(&Document::new(text, Timestamp(n * 600_000_000)));
+        }
+        let scores = corpus.scored("w7");
+        let (best, seen) = scores.look(3, None, &|at| scores.get(at));
+        assert_eq!(best, corpus.rank("w7")[..3]);
+        assert!(seen < corpus.len() / 2, "{seen}");
+    }
+}
