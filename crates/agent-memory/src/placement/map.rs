@@ -1,0 +1,293 @@
+//! Stored and new branches of one conversation, and where the records of a transcript go among them.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use memory_model::{ConversationId, EntryKind, Seq, SessionKey};
+use memory_store::{Conversation, Origin as StoredOrigin};
+use message_formats::{Origin, SessionBuilder, SessionLog};
+
+use super::source::{Place, course, own_id};
+
+/// A conversation of the source as it will be imported.
+pub(super) struct Row {
+    pub(super) target: usize,
+    /// The records that are told with it. Each record of the source is told once.
+    pub(super) places: Vec<Place>,
+    /// The conversations of the source that end in it.
+    pub(super) logs: Vec<usize>,
+}
+
+impl Row {
+    pub(super) fn log(&self, family: &[&SessionLog], map: &Map) -> SessionLog {
+        let branch = map.branch(self.target);
+        let origin = match (&branch.stored, branch.parent) {
+            // A stored branch keeps its origin.
+            (Some(_), _) => Origin::Root,
+            (None, Some((parent, _))) => Origin::Fork {
+                parent: map.branch(parent).key.clone(),
+                after: branch.after.clone(),
+            },
+            (None, None) => family
+                .first()
+                .map_or(Origin::Root, |log| log.origin.clone()),
+        };
+        let mut log = SessionBuilder::new(origin).finish(branch.key.clone());
+        let messages = self.places.iter().filter_map(|place| place.message(family));
+        log.messages = messages.cloned().collect();
+        for (index, source) in family.iter().enumerate() {
+            let own = self.places.iter().filter(|place| place.log == index);
+            let told: HashSet<&str> = own.filter_map(|place| place.id(family)).collect();
+            let is_told = |entry: &str| told.contains(entry);
+            let summaries = source.summaries.iter();
+            log.summaries
+                .extend(summaries.filter(|one| is_told(&one.entry)).cloned());
+            let earlier = source.earlier.iter().filter(|(id, _)| is_told(id));
+            log.earlier
+                .extend(earlier.map(|(id, was)| (id.clone(), was.clone())));
+            if self.logs.contains(&index) {
+                log.duplicates += source.duplicates;
+                log.in_use |= source.in_use;
+            }
+            log.linked |= source.linked;
+        }
+        log
+    }
+}
+
+/// Stored and new branches of one conversation.
+#[derive(Debug)]
+pub(super) struct Map {
+    /// The conversation's key.
+    pub(super) key: SessionKey,
+    /// Parents before their forks.
+    pub(super) branches: Vec<Branch>,
+    /// The branch with the key.
+    pub(super) base: usize,
+    /// The branches that have an entry as their own, by external id.
+    pub(super) owners: HashMap<String, Vec<usize>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Branch {
+    pub(super) key: SessionKey,
+    /// The branch that it forks off, and the last position that both share.
+    pub(super) parent: Option<(usize, Seq)>,
+    /// External id of the entry at that position.
+    pub(super) after: Option<String>,
+    /// Positions of its own entries by external id. Of a stored root those that the source has.
+    pub(super) own: BTreeMap<String, Seq>,
+    pub(super) head: Seq,
+    /// The stored conversation and its head; `None` for a branch that is to be created.
+    pub(super) stored: Option<(ConversationId, Seq)>,
+}
+
+impl Branch {
+    pub(super) fn root(key: SessionKey) -> Self {
+        Self {
+            key,
+            parent: None,
+            after: None,
+            own: BTreeMap::new(),
+            head: Seq::NONE,
+            stored: None,
+        }
+    }
+
+    pub(super) fn shared(&self) -> Seq {
+        self.parent.map_or(Seq::NONE, |(_, at)| at)
+    }
+
+    /// Returns the head of its log before anything is appended.
+    pub(super) fn stored_head(&self) -> Seq {
+        self.stored.map_or(self.shared(), |(_, head)| head)
+    }
+}
+
+impl Map {
+    pub(super) fn new(key: SessionKey) -> Self {
+        Self {
+            key,
+            branches: Vec::new(),
+            base: 0,
+            owners: HashMap::new(),
+        }
+    }
+
+    pub(super) fn branch(&self, index: usize) -> &Branch {
+        &self.branches[index]
+    }
+
+    pub(super) fn add(&mut self, branch: Branch) -> usize {
+        let index = self.branches.len();
+        for id in branch.own.keys() {
+            self.owners.entry(id.clone()).or_default().push(index);
+        }
+        self.branches.push(branch);
+        index
+    }
+
+    pub(super) fn append(&mut self, index: usize, id: String) {
+        let Some(branch) = self.branches.get_mut(index) else {
+            return;
+        };
+        branch.head = branch.head.next();
+        branch.own.insert(id.clone(), branch.head);
+        self.owners.entry(id).or_default().push(index);
+    }
+
+    /// Whether the store has an entry of a log.
+    pub(super) fn knows(&self, log: &SessionLog) -> bool {
+        let mut ids = log.messages.iter().filter_map(own_id);
+        ids.any(|id| self.owners.contains_key(id))
+    }
+
+    /// The records that earlier versions passed over and that are stored nowhere, though a record beside them is. Their place is
+    /// gone, and they make no other course.
+    pub(super) fn passed_over(&self, family: &[&SessionLog]) -> HashSet<Place> {
+        let mut gone = HashSet::new();
+        let is_known = |place: &Place| {
+            let id = place.id(family);
+            id.is_some_and(|id| self.owners.contains_key(id))
+        };
+        for index in (0..family.len()).filter(|_| !self.owners.is_empty()) {
+            let places = course(family, index);
+            for (at, place) in places.iter().enumerate() {
+                if place.log != index || !place.was_passed_over(family) || is_known(place) {
+                    continue;
+                }
+                let (before, behind) = places.split_at(at);
+                let mut next = behind.iter().filter(|next| !next.was_passed_over(family));
+                let mut last = before.iter().rev();
+                let neighbour = next
+                    .next()
+                    .or_else(|| last.find(|last| !last.was_passed_over(family)));
+                if neighbour.is_some_and(is_known) {
+                    gone.insert(*place);
+                }
+            }
+        }
+        gone
+    }
+
+    /// Whether a record is a note without an id of its own that another branch holds: it belongs to none more than to another, and
+    /// is kept once.
+    pub(super) fn has_elsewhere(
+        &self,
+        index: usize,
+        place: &Place,
+        family: &[&SessionLog],
+    ) -> bool {
+        place.message(family).is_some_and(|message| {
+            let id = message.external_id.as_deref().unwrap_or_default();
+            message.kind == EntryKind::Note
+                && own_id(message).is_none()
+                && self.owners.contains_key(id)
+                && self.position(index, id).is_none()
+        })
+    }
+
+    pub(super) fn root_of(&self, mut index: usize) -> usize {
+        while let Some((parent, _)) = self.branch(index).parent {
+            index = parent;
+        }
+        index
+    }
+
+    /// The branch that has an entry as its own among those that `index` shows, and the entry's position.
+    pub(super) fn shown_by(&self, mut index: usize, id: &str) -> Option<(usize, Seq)> {
+        let mut until = Seq(u32::MAX);
+        loop {
+            let branch = self.branch(index);
+            if let Some(seq) = branch.own.get(id)
+                && *seq <= until
+            {
+                return Some((index, *seq));
+            }
+            let (parent, at) = branch.parent?;
+            until = until.min(at);
+            index = parent;
+        }
+    }
+
+    pub(super) fn position(&self, index: usize, id: &str) -> Option<Seq> {
+        self.shown_by(index, id).map(|(_, seq)| seq)
+    }
+
+    /// The branch that has an entry as its own, and the entry's position. Of several, the one that shows most of a course.
+    pub(super) fn owner(
+        &self,
+        id: &str,
+        places: &[Place],
+        family: &[&SessionLog],
+        key: &SessionKey,
+    ) -> (usize, Seq) {
+        let owners = self.owners.get(id).map_or(&[][..], Vec::as_slice);
+        let shows = |index: usize| {
+            let ids = places.iter().filter_map(|place| place.id(family));
+            ids.filter(|id| self.position(index, id).is_some()).count()
+        };
+        let best = match owners {
+            [one] => *one,
+            many => {
+                let many = many.iter().rev().copied();
+                many.max_by_key(|index| (shows(*index), self.branch(*index).key == *key))
+                    .unwrap_or(self.base)
+            }
+        };
+        (best, self.position(best, id).unwrap_or(Seq::NONE))
+    }
+
+    pub(super) fn is_empty_fork(&self, stored: &Conversation, branch: usize, at: Seq) -> bool {
+        let parent = self.branch(branch).stored.map(|(id, _)| id);
+        let begins = match stored.origin {
+            StoredOrigin::Fork { parent, at } => Some((parent, at)),
+            _ => None,
+        };
+        stored.head == at && parent.is_some_and(|parent| begins == Some((parent, at)))
+    }
+}
+
+/// New places of a transcript's conversations, to relink the sub-agents that they started.
+#[derive(Debug, Default)]
+pub(super) struct Moves {
+    /// New keys of conversations.
+    pub(super) keys: HashMap<SessionKey, SessionKey>,
+    /// Index of the arranged family of a conversation, and the branch that it ends in.
+    pub(super) ends: HashMap<SessionKey, (usize, usize)>,
+    pub(super) maps: Vec<Map>,
+}
+
+impl Moves {
+    pub(super) fn note(&mut self, family: &[&SessionLog], rows: &[Row], map: Map) {
+        for row in rows {
+            for log in row.logs.iter().filter_map(|index| family.get(*index)) {
+                self.ends
+                    .insert(log.key.clone(), (self.maps.len(), row.target));
+            }
+        }
+        self.maps.push(map);
+    }
+
+    /// Names the parent of a sub-agent's conversation as the store does.
+    pub(super) fn relink(&self, log: &mut Cow<'_, SessionLog>) {
+        let Origin::Spawn { parent, after, .. } = &log.origin else {
+            return;
+        };
+        let arranged = self.ends.get(parent).and_then(|(map, end)| {
+            let map = self.maps.get(*map)?;
+            let owner = after.as_deref().and_then(|after| map.shown_by(*end, after));
+            Some(
+                map.branch(owner.map_or(*end, |(owner, _)| owner))
+                    .key
+                    .clone(),
+            )
+        });
+        let key = arranged.or_else(|| self.keys.get(parent).cloned());
+        if let Some(key) = key.filter(|key| key != parent)
+            && let Origin::Spawn { parent, .. } = &mut log.to_mut().origin
+        {
+            *parent = key;
+        }
+    }
+}

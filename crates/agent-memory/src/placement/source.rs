@@ -1,0 +1,145 @@
+//! The conversations of a transcript: families of forks, and what each of them shows.
+
+use std::collections::HashMap;
+
+use memory_model::{EntryKind, LogEntry, Message, Part, SessionKey};
+use memory_store::ERASED;
+use message_formats::{EarlierReading, Origin, SessionLog};
+
+use crate::earlier::was_passed_over;
+
+/// Whether an entry says which one it follows, or is erased and cannot say so.
+pub(super) fn is_linked(entry: &LogEntry) -> bool {
+    let is_message = entry.kind == EntryKind::Message && entry.external_id.is_some();
+    is_message && (message_formats::is_linked(&entry.message) || is_erased(entry))
+}
+
+/// Whether an entry's words may be erased: no word is left.
+pub(super) fn is_erased(entry: &LogEntry) -> bool {
+    entry.parts.is_empty() || (entry.meta.is_none() && entry.text() == ERASED)
+}
+
+/// Whether a record of a source that names no session is an entry of a log. Ids that the source made up itself are not enough: two
+/// sources may count their records from 1.
+pub(super) fn is_same(message: &Message, entry: &LogEntry) -> bool {
+    if message.external_id != entry.external_id {
+        return false;
+    }
+    let is_read = |message: &Message| {
+        let unread = |part: &Part| matches!(part, Part::Unknown { .. });
+        !message.parts.iter().any(unread)
+    };
+    // Another version of a format may read a part that is unknown to this one.
+    let is_comparable = is_read(message) && is_read(entry) && !is_erased(entry);
+    own_id(message).is_none()
+        || !is_comparable
+        || (message.role == entry.role && message.text() == entry.text())
+}
+
+/// The external id of a record that has one of its own, not one made of its text.
+pub(super) fn own_id(message: &Message) -> Option<&str> {
+    let id = message.external_id.as_deref()?;
+    (!message_formats::is_made_id(id)).then_some(id)
+}
+
+/// A record of a source: its conversation in the family, and its place there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) log: usize,
+    pub(super) at: usize,
+}
+
+impl Place {
+    pub(super) fn message<'a>(&self, family: &[&'a SessionLog]) -> Option<&'a Message> {
+        family.get(self.log)?.messages.get(self.at)
+    }
+
+    pub(super) fn id<'a>(&self, family: &[&'a SessionLog]) -> Option<&'a str> {
+        self.message(family)?.external_id.as_deref()
+    }
+
+    /// Whether it is an entry of a log, as it is read now or as earlier versions read it.
+    pub(super) fn is(&self, family: &[&SessionLog], entry: &LogEntry) -> bool {
+        let (Some(log), Some(message)) = (family.get(self.log), self.message(family)) else {
+            return false;
+        };
+        let was = self.id(family).and_then(|id| log.earlier.get(id));
+        is_same(message, entry)
+            || matches!(was, Some(EarlierReading::Entry(was)) if is_same(was, entry))
+    }
+
+    pub(super) fn was_passed_over(&self, family: &[&SessionLog]) -> bool {
+        let (log, message) = (family.get(self.log), self.message(family));
+        log.zip(message)
+            .is_some_and(|(log, message)| was_passed_over(message, &log.earlier))
+    }
+}
+
+/// Groups the conversations of a source, in its order: each root or sub-agent's conversation with its forks.
+pub(super) fn families(logs: &[SessionLog]) -> Vec<Vec<&SessionLog>> {
+    let mut families: Vec<Vec<&SessionLog>> = Vec::new();
+    let mut family_of: HashMap<&SessionKey, usize> = HashMap::new();
+    for log in logs {
+        let family = match &log.origin {
+            Origin::Fork { parent, .. } => family_of.get(parent).copied(),
+            _ => None,
+        };
+        let family = family.unwrap_or_else(|| {
+            families.push(Vec::new());
+            families.len() - 1
+        });
+        family_of.insert(&log.key, family);
+        if let Some(family) = families.get_mut(family) {
+            family.push(log);
+        }
+    }
+    families
+}
+
+/// The records that a conversation of a family shows, those that it shares with its parent included.
+pub(super) fn course(family: &[&SessionLog], index: usize) -> Vec<Place> {
+    let mut shown: Vec<Place> = Vec::new();
+    let mut until: Option<&str> = None;
+    let mut next = Some(index);
+    while let Some(index) = next {
+        let Some(log) = family.get(index) else {
+            break;
+        };
+        let count = match until {
+            None => log.messages.len(),
+            Some(id) => {
+                let last = |m: &Message| m.external_id.as_deref() == Some(id);
+                log.messages
+                    .iter()
+                    .position(last)
+                    .map_or(0, |last| last + 1)
+            }
+        };
+        shown.extend((0..count).rev().map(|at| Place { log: index, at }));
+        next = match &log.origin {
+            Origin::Fork {
+                parent,
+                after: Some(after),
+            } => {
+                until = Some(after);
+                // A fork comes behind its parent.
+                let before = family.get(..index).unwrap_or_default();
+                before.iter().position(|log| log.key == *parent)
+            }
+            _ => None,
+        };
+    }
+    shown.reverse();
+    shown
+}
+
+/// Returns a fork's key with the root's key in the store in place of the root's key in the source.
+pub(super) fn renamed(key: &SessionKey, family: &[&SessionLog], root: &SessionKey) -> SessionKey {
+    let tail = family
+        .first()
+        .and_then(|first| key.as_str().strip_prefix(first.key.as_str()));
+    tail.map_or_else(
+        || key.clone(),
+        |tail| SessionKey::new(format!("{root}{tail}")),
+    )
+}
