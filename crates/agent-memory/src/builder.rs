@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use block_overlay::planner::{BlockPolicy, Digest};
-use compaction_plan::{DropPolicy, Planner};
+use compaction_plan::Planner;
 use compaction_runner::{
     CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy, Trigger,
 };
@@ -73,7 +73,6 @@ pub struct Builder {
     /// A planner of the application, in place of the strategy's.
     planner: Option<Arc<dyn Planner>>,
     clear_results: Option<ClearPolicy>,
-    drop_observations: Option<DropPolicy>,
     assembly: AssemblyPolicy,
     fresh_tail: Option<usize>,
     runner: RunnerPolicy,
@@ -108,7 +107,6 @@ impl Default for Builder {
             strategy: Strategy::default(),
             planner: None,
             clear_results: None,
-            drop_observations: None,
             assembly: AssemblyPolicy::default(),
             fresh_tail: None,
             runner: RunnerPolicy::default(),
@@ -299,15 +297,6 @@ impl Builder {
         self
     }
 
-    /// Leaves out the lines of summaries on which later work depends least, where all summaries of a view cost more together
-    /// than the policy says: each compaction asks the summarizer which lines of each summary these are, and goes by their
-    /// ranks where none answers. The lines that stay are the same to the letter, and a summary that lost lines unfolds to
-    /// what it unfolded to. For the strategy [`Strategy::Dag`] and a planner of one's own; by default nothing is left out.
-    pub fn drop_observations(mut self, policy: DropPolicy) -> Self {
-        self.drop_observations = Some(policy);
-        self
-    }
-
     /// Sets the number of newest messages that are not compacted. If the assembly policy keeps a
     /// tail whole, with [`AssemblyPolicy::whole_tail`], that tail has the same number. It replaces the
     /// number in the DAG policy and in the assembly policy, whichever is set first; their limits in
@@ -455,7 +444,6 @@ impl Builder {
             self.strategy,
             self.planner,
             self.clear_results.as_ref(),
-            self.drop_observations,
         );
         let search = self.search.unwrap_or_else(|| {
             let store = Arc::clone(&store);

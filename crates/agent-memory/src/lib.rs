@@ -3,7 +3,6 @@
 mod activity;
 mod assembly;
 mod assembly_input;
-mod branches;
 mod builder;
 mod compact;
 mod deferred;
@@ -45,7 +44,6 @@ mod usage;
 mod verify;
 mod writers;
 
-pub use branches::{BranchRequest, BranchSummary};
 pub use builder::Builder;
 pub use deferred::Recovery;
 pub use embedding::ModelEmbedder;
@@ -105,11 +103,6 @@ pub mod clearing {
     pub use turn_map::{ClearPolicy, TrimPolicy};
 }
 
-/// Summaries without their least relevant lines: the policy, and the planner around a planner.
-pub mod dropping {
-    pub use compaction_plan::{DROP, DROP_RULE, DropPolicy, DroppingPlanner};
-}
-
 /// Messages, views, summaries, ids and hashes.
 pub mod model {
     pub use memory_model::*;
@@ -160,7 +153,7 @@ pub mod tokens {
 
 pub use compaction_plan::{Job, LabelCounts, Mode, Plan, Planner, StopReason};
 pub use compaction_runner::{
-    CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, LeaseHolder,
+    CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, LeaseHolder, Measure,
     ModelReport, Outcome, Recorder, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop,
     ReplacedSummary, RunnerPolicy, Trigger, WindowUse,
 };

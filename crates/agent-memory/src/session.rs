@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use compaction_plan::Planner;
+use compaction_runner::Measure;
 use context_assembler::{ContextAccounting, Preamble};
 use memory_model::{
     Accounting, ConversationId, LogEntry, Seq, SeqRange, SessionKey, Span, Summary, SummaryId,
@@ -328,6 +329,14 @@ impl Session {
     /// Returns the name of the session's view.
     pub fn view_name(&self) -> ViewName {
         self.planner.view()
+    }
+
+    /// Returns the size of the session's view.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn measure(&self) -> Result<Measure> {
+        Ok(Measure::from(&self.snapshot().await?))
     }
 
     /// Returns the current state of the session's view.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use block_overlay::planner::{BlockPlanner, BlockPolicy};
-use compaction_plan::{ClearingPlanner, DropPolicy, DroppingPlanner, Planner};
+use compaction_plan::{ClearingPlanner, Planner};
 use dag_compactor::{DagPlanner, DagPolicy};
 use handoff_compactor::{HandoffPlanner, LiveHandoffPolicy};
 use memory_model::RawJson;
@@ -92,7 +92,6 @@ impl Planners {
         strategy: Strategy,
         custom: Option<Arc<dyn Planner>>,
         clear: Option<&ClearPolicy>,
-        drop: Option<DropPolicy>,
     ) -> Self {
         let clearing = |planner: Arc<dyn Planner>| -> Arc<dyn Planner> {
             match clear {
@@ -100,13 +99,7 @@ impl Planners {
                 None => planner,
             }
         };
-        let dropping = |planner: Arc<dyn Planner>| -> Arc<dyn Planner> {
-            match drop {
-                Some(policy) => Arc::new(DroppingPlanner::new(planner, policy)),
-                None => planner,
-            }
-        };
-        let dag = dropping(clearing(Arc::new(DagPlanner::new(dag))));
+        let dag = clearing(Arc::new(DagPlanner::new(dag)));
         let handoff = HandoffPlanner::live(handoff);
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
@@ -114,7 +107,7 @@ impl Planners {
         let handoff = clearing(plain_handoff.clone());
         let blocks = clearing(Arc::new(BlockPlanner::new(blocks)));
         let default = match (custom, strategy) {
-            (Some(custom), _) => dropping(clearing(custom)),
+            (Some(custom), _) => clearing(custom),
             (None, Strategy::Dag) => Arc::clone(&dag),
             (None, Strategy::Handoff) => Arc::clone(&handoff),
             (None, Strategy::Blocks) => Arc::clone(&blocks),

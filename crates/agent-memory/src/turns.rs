@@ -217,7 +217,7 @@ impl Session {
             return Ok(self.take_action(action, window, false).await?.0);
         };
         let mut report = TurnReport::default();
-        let load = self.measure(window).await?;
+        let load = self.load(window).await?;
         report.usage = load.usage;
         let mut compaction = self
             .compaction(CancellationToken::new())
@@ -265,7 +265,7 @@ impl Session {
     }
 
     /// Measures the view in relation to the window.
-    async fn measure(&self, window: &Window) -> Result<Load> {
+    async fn load(&self, window: &Window) -> Result<Load> {
         let snapshot = self.snapshot().await?;
         let stored = self.stored_usage().await?.0;
         Ok(self.load_at(*window, snapshot, stored))
@@ -333,7 +333,7 @@ impl Session {
         if action == Action::Nothing && policy.warn == Trigger::Never {
             return Ok((report, None));
         }
-        let mut load = self.measure(window).await?;
+        let mut load = self.load(window).await?;
         report.usage = load.usage;
         report.warned = policy.warn.fires(&load.usage) && !policy.hard.fires(&load.usage);
         if action == Action::Nothing {

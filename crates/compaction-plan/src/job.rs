@@ -105,10 +105,6 @@ pub struct Request {
     pub details: Option<String>,
     /// Prompts that take the place of the summarizer's own.
     pub prompts: Option<Prompts>,
-    /// Whether the summarizer only chooses lines of its one source, a summary, that are left out: all others stay to
-    /// the letter, with their ranks.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub drop_lines: bool,
 }
 
 /// Prompts for one request, as text with the slots of the summarizer's templates: `{source}`,

@@ -2,7 +2,6 @@
 
 mod clear;
 mod details;
-mod drop;
 mod job;
 mod label;
 mod overlay;
@@ -10,7 +9,6 @@ mod planner;
 
 pub use clear::{CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner};
 pub use details::{Details, JobSource, WrittenText};
-pub use drop::{DROP, DROP_RULE, DropPolicy, DroppingPlanner};
 pub use job::{Job, Plan, Prompts, Request, StopReason, Work};
 pub use label::{Label, LabelCounts};
 pub use overlay::Overlay;

@@ -129,7 +129,6 @@ pub(crate) fn summary_request<'r>(
         purpose: asked.map(|asked| asked.purpose).unwrap_or_default(),
         target_tokens: asked.map_or(0, |asked| asked.target_tokens),
         max_tokens: asked.map_or(0, |asked| asked.max_tokens),
-        drop_lines: asked.is_some_and(|asked| asked.drop_lines),
         previous: asked.and_then(|asked| asked.previous.as_deref()),
         instructions: env.instructions.as_deref(),
         prompts,

@@ -55,14 +55,6 @@ pub(crate) struct Tally {
     pub(crate) watch: Arc<Watch>,
 }
 
-impl Outcome {
-    /// Returns the outcome of a run that did nothing to the view of `snapshot`.
-    pub fn unchanged(snapshot: Snapshot, stop_reason: StopReason) -> Self {
-        let tally = Tally::default();
-        tally.into_outcome(&snapshot.clone(), snapshot, stop_reason, Duration::ZERO)
-    }
-}
-
 impl Tally {
     /// Puts a job off to the end of the iteration.
     pub(crate) fn put_off(&mut self, one: Publishable) {

@@ -1,7 +1,9 @@
 //! A search by the store's index, held against a scan.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use fastrand::Rng;
 use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp};
 use memory_search::{
@@ -15,6 +17,7 @@ use memory_store::{
 use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
 use crate::builders::{Source, publish_summary, root, summary_of};
+use crate::layer::{Layer, Layered};
 
 /// Letters of many scripts, a few of each so that words come again; some have their marks behind them.
 const SCRIPTS: [&str; 16] = [
@@ -382,6 +385,53 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
         by_index * 9 > asked * 4,
         "{by_index} of {asked} by the index"
     );
+}
+
+/// A store in which somebody else merges the segments of an index at the second read: the first one is of the conversation.
+#[derive(Debug)]
+struct Merging<S> {
+    inner: Arc<S>,
+    chat: ConversationId,
+    reads: AtomicUsize,
+}
+
+#[async_trait]
+impl<S: FullStore> Layer for Merging<S> {
+    fn inner(&self) -> &dyn FullStore {
+        &*self.inner
+    }
+
+    async fn before_read(&self) {
+        if self.reads.fetch_add(1, Ordering::Relaxed) == 1 {
+            grow_index(&*self.inner, self.chat).await;
+        }
+    }
+}
+
+/// Appends the messages of one segment and indexes them; each fourth time segments are merged.
+async fn grow_index<S: FullStore + ?Sized>(store: &S, chat: ConversationId) {
+    crate::fill(store, chat, 16).await;
+    let made = extend_index(store, chat, u64::MAX).await;
+    assert_eq!(made.expect("it is indexed").messages, 16);
+}
+
+/// An index that another process changes while it is checked is no damaged one.
+///
+/// # Panics
+/// When damage is found where there is none.
+pub async fn an_index_is_checked_while_it_changes<S: FullStore>(store: Arc<S>) {
+    let chat = root(&*store, "changing").await.id;
+    for _ in 0..3 {
+        grow_index(&*store, chat).await;
+    }
+    let changing = Layered(Merging {
+        inner: store,
+        chat,
+        reads: AtomicUsize::new(0),
+    });
+    let check = check_index(&changing, chat).await.expect("it is checked");
+    assert_eq!(check.damage, [""; 0]);
+    assert_eq!((check.segments, check.documents), (1, 64));
 }
 
 /// What a store reads in one request is what it reads piece by piece.

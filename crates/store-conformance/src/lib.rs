@@ -25,7 +25,9 @@ pub use builders::{
 pub use faulty::{Fault, Faults, FaultyStore};
 pub use fixture::{Fixture, SearchFixture};
 pub use generated::{Generated, needle};
-pub use indexed::{index_answers_as_a_scan, index_segments_are_few};
+pub use indexed::{
+    an_index_is_checked_while_it_changes, index_answers_as_a_scan, index_segments_are_few,
+};
 pub use layer::{Answer, Layer, Layered};
 #[cfg(feature = "random")]
 pub use random::random_ops;

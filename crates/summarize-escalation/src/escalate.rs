@@ -3,7 +3,6 @@
 use extractive_summarizer::{ExtractiveSummarizer, Source, cut_to_tokens};
 use model_client::{Failure, Stop};
 
-use crate::drop_lines::drop_lines;
 use crate::error::{Error, ErrorKind};
 use crate::gate::{Scores, measure};
 use crate::ladder::Ladder;
@@ -36,9 +35,6 @@ pub async fn escalate(
 /// of `extractive`, where the ladder has that tier: it writes without a model, so asking it in
 /// different styles is of no use.
 ///
-/// A request that leaves out lines asks the summarizer once, and goes by the ranks of the lines where it fails or needs no
-/// model: see [`SummaryRequest::drop_lines`].
-///
 /// Dropping the future cancels the work.
 ///
 /// # Errors
@@ -58,9 +54,6 @@ pub async fn escalate_with(
             ErrorKind::NoSource,
             "there is nothing to summarise: give at least one message or summary",
         ));
-    }
-    if request.drop_lines {
-        return drop_lines(summarizer, ladder, request).await;
     }
     let mut climb = Climb::new(ladder, request);
     if climb.most == 0 {

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod drop_lines;
 mod error;
 mod escalate;
 mod extractive;
@@ -8,7 +7,6 @@ mod fallback;
 mod gate;
 mod guarded;
 mod ladder;
-mod line_list;
 mod llm;
 mod outcome;
 pub mod prompt;

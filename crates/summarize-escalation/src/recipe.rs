@@ -3,7 +3,6 @@
 use memory_model::{FieldHasher, Purpose, Recipe};
 
 use crate::ladder::Ladder;
-use crate::prompt::DROP_VERSION;
 use crate::request::{SummaryKind, SummaryRequest};
 
 /// Returns the recipe of the summary that `summarizer` writes for this request under this ladder:
@@ -31,9 +30,6 @@ pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -
     );
     if request.purpose == Purpose::TurnPrefix {
         line.push_str(" purpose=turn-prefix");
-    }
-    if request.drop_lines {
-        line.push_str(&format!(" form={DROP_VERSION}"));
     }
     if request.max_tokens > 0 {
         line.push_str(&format!(" max={}", request.max_tokens));

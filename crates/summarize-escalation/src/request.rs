@@ -58,10 +58,6 @@ pub struct SummaryRequest<'a> {
     pub instructions: Option<&'a str>,
     /// Prompts that take the place of the summarizer's own.
     pub prompts: Option<&'a PromptSet>,
-    /// Whether the summarizer only chooses lines of the source, which is then one summary, that are left out. Its
-    /// answer is a JSON list of their numbers, such as `[2, 5]`; the first line that is not blank has number 1, and blank
-    /// lines have none. An answer of another form leaves out nothing.
-    pub drop_lines: bool,
     /// Asked before each call of a model, also before one that is repeated.
     pub before_call: Option<&'a dyn BeforeCall>,
 }
@@ -103,7 +99,6 @@ impl<'a> SummaryRequest<'a> {
             previous: None,
             instructions: None,
             prompts: None,
-            drop_lines: false,
             before_call: None,
         }
     }
@@ -170,7 +165,7 @@ impl<'a> SummaryRequest<'a> {
         // Prompts show positions and times.
         let prompts = self.prompts.map(|prompts| prompts.hash().to_string());
         let how = format!(
-            "{:?} {:?} {:?} {} {} {} {}{}",
+            "{:?} {:?} {:?} {} {} {} {}",
             self.style,
             self.purpose,
             self.range(),
@@ -178,7 +173,6 @@ impl<'a> SummaryRequest<'a> {
             self.target_tokens,
             self.estimator.id().as_str(),
             prompts.as_deref().unwrap_or("-"),
-            if self.drop_lines { " drop" } else { "" },
         );
         let optional = |text: Option<&'a str>| match text {
             Some(text) => [&b"1"[..], text.as_bytes()],

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
-    Budget, ErrorKind, LabelCounts, Memory, Mode, ModelReport, Outcome, Plan, Session, StopReason,
-    SummaryId, VerifyReport, Violation,
+    Budget, ErrorKind, LabelCounts, Measure, Memory, Mode, ModelReport, Outcome, Plan, Session,
+    StopReason, SummaryId, VerifyReport, Violation,
 };
 use serde::Serialize;
 
@@ -23,10 +23,59 @@ use crate::writer::{Writers, model_failures, redo_command};
 
 #[derive(Debug, Serialize)]
 struct Answer {
-    session: String,
+    #[serde(flatten)]
+    view: View,
     imported: Option<import::Answer>,
+    #[serde(flatten)]
+    run: Run,
+    /// Messages of which the published summaries tell nothing; only where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped: Option<Vec<Dropped>>,
+}
+
+/// What a dry run says: the view as it is, and the next step.
+#[derive(Debug, Serialize)]
+struct DryRun {
+    #[serde(flatten)]
+    view: View,
+    imported: Option<import::Answer>,
+    #[serde(flatten)]
+    run: Run,
+    plan: Plan,
+}
+
+/// The size of a session's view, and whether its log is whole.
+#[derive(Debug, Serialize)]
+struct View {
+    session: String,
     before: Before,
     after: After,
+    verify: Verified,
+}
+
+impl View {
+    fn new(session: &Session, before: Measure, after: Measure, report: VerifyReport) -> Self {
+        Self {
+            session: session.key().to_string(),
+            before: Before {
+                messages: report.messages - report.notes,
+                tokens: before.tokens,
+            },
+            after: After {
+                spans: after.spans,
+                tokens: after.tokens,
+            },
+            verify: Verified {
+                ok: report.is_ok(),
+                violations: report.violations,
+            },
+        }
+    }
+}
+
+/// What a compaction did.
+#[derive(Debug, Serialize)]
+struct Run {
     summaries: Summaries,
     /// The summary that was published last.
     summary: Option<SummaryId>,
@@ -40,28 +89,25 @@ struct Answer {
     model: ModelReport,
     /// Why the summarizer failed, if it did.
     failure: Option<String>,
-    verify: Verified,
-    /// Messages of which the published summaries tell nothing; only where they were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dropped: Option<Vec<Dropped>>,
-    /// The next step; only for a dry run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<Plan>,
 }
 
-impl Answer {
-    fn new(session: &Session, outcome: Outcome, report: VerifyReport) -> Self {
+impl Run {
+    /// Nothing was done.
+    fn none(stop_reason: StopReason) -> Self {
         Self {
-            session: session.key().to_string(),
-            imported: None,
-            before: Before {
-                messages: report.messages - report.notes,
-                tokens: outcome.before.tokens,
-            },
-            after: After {
-                spans: outcome.after.spans,
-                tokens: outcome.after.tokens,
-            },
+            summaries: Summaries::default(),
+            summary: None,
+            calls: 0,
+            duration_ms: 0,
+            stop_reason,
+            provisional: 0,
+            model: ModelReport::default(),
+            failure: None,
+        }
+    }
+
+    fn new(outcome: Outcome) -> Self {
+        Self {
             summaries: Summaries::new(&outcome.published),
             summary: outcome.summaries.last().cloned(),
             calls: outcome.calls,
@@ -70,12 +116,6 @@ impl Answer {
             provisional: outcome.provisional,
             model: outcome.model,
             failure: outcome.failure.or(outcome.summarizer_error),
-            verify: Verified {
-                ok: report.is_ok(),
-                violations: report.violations,
-            },
-            dropped: None,
-            plan: None,
         }
     }
 }
@@ -237,52 +277,63 @@ async fn compact(
     let cost = session.context_tokens().await?.tokens();
     let outcome = if args.policy.is_due(cost, args.window) {
         let (_holding, cancel) = app.stop.holding();
-        session.compact_with(mode, instructions, cancel).await?
+        Some(session.compact_with(mode, instructions, cancel).await?)
     } else {
-        Outcome::unchanged(session.snapshot().await?, StopReason::BelowThreshold)
+        None
     };
-    if outcome.stop_reason == StopReason::Cancelled {
+    if let Some(StopReason::Cancelled) = outcome.as_ref().map(|outcome| outcome.stop_reason) {
         progress.done();
         return Err(app.stop.failure().into());
     }
     progress.say("verifying");
     let report = session.verify().await?;
     progress.done();
+    let mut held = None;
+    let mut dropped = args.report_dropped.then(Vec::new);
+    let (view, run) = match outcome {
+        Some(outcome) => {
+            if let Some(dropped) = &mut dropped {
+                let left_out = session.left_out(&outcome.summaries).await?;
+                dropped.extend(left_out.into_iter().map(Dropped::from));
+            }
+            held = outcome.held.clone();
+            let view = View::new(session, outcome.before, outcome.after, report);
+            (view, Run::new(outcome))
+        }
+        None => {
+            let size = session.measure().await?;
+            let view = View::new(session, size, size, report);
+            (view, Run::none(StopReason::BelowThreshold))
+        }
+    };
     let redo = redo_command(app, &args.writing, session.key().as_str());
-    if let Some(line) = model_failures(&outcome.model, &redo) {
+    if let Some(line) = model_failures(&run.model, &redo) {
         note(&line);
     }
-    let held = outcome.held.clone();
-    let dropped = match args.report_dropped {
-        true => {
-            let left_out = session.left_out(&outcome.summaries).await?;
-            Some(left_out.into_iter().map(Dropped::from).collect())
-        }
-        false => None,
-    };
     let answer = Answer {
+        view,
         imported,
+        run,
         dropped,
-        ..Answer::new(session, outcome, report)
     };
     if app.json {
         app.out.json(&answer)?;
     } else {
         print(app, args, session, &answer).await?;
     }
-    if !answer.verify.ok {
-        return Err(verify::failed(answer.verify.violations.len() as u64).into());
+    if !answer.view.verify.ok {
+        return Err(verify::failed(answer.view.verify.violations.len() as u64).into());
     }
-    match answer.failure {
-        Some(failure) if answer.stop_reason == StopReason::SummarizerFailed => {
+    match answer.run.failure {
+        Some(failure) if answer.run.stop_reason == StopReason::SummarizerFailed => {
             let text = format!("a summary could not be made: {failure}");
             Err(Failure::new(Kind::Summarizer, text)
                 .hint("nothing is lost: what was published stays; run it again to go on")
                 .into())
         }
-        _ if answer.stop_reason == StopReason::Held => {
+        _ if answer.run.stop_reason == StopReason::Held => {
             let failure = error::held(held.as_ref());
-            if answer.summaries.total() == 0 {
+            if answer.run.summaries.total() == 0 {
                 return Err(failure.into());
             }
             let text = failure
@@ -311,10 +362,10 @@ async fn print(
         app.out.text(&imported.losses())?;
     }
     app.out.line("")?;
-    let nothing = answer.summaries.total() == 0;
+    let nothing = answer.run.summaries.total() == 0;
     if nothing
         && matches!(
-            answer.stop_reason,
+            answer.run.stop_reason,
             StopReason::NothingEligible | StopReason::Exhausted
         )
     {
@@ -327,20 +378,20 @@ async fn print(
     };
     app.out.text(&table(&[
         row("whole log", log_tokens),
-        row("before", answer.before.tokens),
-        row("after", answer.after.tokens),
+        row("before", answer.view.before.tokens),
+        row("after", answer.view.after.tokens),
     ]))?;
     app.out.line(&format!(
         "{} in {}; {} summaries made; {}",
-        count(answer.before.messages, "message", "messages"),
-        count(answer.after.spans, "span", "spans"),
-        answer.summaries.text(),
-        why(answer.stop_reason),
+        count(answer.view.before.messages, "message", "messages"),
+        count(answer.view.after.spans, "span", "spans"),
+        answer.run.summaries.text(),
+        why(answer.run.stop_reason),
     ))?;
-    if answer.verify.ok {
+    if answer.view.verify.ok {
         app.out.line("verified: every word is there")?;
     }
-    for violation in &answer.verify.violations {
+    for violation in &answer.view.verify.violations {
         app.out.line(&format!("wrong: {violation}"))?;
     }
     if let Some(dropped) = &answer.dropped {
@@ -422,22 +473,24 @@ fn empty(file: &str) -> Failure {
 async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
     let plan = session.plan().await?;
     let report = session.verify().await?;
-    let mut outcome = Outcome::unchanged(session.snapshot().await?, StopReason::DryRun);
-    outcome.after.spans = session.spans().await?.len() as u64;
-    let answer = Answer::new(session, outcome, report);
+    let size = session.measure().await?;
+    let answer = DryRun {
+        view: View::new(session, size, size, report),
+        imported: None,
+        run: Run::none(StopReason::DryRun),
+        plan,
+    };
     if app.json {
-        return Ok(app.out.json(&Answer {
-            plan: Some(plan),
-            ..answer
-        })?);
+        return Ok(app.out.json(&answer)?);
     }
+    let plan = answer.plan;
     app.out.line(&format!("session {}", session.key()))?;
     app.out.line(&format!(
         "view {} now: {} of {} in {}",
         plan.view,
         count(plan.tokens, "token", "tokens"),
-        count(answer.before.messages, "message", "messages"),
-        count(answer.after.spans, "span", "spans"),
+        count(answer.view.before.messages, "message", "messages"),
+        count(answer.view.after.spans, "span", "spans"),
     ))?;
     if plan.jobs.is_empty() {
         return Ok(app.out.line("Nothing is left to do.")?);

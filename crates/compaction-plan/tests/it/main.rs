@@ -6,9 +6,4 @@ mod clear {
     mod laws;
     mod world;
 }
-mod drop {
-    mod examples;
-    mod laws;
-    mod world;
-}
 mod overlay;

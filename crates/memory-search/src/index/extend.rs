@@ -141,37 +141,20 @@ pub async fn check_index<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
 ) -> Result<IndexCheck> {
-    let mut check = IndexCheck::default();
     let Some(index) = store.index() else {
-        return Ok(check);
+        return Ok(IndexCheck::default());
     };
     let extension = Extension::new(store, index, conversation).await?;
-    let state = index.index_state(conversation).await?;
-    for segment in &state.segments {
-        check.segments += 1;
-        check.documents += u64::from(segment.documents);
-    }
-    for kind in [IndexedKind::Messages, IndexedKind::Summaries] {
-        let sound = extension.sound(&state, kind);
-        let mut next = extension.begin(kind);
-        for segment in sound.segments {
-            let made = extension.made_again(segment).await?;
-            let mut chunks = made.data.chunks.clone();
-            let format = extension.sealed(&made, &mut chunks);
-            let kept = extension.stored_chunks(segment).await?;
-            if format != segment.format || kept != chunks {
-                let (first, last) = (segment.first, segment.last);
-                let what = format!("{} {first} to {last}", kind.as_str());
-                check.damage.push(extension.damage(&what));
-            }
-            next = segment.last.saturating_add(1);
+    let mut state = index.index_state(conversation).await?;
+    loop {
+        let check = extension.check(&state).await?;
+        let now = index.index_state(conversation).await?;
+        // Segments that another process merged or removed meanwhile cannot be read.
+        if check.damage.is_empty() || now == state {
+            return Ok(check);
         }
-        if sound.is_cut {
-            let what = format!("{} from {next} on", kind.as_str());
-            check.damage.push(extension.damage(&what));
-        }
+        state = now;
     }
-    Ok(check)
 }
 
 /// A segment that was made.
@@ -285,6 +268,36 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         }
         self.index.drop_index(self.info.id).await?;
         self.index.index_state(self.info.id).await
+    }
+
+    /// Makes each segment again and compares the bytes.
+    async fn check(&self, state: &IndexState) -> Result<IndexCheck> {
+        let mut check = IndexCheck::default();
+        for segment in &state.segments {
+            check.segments += 1;
+            check.documents += u64::from(segment.documents);
+        }
+        for kind in [IndexedKind::Messages, IndexedKind::Summaries] {
+            let sound = self.sound(state, kind);
+            let mut next = self.begin(kind);
+            for segment in sound.segments {
+                let made = self.made_again(segment).await?;
+                let mut chunks = made.data.chunks.clone();
+                let format = self.sealed(&made, &mut chunks);
+                let kept = self.stored_chunks(segment).await?;
+                if format != segment.format || kept != chunks {
+                    let (first, last) = (segment.first, segment.last);
+                    let what = format!("{} {first} to {last}", kind.as_str());
+                    check.damage.push(self.damage(&what));
+                }
+                next = segment.last.saturating_add(1);
+            }
+            if sound.is_cut {
+                let what = format!("{} from {next} on", kind.as_str());
+                check.damage.push(self.damage(&what));
+            }
+        }
+        Ok(check)
     }
 
     /// Checks one of the smaller segments, another one each time. Damage is `Stop::Unreadable`.

@@ -6,7 +6,8 @@ use memory_model::{ConversationId, Message};
 use memory_search::{SegmentSearch, check_index, extend_index, rebuild_index};
 use memory_store::InMemoryStore;
 use store_conformance::{
-    SearchFixture, append, index_answers_as_a_scan, index_segments_are_few, range, root,
+    SearchFixture, an_index_is_checked_while_it_changes, append, index_answers_as_a_scan,
+    index_segments_are_few, range, root,
 };
 
 #[tokio::test]
@@ -19,6 +20,7 @@ async fn an_index_answers_as_a_scan() {
 #[tokio::test]
 async fn segments_are_few() {
     index_segments_are_few(Arc::new(InMemoryStore::new())).await;
+    an_index_is_checked_while_it_changes(Arc::new(InMemoryStore::new())).await;
 }
 
 struct Indexed;

@@ -9,7 +9,9 @@ use memory_search::{
     rebuild_index,
 };
 use memory_store::{ConversationRef, Maintain as _, Store as _};
-use store_conformance::{index_answers_as_a_scan, index_segments_are_few};
+use store_conformance::{
+    an_index_is_checked_while_it_changes, index_answers_as_a_scan, index_segments_are_few,
+};
 use store_sqlite::SqliteStore;
 
 use crate::common::{append, batch, leaf, range, root, store, texts};
@@ -27,6 +29,7 @@ async fn segments_are_few() {
     let (_folder, store) = store().await;
     let store = Arc::new(store);
     index_segments_are_few(Arc::clone(&store)).await;
+    an_index_is_checked_while_it_changes(Arc::clone(&store)).await;
     assert!(store.index().is_some());
     assert_eq!(store.check().await.unwrap(), []);
 }

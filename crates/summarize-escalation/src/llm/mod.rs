@@ -100,8 +100,6 @@ async fn write(
         return asker.ask(&prompt, request).await;
     }
     match window.overflow {
-        // Lines of one text are chosen together or not at all.
-        _ if request.drop_lines => Err(asker.too_long(request, window)),
         Overflow::Parts => parts::summarize(asker, request, window).await,
         Overflow::Fail => Err(asker.too_long(request, window)),
     }
@@ -121,7 +119,7 @@ impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
         let Some(window) = self.window else { return 1 };
         let fits = window.fit(self.prompts.render(request), request).is_some();
         match window.overflow {
-            Overflow::Parts if !fits && !request.drop_lines => {
+            Overflow::Parts if !fits => {
                 parts::calls_needed(&self.asker(&Unguarded), request, window)
             }
             _ => 1,

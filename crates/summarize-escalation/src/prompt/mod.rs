@@ -21,8 +21,6 @@ pub use set::{AnswerFormat, InvalidTemplate, PromptSet, Slot, Template};
 pub use sets::PROMPT_VERSION;
 pub use strip::strip_analysis_block;
 
-pub(crate) use sets::DROP_VERSION;
-
 pub(crate) use data::tags;
 pub(crate) use fixed::{by_length, fixed_lines};
 pub(crate) use source::{piece_text, plain};

@@ -6,7 +6,6 @@ use model_client::ChatPrompt;
 
 use super::clip::Clip;
 use super::set::{PromptSet, Slot, Template};
-use super::sets::DROP;
 use super::{data, source};
 use crate::request::{Style, SummaryKind, SummaryRequest};
 
@@ -30,7 +29,6 @@ impl PromptSet {
             None => request.source,
         };
         let fill = |slot: Slot| match slot {
-            Slot::Source if request.drop_lines => source::numbered_lines(request),
             Slot::Source => source::source(request, pieces, clip),
             Slot::Previous => {
                 let mut out = String::new();
@@ -48,12 +46,6 @@ impl PromptSet {
                     data::block(&mut out, data::INSTRUCTIONS_TAG, instructions);
                 }
                 out
-            }
-            Slot::Length if request.drop_lines && request.target_tokens > 0 => {
-                format!(
-                    "- What stays should cost at most {} tokens.\n",
-                    request.target_tokens
-                )
             }
             Slot::Length if request.target_tokens > 0 => {
                 format!("- At most {} tokens.\n", request.target_tokens)
@@ -82,9 +74,6 @@ impl PromptSet {
 
     /// Returns the template for a request, and the summary that it is to bring up to date.
     fn choose<'a>(&self, request: &SummaryRequest<'a>) -> (&Template, Option<&'a str>) {
-        if request.drop_lines {
-            return (self.drop.as_ref().unwrap_or(&DROP), None);
-        }
         let aggressive = request.style == Style::Aggressive;
         let leaf = || match &self.leaf_aggressive {
             Some(template) if aggressive => template,

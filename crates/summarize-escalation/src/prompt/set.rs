@@ -201,9 +201,6 @@ pub struct PromptSet {
     /// System message for the beginning of a turn whose end stays in view; `None` uses `leaf`.
     #[serde(default)]
     pub turn_prefix: Option<Template>,
-    /// System message for a request that leaves out lines of a summary; `None` uses the standard one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drop: Option<Template>,
     /// User message: the request's data.
     pub user: Template,
     /// Text of `{brevity}`.
@@ -236,7 +233,6 @@ impl PromptSet {
             trajectory: None,
             update: None,
             turn_prefix: None,
-            drop: None,
             user: Template::parse(user)?,
             brevity: String::new(),
             answer: AnswerFormat::default(),
@@ -259,7 +255,6 @@ impl PromptSet {
             &self.trajectory,
             &self.update,
             &self.turn_prefix,
-            &self.drop,
         ];
         let always = [&self.leaf, &self.condensed].into_iter();
         always.chain(optional.into_iter().flatten())

@@ -1,7 +1,5 @@
 //! The texts of the prompts. A set's id is raised whenever a word of it changes.
 
-use std::sync::LazyLock;
-
 use super::clip::Clip;
 use super::set::{AnswerFormat, PromptSet, Template};
 
@@ -10,9 +8,6 @@ pub const PROMPT_VERSION: &str = "prompt@1";
 
 /// Template of the user message.
 const USER: &str = "{previous}{instructions}{source}";
-
-/// Names the standard prompt for leaving out lines in recipes; raised whenever a word of it changes.
-pub(crate) const DROP_VERSION: &str = "drop@1";
 
 const ROLE: &str =
     "You keep the memory of an assistant whose conversation has outgrown its window. ";
@@ -25,19 +20,6 @@ const EXPAND: &str = "- The last line begins with \"Expand for details about:\" 
 const SECTIONS: &str = "- Markdown, in the language of the conversation: the headings above, in their order; leave out a section that would be empty. No preamble, no question, no remark about the task. Call no tool.\n- It must be understood by a reader who has nothing else.\n";
 
 const HALVE: &str = "An earlier attempt was too long. Halve it: keep requests, decisions and the present state, and give up all explanation.\n\n";
-
-/// The standard prompt for leaving out lines.
-pub(super) static DROP: LazyLock<Template> = LazyLock::new(|| {
-    Template::known(&format!(
-        "{ROLE}You are given notes about it, one a line, which have grown too long: each line has its number, its cost in tokens in parentheses, and then its text. Choose the lines to leave out; all others stay as they are.\n\n\
-         Leave out first:\n\
-         - what another line also says, and what a later line supersedes;\n\
-         - what is marked low, then what is marked medium: the least of it that later work depends on.\n\
-         Never leave out what is marked critical. Leave out nothing where nothing can be spared.\n\n\
-         Form:\n\
-         - A JSON list of the numbers of the lines to leave out, such as [2, 5]; [] for none. Nothing else.\n{{length}}\n{{data_rule}}"
-    ))
-});
 
 impl PromptSet {
     /// Returns the standard prompts: plain text, by depth.
@@ -83,7 +65,6 @@ impl PromptSet {
             ))),
             update: None,
             turn_prefix: None,
-            drop: None,
             user: Template::known(USER),
             brevity: "An earlier attempt was too long. Halve it: keep requests, decisions and the present state, and give up the timeline and all explanation.\n\n".to_owned(),
             answer: AnswerFormat::Plain,

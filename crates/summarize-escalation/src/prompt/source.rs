@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use extractive_summarizer::source::{Source, SummarySource, minute};
+use extractive_summarizer::source::{Source, minute};
 use memory_model::{LogEntry, Part};
 
 use super::clip::{Clip, shorten};
 use super::data::{MESSAGES_TAG, SUMMARIES_TAG, attribute, fence, medium, result_text};
-use crate::line_list::numbered;
 use crate::request::SummaryRequest;
 
 /// The source between its tags.
@@ -35,30 +34,6 @@ pub(super) fn source(request: &SummaryRequest<'_>, pieces: &[Source<'_>], clip: 
     }
     let _ = writeln!(user, "</{tag}>");
     user
-}
-
-/// The source with its lines numbered, each with its cost in tokens.
-pub(super) fn numbered_lines(request: &SummaryRequest<'_>) -> String {
-    let lines = |summary: &SummarySource<'_>| {
-        let mut text = String::new();
-        for ((_, line), number) in numbered(summary.text).zip(1..) {
-            let cost = request.estimator.text(line);
-            let _ = writeln!(text, "{number}. ({cost}) {line}");
-        }
-        text
-    };
-    let texts = request.source.iter().map(|piece| match piece {
-        Source::Summary(summary) => lines(summary),
-        Source::Message(_) => String::new(),
-    });
-    let texts: Vec<String> = texts.collect();
-    let shown = request.source.iter().zip(&texts);
-    let shown = shown.map(|(piece, text)| match piece {
-        Source::Summary(summary) => Source::Summary(SummarySource { text, ..*summary }),
-        message => *message,
-    });
-    let shown: Vec<Source<'_>> = shown.collect();
-    source(request, &shown, Clip::NONE)
 }
 
 /// One piece of the source between its tags.

@@ -1,6 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod drop_lines;
 #[path = "../../../extractive-summarizer/tests/it/fixtures.rs"]
 mod fixtures;
 mod gate;

@@ -14,7 +14,13 @@ use crate::support::{Home, Ran};
 /// Exit code of a run that found the work in another process's hands.
 fn done_or_held(ran: &Ran) {
     let held = ran.err.contains("at work") || ran.err.contains("held");
-    assert!(ran.code == 0 || held, "exit code {}: {}", ran.code, ran.err);
+    assert!(
+        ran.code == 0 || held,
+        "exit code {}: {}{}",
+        ran.code,
+        ran.out,
+        ran.err
+    );
 }
 
 #[test]
