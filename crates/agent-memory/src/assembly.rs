@@ -3,7 +3,7 @@
 use context_assembler::{AssemblyPolicy, Budget, Context, assemble};
 use memory_store::Snapshot;
 
-use crate::assembly_input::read_view;
+use crate::assembly_input::{fill, quote, read_view};
 use crate::error::Result;
 use crate::session::Session;
 
@@ -41,7 +41,17 @@ impl Session {
         let preamble = beginning.preamble();
         let fixed = preamble.tokens(self.accounting());
         let limits = policy.input_limits(snapshot.tokens(), fixed, budget);
-        let input = read_view(store, snapshot, limits).await?;
+        let mut input = read_view(store, snapshot, limits).await?;
+        if policy.steps == 0 && policy.whole_tail.is_none() {
+            let room = budget.limit().saturating_sub(fixed);
+            fill(store, snapshot, room, &mut input).await?;
+        }
+        let request = self.request(snapshot).await?;
+        // Between two turns of a live session nothing is asked for, and the beginning stays as it is.
+        if policy.steps == 0 || !request.is_done {
+            input.requested = request.messages;
+        }
+        quote(store, snapshot, &mut input).await?;
         Ok(assemble(
             &input,
             &preamble,

@@ -4,8 +4,8 @@ use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item};
 use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody};
 use memory_store::{
-    Error, ErrorKind, FullStore, Order, Result, Snapshot, read_entries, read_shown_summaries,
-    read_span_page,
+    Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, read_entries,
+    read_shown_summaries, read_span_page,
 };
 
 /// Number of spans that one read asks for.
@@ -58,7 +58,125 @@ pub(crate) async fn read_view(
     Ok(AssemblyInput {
         view_tokens: snapshot.tokens(),
         items: newest_first,
+        requested: Vec::new(),
     })
+}
+
+/// Shows the newest messages as they are, as many as cost `room` tokens, whatever the view shows of them. A summary that stands
+/// for some of them and for older ones stays before them.
+pub(crate) async fn fill(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    room: u64,
+    input: &mut AssemblyInput,
+) -> Result<()> {
+    let conversation = snapshot.conversation;
+    let skip = snapshot.log_tokens.saturating_sub(room);
+    let from = match skip {
+        0 => Seq::FIRST,
+        _ => {
+            let seq = store.seq_at(conversation, skip).await?;
+            let seq = seq.unwrap_or(snapshot.head).min(snapshot.head);
+            atom_start(store, conversation, Seq::FIRST, seq).await?
+        }
+    };
+    let Some(tail) = SeqRange::new(from, snapshot.head) else {
+        return Ok(());
+    };
+    let before = input.items.partition_point(|item| last(item) < from);
+    let Some(first) = input.items.get(before) else {
+        return Ok(());
+    };
+    // What reads nothing new: the view shows all of these as they are.
+    if before + 1 == input.items.len() && matches!(first, Item::Raw(_)) {
+        return Ok(());
+    }
+    let mut entries = read_entries(store, conversation, tail).await?;
+    let mut kept = input.items.drain(..before).collect::<Vec<_>>();
+    let straddling = input.items.drain(..).next();
+    match straddling {
+        Some(Item::Summary(summary)) if summary.range.first < from => {
+            let behind = entries.partition_point(|entry| entry.seq <= summary.range.last);
+            let rest = entries.split_off(behind);
+            kept.push(Item::Summary(summary));
+            kept.push(Item::Quoted(std::mem::replace(&mut entries, rest)));
+        }
+        Some(Item::Omitted(range)) => {
+            let older = SeqRange::new(range.first, from.prev());
+            kept.extend(older.map(Item::Omitted));
+        }
+        Some(Item::Unread(range, tokens)) => {
+            let older = SeqRange::new(range.first, from.prev());
+            kept.extend(older.map(|older| Item::Unread(older, tokens)));
+        }
+        Some(Item::Raw(mut older)) => {
+            older.retain(|entry| entry.seq < from);
+            older.append(&mut entries);
+            entries = older;
+        }
+        Some(Item::Trimmed(policy, mut older, tokens)) => {
+            older.retain(|entry| entry.seq < from);
+            if !older.is_empty() {
+                kept.push(Item::Trimmed(policy, older, tokens));
+            }
+        }
+        _ => {}
+    }
+    if !entries.is_empty() {
+        kept.push(Item::Raw(entries));
+    }
+    input.items = kept;
+    Ok(())
+}
+
+/// Reads the requested messages that the view does not show as they are, and puts each behind the item that stands for it.
+pub(crate) async fn quote(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    input: &mut AssemblyInput,
+) -> Result<()> {
+    let shown = |seq: Seq| {
+        input.items.iter().any(|item| match item {
+            Item::Raw(entries) | Item::Trimmed(_, entries, _) | Item::Quoted(entries) => entries
+                .binary_search_by_key(&seq, |entry| entry.seq)
+                .is_ok(),
+            _ => false,
+        })
+    };
+    let hidden: Vec<Seq> = input
+        .requested
+        .iter()
+        .copied()
+        .filter(|seq| !shown(*seq))
+        .collect();
+    let Some(read) = LogRead::at(hidden) else {
+        return Ok(());
+    };
+    for entry in store.read(snapshot.conversation, &read).await?.items {
+        let at = input.items.partition_point(|item| first(item) <= entry.seq);
+        input.items.insert(at, Item::Quoted(vec![entry]));
+    }
+    Ok(())
+}
+
+/// The positions of an item's first and last messages.
+fn ends(item: &Item) -> (Seq, Seq) {
+    match item {
+        Item::Raw(entries) | Item::Trimmed(_, entries, _) | Item::Quoted(entries) => {
+            let seq = |entry: Option<&LogEntry>| entry.map_or(Seq::NONE, |entry| entry.seq);
+            (seq(entries.first()), seq(entries.last()))
+        }
+        Item::Summary(summary) => (summary.range.first, summary.range.last),
+        Item::Omitted(range) | Item::Unread(range, _) => (range.first, range.last),
+    }
+}
+
+fn first(item: &Item) -> Seq {
+    ends(item).0
+}
+
+fn last(item: &Item) -> Seq {
+    ends(item).1
 }
 
 /// Reads the messages of a span, the newer part of it, or nothing, and takes their cost from `tokens_left`. The newest

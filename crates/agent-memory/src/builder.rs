@@ -26,6 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::identity::{Identity, IdentityFiles};
 use crate::memory::{Inner, Memory};
 use crate::process_owner::{self, SystemProcesses};
+use crate::requested::Requests;
 use crate::spawner::{Prefetches, Spawner, Task};
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
@@ -39,6 +40,15 @@ fn default_extractive() -> ExtractiveSummarizer {
     #[cfg(not(feature = "import"))]
     let extracts = ExtractiveSummarizer::new();
     extracts
+}
+
+/// The conventions of the agents whose transcripts can be imported.
+fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions> {
+    #[cfg(feature = "import")]
+    let conventions = message_formats::KnownAgents;
+    #[cfg(not(feature = "import"))]
+    let conventions = memory_model::conventions::GenericConventions;
+    Arc::new(conventions)
 }
 
 /// Where conversations are stored.
@@ -479,6 +489,8 @@ impl Builder {
             spawner: self.spawner.unwrap_or_else(Spawner::current),
             prefetches: Prefetches::default(),
             activities: Activities::default(),
+            conventions: default_conventions(),
+            requests: Requests::default(),
             closing: CancellationToken::new(),
         }))
     }

@@ -25,6 +25,7 @@ mod process_owner;
 mod purge;
 #[cfg(feature = "replay")]
 pub mod replay;
+mod requested;
 mod runner;
 mod session;
 #[cfg(feature = "import")]

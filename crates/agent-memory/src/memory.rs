@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
+use memory_model::conventions::AgentConventions;
 use memory_model::{Clock, SessionKey};
 use memory_search::{Embedder, Search};
 use memory_store::{Conversation, FullStore, NewConversation, Origin};
@@ -14,6 +15,7 @@ use token_estimate::{EstimatorId, TokenEstimator, estimator};
 use crate::activity::Activities;
 use crate::error::Result;
 use crate::identity::Identity;
+use crate::requested::Requests;
 use crate::spawner::{Prefetches, Spawner};
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
@@ -47,6 +49,9 @@ pub(crate) struct Inner {
     pub(crate) spawner: Option<Spawner>,
     pub(crate) prefetches: Prefetches,
     pub(crate) activities: Activities,
+    /// Tells what a person typed.
+    pub(crate) conventions: Arc<dyn AgentConventions>,
+    pub(crate) requests: Requests,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
 }

@@ -15,6 +15,9 @@ const ENOUGH: u64 = 6_000;
 /// and what it leaves is of little use to others.
 const MOST_OF_SMALL: u64 = 2_688;
 
+/// What summaries get of a room that messages fill, beside a quarter of it, in tokens.
+const FILLING: u64 = 1_200;
+
 /// What the summaries of a view cost, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SummaryCosts {
@@ -39,6 +42,14 @@ impl SummaryCosts {
         let steps = over.div_ceil(step).max(1);
         let rest = self.whole.saturating_sub(steps.saturating_mul(step));
         rest.max(self.least(room))
+    }
+
+    /// Tokens that the summaries get together in a context that stands for itself, beside other blocks of the view that
+    /// cost `others`: what these leave, and their part of a room that both fill.
+    pub(crate) fn filling(self, others: u64, room: u64) -> u64 {
+        let part = (room / 4 + FILLING).min(room / 8 * 5);
+        let left = room.saturating_sub(others);
+        self.whole.min(left.max(part).max(self.headlines))
     }
 
     /// The largest smaller share of at most `left` tokens, for a newest group that does not fit beside

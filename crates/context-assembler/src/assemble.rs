@@ -46,7 +46,7 @@ pub fn assemble(
         tools_tokens: preamble.tools_tokens,
         ..Receipt::default()
     };
-    let blocks = blocks(input, accounting, &mut receipt);
+    let mut blocks = blocks(input, accounting, &mut receipt);
     let newest = newest(&blocks);
     let mut messages = preamble.messages(accounting);
     for message in &messages {
@@ -56,7 +56,7 @@ pub fn assemble(
         }
     }
     let fixed = total(&messages).saturating_add(request);
-    let too_small = || {
+    let too_small = |blocks: &[Block<'_>]| {
         let block = newest.and_then(|index| blocks.get(index));
         let least = block.map_or(0, |block| least_tokens(block, accounting));
         Error {
@@ -68,16 +68,16 @@ pub fn assemble(
         }
     };
     if fixed > overhead && fixed > receipt.limit && policy.whole_tail.is_none() {
-        return Err(too_small());
+        return Err(too_small(&blocks));
     }
     let room = receipt.limit.saturating_sub(fixed);
     let chosen = match policy.whole_tail {
         Some(messages) => newest_that_fit(&blocks, room, messages),
-        None => shorten(&blocks, room, policy.steps, accounting, &mut receipt),
+        None => shorten(&mut blocks, room, policy.steps, accounting, &mut receipt),
     };
     let shown = compose(&blocks, chosen, accounting, &mut messages, &mut receipt);
     if newest.and_then(|index| shown.get(index)) == Some(&ShownAs::Nothing) {
-        return Err(too_small());
+        return Err(too_small(&blocks));
     }
     receipt.dropped = dropped(&blocks, &shown);
     receipt.boundary = boundary(&blocks, &shown);
@@ -108,7 +108,8 @@ fn newest_that_fit(blocks: &[Block<'_>], room: u64, tail: usize) -> Vec<Choice> 
 /// The newest block that is neither whole nor a form of a summary.
 fn boundary(blocks: &[Block<'_>], shown: &[ShownAs]) -> Option<Dropped> {
     let mut newest_first = blocks.iter().zip(shown).rev();
-    let boundary = newest_first.find(|(block, shown)| block.shows() && **shown != ShownAs::Kept);
+    let boundary = newest_first
+        .find(|(block, shown)| block.shows() && !block.is_quoted && **shown != ShownAs::Kept);
     boundary.map(|(block, _)| Dropped {
         first: block.range.first,
         last: block.range.last,
@@ -136,7 +137,7 @@ fn dropped(blocks: &[Block<'_>], shown: &[ShownAs]) -> Vec<Dropped> {
     let mut out: Vec<Dropped> = Vec::new();
     let mut neighbour = false;
     for (block, shown) in blocks.iter().zip(shown) {
-        if !block.shows() && !block.is_unread() {
+        if block.is_quoted || (!block.shows() && !block.is_unread()) {
             continue;
         }
         if *shown != ShownAs::Nothing {

@@ -4,8 +4,8 @@ use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange, Summary};
 use turn_map::{Atom, AtomBuilder, TrimPolicy};
 
 use crate::accounting::cost;
-use crate::context::{ContextMessage, MessageOrigin, Receipt};
-use crate::degrade::total;
+use crate::context::{ContextMessage, DegradationStep, MessageOrigin, Receipt};
+use crate::degrade::{degrade, total};
 use crate::fit::Fitted;
 use crate::group::render_atom;
 use crate::input::{AssemblyInput, Item};
@@ -35,8 +35,14 @@ pub(crate) struct Block<'a> {
     /// The block's messages, as providers accept them.
     pub(crate) fitted: Fitted,
     /// Cost when rendered, in tokens: more than `cost` where stubs or headings were added, less where
-    /// the lines of a response were joined.
+    /// the lines of a response were joined, or where it is capped.
     pub(crate) tokens: u64,
+    /// Whether it says what is to be done now.
+    pub(crate) is_requested: bool,
+    /// Whether a summary stands for it, too.
+    pub(crate) is_quoted: bool,
+    /// How it was shortened to its share of the room, and what it cost before, in tokens.
+    pub(crate) capped: Option<(DegradationStep, u64)>,
 }
 
 impl Block<'_> {
@@ -56,6 +62,19 @@ impl Block<'_> {
     pub(crate) fn is_unread(&self) -> bool {
         matches!(self.content, Content::Unread)
     }
+
+    /// Shortens the block to `limit` tokens, where it can be.
+    pub(crate) fn cap(&mut self, limit: u64, accounting: &dyn Accounting) {
+        if self.tokens <= limit {
+            return;
+        }
+        let shortened = degrade(&self.fitted.messages, self.range, limit, accounting);
+        if let Ok((step, messages)) = shortened {
+            self.capped = Some((step, self.tokens));
+            self.tokens = total(&messages);
+            self.fitted.messages = messages;
+        }
+    }
 }
 
 /// The blocks of the input, oldest first.
@@ -70,6 +89,12 @@ pub(crate) fn blocks<'a>(
             message.tokens = cost(accounting, message);
         }
         block.tokens = total(&block.fitted.messages);
+        let from = input
+            .requested
+            .partition_point(|seq| *seq < block.range.first);
+        let requested = input.requested.get(from);
+        block.is_requested = matches!(block.content, Content::Group)
+            && requested.is_some_and(|seq| *seq <= block.range.last);
         blocks.push(block);
     };
     // A block that is no group.
@@ -83,6 +108,9 @@ pub(crate) fn blocks<'a>(
             ..Fitted::default()
         },
         tokens: 0,
+        is_requested: false,
+        is_quoted: false,
+        capped: None,
     };
     for item in &input.items {
         match item {
@@ -98,6 +126,12 @@ pub(crate) fn blocks<'a>(
                 push(other(Content::Unread, *range, *cost, Vec::new()));
             }
             Item::Raw(entries) => groups(entries, None, None, accounting, &mut push),
+            Item::Quoted(entries) => groups(entries, None, None, accounting, &mut |block| {
+                push(Block {
+                    is_quoted: true,
+                    ..block
+                });
+            }),
             Item::Trimmed(policy, entries, cost) => {
                 let trim: Option<TrimPolicy> = policy.as_str().parse().ok();
                 if trim.is_none() && !receipt.unknown_trims.contains(policy) {
@@ -165,6 +199,9 @@ fn groups<'a>(
             messages: entries.iter().filter(message).count(),
             fitted,
             tokens: 0,
+            is_requested: false,
+            is_quoted: false,
+            capped: None,
         });
         before = after;
     }

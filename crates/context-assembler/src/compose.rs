@@ -4,7 +4,9 @@ use memory_model::Accounting;
 
 use crate::blocks::{Block, Content};
 use crate::choose::{Choice, Shown};
-use crate::context::{ContextMessage, Degradation, DegradationStep, Receipt, ShortenedSummary};
+use crate::context::{
+    ContextMessage, Degradation, DegradationStep, MessageOrigin, Receipt, ShortenedSummary,
+};
 use crate::degrade::{degrade, total};
 use crate::ids::CallIds;
 
@@ -62,13 +64,26 @@ pub(crate) fn compose(
                 ShownAs::Shortened
             }
             Shown::Within(limit) => {
+                let begin = messages.len();
                 // No estimator counts ids: what a block costs stays the same.
                 let mut renamed = block.fitted.renamed.clone();
                 let rewritten = ids.take(&block.fitted.messages, &mut renamed);
                 let rendered = rewritten.as_deref().unwrap_or(&block.fitted.messages);
                 let shown_as = if block.tokens <= limit {
                     messages.extend(rendered.iter().cloned());
-                    ShownAs::Kept
+                    match block.capped {
+                        Some((step, from_tokens)) => {
+                            receipt.degraded.push(Degradation {
+                                first: block.range.first,
+                                last: block.range.last,
+                                step,
+                                from_tokens,
+                                to_tokens: block.tokens,
+                            });
+                            ShownAs::Shortened
+                        }
+                        None => ShownAs::Kept,
+                    }
                 } else {
                     let Ok((step, degraded)) = degrade(rendered, block.range, limit, accounting)
                     else {
@@ -78,12 +93,15 @@ pub(crate) fn compose(
                         first: block.range.first,
                         last: block.range.last,
                         step,
-                        from_tokens: block.tokens,
+                        from_tokens: block.capped.map_or(block.tokens, |(_, tokens)| tokens),
                         to_tokens: total(&degraded),
                     });
                     messages.extend(degraded);
                     ShownAs::Shortened
                 };
+                if block.is_quoted {
+                    quoted(messages.get_mut(begin..).unwrap_or_default());
+                }
                 receipt
                     .stubbed_calls
                     .extend(block.fitted.stubbed.iter().cloned());
@@ -100,4 +118,15 @@ pub(crate) fn compose(
             .fill(shown_as);
     }
     shown
+}
+
+/// Says of messages that another one stands for them, too.
+fn quoted(messages: &mut [ContextMessage]) {
+    for message in messages {
+        if let MessageOrigin::Message { first, last } | MessageOrigin::Trimmed { first, last } =
+            message.source
+        {
+            message.source = MessageOrigin::Quoted { first, last };
+        }
+    }
 }

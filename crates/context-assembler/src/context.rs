@@ -114,6 +114,13 @@ pub enum MessageOrigin {
         /// Last position.
         last: Seq,
     },
+    /// Messages of the log that a message before stands for, too.
+    Quoted {
+        /// First position.
+        first: Seq,
+        /// Last position.
+        last: Seq,
+    },
     /// A summary.
     Summary {
         /// First position that the summary covers.
@@ -133,11 +140,11 @@ pub enum MessageOrigin {
 }
 
 impl MessageOrigin {
-    /// Returns the positions of the messages that the message stands for; `None` for the identity and the
-    /// system prompt.
+    /// Returns the positions of the messages that the message stands for; `None` for the identity, the
+    /// system prompt, and messages for which another one stands.
     pub fn range(&self) -> Option<SeqRange> {
         match self {
-            MessageOrigin::Identity | MessageOrigin::System => None,
+            MessageOrigin::Identity | MessageOrigin::System | MessageOrigin::Quoted { .. } => None,
             MessageOrigin::Message { first, last }
             | MessageOrigin::Trimmed { first, last }
             | MessageOrigin::Summary { first, last, .. }

@@ -1,6 +1,6 @@
 //! What a context is assembled from.
 
-use memory_model::{LogEntry, SeqRange, Summary, TrimPolicyId};
+use memory_model::{LogEntry, Seq, SeqRange, Summary, TrimPolicyId};
 
 /// A span of a view, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub enum Item {
     Trimmed(TrimPolicyId, Vec<LogEntry>, u64),
     /// A summary.
     Summary(Box<Summary>),
+    /// Messages that the item before stands for and that are shown beside it, word for word. They are the first to be
+    /// left out, unless they are [requested](AssemblyInput::requested).
+    Quoted(Vec<LogEntry>),
     /// Messages that the view leaves out.
     Omitted(SeqRange),
     /// A part of the view that was not read, because it cannot fit, and the cost that the view records for it, in
@@ -27,4 +30,7 @@ pub struct AssemblyInput {
     pub view_tokens: u64,
     /// Items of the view without gaps, from the log's first position through its head.
     pub items: Vec<Item>,
+    /// Positions of the messages that say what is to be done now, rising. They are shown before anything else is, each
+    /// of at most a quarter of the room.
+    pub requested: Vec<Seq>,
 }

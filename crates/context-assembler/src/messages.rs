@@ -74,8 +74,14 @@ pub fn assemble_messages_with(
             hash: Hash::ZERO,
         });
     }
+    let asks = |entry: &&LogEntry| {
+        let mut parts = entry.parts.iter();
+        entry.role == Role::User && parts.any(|part| matches!(part, Part::Text { .. }))
+    };
+    let request = entries.iter().rfind(asks).map(|entry| entry.seq);
     let input = AssemblyInput {
         view_tokens: running,
+        requested: request.into_iter().collect(),
         items: vec![Item::Raw(entries)],
     };
     let preamble = Preamble {

@@ -80,8 +80,8 @@ impl From<u64> for Budget {
 #[serde(default, deny_unknown_fields)]
 pub struct AssemblyPolicy {
     /// Number of steps in a budget. What the view is over it is taken off in whole steps, so that the start of
-    /// the context changes rarely and a provider's prompt cache holds. Default 4: a quarter at a time. 0
-    /// counts as 1.
+    /// the context changes rarely and a provider's prompt cache holds. Default 4: a quarter at a time. With 0 a
+    /// context stands for itself: as much is shown as fits.
     pub steps: u64,
     /// Number of the newest messages that are always included whole, even over the budget. Older groups and
     /// summaries are then taken whole, newest first, and each one that does not fit is left out. Default
@@ -94,6 +94,17 @@ impl Default for AssemblyPolicy {
         Self {
             steps: 4,
             whole_tail: None,
+        }
+    }
+}
+
+impl AssemblyPolicy {
+    /// The policy of a context that stands for itself, as one that a person reads or that another agent begins with:
+    /// without steps.
+    pub fn once() -> Self {
+        Self {
+            steps: 0,
+            ..Self::default()
         }
     }
 }
@@ -144,5 +155,5 @@ impl AssemblyPolicy {
 
 /// The size of a step, in tokens.
 pub(crate) fn step_size(room: u64, steps: u64) -> u64 {
-    (room / steps.max(1)).max(1)
+    room.checked_div(steps).unwrap_or(1).max(1)
 }

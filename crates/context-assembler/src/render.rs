@@ -191,6 +191,8 @@ fn render(messages: &[ContextMessage], with_tokens: bool) -> String {
             MessageOrigin::Message { first, last } => format!("{first}-{last}"),
             MessageOrigin::Trimmed { first, last } => format!("{first}-{last} shortened"),
             MessageOrigin::Omitted { first, last } => format!("{first}-{last} left out"),
+            MessageOrigin::Quoted { first, last } if first == last => format!("{first} again"),
+            MessageOrigin::Quoted { first, last } => format!("{first}-{last} again"),
         };
         let _ = write!(out, "[{place}] {}", message.role);
         if let Some(name) = &message.name {

@@ -17,6 +17,9 @@ use crate::skeleton::{Piece, Run, Skeleton};
 /// Limit from which every group can be shortened to it, in tokens.
 const ABOVE_EVERY_FLOOR: u64 = 1_000;
 
+/// Part of the room that a single request may cost: a quarter.
+const REQUEST_SHARE: u64 = 4;
+
 /// Number of times that the room for digests is made smaller because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
 
@@ -44,7 +47,7 @@ struct Shortening<'v, 'a> {
 /// Summaries are shortened in steps, and get what [`SummaryCosts::share`](crate::allotment::SummaryCosts::share)
 /// says. Of the other blocks the oldest are dropped in steps, and digests stand for them.
 pub(crate) fn shorten(
-    blocks: &[Block<'_>],
+    blocks: &mut [Block<'_>],
     room: u64,
     steps: u64,
     accounting: &dyn Accounting,
@@ -60,6 +63,8 @@ pub(crate) fn shorten(
     if sum <= room && !blocks.iter().any(Block::is_unread) {
         return (0..blocks.len()).map(Choice::whole).collect();
     }
+    cap_requests(blocks, room, sum, accounting);
+    let blocks = &*blocks;
     let group = blocks.get(newest).filter(|block| !block.is_summary());
     let newest_tokens = group.map_or(0, |block| block.tokens);
     let group = group.map(|_| newest);
@@ -81,21 +86,45 @@ pub(crate) fn shorten(
     choices
 }
 
+/// Shortens requests to their share of the room, so that nothing else is left out because one is long. What all other blocks
+/// leave is theirs too. `sum` is what all blocks cost, in tokens.
+fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn Accounting) {
+    let requests = blocks.iter().filter(|block| block.is_requested).count() as u64;
+    for block in blocks.iter_mut().filter(|block| block.is_requested) {
+        let left = room.saturating_sub(sum.saturating_sub(block.tokens));
+        let share = room / (REQUEST_SHARE - 1 + requests);
+        block.cap(share.max(left), accounting);
+    }
+}
+
 /// The blocks of runs, oldest first.
 fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other<'v, 'a>> {
-    let indices = skeleton.runs().flat_map(|run| run.blocks.clone());
     let mut start = 0_u64;
-    let others = indices.filter_map(|index| {
-        let block = blocks.get(index)?;
-        let other = Other {
-            index,
-            block,
-            start,
+    let mut others = Vec::new();
+    for piece in &skeleton.pieces {
+        let (indices, is_run) = match piece {
+            Piece::Summary(_) => continue,
+            Piece::Small(indices, _) => (indices, false),
+            Piece::Run(run) => (&run.blocks, true),
         };
-        start = start.saturating_add(block.cost);
-        Some(other)
-    });
-    others.collect()
+        for index in indices.clone() {
+            let Some(block) = blocks.get(index) else {
+                continue;
+            };
+            if is_run {
+                others.push(Other {
+                    index,
+                    block,
+                    start,
+                });
+            }
+            // A request stands where it stood, so that the steps before and behind it stay the same.
+            if is_run || block.is_requested {
+                start = start.saturating_add(block.cost);
+            }
+        }
+    }
+    others
 }
 
 impl Shortening<'_, '_> {
@@ -113,7 +142,11 @@ impl Shortening<'_, '_> {
             });
             complete &= !block.is_unread();
         }
-        let share = costs.share(stored.max(rendered), room, step_size(room, self.steps));
+        let others = stored.max(rendered);
+        let share = match self.steps {
+            0 => costs.filling(rendered, room),
+            _ => costs.share(others, room, step_size(room, self.steps)),
+        };
         let left =
             |share: u64, needed: u64| room.checked_sub(share).is_some_and(|left| needed <= left);
         if complete && left(share, rendered) {
@@ -175,13 +208,25 @@ impl Shortening<'_, '_> {
         };
         let stepped = self.costs.whole.saturating_sub(share);
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
+        let digests: Vec<_> = digests.collect();
+        let share = match self.steps {
+            // What the messages leave is not wasted.
+            0 => {
+                let whole = self.others.iter().skip(cut.first);
+                let whole: u64 = whole.map(|other| other.block.tokens).sum();
+                let digests: u64 = digests.iter().map(|(_, message)| message.tokens).sum();
+                let partial = cut.partial.map_or(0, |(_, limit)| limit);
+                (self.room - share).saturating_sub(whole + digests + partial) + share
+            }
+            _ => share,
+        };
         let mut choices = self.summaries(share);
         if let Some((place, limit)) = cut.partial {
             choices.extend(index_at(place).map(|index| Choice::within(index, limit)));
         }
         let whole = self.others.iter().skip(cut.first);
         choices.extend(whole.map(|other| Choice::whole(other.index)));
-        choices.extend(digests.map(|(blocks, message)| Choice {
+        choices.extend(digests.into_iter().map(|(blocks, message)| Choice {
             blocks,
             shown: Shown::Digest(message),
         }));

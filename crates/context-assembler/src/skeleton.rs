@@ -14,7 +14,7 @@ use crate::forms::Forms;
 /// A piece of a view: a summary, or the blocks between two of them.
 pub(crate) enum Piece<'a> {
     Summary(Forms<'a>),
-    /// A run that costs no more than a pointer to it: it is always whole.
+    /// A request, or a run that costs no more than a pointer to it: it is always whole.
     Small(Range<usize>, u64),
     Run(Run),
 }
@@ -23,7 +23,7 @@ pub(crate) enum Piece<'a> {
 pub(crate) struct Run {
     pub(crate) blocks: Range<usize>,
     /// A pointer to the blocks that may be dropped. `None` where no digest may stand for
-    /// them, because they were not all read or show nothing.
+    /// them, because they were not all read, a summary stands for them, or they show nothing.
     pub(crate) pointer: Option<ContextMessage>,
 }
 
@@ -60,14 +60,24 @@ impl<'a> Skeleton<'a> {
         let mut pieces = Vec::new();
         let mut start = 0;
         for (index, block) in blocks.iter().enumerate() {
-            let Content::Summary(summary) = block.content else {
-                continue;
+            let quotes = |at: usize| blocks.get(at).is_some_and(|block| block.is_quoted);
+            if start < index && quotes(index - 1) != block.is_quoted {
+                pieces.push(run(blocks, start..index, kept, accounting));
+                start = index;
+            }
+            let piece = match block.content {
+                Content::Summary(summary) => {
+                    Piece::Summary(Forms::new(index, summary, block.tokens, accounting))
+                }
+                _ if block.is_requested && Some(index) != kept => {
+                    Piece::Small(index..index + 1, block.tokens)
+                }
+                _ => continue,
             };
             if start < index {
                 pieces.push(run(blocks, start..index, kept, accounting));
             }
-            let forms = Forms::new(index, summary, block.tokens, accounting);
-            pieces.push(Piece::Summary(forms));
+            pieces.push(piece);
             start = index + 1;
         }
         if start < blocks.len() {
@@ -134,7 +144,7 @@ fn run<'a>(
     accounting: &dyn Accounting,
 ) -> Piece<'a> {
     let run = blocks.get(range.clone()).unwrap_or_default();
-    let read_whole = !run.iter().any(Block::is_unread);
+    let read_whole = !run.iter().any(|block| block.is_unread() || block.is_quoted);
     let end = kept.map_or(range.end, |kept| range.end.min(kept));
     let droppable = blocks.get(range.start..end).unwrap_or_default();
     let pointer = (read_whole && droppable.iter().any(Block::shows))

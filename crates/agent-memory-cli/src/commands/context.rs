@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use agent_memory::context::render_text;
-use agent_memory::{Budget, Context, ContextMessage, Receipt, Session, ViewVersion};
+use agent_memory::{
+    AssemblyPolicy, Budget, Context, ContextMessage, Receipt, Session, ViewVersion,
+};
 use serde::Serialize;
 
 use crate::app::App;
@@ -33,7 +35,9 @@ pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<(
         None => session.current_view().await?,
         Some(version) => session.view_at(ViewVersion(version)).await?,
     };
-    let context = view.assemble(Budget::tokens(args.budget)).await?;
+    let context = view
+        .assemble_with(Budget::tokens(args.budget), &AssemblyPolicy::once())
+        .await?;
     if let Some(provider) = args.form.provider() {
         return Ok(app.out.json(&context.to_request(provider))?);
     }

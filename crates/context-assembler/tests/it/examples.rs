@@ -232,6 +232,7 @@ fn a_known_trim_is_applied_and_says_so() {
     let entries = log(messages, &accounting);
     let input = |policy: &str| AssemblyInput {
         view_tokens: 100,
+        requested: Vec::new(),
         items: vec![Item::Trimmed(
             TrimPolicyId::new(policy),
             entries.clone(),
@@ -377,6 +378,7 @@ fn an_item_may_be_empty() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let input = context_assembler::AssemblyInput {
         view_tokens: 0,
+        requested: Vec::new(),
         items: vec![Item::Raw(Vec::new()), Item::Omitted(range(1, 9))],
     };
     let policy = AssemblyPolicy::default();

@@ -97,7 +97,7 @@ fn runs(input: &AssemblyInput) -> Vec<Run> {
                 }
                 open = false;
             }
-            Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
+            Item::Raw(entries) | Item::Quoted(entries) | Item::Trimmed(_, entries, _) => {
                 if !open {
                     runs.push((Vec::new(), 0, false));
                 }
@@ -143,7 +143,9 @@ fn newest_group(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
         accounting,
     )
     .unwrap();
-    let Some(Item::Raw(entries) | Item::Trimmed(_, entries, _)) = input.items.last() else {
+    let Some(Item::Raw(entries) | Item::Quoted(entries) | Item::Trimmed(_, entries, _)) =
+        input.items.last()
+    else {
         return 0;
     };
     let all = atoms(entries);
@@ -173,7 +175,7 @@ fn uncovered(context: &Context, input: &AssemblyInput) -> Vec<Seq> {
     let mut missing = Vec::new();
     for item in &input.items {
         let seqs: Vec<Seq> = match item {
-            Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
+            Item::Raw(entries) | Item::Quoted(entries) | Item::Trimmed(_, entries, _) => {
                 let messages = entries
                     .iter()
                     .filter(|entry| entry.kind == EntryKind::Message);

@@ -37,7 +37,7 @@ fn budgets(view_tokens: u64, any: u64) -> [u64; 8] {
 
 fn entries(item: &Item) -> &[LogEntry] {
     match item {
-        Item::Raw(entries) | Item::Trimmed(_, entries, _) => entries,
+        Item::Raw(entries) | Item::Quoted(entries) | Item::Trimmed(_, entries, _) => entries,
         Item::Summary(_) | Item::Omitted(_) | Item::Unread(..) => &[],
     }
 }
@@ -49,7 +49,7 @@ fn newest(input: &AssemblyInput) -> Option<(Seq, Seq)> {
             Item::Summary(summary) => return Some((summary.range.first, summary.range.last)),
             Item::Omitted(range) => return Some((range.first, range.last)),
             Item::Unread(..) => {}
-            Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
+            Item::Raw(entries) | Item::Quoted(entries) | Item::Trimmed(_, entries, _) => {
                 let atoms = atoms(entries);
                 let shows = |at: usize| entries[at].kind == EntryKind::Message;
                 let found = atoms.iter().rev().find(|atom| atom.range().any(shows));

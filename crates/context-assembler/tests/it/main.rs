@@ -14,5 +14,6 @@ mod forms;
 mod laws;
 mod prefix;
 mod provider;
+mod requests;
 mod script;
 mod snapshots;

@@ -54,6 +54,7 @@ fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Assemb
     let read = Item::Raw(read.to_vec());
     AssemblyInput {
         view_tokens,
+        requested: Vec::new(),
         items: unread.into_iter().chain([read]).collect(),
     }
 }
@@ -180,6 +181,7 @@ impl Growing {
         };
         AssemblyInput {
             view_tokens: items.iter().map(cost).sum(),
+            requested: Vec::new(),
             items,
         }
     }

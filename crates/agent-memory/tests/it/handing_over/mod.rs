@@ -75,6 +75,8 @@ async fn shown(session: &Session) -> (String, Vec<u32>) {
                 summary.push_str(text);
             }
             (MessageOrigin::Message { first, .. }, _) => messages.push(first.0),
+            // What the user asked for last.
+            (MessageOrigin::Quoted { .. }, _) => {}
             other => panic!("{other:?}"),
         }
     }

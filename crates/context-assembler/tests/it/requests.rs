@@ -1,0 +1,179 @@
+//! What the user asked for stands in every context, and a context that stands for itself uses its room.
+
+use context_assembler::{
+    AssemblyInput, AssemblyPolicy, Budget, Context, Item, MessageOrigin, Preamble, assemble,
+    render_text,
+};
+use memory_model::{LogEntry, Message, RawJson, Seq};
+use token_estimate::HeuristicEstimator;
+
+use crate::laws;
+use crate::script::{Shown, accounting, input, log};
+
+/// Position of the request.
+const REQUEST: Seq = Seq(101);
+
+/// Fifty turns about something else, a request, and as many calls with results of some hundred tokens.
+fn entries(request: &str) -> Vec<LogEntry> {
+    let mut messages = Vec::new();
+    for n in 0..50 {
+        messages.push(Message::user(
+            format!("What does module {n} do? ").repeat(4),
+        ));
+        messages.push(Message::assistant(format!("Module {n} parses. ").repeat(9)));
+    }
+    messages.push(Message::user(request));
+    for n in 0..50 {
+        let id = format!("call-{n}");
+        let arguments = RawJson::parse("{}").unwrap();
+        messages.push(Message::tool_call(&id, "read", arguments));
+        messages.push(Message::tool_result(
+            &id,
+            format!("line {n} of a file\n").repeat(30),
+        ));
+    }
+    log(messages, &accounting(HeuristicEstimator::Bytes4))
+}
+
+/// The log behind summaries of 25 messages each: of all but the last `raw` entries.
+fn view(entries: &[LogEntry], raw: usize) -> AssemblyInput {
+    let lines = Shown::Lines {
+        lines: 30,
+        ranked: true,
+    };
+    let stretches = vec![(25, lines); (entries.len() - raw) / 25];
+    let accounting = accounting(HeuristicEstimator::Bytes4);
+    let mut view = input(entries, &stretches, &accounting);
+    view.requested = vec![REQUEST];
+    let request = entries.iter().find(|entry| entry.seq == REQUEST).unwrap();
+    let hides =
+        |item: &Item| matches!(item, Item::Summary(summary) if summary.range.contains(REQUEST));
+    if let Some(at) = view.items.iter().position(hides) {
+        view.items
+            .insert(at + 1, Item::Quoted(vec![request.clone()]));
+    }
+    view
+}
+
+fn assembled(input: &AssemblyInput, budget: u64, steps: u64) -> Context {
+    let policy = AssemblyPolicy {
+        steps,
+        ..AssemblyPolicy::default()
+    };
+    let accounting = accounting(HeuristicEstimator::Bytes4);
+    let budget = Budget::tokens(budget);
+    let context = assemble(input, &Preamble::default(), budget, &policy, &accounting).unwrap();
+    laws::counted(&context, &accounting);
+    laws::paired(&context);
+    assert!(context.tokens <= context.receipt.limit);
+    context
+}
+
+fn is_shown(context: &Context, text: &str) -> bool {
+    render_text(&context.messages).contains(text)
+}
+
+#[test]
+fn a_request_stands_in_every_context_word_for_word() {
+    let request = "Rename the parser, but never touch the generated files below gen/, and tell me which tests you ran.";
+    let entries = entries(request);
+    for raw in [8, 60, 180] {
+        let view = view(&entries, raw);
+        for steps in [0, 1, 4] {
+            for budget in (1_000..9_000).step_by(250) {
+                let context = assembled(&view, budget, steps);
+                assert!(
+                    is_shown(&context, request),
+                    "{raw} {steps} {budget}: {}",
+                    render_text(&context.messages)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_request_is_shown_from_both_ends_in_a_quarter_of_the_room() {
+    let request = format!(
+        "First sentence. {}Last sentence.",
+        "Something in between. ".repeat(1_000)
+    );
+    let view = view(&entries(&request), 60);
+    for steps in [0, 4] {
+        let context = assembled(&view, 4_000, steps);
+        let mut messages = context.messages.iter();
+        let origin = MessageOrigin::Quoted {
+            first: REQUEST,
+            last: REQUEST,
+        };
+        let shown = messages.find(|message| message.source == origin);
+        let tokens = shown.unwrap().tokens;
+        assert!((900..=1_000).contains(&tokens), "{tokens}");
+        for text in ["First sentence.", "expand message:101", "Last sentence."] {
+            assert!(is_shown(&context, text), "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_summary_stands_for_goes_first_and_without_a_remark() {
+    let entries = entries("Go on.");
+    let mut view = view(&entries, 50);
+    view.requested.clear();
+    let raw = view.items.pop().unwrap();
+    let Some(Item::Summary(summary)) = view.items.last() else {
+        panic!("{:?}", view.items);
+    };
+    let quoted: Vec<LogEntry> = entries
+        .iter()
+        .filter(|entry| summary.range.contains(entry.seq))
+        .cloned()
+        .collect();
+    let first = quoted[0].seq;
+    view.items.extend([Item::Quoted(quoted), raw]);
+    let shows = |context: &Context| {
+        let quotes = |source: &MessageOrigin| match source {
+            MessageOrigin::Quoted { first: from, last } => *from <= first && first <= *last,
+            _ => false,
+        };
+        context
+            .messages
+            .iter()
+            .any(|message| quotes(&message.source))
+    };
+    let all = assembled(&view, 40_000, 0);
+    assert!(shows(&all), "there is room for everything");
+    let some = assembled(&view, 3_000, 0);
+    assert!(!shows(&some));
+    let receipt = &some.receipt;
+    let told = |range: (Seq, Seq)| range.0 <= first && first <= range.1;
+    assert!(
+        !receipt
+            .dropped
+            .iter()
+            .any(|one| told((one.first, one.last)))
+    );
+    assert!(
+        !receipt
+            .degraded
+            .iter()
+            .any(|one| told((one.first, one.last)))
+    );
+}
+
+#[test]
+fn a_context_that_stands_for_itself_uses_its_room() {
+    for raw in [60, 180] {
+        let view = view(&entries("Go on."), raw);
+        for budget in (2_000..8_000).step_by(500) {
+            let context = assembled(&view, budget, 0);
+            let receipt = &context.receipt;
+            let room = receipt.limit - receipt.request_tokens;
+            assert!(
+                context.tokens * 100 >= room * 94,
+                "{raw}: {} of {room}",
+                context.tokens
+            );
+        }
+    }
+}
