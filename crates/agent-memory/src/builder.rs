@@ -26,7 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::identity::{Identity, IdentityFiles};
 use crate::memory::{Inner, Memory};
 use crate::process_owner::{self, SystemProcesses};
-use crate::requested::Requests;
+use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner, Task};
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};

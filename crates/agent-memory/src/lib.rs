@@ -26,6 +26,7 @@ mod purge;
 #[cfg(feature = "replay")]
 pub mod replay;
 mod requested;
+mod requests;
 mod runner;
 mod session;
 #[cfg(feature = "import")]

@@ -15,7 +15,7 @@ use token_estimate::{EstimatorId, TokenEstimator, estimator};
 use crate::activity::Activities;
 use crate::error::Result;
 use crate::identity::Identity;
-use crate::requested::Requests;
+use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner};
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;

@@ -1,13 +1,11 @@
 //! What the user asked for last: the messages that every context shows before anything else.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use memory_model::conventions::AgentConventions;
-use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
+use memory_model::{EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use memory_store::{LogRead, Snapshot};
 
 use crate::error::Result;
+use crate::requests::Known;
 use crate::session::Session;
 
 /// Maximum number of entries that are read to find a request.
@@ -20,9 +18,6 @@ const PAGE: usize = 64;
 const MOST: usize = 4;
 /// Number of characters below which a request is an answer, which says nothing without the question.
 const ANSWER: usize = 60;
-/// Number of sessions whose requests are remembered.
-const REMEMBERED: usize = 1_024;
-
 /// What the user asked for last.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -30,36 +25,6 @@ pub(crate) struct Request {
     pub(crate) messages: Vec<Seq>,
     /// Whether the assistant's turn ended after it.
     pub(crate) is_done: bool,
-}
-
-/// The requests of sessions, as far as they were looked for.
-#[derive(Debug, Default)]
-pub(crate) struct Requests(Mutex<BTreeMap<ConversationId, Known>>);
-
-/// The requests of a log that ends at a head.
-#[derive(Debug, Clone)]
-struct Known {
-    head: Seq,
-    erasures: u64,
-    /// Rising.
-    requests: Vec<Seq>,
-    /// The newest message that ended a turn after them.
-    ended: Option<Seq>,
-}
-
-impl Requests {
-    fn known(&self, id: ConversationId) -> Option<Known> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(&id).cloned()
-    }
-
-    fn remember(&self, id: ConversationId, known: Known) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= REMEMBERED && !all.contains_key(&id) {
-            all.clear();
-        }
-        all.insert(id, known);
-    }
 }
 
 impl Session {
