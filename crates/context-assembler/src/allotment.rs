@@ -16,7 +16,7 @@ const ENOUGH: u64 = 6_000;
 const MOST_OF_SMALL: u64 = 2_688;
 
 /// What summaries get of a room that messages fill, beside a quarter of it, in tokens.
-const FILLING: u64 = 1_200;
+const FILLING: u64 = 2_000;
 
 /// What the summaries of a view cost, in tokens.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ impl SummaryCosts {
     /// Tokens that the summaries get together in a context that stands for itself, beside other blocks of the view that
     /// cost `others`: what these leave, and their part of a room that both fill.
     pub(crate) fn filling(self, others: u64, room: u64) -> u64 {
-        let part = (room / 4 + FILLING).min(room / 8 * 5);
+        let part = (room / 4 + FILLING).min(room / 4 * 3);
         let left = room.saturating_sub(others);
         self.whole.min(left.max(part).max(self.headlines))
     }
