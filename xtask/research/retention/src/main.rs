@@ -20,7 +20,7 @@ use gold::{COLUMNS, Gold};
 use mode::Mode;
 use transcripts::{ESTIMATOR, RATIOS, Transcript};
 
-const FILE: &str = "xtask/src/retention/ranked.tsv";
+const FILE: &str = "xtask/measure/src/retention/ranked.tsv";
 const COMMAND: &str = "cargo research retention --";
 
 type Method = fn(&str, u64, &dyn token_estimate::TokenEstimator) -> String;
