@@ -4,8 +4,8 @@ use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item};
 use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody};
 use memory_store::{
-    Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, read_entries,
-    read_shown_summaries, read_span_page,
+    Error, ErrorKind, FullStore, Order, Result, Snapshot, read_entries, read_shown_summaries,
+    read_span_page,
 };
 
 /// Number of spans that one read asks for.
@@ -62,8 +62,8 @@ pub(crate) async fn read_view(
     })
 }
 
-/// Shows the newest messages as they are, as many as cost `room` tokens, whatever the view shows of them. A summary that stands
-/// for some of them and for older ones stays before them.
+/// Shows the newest messages that cost `room` tokens word for word. A log that fits is read whole; of a longer one the summaries
+/// stay, and their messages are quoted behind them.
 pub(crate) async fn fill(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -72,61 +72,63 @@ pub(crate) async fn fill(
 ) -> Result<()> {
     let conversation = snapshot.conversation;
     let skip = snapshot.log_tokens.saturating_sub(room);
-    let from = match skip {
-        0 => Seq::FIRST,
-        _ => {
-            let seq = store.seq_at(conversation, skip).await?;
-            let seq = seq.unwrap_or(snapshot.head).min(snapshot.head);
-            atom_start(store, conversation, Seq::FIRST, seq).await?
-        }
-    };
+    let mut from = Seq::FIRST;
+    if skip > 0 {
+        let seq = store.seq_at(conversation, skip).await?;
+        let seq = seq.unwrap_or(snapshot.head).min(snapshot.head);
+        from = atom_start(store, conversation, Seq::FIRST, seq).await?;
+    }
+    let newer = input.items.partition_point(|item| ends(item).1 < from);
+    let is_shown = |item: &Item| matches!(item, Item::Raw(_));
+    if input.items.iter().skip(newer).all(is_shown) {
+        return Ok(());
+    }
     let Some(tail) = SeqRange::new(from, snapshot.head) else {
         return Ok(());
     };
-    let before = input.items.partition_point(|item| last(item) < from);
-    let Some(first) = input.items.get(before) else {
-        return Ok(());
-    };
-    // What reads nothing new: the view shows all of these as they are.
-    if before + 1 == input.items.len() && matches!(first, Item::Raw(_)) {
-        return Ok(());
-    }
     let mut entries = read_entries(store, conversation, tail).await?;
-    let mut kept = input.items.drain(..before).collect::<Vec<_>>();
-    let straddling = input.items.drain(..).next();
-    match straddling {
-        Some(Item::Summary(summary)) if summary.range.first < from => {
-            let behind = entries.partition_point(|entry| entry.seq <= summary.range.last);
-            let rest = entries.split_off(behind);
-            kept.push(Item::Summary(summary));
-            kept.push(Item::Quoted(std::mem::replace(&mut entries, rest)));
-        }
-        Some(Item::Omitted(range)) => {
-            let older = SeqRange::new(range.first, from.prev());
-            kept.extend(older.map(Item::Omitted));
-        }
-        Some(Item::Unread(range, tokens)) => {
-            let older = SeqRange::new(range.first, from.prev());
-            kept.extend(older.map(|older| Item::Unread(older, tokens)));
-        }
-        Some(Item::Raw(mut older)) => {
-            older.retain(|entry| entry.seq < from);
-            older.append(&mut entries);
-            entries = older;
-        }
-        Some(Item::Trimmed(policy, mut older, tokens)) => {
-            older.retain(|entry| entry.seq < from);
-            if !older.is_empty() {
-                kept.push(Item::Trimmed(policy, older, tokens));
+    for item in input.items.split_off(newer) {
+        let (first, last) = ends(&item);
+        let behind = entries.partition_point(|entry| entry.seq <= last);
+        let rest = entries.split_off(behind);
+        let of_item = std::mem::replace(&mut entries, rest);
+        match item {
+            Item::Summary(summary) if skip > 0 => {
+                input.items.push(Item::Summary(summary));
+                input.items.push(Item::Quoted(of_item));
+            }
+            item => {
+                input.items.extend(older(item, first, from, &of_item));
+                input.items.push(Item::Raw(of_item));
             }
         }
-        _ => {}
     }
-    if !entries.is_empty() {
-        kept.push(Item::Raw(entries));
-    }
-    input.items = kept;
     Ok(())
+}
+
+/// The part of an item before `from`; `newer` are the messages of the rest.
+fn older(item: Item, first: Seq, from: Seq, newer: &[LogEntry]) -> Option<Item> {
+    let range = SeqRange::new(first, from.prev())?;
+    Some(match item {
+        Item::Raw(mut entries) => {
+            entries.retain(|entry| entry.seq < from);
+            Item::Raw(entries)
+        }
+        Item::Trimmed(policy, mut entries, tokens) => {
+            let all = sum(&entries);
+            entries.retain(|entry| entry.seq < from);
+            let part = u128::from(tokens) * u128::from(sum(&entries)) / u128::from(all.max(1));
+            let part = u64::try_from(part).unwrap_or(tokens);
+            Item::Trimmed(policy, entries, part)
+        }
+        Item::Unread(_, tokens) => Item::Unread(range, tokens.saturating_sub(sum(newer))),
+        Item::Omitted(_) | Item::Summary(_) | Item::Quoted(_) => Item::Omitted(range),
+    })
+}
+
+fn sum(entries: &[LogEntry]) -> u64 {
+    let tokens = entries.iter().map(|entry| entry.tokens);
+    tokens.fold(0, u64::saturating_add)
 }
 
 /// Reads the requested messages that the view does not show as they are, and puts each behind the item that stands for it.
@@ -149,12 +151,12 @@ pub(crate) async fn quote(
         .copied()
         .filter(|seq| !shown(*seq))
         .collect();
-    let Some(read) = LogRead::at(hidden) else {
-        return Ok(());
-    };
-    for entry in store.read(snapshot.conversation, &read).await?.items {
-        let at = input.items.partition_point(|item| first(item) <= entry.seq);
-        input.items.insert(at, Item::Quoted(vec![entry]));
+    // One by one: a page of long messages may hold a single one.
+    for seq in hidden {
+        let entries =
+            read_entries(store, snapshot.conversation, Some(SeqRange::single(seq))).await?;
+        let at = input.items.partition_point(|item| ends(item).0 <= seq);
+        input.items.insert(at, Item::Quoted(entries));
     }
     Ok(())
 }
@@ -169,14 +171,6 @@ fn ends(item: &Item) -> (Seq, Seq) {
         Item::Summary(summary) => (summary.range.first, summary.range.last),
         Item::Omitted(range) | Item::Unread(range, _) => (range.first, range.last),
     }
-}
-
-fn first(item: &Item) -> Seq {
-    ends(item).0
-}
-
-fn last(item: &Item) -> Seq {
-    ends(item).1
 }
 
 /// Reads the messages of a span, the newer part of it, or nothing, and takes their cost from `tokens_left`. The newest

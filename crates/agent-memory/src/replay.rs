@@ -25,10 +25,8 @@ use laws::Laws;
 use reuse::{NewestFirst, Previous};
 use step::Step;
 
-/// Number of steps between verifications of the session.
+/// Number of steps between verifications of the session, which is also verified after each step that published.
 const VERIFY_EVERY: usize = 64;
-/// Number of steps after which the session is verified if one of them published. What a publication breaks stays broken.
-const VERIFY_PUBLISHED: usize = 16;
 
 /// A replay of messages into a session.
 pub struct Replay<'a> {
@@ -121,7 +119,6 @@ impl<'a> Replay<'a> {
         };
         let mut laws = Laws::open(self.session).await?;
         let (mut previous, mut newest_first) = (Previous::default(), NewestFirst::default());
-        let (mut unverified, mut has_published) = (0, false);
         let limit = self.session.scaled(self.window.budget()).await?.limit();
         for (index, message) in messages.iter().enumerate() {
             let next = messages.get(index + 1);
@@ -129,12 +126,9 @@ impl<'a> Replay<'a> {
             let published = step.published > 0;
             laws.after_step(self.session, message, &step, self.window.budget())
                 .await?;
-            unverified += 1;
-            has_published |= published;
-            let verify = has_published && unverified >= VERIFY_PUBLISHED;
-            if verify || unverified == VERIFY_EVERY || next.is_none() {
+            let verify = published || (index + 1) % VERIFY_EVERY == 0;
+            if verify || next.is_none() {
                 laws.verify(self.session).await?;
-                (unverified, has_published) = (0, false);
             }
             let reused = previous.next(&step.context);
             report.reuse_all.add(reused.reuse);

@@ -18,6 +18,7 @@ const PAGE: usize = 64;
 const MOST: usize = 4;
 /// Number of characters below which a request is an answer, which says nothing without the question.
 const ANSWER: usize = 60;
+
 /// What the user asked for last.
 #[derive(Debug)]
 pub(crate) struct Request {

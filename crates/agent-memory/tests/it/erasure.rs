@@ -155,10 +155,6 @@ async fn nothing_that_was_erased_is_found() {
     for sqlite in [false, true] {
         let (mut random, mut counts) = (Random(11), Counts::default());
         for (number, path) in transcripts(&corpus).into_iter().enumerate() {
-            // An erasure rewrites the file.
-            if sqlite && number % 3 != 0 {
-                continue;
-            }
             let builder = Memory::builder();
             let memory = match sqlite {
                 true => builder.sqlite(folder.path().join(format!("{number}.db"))),
@@ -183,13 +179,8 @@ async fn nothing_that_was_erased_is_found() {
             counts.summaries,
             counts.words
         );
-        let share = if sqlite { 3 } else { 1 };
-        assert!(
-            counts.erasures >= 150 / share,
-            "{} erasures",
-            counts.erasures
-        );
-        assert!(counts.words >= 300 && counts.summaries >= 30);
+        assert!(counts.erasures >= 200, "only {} erasures", counts.erasures);
+        assert!(counts.words >= 1_000 && counts.summaries >= 100);
     }
 }
 
