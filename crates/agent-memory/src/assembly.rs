@@ -48,7 +48,7 @@ impl Session {
         }
         let request = self.request(snapshot).await?;
         // Between two turns of a live session nothing is asked for, and the beginning stays as it is.
-        if policy.steps == 0 || !request.is_done {
+        if policy.steps == 0 || request.reply.is_none() {
             input.requested = request.messages;
         }
         quote(store, snapshot, &mut input).await?;

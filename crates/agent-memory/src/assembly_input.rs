@@ -4,8 +4,8 @@ use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item};
 use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody};
 use memory_store::{
-    Error, ErrorKind, FullStore, Order, Result, Snapshot, read_entries, read_shown_summaries,
-    read_span_page,
+    Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, read_entries,
+    read_shown_summaries, read_span_page,
 };
 
 /// Number of spans that one read asks for.
@@ -151,12 +151,16 @@ pub(crate) async fn quote(
         .copied()
         .filter(|seq| !shown(*seq))
         .collect();
-    // One by one: a page of long messages may hold a single one.
-    for seq in hidden {
-        let entries =
-            read_entries(store, snapshot.conversation, Some(SeqRange::single(seq))).await?;
-        let at = input.items.partition_point(|item| ends(item).0 <= seq);
-        input.items.insert(at, Item::Quoted(entries));
+    let mut read = LogRead::at(hidden);
+    while let Some(wanted) = read {
+        let page = store.read(snapshot.conversation, &wanted).await?;
+        for entry in page.items {
+            let at = input
+                .items
+                .partition_point(|item| ends(item).0 <= entry.seq);
+            input.items.insert(at, Item::Quoted(vec![entry]));
+        }
+        read = page.next.map(|range| LogRead { range, ..wanted });
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use memory_model::{Accounting as _, Message, Seq, SessionKey, Timestamp};
 use memory_store::{Append, AppendAt, EntryOutcome, NewEntry};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::requests::Said;
 use crate::session::Session;
 
 /// Kind of the error when the log's head is not the one that an append expects.
@@ -148,6 +149,13 @@ impl Session {
             now,
         };
         let appended = self.memory().inner.store.append(self.id(), &append).await?;
+        let inner = &self.memory().inner;
+        for (entry, outcome) in append.entries.iter().zip(&appended.outcomes) {
+            if let EntryOutcome::Inserted(seq) = outcome {
+                let said = Said::of(&entry.message, &*inner.conventions);
+                inner.requests.appended(self.id(), *seq, said);
+            }
+        }
         let stored = appended.outcomes.len() as u32;
         self.index_after(appended.head.0.saturating_sub(stored), appended.head.0)
             .await;

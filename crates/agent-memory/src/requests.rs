@@ -1,39 +1,126 @@
-//! What is known of the requests of sessions.
+//! The request of each session: the messages that the user typed since the turn before ended.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use memory_model::{ConversationId, Seq};
+use memory_model::conventions::AgentConventions;
+use memory_model::{ConversationId, EntryKind, Message, Part, Role, Seq};
 
-/// Number of sessions whose requests are remembered.
+/// Number of sessions that are remembered.
 const REMEMBERED: usize = 1_024;
+/// Maximum number of messages of a request.
+const MOST: usize = 4;
+/// Characters of a message below which it may be an answer, which needs its question.
+const ANSWER: usize = 60;
 
-/// The requests of sessions, as far as they were looked for.
-#[derive(Debug, Default)]
-pub(crate) struct Requests(Mutex<BTreeMap<ConversationId, Known>>);
-
-/// The requests of a log that ends at a head.
-#[derive(Debug, Clone)]
-pub(crate) struct Known {
-    pub(crate) head: Seq,
-    pub(crate) erasures: u64,
-    /// Rising.
-    pub(crate) requests: Vec<Seq>,
-    /// The newest message that ended a turn after them.
-    pub(crate) ended: Option<Seq>,
+/// A message, as far as requests go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// The user typed this many characters.
+    Request(usize),
+    /// The assistant ended its turn.
+    Reply,
+    /// Anything else.
+    Other,
 }
 
+impl Said {
+    pub(crate) fn of(message: &Message, conventions: &dyn AgentConventions) -> Self {
+        match message.role {
+            _ if message.kind == EntryKind::Note => Self::Other,
+            Role::User => typed(message, conventions).map_or(Self::Other, Self::Request),
+            Role::Assistant if ends_turn(message) => Self::Reply,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The request of a log that ends at `head`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) head: Seq,
+    /// Erasures of the log when it was read.
+    pub(crate) erasures: u64,
+    /// Positions of its messages, rising. The question that a short answer answers comes first.
+    pub(crate) messages: Vec<Seq>,
+    /// The reply that ended the turn, if it has ended.
+    pub(crate) reply: Option<Seq>,
+}
+
+impl Request {
+    /// Takes the next message of the log.
+    pub(crate) fn add(&mut self, seq: Seq, said: Said) {
+        self.head = seq;
+        match said {
+            Said::Request(chars) => {
+                if let Some(reply) = self.reply.take() {
+                    self.messages.clear();
+                    self.messages.extend((chars < ANSWER).then_some(reply));
+                }
+                if self.messages.len() == MOST {
+                    self.messages.remove(0);
+                }
+                self.messages.push(seq);
+            }
+            Said::Reply => self.reply = Some(seq),
+            Said::Other => {}
+        }
+    }
+}
+
+/// The requests of the sessions in use.
+#[derive(Debug, Default)]
+pub(crate) struct Requests(Mutex<BTreeMap<ConversationId, Request>>);
+
 impl Requests {
-    pub(crate) fn known(&self, id: ConversationId) -> Option<Known> {
+    pub(crate) fn known(&self, id: ConversationId) -> Option<Request> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&id).cloned()
     }
 
-    pub(crate) fn remember(&self, id: ConversationId, known: Known) {
+    pub(crate) fn remember(&self, id: ConversationId, request: Request) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= REMEMBERED && !all.contains_key(&id) {
             all.clear();
         }
-        all.insert(id, known);
+        all.insert(id, request);
     }
+
+    /// Takes a message that was appended, if it follows the last one that is known.
+    pub(crate) fn appended(&self, id: ConversationId, seq: Seq, said: Said) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get_mut(&id) {
+            Some(request) if request.head.next() == seq => request.add(seq, said),
+            None if seq == Seq::FIRST => {
+                drop(all);
+                let mut request = Request::default();
+                request.add(seq, said);
+                self.remember(id, request);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Number of characters that a person typed; `None` for a message that asks for nothing.
+fn typed(message: &Message, conventions: &dyn AgentConventions) -> Option<usize> {
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let said = texts.collect::<Vec<_>>().join("\n");
+    let text = conventions.user_text(&said, message.meta.as_ref());
+    let typed = text.typed.trim();
+    let is_mark = !typed.contains('\n')
+        && (typed.starts_with('[') && typed.ends_with(']')
+            || typed.starts_with('/') && !typed.contains(' '));
+    let asks = !text.is_document && !is_mark && typed.chars().any(char::is_alphanumeric);
+    asks.then(|| typed.chars().count())
+}
+
+/// Whether the assistant says something and calls nothing.
+fn ends_turn(message: &Message) -> bool {
+    let calls = |part: &Part| matches!(part, Part::ToolCall { .. });
+    let says = |part: &Part| matches!(part, Part::Text { text } if !text.trim().is_empty());
+    message.parts.iter().any(says) && !message.parts.iter().any(calls)
 }

@@ -140,10 +140,10 @@ async fn the_numbers_are_constant() {
         Counts {
             append: 5,
             batch_of_64: 5,
-            assemble: 8,
+            assemble: 7,
             plan: 6,
             compact: 28,
-            context_of_summaries: 9,
+            context_of_summaries: 8,
             expand: 3,
             describe: 3,
             grep: 2,
