@@ -217,6 +217,9 @@ impl Row {
         weight: 0,
     };
 
+    /// Length from which on a row of marks is two tokens, of some lengths one.
+    const LONGER: u32 = 17;
+
     /// Returns the minimum length of a row that is a token, in characters; 0 for a character that forms no row.
     fn long(byte: u8) -> u32 {
         match byte {
@@ -231,21 +234,23 @@ impl Row {
         if !self.redrawn {
             return 0;
         }
-        let mut token = false;
+        let mut least = 0;
         if byte == self.last {
             self.same = self.same.saturating_add(1);
             self.weight += weight;
-            token = self.same == Self::long(byte);
+            least = match self.same {
+                same if same == Self::long(byte) => ONE,
+                Self::LONGER if byte.is_ascii_punctuation() => 2 * ONE - ONE / 4,
+                _ => 0,
+            };
         } else {
             let long = Self::long(self.last);
-            token |= long > 0 && self.same >= long && byte.is_ascii_punctuation();
+            if long > 0 && self.same >= long && byte.is_ascii_punctuation() {
+                least = ONE;
+            }
             (self.last, self.same, self.weight) = (byte, 1, weight);
         }
-        let more = if token {
-            ONE.saturating_sub(self.weight)
-        } else {
-            0
-        };
+        let more = least.saturating_sub(self.weight);
         self.weight += more;
         more
     }
