@@ -1,0 +1,51 @@
+//! The simplest rules that a store's answers are held against.
+
+use std::collections::BTreeMap;
+
+use memory_model::{ConversationId, Message, Span, SpanBody};
+use memory_store::Erased;
+
+/// The words of an erased message, in [`Simple`].
+pub(super) const GONE: &str = "(gone)";
+
+/// What the log and the views must hold by the simplest rules there are.
+#[derive(Debug, Default)]
+pub(super) struct Simple {
+    /// Each conversation's visible messages, in order: their external ids and texts.
+    pub(super) logs: BTreeMap<ConversationId, Vec<(Option<String>, String)>>,
+    /// For each view of a conversation what stands for each position, from 1; raw beyond the end.
+    pub(super) views: BTreeMap<(ConversationId, String), Vec<SpanBody>>,
+}
+
+impl Simple {
+    pub(super) fn appended(&mut self, chat: ConversationId, messages: &[Message]) {
+        let log = self.logs.entry(chat).or_default();
+        for message in messages {
+            let id = message.external_id.clone();
+            if id.is_none() || log.iter().all(|(known, _)| *known != id) {
+                log.push((id, message.text()));
+            }
+        }
+    }
+
+    pub(super) fn erased(&mut self, erased: &Erased) {
+        for seen in &erased.seen_by {
+            let log = self.logs.entry(seen.conversation).or_default();
+            let (first, last) = (seen.range.first.0 as usize, seen.range.last.0 as usize);
+            for (_, text) in &mut log[first - 1..last] {
+                GONE.clone_into(text);
+            }
+        }
+    }
+
+    pub(super) fn published(&mut self, chat: ConversationId, view: &str, spans: &[Span]) {
+        let bodies = self.views.entry((chat, view.to_owned())).or_default();
+        for span in spans {
+            let at = span.closed_range().expect("published spans are closed");
+            bodies.resize(bodies.len().max(at.last.0 as usize), SpanBody::Raw);
+            for body in &mut bodies[at.first.0 as usize - 1..at.last.0 as usize] {
+                *body = span.body.clone();
+            }
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! The stores under test and the simplest model of them, and what each step does to all.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use super::op::{Op, Shown};
+use super::simple::Simple;
+use crate::Fixture;
+use crate::builders::{
+    PlainCounts, Source, clipped, entry, flat_summary_of, info, raw, replace, shown, spans_of_view,
+    summary_of,
+};
+use memory_model::{
+    Accounting, Child, ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Span, SpanBody,
+    Summary, SummaryId, Timestamp, TrimPolicyId,
+};
+use memory_store::{
+    Append, AppendAt, Claim, Draft, Erase, ErrorKind, Fence, InMemoryStore, JobKey, LeaseUpdate,
+    NewConversation, Origin, Owner, Publish, Published, Result, Store,
+};
+
+/// The time-to-live of a lease that outlasts the test, or ends at once.
+fn ttl(lasting: bool) -> Duration {
+    match lasting {
+        true => Duration::from_secs(3_600),
+        false => Duration::ZERO,
+    }
+}
+
+pub(super) struct World<'a, F: Fixture> {
+    fixture: &'a F,
+    store: Option<F::Store>,
+    /// A second store on the same data, if the fixture opens one.
+    other: Option<F::Store>,
+    pub(super) reference: InMemoryStore,
+    pub(super) simple: Simple,
+    pub(super) chats: Vec<ConversationId>,
+    /// Fences of the same grants: the store's and the reference's.
+    fences: Vec<(Fence, Fence)>,
+    clock: i64,
+}
+
+pub(super) type Checked<T> = std::result::Result<T, String>;
+
+/// Both answers, if they agree; errors agree in their kind.
+pub(super) fn same<T: PartialEq + Debug>(
+    what: &str,
+    store: Result<T>,
+    reference: Result<T>,
+) -> Checked<Result<T>> {
+    match (store, reference) {
+        (Ok(a), Ok(b)) if a == b => Ok(Ok(a)),
+        (Err(a), Err(b)) if a.kind() == b.kind() => Ok(Err(a)),
+        (a, b) => Err(format!(
+            "{what}: the store says\n{a:?}\nthe reference says\n{b:?}"
+        )),
+    }
+}
+
+/// Makes a call on both stores and compares the answers.
+macro_rules! both {
+    ($world:expr, $call:ident($($arg:expr),*)) => {
+        same(
+            stringify!($call),
+            $world.store().$call($($arg),*).await,
+            $world.reference.$call($($arg),*).await,
+        )
+    };
+}
+
+pub(super) use both;
+
+pub(super) const VIEWS: [&str; 2] = ["dag", "blocks"];
+
+impl<'a, F: Fixture> World<'a, F> {
+    /// Opens a fresh store of the fixture, and the model beside it.
+    pub(super) async fn new(fixture: &'a F) -> Self {
+        let store = fixture.fresh().await;
+        Self {
+            fixture,
+            other: fixture.beside(&store).await,
+            store: Some(store),
+            reference: InMemoryStore::new(),
+            simple: Simple::default(),
+            chats: Vec::new(),
+            fences: Vec::new(),
+            clock: 0,
+        }
+    }
+
+    pub(super) fn store(&self) -> &F::Store {
+        self.store.as_ref().expect("the store is open")
+    }
+
+    fn chat(&self, n: u8) -> ConversationId {
+        self.chats[usize::from(n) % self.chats.len()]
+    }
+
+    fn now(&mut self) -> Timestamp {
+        self.clock += 10;
+        Timestamp(self.clock)
+    }
+
+    async fn open(&mut self, origin: Origin) -> Checked<()> {
+        let key = format!("chat {}", self.chats.len());
+        let new = NewConversation {
+            origin: origin.clone(),
+            ..NewConversation::root(key.as_str(), PlainCounts.estimator_id(), self.now())
+        };
+        let Ok(made) = both!(self, open(&new))? else {
+            return Ok(());
+        };
+        let shared = match origin {
+            Origin::Fork { parent, at } => self.simple.logs[&parent][..at.0 as usize].to_vec(),
+            _ => Vec::new(),
+        };
+        self.simple.logs.insert(made.id, shared);
+        if let Origin::Fork { parent, at } = origin {
+            for view in VIEWS {
+                let bodies = self.inherited(parent, view, at).await;
+                let key = (made.id, view.to_owned());
+                self.simple.views.insert(key, bodies);
+            }
+        }
+        self.chats.push(made.id);
+        Ok(())
+    }
+
+    /// What stands for each position of a fork: the greatest summary that covers nothing after the
+    /// point, of those that its parent shows there or that went into one of them.
+    async fn inherited(&self, parent: ConversationId, view: &str, at: Seq) -> Vec<SpanBody> {
+        let key = (parent, view.to_owned());
+        let mut shown = self.simple.views.get(&key).cloned().unwrap_or_default();
+        shown.resize(shown.len().max(at.0 as usize + 1), SpanBody::Raw);
+        let spans = spans_of_view(&self.reference, parent, view).await;
+        let mut bodies = Vec::new();
+        for position in (1..=at.0).map(Seq) {
+            let mut body = shown[position.0 as usize - 1].clone();
+            while let SpanBody::Summary { id, .. } = &body {
+                let found = self.reference.summaries(parent, std::slice::from_ref(id));
+                let found = found.await.expect("summaries are looked up").remove(0);
+                let summary = found.expect("what is shown exists");
+                if summary.range.last <= at {
+                    break;
+                }
+                let covers = |child: &&Child| child.range().contains(position);
+                let child = summary.children.iter().find(covers);
+                body = match child.and_then(|child| child.summary()) {
+                    None => SpanBody::Raw,
+                    Some(id) => SpanBody::Summary {
+                        id: id.clone(),
+                        depth: self.depth(parent, id).await,
+                    },
+                };
+            }
+            // Shortened messages are raw where their span crosses the point.
+            let holds = |span: &&Span| {
+                span.range.first <= position && span.range.last.is_none_or(|l| l >= position)
+            };
+            let crosses = |span: &Span| span.range.last.is_none_or(|last| last > at);
+            if matches!(body, SpanBody::Trimmed(_)) && spans.iter().find(holds).is_some_and(crosses)
+            {
+                body = SpanBody::Raw;
+            }
+            bodies.push(body);
+        }
+        bodies
+    }
+
+    async fn depth(&self, chat: ConversationId, id: &SummaryId) -> u32 {
+        let found = self
+            .reference
+            .summaries(chat, std::slice::from_ref(id))
+            .await;
+        let found = found.expect("summaries are looked up").remove(0);
+        found.expect("a child exists").depth
+    }
+
+    pub(super) async fn step(&mut self, op: &Op) -> Checked<()> {
+        match op {
+            Op::Root => self.open(Origin::Root).await?,
+            Op::Fork { parent, at } => {
+                let parent = self.chat(*parent);
+                let head = info(&self.reference, parent).await.head.0;
+                // One in a few is beyond the head.
+                let at = Seq(u32::from(*at) % (head + 2));
+                self.open(Origin::Fork { parent, at }).await?;
+            }
+            Op::Spawn { parent, at } => {
+                let parent = self.chat(*parent);
+                let (at, call) = (Seq(u32::from(*at)), (at % 2 == 0).then(|| at.to_string()));
+                self.open(Origin::Spawn { parent, at, call }).await?;
+            }
+            Op::Append {
+                chat,
+                texts,
+                demand_head,
+            } => {
+                self.append(self.chat(*chat), texts, *demand_head).await?;
+            }
+            Op::Summarize {
+                chat,
+                view,
+                first,
+                len,
+                text,
+                stale,
+                fenced,
+            } => {
+                let chat = self.chat(*chat);
+                let view = VIEWS[usize::from(*view) % VIEWS.len()];
+                let Some(at) = self.whole_spans(chat, view, *first, *len).await else {
+                    return Ok(());
+                };
+                let said = format!("summary {} of {at}", text % 3);
+                let summary = self.summary(chat, view, at, &said, text / 3 % 2 == 1).await;
+                let mut expect = clipped(&self.reference, chat, view, at).await;
+                if *stale {
+                    expect.truncate(expect.len() / 2);
+                }
+                let spans = vec![shown(&summary)];
+                let mut publish = replace(view, at, expect, spans, vec![summary]);
+                publish.now = self.now();
+                if *text < 200 {
+                    publish.erasures = info(&self.reference, chat).await.erasures;
+                }
+                let fences = self.fences.last().filter(|_| *fenced).cloned();
+                self.publish(chat, view, publish, fences).await?;
+            }
+            Op::Show {
+                chat,
+                view,
+                first,
+                len,
+                body,
+            } => {
+                let chat = self.chat(*chat);
+                let view = VIEWS[usize::from(*view) % VIEWS.len()];
+                let head = info(&self.reference, chat).await.head.0;
+                if head == 0 {
+                    return Ok(());
+                }
+                // May cut an indivisible span; then both stores must refuse.
+                let first = u32::from(*first) % head + 1;
+                let last = (first + u32::from(len % 6)).min(head);
+                let at = SeqRange::new(Seq(first), Seq(last)).expect("first is not after last");
+                let (body, tokens) = match body {
+                    Shown::Raw => (SpanBody::Raw, 0),
+                    Shown::Omitted => (SpanBody::Omitted, 0),
+                    Shown::Trimmed(n) => (
+                        SpanBody::Trimmed(TrimPolicyId::new(format!("t@{n}"))),
+                        u64::from(*n) + 3,
+                    ),
+                };
+                let expect = clipped(&self.reference, chat, view, at).await;
+                let spans = vec![Span::closed(at, body, tokens)];
+                let mut publish = replace(view, at, expect, spans, vec![]);
+                publish.erasures = info(&self.reference, chat).await.erasures;
+                publish.now = self.now();
+                self.publish(chat, view, publish, None).await?;
+            }
+            Op::Odd {
+                chat,
+                first,
+                len,
+                expect_first,
+                span_len,
+            } => {
+                let odd = |first: u8, len: u8| {
+                    let first = 1 + u32::from(first % 40);
+                    crate::range(first, first + u32::from(len % 10))
+                };
+                let at = odd(*first, *len);
+                let expect = vec![raw(odd(*expect_first, *len))];
+                let spans = vec![Span::closed(odd(*first, *span_len), SpanBody::Omitted, 0)];
+                let mut publish = replace("dag", at, expect, spans, vec![]);
+                publish.now = self.now();
+                self.publish(self.chat(*chat), "dag", publish, None).await?;
+            }
+            Op::Claim {
+                chat,
+                job,
+                owner,
+                lasting,
+            } => {
+                let (chat, ttl) = (self.chat(*chat), ttl(*lasting));
+                let job = JobKey(format!("job {}", job % 3));
+                let owner = Owner(format!("owner {}", owner % 3));
+                // The numbers of fences are the store's own affair; they only rise.
+                let erasures = match lasting {
+                    true => info(&self.reference, chat).await.erasures,
+                    false => 0,
+                };
+                let store = self.store().claim(chat, &job, &owner, ttl, erasures);
+                let store = store.await.map_err(|e| e.to_string())?;
+                let reference = self.reference.claim(chat, &job, &owner, ttl, erasures);
+                let reference = reference.await.map_err(|e| e.to_string())?;
+                self.claimed(store, reference)?;
+            }
+            Op::Settle { fence, outcome } => {
+                if self.fences.is_empty() {
+                    return Ok(());
+                }
+                let fence = self.fences[usize::from(*fence) % self.fences.len()].clone();
+                let outcome = match outcome % 4 {
+                    0 => LeaseUpdate::Renew {
+                        ttl: ttl(outcome & 4 == 0),
+                    },
+                    1 => LeaseUpdate::Prepared(Draft(RawJson::parse("[1]").expect("this is JSON"))),
+                    2 => LeaseUpdate::Failed,
+                    _ => LeaseUpdate::Release,
+                };
+                same(
+                    "settle",
+                    self.store().settle(&fence.0, &outcome).await,
+                    self.reference.settle(&fence.1, &outcome).await,
+                )?
+                .ok();
+            }
+            Op::PutState {
+                chat,
+                revision,
+                remove,
+            } => {
+                let value = RawJson::parse(revision.to_string()).expect("a number is JSON");
+                let value = (!remove).then_some(&value);
+                let (chat, revision) = (self.chat(*chat), u64::from(revision % 3));
+                both!(self, put_state(chat, "key", revision, value))?.ok();
+                both!(self, state(chat, "key"))?.ok();
+            }
+            Op::Erase { chat, first, len } => {
+                let chat = self.chat(*chat);
+                let head = info(&self.reference, chat).await.head.0;
+                let first = u32::from(*first) % (head + 1) + 1;
+                let range = crate::range(first, first + u32::from(len % 4));
+                let erase = Erase::range(range, "asked for", self.now());
+                if let Ok(erased) = both!(self, erase(chat, &erase))? {
+                    self.simple.erased(&erased);
+                }
+                both!(self, erasures(chat))?.ok();
+            }
+            Op::Switch => {
+                if self.other.is_some() {
+                    std::mem::swap(&mut self.store, &mut self.other);
+                }
+            }
+            Op::Reopen => {
+                let store = self.store.take().expect("the store is open");
+                self.store = Some(self.fixture.reopen(store).await);
+            }
+        }
+        Ok(())
+    }
+
+    async fn append(&mut self, chat: ConversationId, texts: &[u8], demand: bool) -> Checked<()> {
+        let messages: Vec<Message> = texts
+            .iter()
+            .map(|n| {
+                // Few ids, so that duplicates and conflicts happen.
+                let id = n % 64;
+                let text = format!("message {id} {}", "word ".repeat(usize::from(n / 32)));
+                let mut message = match n % 16 {
+                    7 => Message::note(Role::System, vec![Part::text(text)]),
+                    _ => Message::user(text),
+                };
+                // A store may keep shared metadata once. An erasure must remove it with the last entry that has it.
+                let branch = id % 5;
+                let meta = format!(
+                    r#"{{"folder":"/home/somebody/project","branch":"branch-number-{branch}","note":"only {id} says this"}}"#
+                );
+                message.meta = Some(RawJson::parse(meta).expect("this is JSON"));
+                match n % 4 {
+                    0 => message,
+                    _ => message.with_external_id(format!("id {id}")),
+                }
+            })
+            .collect();
+        let head = Seq(u32::try_from(texts.len()).unwrap_or_default());
+        let append = Append {
+            at: if demand {
+                AppendAt::Head(head)
+            } else {
+                AppendAt::Any
+            },
+            estimator: PlainCounts.estimator_id(),
+            entries: messages.iter().cloned().map(entry).collect(),
+            now: self.now(),
+        };
+        match both!(self, append(chat, &append))? {
+            Ok(_) => self.simple.appended(chat, &messages),
+            Err(error) if error.kind() == ErrorKind::HeadMoved => {}
+            Err(error) => return Err(format!("an append failed: {error}")),
+        }
+        Ok(())
+    }
+
+    fn claimed(&mut self, store: Claim, reference: Claim) -> Checked<()> {
+        let newest = |fence: &Fence| {
+            let earlier =
+                |old: &&Fence| old.conversation == fence.conversation && old.key == fence.key;
+            let fences = self.fences.iter().map(|(fence, _)| fence);
+            fences.filter(earlier).all(|old| old.token < fence.token)
+        };
+        match (store, reference) {
+            (Claim::Granted(a), Claim::Granted(b)) if newest(&a) => self.fences.push((a, b)),
+            (Claim::Ready(a, x), Claim::Ready(b, y)) if newest(&a) && x == y => {
+                self.fences.push((a, b))
+            }
+            // Each store has its own time, so the ends of leases differ.
+            (Claim::Held { owner: a, .. }, Claim::Held { owner: b, .. }) if a == b => {}
+            (Claim::Outdated, Claim::Outdated) => {}
+            (a, b) => return Err(format!("claim: the store says {a:?}, the reference {b:?}")),
+        }
+        Ok(())
+    }
+
+    /// A range of whole spans, at most up to the head.
+    async fn whole_spans(
+        &self,
+        chat: ConversationId,
+        view: &str,
+        first: u8,
+        len: u8,
+    ) -> Option<SeqRange> {
+        let head = info(&self.reference, chat).await.head;
+        let spans = spans_of_view(&self.reference, chat, view).await;
+        let ranges: Vec<SeqRange> = spans
+            .iter()
+            .filter_map(|span| span.range.up_to(head))
+            .collect();
+        let from = usize::from(first) % ranges.len().max(1);
+        let to = (from + usize::from(len % 4)).min(ranges.len().max(1) - 1);
+        let mut at = SeqRange::new(ranges.get(from)?.first, ranges.get(to)?.last)?;
+        // Part of a raw span, where it is one.
+        if from == to && spans[from].body == SpanBody::Raw {
+            let skip = u32::from(len / 4) % u32::try_from(at.len()).ok()?;
+            let (first, last) = (at.first.0 + skip / 2, at.last.0 - (skip - skip / 2));
+            at = SeqRange::new(Seq(first), Seq(last))?;
+        }
+        Some(at)
+    }
+
+    /// A summary of what the view shows over a range, messages where it shows no summary. A flat one
+    /// unfolds to messages alone.
+    async fn summary(
+        &self,
+        chat: ConversationId,
+        view: &str,
+        at: SeqRange,
+        text: &str,
+        flat: bool,
+    ) -> Summary {
+        let spans = clipped(&self.reference, chat, view, at).await;
+        let mut ids = Vec::new();
+        for span in &spans {
+            ids.extend(span.body.summary().cloned());
+        }
+        let found = self.reference.summaries(chat, &ids).await;
+        let mut found = found
+            .expect("summaries are looked up")
+            .into_iter()
+            .flatten();
+        let found: Vec<Option<Summary>> = spans
+            .iter()
+            .map(|span| span.body.summary().and_then(|_| found.next()))
+            .collect();
+        let sources: Vec<Source<'_>> = spans
+            .iter()
+            .zip(&found)
+            .filter_map(|(span, summary)| match summary {
+                Some(summary) => Some(Source::Summary(summary)),
+                None => span.closed_range().map(Source::Messages),
+            })
+            .collect();
+        match flat {
+            true => flat_summary_of(&self.reference, chat, &sources, text).await,
+            false => summary_of(&self.reference, chat, &sources, text).await,
+        }
+    }
+
+    async fn publish(
+        &mut self,
+        chat: ConversationId,
+        view: &str,
+        mut publish: Publish,
+        fences: Option<(Fence, Fence)>,
+    ) -> Checked<()> {
+        let (ours, theirs) = fences.unzip();
+        publish.fence = ours;
+        let store = self.store().publish(chat, &publish).await;
+        publish.fence = theirs;
+        let reference = self.reference.publish(chat, &publish).await;
+        if let Ok(Published::Done(_)) = same("publish", store, reference)? {
+            self.simple.published(chat, view, &publish.spans);
+        }
+        Ok(())
+    }
+}
