@@ -12,7 +12,7 @@ use agent_memory::tokens::{TokenEstimatorExt, default_estimator};
 use agent_memory::{DagPolicy, Memory, Window};
 use agent_memory_rig::{RigMemory, from_rig};
 use rig_agent::AgentBuilder;
-use rig_agent::tool::{Tool, ToolContext, ToolExecutionError};
+use rig_agent::tool::{DynamicTool, ToolExecutionError, ToolOutput};
 use rig_core::completion::{CompletionRequest, CompletionResponse, Message, Usage};
 use rig_core::driver::{Exchange, Model, Opened, Opening, Transport};
 use rig_core::error::ProviderError;
@@ -21,7 +21,6 @@ use rig_core::message::{
     AssistantContent, Origin, ToolCall, ToolFunction, ToolName, ToolResultContent, UserContent,
 };
 use rig_core::test_utils::{MockFrame, MockScript};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -76,80 +75,49 @@ impl Transport<MockScript> for ScriptedModel {
     }
 }
 
-#[derive(Deserialize)]
-struct Arguments {
-    of: String,
-}
-
-fn parameters() -> Value {
-    json!({"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]})
+/// A tool with one argument, a text.
+fn tool<F>(
+    name: &str,
+    description: &str,
+    run: impl Fn(String) -> F + Send + Sync + 'static,
+) -> Result<DynamicTool>
+where
+    F: Future<Output = std::result::Result<String, ToolExecutionError>> + Send + 'static,
+{
+    let parameters =
+        json!({"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]});
+    let call = move |arguments: Value| {
+        let result = run(arguments["of"].as_str().unwrap_or_default().to_owned());
+        let output = async { result.await.map(ToolOutput::text) };
+        Box::pin(output) as _
+    };
+    Ok(DynamicTool::new(
+        ToolName::new(name)?,
+        description,
+        parameters,
+        call,
+    ))
 }
 
 /// Returns the state of a server.
-struct CheckServer;
-
-impl Tool for CheckServer {
-    const NAME: &'static str = "check_server";
-    type Args = Arguments;
-    type Output = String;
-    type Error = ToolExecutionError;
-
-    fn description(&self) -> String {
-        "Returns the state of a server.".to_owned()
-    }
-
-    fn parameters(&self) -> Value {
-        parameters()
-    }
-
-    async fn call(
-        &self,
-        _context: &mut ToolContext,
-        arguments: Arguments,
-    ) -> std::result::Result<String, ToolExecutionError> {
-        let lines = (1..=12).map(|n| format!("{}: disk {n} is at {} %", arguments.of, n * 7));
-        Ok(lines.collect::<Vec<_>>().join("\n"))
-    }
+async fn check_server(server: String) -> std::result::Result<String, ToolExecutionError> {
+    let lines = (1..=12).map(|n| format!("{server}: disk {n} is at {} %", n * 7));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// Searches the whole log of the conversation, whatever was summarized.
-struct SearchHistory(RigMemory);
-
-impl Tool for SearchHistory {
-    const NAME: &'static str = "search_history";
-    type Args = Arguments;
-    type Output = String;
-    type Error = ToolExecutionError;
-
-    fn description(&self) -> String {
-        "Searches everything that was ever said in this conversation.".to_owned()
-    }
-
-    fn parameters(&self) -> Value {
-        parameters()
-    }
-
-    async fn call(
-        &self,
-        _context: &mut ToolContext,
-        arguments: Arguments,
-    ) -> std::result::Result<String, ToolExecutionError> {
-        let session = self.0.session(&ConversationId::new(CONVERSATION)).await;
-        let Some(session) = session.map_err(ToolExecutionError::from_error)? else {
-            return Ok("nothing was said yet".to_owned());
-        };
-        let found = session.retrieval().grep(&arguments.of).await;
-        let hits = found.map_err(ToolExecutionError::from_error)?.hits;
-        let first = hits.into_iter().next().map(|hit| hit.snippet);
-        Ok(first.unwrap_or_else(|| "nothing was found".to_owned()))
-    }
-}
-
-fn check(holds: bool, what: impl Into<String>) -> Result<()> {
-    if holds {
-        return Ok(());
-    }
-    Err(what.into().into())
+async fn search_history(
+    memory: RigMemory,
+    text: String,
+) -> std::result::Result<String, ToolExecutionError> {
+    let session = memory.session(&ConversationId::new(CONVERSATION)).await;
+    let Some(session) = session.map_err(ToolExecutionError::from_error)? else {
+        return Ok("nothing was said yet".to_owned());
+    };
+    let found = session.retrieval().grep(&text).await;
+    let hits = found.map_err(ToolExecutionError::from_error)?.hits;
+    let first = hits.into_iter().next().map(|hit| hit.snippet);
+    Ok(first.unwrap_or_else(|| "nothing was found".to_owned()))
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -164,10 +132,22 @@ async fn main() -> Result<()> {
         .await?;
     let memory = RigMemory::new(memory, window);
     let model = ScriptedModel::default();
+    let searched = memory.clone();
+    let tools = vec![
+        tool(
+            "check_server",
+            "Returns the state of a server.",
+            check_server,
+        )?,
+        tool(
+            "search_history",
+            "Searches everything that was ever said in this conversation.",
+            move |text| search_history(searched.clone(), text),
+        )?,
+    ];
     let agent = AgentBuilder::new(Model::new(MockScript::default(), model.clone()))
         .preamble("You look after the servers of a small harbour.")
-        .tool(CheckServer)
-        .tool(SearchHistory(memory.clone()))
+        .dynamic_tools(tools)
         .memory(memory.clone())
         .conversation(CONVERSATION)
         .default_max_turns(3)
@@ -183,27 +163,24 @@ async fn main() -> Result<()> {
     }
     let answer = agent.prompt("What did I say at the very first?").await?;
     let answer = answer.output();
-    check(
+    assert!(
         answer.contains("Deploy only after the tests are green."),
-        format!("the first words were not found again: {answer}"),
-    )?;
+        "the first words were not found again: {answer}"
+    );
 
     let id = ConversationId::new(CONVERSATION);
     let session = memory.session(&id).await?.ok_or("nothing was stored")?;
     let log = session.entries().await?;
     let told: u64 = log.iter().map(|entry| entry.tokens).sum();
     let runs = usize::try_from(RUNS)? + 1;
-    check(log.len() == runs * 4, format!("{} messages", log.len()))?;
+    assert_eq!(log.len(), runs * 4);
     // A run adds the prompt, a call and a result to what was loaded.
     let longest = model.longest.load(Ordering::Relaxed);
-    check(
+    assert!(
         longest <= WINDOW && told > 3 * WINDOW,
-        format!("{longest} of {told} tokens"),
-    )?;
-    check(
-        memory.memory().verify().await?.is_ok(),
-        "the store does not verify",
-    )?;
+        "{longest} of {told} tokens"
+    );
+    assert!(memory.memory().verify().await?.is_ok());
     println!(
         "{runs} runs, {} messages of {told} tokens; at most {longest} tokens sent",
         log.len()

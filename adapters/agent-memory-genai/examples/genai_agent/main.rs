@@ -102,7 +102,7 @@ async fn turn(
     session.ingest(Message::user(words)).await?;
     loop {
         let context = session.before_call(window).await?.context;
-        check(context.tokens <= window.budget().get(), "over the budget")?;
+        assert!(context.tokens <= window.budget().get());
         let request = chat_request(session, &context).await?;
         let response = client.exec_chat(MODEL, request, None).await?;
         let message = response_message(&response);
@@ -119,13 +119,6 @@ async fn turn(
             return Ok(message.text());
         }
     }
-}
-
-fn check(holds: bool, what: impl Into<String>) -> Result<()> {
-    if holds {
-        return Ok(());
-    }
-    Err(what.into().into())
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -150,17 +143,14 @@ async fn main() -> Result<()> {
     }
     let question = "What did I say at the very first?".to_owned();
     let answer = turn(&session, &window, &client, question).await?;
-    check(
+    assert!(
         answer.contains("Deploy only after the tests are green."),
-        format!("the first words were not found again: {answer}"),
-    )?;
+        "the first words were not found again: {answer}"
+    );
 
     session.compact(Mode::Full).await?;
     let log = session.entries().await?;
-    check(
-        log.len() == (TURNS + 1) * 4,
-        format!("{} messages", log.len()),
-    )?;
+    assert_eq!(log.len(), (TURNS + 1) * 4);
     let told: u64 = log.iter().map(|entry| entry.tokens).sum();
     let requests = server.requests();
     let summaries = requests
@@ -168,11 +158,11 @@ async fn main() -> Result<()> {
         .filter(|one| !one["tools"].is_array())
         .count();
     let tree = session.tree(1).await?.to_string();
-    check(
+    assert!(
         summaries > 0 && tree.contains("· normal"),
-        format!("the client wrote no summary:\n{tree}"),
-    )?;
-    check(memory.verify().await?.is_ok(), "the store does not verify")?;
+        "the client wrote no summary:\n{tree}"
+    );
+    assert!(memory.verify().await?.is_ok());
     println!(
         "{} turns, {} messages of {told} tokens; {} requests, {summaries} of them for summaries",
         TURNS + 1,
