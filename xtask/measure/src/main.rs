@@ -2,10 +2,14 @@
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod density;
+mod files;
+mod flags;
 #[path = "../../src/mode.rs"]
 mod mode;
+mod next;
 mod recall;
 mod retention;
+mod rules;
 mod static_table;
 
 fn main() -> anyhow::Result<()> {
@@ -16,6 +20,8 @@ fn main() -> anyhow::Result<()> {
         ["bench-retention", rest @ ..] => retention::run(&flags, rest),
         ["bench-density", rest @ ..] => density::run(&flags, rest),
         ["bench-recall", rest @ ..] => recall::run(&flags, rest),
+        ["bench-next", rest @ ..] => next::run(&flags, rest),
+        ["bench-rules", rest @ ..] => rules::run(&flags, rest),
         ["static-table", rest @ ..] => static_table::run(&flags, rest),
         _ => anyhow::bail!("`cargo xtask` lists all tasks"),
     }

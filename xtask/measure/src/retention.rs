@@ -359,7 +359,8 @@ What should be kept is defined by a transcript's structure alone, in code that t
 not share:
 
 - **directives**: the sentences of the texts with the user's role, whoever typed, pasted or injected
-  them; **typed**: without texts that begin with a tag or that the transcript marks as a program's;
+  them; **typed**: without texts that begin with a tag or that the transcript marks as a program's.
+  One that a later one replaces counts like any other here: [rules.md](rules.md) measures whether the latest is shown;
 - **error lines**: the lines of results that are marked as errors;
 - **paths**: arguments of tool calls that are paths, in full;
 - **identifiers** and **numbers**: in users' and assistants' texts, and in short arguments and

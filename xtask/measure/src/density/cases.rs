@@ -1,9 +1,11 @@
 //! The places where an agent wrote a summary of its conversation, with what stood before.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
+
+use crate::files::files;
 
 /// One compaction summary of an agent, and the conversation before it.
 pub(super) struct Case {
@@ -19,19 +21,12 @@ pub(super) struct Case {
 
 /// Returns the cases of a corpus, sorted by name; never none.
 pub(super) fn cases(data: &Path) -> anyhow::Result<Vec<Case>> {
-    let folder = data.join("claude-code");
-    let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
-    let paths: Result<Vec<PathBuf>, _> = entries.map(|e| e.map(|e| e.path())).collect();
-    let mut paths = paths?;
-    paths.sort();
     let mut out = Vec::new();
-    for path in paths {
-        if path.extension().is_some_and(|e| e == "jsonl") {
-            let text = std::fs::read_to_string(&path)
-                .with_context(|| format!("read {}", path.display()))?;
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            out.extend(cases_of(&stem, &text));
-        }
+    for path in files(&data.join("claude-code"), ".jsonl")? {
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        out.extend(cases_of(&stem, &text));
     }
     ensure!(
         !out.is_empty(),
@@ -70,24 +65,24 @@ fn cases_of(stem: &str, text: &str) -> Vec<Case> {
 }
 
 /// The `type` of a line.
-pub(super) fn kind(line: &Value) -> &str {
+pub(crate) fn kind(line: &Value) -> &str {
     line["type"].as_str().unwrap_or_default()
 }
 
 /// Whether a line has this mark.
-pub(super) fn is(line: &Value, mark: &str) -> bool {
+pub(crate) fn is(line: &Value, mark: &str) -> bool {
     line[mark].as_bool() == Some(true)
 }
 
 /// Returns the content blocks of a line's message; none where the content is a string.
-pub(super) fn blocks(line: &Value) -> &[Value] {
+pub(crate) fn blocks(line: &Value) -> &[Value] {
     line["message"]["content"]
         .as_array()
         .map_or(&[], Vec::as_slice)
 }
 
 /// Returns the texts of a line's message.
-pub(super) fn texts(line: &Value) -> Vec<&str> {
+pub(crate) fn texts(line: &Value) -> Vec<&str> {
     if let Some(text) = line["message"]["content"].as_str() {
         return vec![text];
     }

@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use agent_memory::handoff::CutPolicy;
 use agent_memory::model::StepClock;
+use agent_memory::retrieval::RecallAnswer;
 use agent_memory::store::InMemoryStore;
 use agent_memory::transcripts::{Origin, ReadOptions, read};
-use agent_memory::{Budget, Builder, ErrorKind, HandoffPolicy, Memory, Mode, Session, Timestamp};
+use agent_memory::{
+    AssemblyPolicy, Budget, Builder, Context, ErrorKind, HandoffPolicy, Memory, Mode, RecallArgs,
+    Session, Strategy, Timestamp,
+};
 use anyhow::{Context as _, ensure};
 use token_estimate::{Exact, TokenEstimator};
 use tokio::runtime::Runtime;
@@ -28,7 +32,7 @@ pub(crate) fn memory() -> Builder {
 }
 
 /// A conversation that the library holds, compacted as far as its defaults go.
-pub(super) struct Ours {
+pub(crate) struct Ours {
     runtime: Runtime,
     session: Session,
     /// The conversation as plain lines.
@@ -38,7 +42,12 @@ pub(super) struct Ours {
 impl Ours {
     /// Imports and compacts the conversation of a case with the library's defaults.
     pub(super) fn of(case: &Case) -> anyhow::Result<Self> {
-        Self::compacted(case, memory(), 1)
+        Self::compacted(&case.before, memory().estimator(Arc::new(TOKENS)), 1)
+    }
+
+    /// Imports and compacts a transcript as the program does without options.
+    pub(crate) fn by_program(transcript: &[u8], strategy: Strategy) -> anyhow::Result<Self> {
+        Self::compacted(transcript, memory().strategy(strategy), 1)
     }
 
     /// Imports the conversation of a case in `handoffs` parts of equal length, and hands over after each: everything but the
@@ -54,18 +63,19 @@ impl Ours {
             max_source_tokens: None,
             ..HandoffPolicy::default()
         };
-        Self::compacted(case, memory().handoff(policy), handoffs)
+        let builder = memory().handoff(policy).estimator(Arc::new(TOKENS));
+        Self::compacted(&case.before, builder, handoffs)
     }
 
-    /// Imports the conversation of a case in parts, and compacts after each. Nothing is read from the system's clock, so
+    /// Imports a transcript's conversation in parts, and compacts after each. Nothing is read from the system's clock, so
     /// that every run has the same ids and figures.
-    fn compacted(case: &Case, builder: Builder, parts: usize) -> anyhow::Result<Self> {
+    fn compacted(before: &[u8], builder: Builder, parts: usize) -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .context("start a runtime")?;
-        let transcript = read(case.before.as_slice(), &ReadOptions::default())?;
+        let transcript = read(before, &ReadOptions::default())?;
         let (session, plain) = runtime.block_on(async {
-            let memory = builder.estimator(Arc::new(TOKENS)).open().await?;
+            let memory = builder.open().await?;
             let mut sessions = transcript.sessions.iter();
             let main = sessions.find(|session| session.origin == Origin::Root);
             let main = main.or(transcript.sessions.first());
@@ -89,13 +99,8 @@ impl Ours {
     /// Returns the text of the context within `budget` tokens; an empty one where the library says
     /// that the budget is too small.
     pub(super) fn text(&self, budget: u64) -> anyhow::Result<String> {
-        let context = self.session.assemble(Budget::tokens(budget));
-        let context = match self.runtime.block_on(context) {
-            Ok(context) => context,
-            Err(error) if matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }) => {
-                return Ok(String::new());
-            }
-            Err(error) => return Err(error.into()),
+        let Some(context) = self.assembled(budget, &AssemblyPolicy::default())? else {
+            return Ok(String::new());
         };
         let text = plain(&context.to_messages());
         let tokens = TOKENS.text(&text);
@@ -105,5 +110,38 @@ impl Ours {
             context.tokens
         );
         Ok(text)
+    }
+
+    /// Returns the context as the program's `context` makes it, and its text; `None` where the budget is too small.
+    pub(crate) fn context(&self, budget: u64) -> anyhow::Result<Option<(Context, String)>> {
+        let context = self.assembled(budget, &AssemblyPolicy::once())?;
+        Ok(context.map(|context| {
+            let text = plain(&context.to_messages());
+            (context, text)
+        }))
+    }
+
+    fn assembled(&self, budget: u64, policy: &AssemblyPolicy) -> anyhow::Result<Option<Context>> {
+        let context = self.session.assemble_with(Budget::tokens(budget), policy);
+        match self.runtime.block_on(context) {
+            Ok(context) => Ok(Some(context)),
+            Err(error) if matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Cost of all messages, in tokens of the session's estimator.
+    pub(crate) fn log_tokens(&self) -> anyhow::Result<u64> {
+        Ok(self.runtime.block_on(self.session.snapshot())?.log_tokens)
+    }
+
+    /// Returns what `memory_recall` answers a question within `budget` tokens.
+    pub(crate) fn recall(&self, question: &str, budget: u64) -> anyhow::Result<RecallAnswer> {
+        let args = RecallArgs {
+            budget,
+            ..RecallArgs::query(question)
+        };
+        let answer = self.session.retrieval();
+        Ok(self.runtime.block_on(answer.recall(args))?)
     }
 }

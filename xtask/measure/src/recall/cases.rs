@@ -1,13 +1,15 @@
 //! The conversations, their questions, and the messages that answer them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;
 use memory_model::{Role, Timestamp};
 use serde_json::Value;
+
+use crate::files::{files, json};
 
 /// A message.
 pub(crate) struct Turn {
@@ -44,7 +46,7 @@ const CATEGORIES: [&str; 4] = ["multi-hop", "temporal", "open-domain", "single-h
 pub(crate) fn locomo(folder: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for path in files(folder, ".json")? {
-        let conversations = read(&path)?;
+        let conversations = json(&path)?;
         let conversations = conversations.as_array().map_or(&[][..], Vec::as_slice);
         for conversation in conversations {
             cases.push(locomo_case(conversation).with_context(|| path.display().to_string())?);
@@ -128,7 +130,7 @@ pub(crate) fn beam(folder: &Path) -> anyhow::Result<Vec<Case>> {
         let name = path
             .to_string_lossy()
             .replace("-chat.json", "-questions.json");
-        let case = beam_case(&read(&path)?, &read(Path::new(&name))?);
+        let case = beam_case(&json(&path)?, &json(Path::new(&name))?);
         cases.push(case.with_context(|| path.display().to_string())?);
     }
     ensure!(
@@ -215,23 +217,6 @@ fn items(value: &Value) -> &[Value] {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-fn read(path: &Path) -> anyhow::Result<Value> {
-    let bytes = std::fs::read(path).with_context(|| format!("read {}", path.display()))?;
-    serde_json::from_slice(&bytes).with_context(|| path.display().to_string())
-}
-
-/// The files of a folder whose names end so, sorted.
-fn files(folder: &Path, ending: &str) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let paths: Result<Vec<PathBuf>, _> = entries
-        .map(|entry| Ok::<_, std::io::Error>(entry?.path()))
-        .collect();
-    let mut paths = paths?;
-    paths.retain(|path| path.to_string_lossy().ends_with(ending));
-    paths.sort();
-    Ok(paths)
 }
 
 #[cfg(test)]

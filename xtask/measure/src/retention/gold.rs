@@ -178,7 +178,7 @@ fn by_program(message: &Message, text: &str) -> bool {
 }
 
 /// A text with single spaces.
-pub(super) fn spaced(text: &str) -> String {
+pub(crate) fn spaced(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
