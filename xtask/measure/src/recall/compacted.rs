@@ -6,7 +6,7 @@ use agent_memory::handoff::CutPolicy;
 use agent_memory::retrieval::{GrepHit, HitKind};
 use agent_memory::{
     Budget, ExpandArgs, GrepArgs, HandoffPolicy, Message, Mode, RecallArgs, Retrieval,
-    RetrievalLimits, SearchMode, Seq, SeqRange, Session,
+    RetrievalLimits, SearchMode, SearchScope, Seq, SeqRange, Session,
 };
 use anyhow::{Context as _, ensure};
 use token_estimate::TokenEstimator as _;
@@ -30,9 +30,10 @@ pub(super) const CALLS: usize = 3;
 pub(super) const NEIGHBOURS: u32 = 2;
 
 /// What is read for a question, in the order of the rows.
-pub(super) const TEXTS: [&str; 5] = [
+pub(super) const TEXTS: [&str; 6] = [
     "grep, then two expands",
     "one recall",
+    "the ranking's messages",
     "context after compaction",
     "newest 4,000 tokens",
     "oldest 4,000 tokens",
@@ -126,7 +127,7 @@ impl Compacted {
         runtime.context("start a runtime")?.block_on(async {
             let messages: Vec<Message> = case.turns.iter().map(message_of).collect();
             let lines = plain(&messages);
-            let session = compacted(messages, &lines).await?;
+            let session = compacted(messages.clone(), &lines).await?;
             let snapshot = session.snapshot().await?;
             let view = snapshot.log_tokens as i64 - snapshot.saved;
             let mut out = Self {
@@ -150,7 +151,8 @@ impl Compacted {
             for question in &case.questions {
                 let called = called(&session, &question.text, snapshot.head).await?;
                 let recalled = recalled(&session, &question.text).await?;
-                let asked = [called, recalled].map(|text| Answer::of(&cut(&text)));
+                let listed = listed(&session, &question.text, &messages).await?;
+                let asked = [called, recalled, listed].map(|text| Answer::of(&cut(&text)));
                 let gold: Vec<&Words> = question.gold.iter().map(|at| &turns[*at]).collect();
                 let sums = out.found.entry(question.category.clone()).or_default();
                 for (sum, answer) in sums.iter_mut().zip(asked.iter().chain(&fixed)) {
@@ -236,6 +238,26 @@ async fn recalled(session: &Session, question: &str) -> anyhow::Result<String> {
         ..RecallArgs::query(question)
     };
     Ok(session.retrieval().recall(args).await?.to_text())
+}
+
+/// The best messages of the ranking, whole, and nothing else; more than are read.
+async fn listed(session: &Session, question: &str, log: &[Message]) -> anyhow::Result<String> {
+    let args = GrepArgs {
+        mode: SearchMode::Prose,
+        scope: SearchScope::Messages,
+        limit: 1_000,
+        ..GrepArgs::new(question)
+    };
+    let tools = session.retrieval().with_limits(RetrievalLimits::none());
+    let found = tools.grep(args).await?;
+    let places = found.hits.iter().filter_map(|hit| hit.seq);
+    let messages: Vec<Message> = places
+        .filter_map(|seq| {
+            log.get(usize::try_from(seq.0).ok()?.checked_sub(1)?)
+                .cloned()
+        })
+        .collect();
+    Ok(plain(&messages))
 }
 
 /// The answers of `memory_grep` and of `memory_expand` for its best hits, one after the other.

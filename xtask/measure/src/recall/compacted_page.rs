@@ -22,6 +22,8 @@ the tools too.
   show, {NEIGHBOURS} messages before and behind with it where the hit shows it whole, else by itself. {CALLS} calls; grep
   may take half of {READ} tokens, each expand a quarter. What is behind the {READ}th token does not count.
 - *one recall*: `memory_recall` with a budget of {READ} tokens.
+- *the ranking's messages*: the best messages of the same search, whole and one after the other, without citations, until
+  {READ} tokens are full. A recall that reaches less than this wastes its room.
 - *context after compaction*: `assemble` with a budget of {READ} tokens, without any call. It costs less where
   the whole view does.
 - *newest* and *oldest*: what a sliding window and a cut of {READ} tokens keep of the messages.
