@@ -20,7 +20,7 @@ impl Session {
     }
 
     /// Compacts until done or cancelled. `instructions` go to the summarizer and are part of the
-    /// summaries' recipe.
+    /// summaries' recipe. In full mode extracts of older recipes are made anew first.
     ///
     /// # Errors
     /// As [`Session::compact`].
@@ -30,6 +30,14 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Outcome> {
+        if mode == Mode::Full {
+            let policy = RedoPolicy {
+                extracts: true,
+                ..RedoPolicy::default()
+            };
+            self.redo_with(&policy, instructions, cancel.clone())
+                .await?;
+        }
         let mut compaction = self.compaction(cancel);
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
@@ -79,7 +87,8 @@ impl Session {
     }
 
     /// Rewrites the provisional summaries of the session's view, and the summaries above them, with
-    /// the memory's summarizer. The old summaries stay in earlier versions of the view.
+    /// the memory's summarizer; or [extracts](RedoPolicy::extracts) of older recipes without a model. The old summaries stay
+    /// in earlier versions of the view.
     ///
     /// # Errors
     /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
@@ -99,7 +108,7 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<RedoReport> {
-        if self.needs_no_model() {
+        if self.needs_no_model() && !policy.extracts {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
@@ -124,11 +133,9 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn plan_redo(&self) -> Result<RedoPlan> {
-        Ok(self
-            .compaction(CancellationToken::new())
-            .plan_redo()
-            .await?)
+    pub async fn plan_redo(&self, policy: &RedoPolicy) -> Result<RedoPlan> {
+        let compaction = self.compaction(CancellationToken::new());
+        Ok(compaction.plan_redo(policy).await?)
     }
 
     pub(crate) fn compaction(&self, cancel: CancellationToken) -> Compaction<'_> {
