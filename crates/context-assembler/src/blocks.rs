@@ -37,7 +37,9 @@ pub(crate) struct Block<'a> {
     /// Cost when rendered, in tokens: more than `cost` where stubs or headings were added, less where
     /// the lines of a response were joined, or where it is capped.
     pub(crate) tokens: u64,
-    /// Whether it says what is to be done now.
+    /// Maximum tokens of the context that the block may take.
+    pub(crate) limit: u64,
+    /// Whether the user asks for something in it that is not done yet.
     pub(crate) is_requested: bool,
     /// Whether a summary stands for it, too.
     pub(crate) is_quoted: bool,
@@ -61,6 +63,11 @@ impl Block<'_> {
 
     pub(crate) fn is_unread(&self) -> bool {
         matches!(self.content, Content::Unread)
+    }
+
+    /// Cost of the block as a context shows it, in tokens.
+    pub(crate) fn shown_tokens(&self) -> u64 {
+        self.tokens.min(self.limit)
     }
 
     /// Shortens the block to `limit` tokens, where it can be.
@@ -108,6 +115,7 @@ pub(crate) fn blocks<'a>(
             ..Fitted::default()
         },
         tokens: 0,
+        limit: u64::MAX,
         is_requested: false,
         is_quoted: false,
         capped: None,
@@ -199,6 +207,7 @@ fn groups<'a>(
             messages: entries.iter().filter(message).count(),
             fitted,
             tokens: 0,
+            limit: u64::MAX,
             is_requested: false,
             is_quoted: false,
             capped: None,

@@ -115,7 +115,7 @@ pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64
             .take(first)
             .rposition(|other| other.block.shows());
         let boundary = dropped.and_then(|place| Some((place, others.get(place)?)));
-        let lost = boundary.map_or(0, |(_, other)| other.block.tokens);
+        let lost = boundary.map_or(0, |(_, other)| other.block.shown_tokens());
         if size > 1 && from(first).saturating_add(lost).saturating_add(step) < room {
             size /= 2;
             continue;
@@ -140,7 +140,7 @@ fn tokens_from(others: &[Other<'_, '_>]) -> Vec<u64> {
     let mut sums = vec![0_u64];
     for other in others.iter().rev() {
         let sum = sums.last().copied().unwrap_or(0);
-        sums.push(sum.saturating_add(other.block.tokens));
+        sums.push(sum.saturating_add(other.block.shown_tokens()));
     }
     sums.reverse();
     sums

@@ -65,6 +65,7 @@ pub(crate) fn compose(
             }
             Shown::Within(limit) => {
                 let begin = messages.len();
+                let limit = limit.min(block.limit);
                 // No estimator counts ids: what a block costs stays the same.
                 let mut renamed = block.fitted.renamed.clone();
                 let rewritten = ids.take(&block.fitted.messages, &mut renamed);

@@ -78,6 +78,35 @@ pub(crate) fn degrade(
     Ok((DegradationStep::Text, vec![message]))
 }
 
+/// Whether parts that cannot be clipped, such as images, are at most a quarter of the messages' cost.
+pub(crate) fn is_mostly_text(messages: &[ContextMessage], accounting: &dyn Accounting) -> bool {
+    let parts = |message: &ContextMessage| {
+        let parts = message.parts.iter();
+        let tokens = parts.map(|part| unclippable_tokens(message.role, part, accounting));
+        tokens.fold(0, u64::saturating_add)
+    };
+    let unclippable = messages.iter().map(parts).fold(0, u64::saturating_add);
+    unclippable <= total(messages) / 4
+}
+
+/// The cost of a part as far as clipping leaves it out whole, in tokens.
+fn unclippable_tokens(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
+    match part {
+        Part::Text { .. } | Part::ToolCall { .. } => 0,
+        Part::ToolResult { content, .. } => match content {
+            ResultContent::Text(_) => 0,
+            ResultContent::Parts(parts) => {
+                let tokens = parts.iter();
+                let tokens = tokens.map(|part| unclippable_tokens(role, part, accounting));
+                tokens.fold(0, u64::saturating_add)
+            }
+        },
+        Part::Reasoning { .. } | Part::Image(_) | Part::File(_) | Part::Unknown { .. } => {
+            part_cost(role, part, accounting)
+        }
+    }
+}
+
 pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
     messages
         .iter()
@@ -155,7 +184,52 @@ fn with_stubs(
     let count = last_that(stubs.len() as u64, |count| {
         total(&stubbed(count as usize - 1)) > limit
     });
-    stubbed(count as usize)
+    let shorter = stubbed(count as usize);
+    let newest = count.checked_sub(1).and_then(|at| stubs.get(at as usize));
+    newest
+        .and_then(|(at, part, _)| clip_instead(messages, &shorter, (*at, *part), limit, accounting))
+        .unwrap_or(shorter)
+}
+
+/// Replaces the stub of a result by the result's beginning and end, where more than a quarter of `limit` is unused.
+fn clip_instead(
+    messages: &[ContextMessage],
+    stubbed: &[ContextMessage],
+    (at, part_at): (usize, usize),
+    limit: u64,
+    accounting: &dyn Accounting,
+) -> Option<Vec<ContextMessage>> {
+    let used = total(stubbed);
+    let mut room = limit.checked_sub(used).filter(|left| *left > limit / 4)?;
+    let (message, stub) = (messages.get(at)?, stubbed.get(at)?);
+    let part = message.parts.get(part_at)?;
+    let Part::ToolResult { content, .. } = part else {
+        return None;
+    };
+    let text = flat(content);
+    let tokens = part_cost(message.role, part, accounting);
+    let block = Clippable {
+        message: at,
+        part: part_at,
+        text_tokens: text_cost(message.role, part, &text, tokens, accounting),
+        text: Some(text),
+        tokens,
+    };
+    // A part may cost more than its text.
+    for _ in 0..GUESSES {
+        let mut longer = stub.clone();
+        let clipped = clipped_part(message, part, &block, room, accounting);
+        longer.parts.get_mut(part_at)?.clone_from(&clipped);
+        longer.tokens = cost(accounting, &longer);
+        let with = (used - stub.tokens).saturating_add(longer.tokens);
+        if with <= limit {
+            let mut out = stubbed.to_vec();
+            out.get_mut(at)?.clone_from(&longer);
+            return Some(out);
+        }
+        room = room.checked_sub(with - limit)?;
+    }
+    None
 }
 
 /// The largest number up to `most` that fits, if smaller ones do; 0 where none does.

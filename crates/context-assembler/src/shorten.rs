@@ -9,7 +9,7 @@ use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
 use crate::choose::{Choice, Other, Shown, cut, newest};
 use crate::context::Receipt;
-use crate::degrade::{degrade, total};
+use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
 use crate::policy::step_size;
 use crate::skeleton::{Piece, Run, Skeleton};
@@ -19,6 +19,11 @@ const ABOVE_EVERY_FLOOR: u64 = 1_000;
 
 /// Part of the room that a single request may cost: a quarter.
 const REQUEST_SHARE: u64 = 4;
+
+/// Part of the room that the newest group may cost: half of it.
+const NEWEST_SHARE: u64 = 2;
+/// Part of the room that any other group may cost in a context without steps: a quarter.
+const OTHER_SHARE: u64 = 4;
 
 /// Number of times that the room for digests is made smaller because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
@@ -64,9 +69,10 @@ pub(crate) fn shorten(
         return (0..blocks.len()).map(Choice::whole).collect();
     }
     cap_requests(blocks, room, sum, accounting);
+    limit_large(blocks, newest, room, steps, accounting);
     let blocks = &*blocks;
     let group = blocks.get(newest).filter(|block| !block.is_summary());
-    let newest_tokens = group.map_or(0, |block| block.tokens);
+    let newest_tokens = group.map_or(0, Block::shown_tokens);
     let group = group.map(|_| newest);
     let skeleton = Skeleton::new(blocks, group, accounting);
     let shortening = Shortening {
@@ -95,6 +101,64 @@ fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn 
         let share = room / (REQUEST_SHARE - 1 + requests);
         block.cap(share.max(left), accounting);
     }
+}
+
+/// Limits groups that are no requests to their share of the room, so that no single one takes it all. Where the shares of
+/// all blocks leave room, those of large groups grow evenly.
+fn limit_large(
+    blocks: &mut [Block<'_>],
+    newest: usize,
+    room: u64,
+    steps: u64,
+    accounting: &dyn Accounting,
+) {
+    let share = |part: u64| (room / part).max(ABOVE_EVERY_FLOOR);
+    let share_of_others = match steps {
+        0 => share(OTHER_SHARE),
+        _ => share(NEWEST_SHARE),
+    };
+    for block in blocks.iter_mut() {
+        let is_large = block.is_group() && !block.is_requested && block.tokens > share_of_others;
+        if is_large && is_mostly_text(&block.fitted.messages, accounting) {
+            block.limit = share_of_others;
+        }
+    }
+    let is_large = |block: &Block<'_>| block.limit < block.tokens;
+    let even = match blocks.iter().any(Block::is_unread) {
+        true => 0,
+        false => {
+            let large = blocks.iter().filter(|block| is_large(block));
+            let mut large: Vec<u64> = large.map(|block| block.tokens).collect();
+            let small = blocks.iter().filter(|block| !is_large(block));
+            let small = small.map(|block| block.tokens).fold(0, u64::saturating_add);
+            even_share(&mut large, room.saturating_sub(small))
+        }
+    };
+    // In steps, so that the start of the context stays the same while messages are appended.
+    let step = step_size(room / 2, steps);
+    for (index, block) in blocks.iter_mut().enumerate() {
+        if !is_large(block) {
+            continue;
+        }
+        block.limit = match index == newest {
+            true => share(NEWEST_SHARE).max(even),
+            false => share_of_others.max(even - even % step),
+        };
+    }
+}
+
+/// The largest amount such that all of `costs` that are larger fit into `room` tokens if they are cut down to it.
+fn even_share(costs: &mut [u64], room: u64) -> u64 {
+    costs.sort_unstable();
+    let (mut left, mut count) = (room, costs.len() as u64);
+    for cost in costs.iter() {
+        let even = left / count;
+        if *cost > even {
+            return even;
+        }
+        (left, count) = (left - cost, count - 1);
+    }
+    u64::MAX
 }
 
 /// The blocks of runs, oldest first.
@@ -138,7 +202,7 @@ impl Shortening<'_, '_> {
             stored = stored.saturating_add(block.cost);
             rendered = rendered.saturating_add(match block.is_unread() {
                 true => block.cost,
-                false => block.tokens,
+                false => block.shown_tokens(),
             });
             complete &= !block.is_unread();
         }
@@ -213,7 +277,7 @@ impl Shortening<'_, '_> {
             // What the messages leave is not wasted.
             0 => {
                 let whole = self.others.iter().skip(cut.first);
-                let whole: u64 = whole.map(|other| other.block.tokens).sum();
+                let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
                 let digests: u64 = digests.iter().map(|(_, message)| message.tokens).sum();
                 let partial = cut.partial.map_or(0, |(_, limit)| limit);
                 (self.room - share).saturating_sub(whole + digests + partial) + share
