@@ -26,7 +26,13 @@ impl Session {
                 let gap = SeqRange::new(known.head.next(), snapshot.head);
                 (known, read_entries(&*inner.store, id, gap).await?)
             }
-            None => (Request::default(), self.newest_turns(snapshot).await?),
+            None => {
+                let request = Request {
+                    largest: u64::MAX,
+                    ..Request::default()
+                };
+                (request, self.newest_turns(snapshot).await?)
+            }
         };
         if newer.is_empty()
             && request.head == snapshot.head
@@ -35,7 +41,7 @@ impl Session {
             return Ok(request);
         }
         for entry in &newer {
-            request.add(entry.seq, self.said(entry));
+            request.add(entry.seq, self.said(entry), entry.tokens);
         }
         (request.head, request.erasures) = (snapshot.head, snapshot.erasures);
         inner.requests.remember(id, request.clone());

@@ -45,12 +45,17 @@ pub(crate) struct Request {
     pub(crate) messages: Vec<Seq>,
     /// The reply that ended the turn, if it has ended.
     pub(crate) reply: Option<Seq>,
+    /// Cost of the largest message of the log, or more, in tokens.
+    pub(crate) largest: u64,
+    /// Largest room that the whole log does not fit into, as far as is known, in tokens.
+    pub(crate) outgrown: u64,
 }
 
 impl Request {
     /// Takes the next message of the log.
-    pub(crate) fn add(&mut self, seq: Seq, said: Said) {
+    pub(crate) fn add(&mut self, seq: Seq, said: Said, tokens: u64) {
         self.head = seq;
+        self.largest = self.largest.max(tokens);
         match said {
             Said::Request(chars) => {
                 if let Some(reply) = self.reply.take() {
@@ -86,15 +91,23 @@ impl Requests {
         all.insert(id, request);
     }
 
+    /// Records that a session's whole log does not fit into `room` tokens.
+    pub(crate) fn outgrown(&self, id: ConversationId, room: u64) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(request) = all.get_mut(&id) {
+            request.outgrown = request.outgrown.max(room);
+        }
+    }
+
     /// Takes a message that was appended, if it follows the last one that is known.
-    pub(crate) fn appended(&self, id: ConversationId, seq: Seq, said: Said) {
+    pub(crate) fn appended(&self, id: ConversationId, seq: Seq, said: Said, tokens: u64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match all.get_mut(&id) {
-            Some(request) if request.head.next() == seq => request.add(seq, said),
+            Some(request) if request.head.next() == seq => request.add(seq, said, tokens),
             None if seq == Seq::FIRST => {
                 drop(all);
                 let mut request = Request::default();
-                request.add(seq, said);
+                request.add(seq, said, tokens);
                 self.remember(id, request);
             }
             _ => {}

@@ -117,6 +117,8 @@ pub struct InputLimits {
     /// Cost of messages that no summary stands for, newest first, in tokens. The group that holds the
     /// last of these tokens is needed whole.
     pub message_tokens: u64,
+    /// Maximum number of tokens that a single message takes of `message_tokens`, because a context shows no more of it.
+    pub tokens_per_message: u64,
 }
 
 /// Least cost of a summary's headline, in tokens, by which the number of summaries is limited.
@@ -136,6 +138,7 @@ impl AssemblyPolicy {
             return InputLimits {
                 summaries: u64::MAX,
                 message_tokens: u64::MAX,
+                tokens_per_message: u64::MAX,
             };
         }
         let room = budget.limit().saturating_sub(fixed);
@@ -149,8 +152,20 @@ impl AssemblyPolicy {
             message_tokens: view_tokens
                 .saturating_sub(unneeded)
                 .max(MESSAGES_FOR_DIGESTS),
+            tokens_per_message: large_share(room),
         }
     }
+}
+
+/// Part of the room that a group may cost: a quarter.
+const LARGE_SHARE: u64 = 4;
+
+/// Limit from which every group can be shortened to it, in tokens.
+pub(crate) const ABOVE_EVERY_FLOOR: u64 = 1_000;
+
+/// Tokens that a single group may cost where other messages need the rest of the room.
+pub(crate) fn large_share(room: u64) -> u64 {
+    (room / LARGE_SHARE).max(ABOVE_EVERY_FLOOR)
 }
 
 /// The size of a step, in tokens.

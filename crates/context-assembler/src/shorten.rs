@@ -8,22 +8,17 @@ use memory_model::Accounting;
 use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
 use crate::choose::{Choice, Other, Shown, cut, newest};
-use crate::context::Receipt;
+use crate::context::{ContextMessage, Receipt};
 use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
-use crate::policy::step_size;
+use crate::policy::{ABOVE_EVERY_FLOOR, large_share, step_size};
 use crate::skeleton::{Piece, Run, Skeleton};
-
-/// Limit from which every group can be shortened to it, in tokens.
-const ABOVE_EVERY_FLOOR: u64 = 1_000;
 
 /// Part of the room that a single request may cost: a quarter.
 const REQUEST_SHARE: u64 = 4;
 
 /// Part of the room that the newest group may cost: half of it.
 const NEWEST_SHARE: u64 = 2;
-/// Part of the room that any other group may cost in a context without steps: a quarter.
-const OTHER_SHARE: u64 = 4;
 
 /// Number of times that the room for digests is made smaller because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
@@ -112,15 +107,11 @@ fn limit_large(
     steps: u64,
     accounting: &dyn Accounting,
 ) {
-    let share = |part: u64| (room / part).max(ABOVE_EVERY_FLOOR);
-    let share_of_others = match steps {
-        0 => share(OTHER_SHARE),
-        _ => share(NEWEST_SHARE),
-    };
+    let share = large_share(room);
     for block in blocks.iter_mut() {
-        let is_large = block.is_group() && !block.is_requested && block.tokens > share_of_others;
+        let is_large = block.is_group() && !block.is_requested && block.tokens > share;
         if is_large && is_mostly_text(&block.fitted.messages, accounting) {
-            block.limit = share_of_others;
+            block.limit = share;
         }
     }
     let is_large = |block: &Block<'_>| block.limit < block.tokens;
@@ -135,14 +126,14 @@ fn limit_large(
         }
     };
     // In steps, so that the start of the context stays the same while messages are appended.
-    let step = step_size(room / 2, steps);
+    let step = step_size(room, steps);
     for (index, block) in blocks.iter_mut().enumerate() {
         if !is_large(block) {
             continue;
         }
         block.limit = match index == newest {
-            true => share(NEWEST_SHARE).max(even),
-            false => share_of_others.max(even - even % step),
+            true => share.max(room / NEWEST_SHARE).max(even),
+            false => share.max(even - even % step),
         };
     }
 }
@@ -199,7 +190,7 @@ impl Shortening<'_, '_> {
         let (mut stored, mut rendered) = (0_u64, 0_u64);
         let mut complete = true;
         for Other { block, .. } in &self.others {
-            stored = stored.saturating_add(block.cost);
+            stored = stored.saturating_add(block.cost.min(block.limit));
             rendered = rendered.saturating_add(match block.is_unread() {
                 true => block.cost,
                 false => block.shown_tokens(),
@@ -251,7 +242,7 @@ impl Shortening<'_, '_> {
         let newest = self.newest.unwrap_or(self.blocks.len());
         let newest = self.others.partition_point(|other| other.index < newest);
         let mut rounds = 1;
-        let (cut, digests) = loop {
+        let (cut, stretches, mut digested) = loop {
             let cut = cut(
                 &self.others,
                 newest,
@@ -260,41 +251,48 @@ impl Shortening<'_, '_> {
             );
             let kept = cut.partial.map_or(cut.first, |(place, _)| place);
             let stretches = self.stretches(index_at(kept).unwrap_or(self.blocks.len()));
-            let slices: Vec<&[Block<'_>]> =
-                stretches.iter().map(|blocks| self.slice(blocks)).collect();
-            let (digests, complete) = digests(&slices, reserve, self.accounting);
+            let (digests, complete) = self.digests(&stretches, reserve);
             let tokens = total(&digests);
             if rounds < DIGEST_ROUNDS && complete && tokens < reserve - reserve / 4 {
                 (reserve, rounds) = (tokens, rounds + 1);
                 continue;
             }
-            break (cut, stretches.into_iter().zip(digests));
+            break (cut, stretches, digests);
         };
         let stepped = self.costs.whole.saturating_sub(share);
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
-        let digests: Vec<_> = digests.collect();
-        let share = match self.steps {
-            // What the messages leave is not wasted.
-            0 => {
-                let whole = self.others.iter().skip(cut.first);
-                let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
-                let digests: u64 = digests.iter().map(|(_, message)| message.tokens).sum();
-                let partial = cut.partial.map_or(0, |(_, limit)| limit);
-                (self.room - share).saturating_sub(whole + digests + partial) + share
+        let mut share = share;
+        if self.steps == 0 {
+            // Summaries get what the messages leave, and digests what summaries leave.
+            let whole = self.others.iter().skip(cut.first);
+            let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
+            let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
+            let left = room.saturating_sub(messages);
+            share += left.saturating_sub(total(&digested));
+            let unused = share.saturating_sub(self.costs.whole);
+            if unused > 0 {
+                let limit = total(&digested).saturating_add(unused);
+                digested = self.digests(&stretches, limit).0;
             }
-            _ => share,
-        };
+        }
         let mut choices = self.summaries(share);
         if let Some((place, limit)) = cut.partial {
             choices.extend(index_at(place).map(|index| Choice::within(index, limit)));
         }
         let whole = self.others.iter().skip(cut.first);
         choices.extend(whole.map(|other| Choice::whole(other.index)));
-        choices.extend(digests.into_iter().map(|(blocks, message)| Choice {
+        let digests = stretches.into_iter().zip(digested);
+        choices.extend(digests.map(|(blocks, message)| Choice {
             blocks,
             shown: Shown::Digest(message),
         }));
         choices
+    }
+
+    /// Digests of these blocks that cost at most `limit` tokens together, and whether they have all text of the messages.
+    fn digests(&self, stretches: &[Range<usize>], limit: u64) -> (Vec<ContextMessage>, bool) {
+        let slices: Vec<&[Block<'_>]> = stretches.iter().map(|blocks| self.slice(blocks)).collect();
+        digests(&slices, limit, self.accounting)
     }
 
     /// What digests stand for of the runs before the block `kept`.

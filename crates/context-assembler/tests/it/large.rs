@@ -96,7 +96,7 @@ fn an_older_large_piece_leaves_room_to_what_came_before_it() {
         vec![Message::assistant("It is all there.")],
     ];
     let view = view(newest.concat());
-    for (steps, most) in [(0, 2_000), (4, 4_000)] {
+    for (steps, most) in [(0, 2_000), (4, 2_000)] {
         let context = assembled(&view, steps);
         let tokens = tokens_of(&context, "FIRST of big");
         assert!((most * 3 / 4..=most).contains(&tokens), "{steps}: {tokens}");
