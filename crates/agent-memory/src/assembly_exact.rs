@@ -1,4 +1,4 @@
-//! Counts contexts exactly, so that one that is assembled once fills its budget.
+//! Assembles a context once more by its exact count, so that it fills its budget.
 
 use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, Preamble};
 use memory_model::Accounting;

@@ -1,4 +1,4 @@
-//! Reads the input of an assembly: the part of a view that can go into the context.
+//! Reads the input of an assembly: the part of a view that may fit into the context.
 
 use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item};
@@ -19,7 +19,7 @@ pub(crate) async fn read_view(
     mut limits: InputLimits,
 ) -> Result<AssemblyInput> {
     let mut newest_first: Vec<Item> = Vec::new();
-    // Cost of the view before what was read, in tokens.
+    // Cost of the view before the spans that were read, in tokens.
     let mut before = snapshot.tokens();
     let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
     'view: while let Some(range) = rest {
@@ -194,7 +194,7 @@ fn sum(entries: &[LogEntry]) -> u64 {
     tokens.fold(0, u64::saturating_add)
 }
 
-/// Reads the requested messages that the view does not show as they are, and puts each behind the item that stands for it.
+/// Reads the requested messages that the input does not have yet, and puts each behind the item that covers it.
 pub(crate) async fn quote(
     store: &dyn FullStore,
     snapshot: &Snapshot,

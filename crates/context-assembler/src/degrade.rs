@@ -191,7 +191,7 @@ fn with_stubs(
         .unwrap_or(shorter)
 }
 
-/// Replaces the stub of a result by the result's beginning and end, where more than a quarter of `limit` is unused.
+/// Replaces the stub of a result by the result's beginning and end if more than a quarter of `limit` is unused.
 fn clip_instead(
     messages: &[ContextMessage],
     stubbed: &[ContextMessage],
@@ -232,7 +232,7 @@ fn clip_instead(
     None
 }
 
-/// The largest number up to `most` that fits, if smaller ones do; 0 where none does.
+/// The largest number up to `most` that fits, if smaller ones do; 0 if none does.
 pub(crate) fn last_that(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -288,7 +288,7 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
                 Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => None,
                 Part::ToolCall { .. } => continue,
             };
-            // What the message costs is known: a part that is alone in it is not counted again.
+            // The message's cost is known: its only part is not counted again.
             let tokens = match message.parts.as_slice() {
                 [_] => message
                     .tokens
@@ -353,12 +353,12 @@ fn clip_largest(
     limit: u64,
     accounting: &dyn Accounting,
 ) -> Option<Vec<ContextMessage>> {
-    // What is clipped costs some tokens whatever the level: not worth trying.
+    // A clipped part costs some tokens at any level: not worth trying.
     let large = blocks.iter().filter(|block| block.tokens > SMALLEST_CLIP);
     if large.count() as u64 > limit {
         return None;
     }
-    // What the parts cost says nearly which level it is; what clipping rounds is taken off the level.
+    // The costs of the parts give the level nearly; the tokens by which clipping rounds up are taken off it.
     let mut guess = level(messages, blocks, limit);
     for _ in 0..GUESSES {
         let Some(level) = guess.filter(|level| *level > SMALLEST_CLIP) else {
@@ -403,7 +403,7 @@ fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Optio
     Some(last_that(largest.min(limit), fits))
 }
 
-/// Clips every part above `level` tokens to it, where that is shorter.
+/// Clips every part above `level` tokens to it if that is shorter.
 fn at_level(
     messages: &[ContextMessage],
     blocks: &[Clippable],

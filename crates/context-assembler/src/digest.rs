@@ -21,7 +21,7 @@ const BOTH_ENDS: usize = 32;
 /// Least length of a message's end, in characters.
 const SHORTEST_TAIL: usize = 8;
 
-/// Longest end of a message that is never left out, in characters: what stands for it is as long.
+/// Longest end of a message that is never left out, in characters: an ellipsis would save nothing.
 const SHORTEST_END: usize = 4;
 
 /// Bytes of a text that cost at least a token, by any estimator.
@@ -111,7 +111,7 @@ impl Head {
             return format!("{author}: {}", self.text);
         }
         let head = (chars - chars / 3).max(chars.min(BOTH_ENDS));
-        // A bracket beside the ellipsis would look like a remark.
+        // With a bracket, the ellipsis would look like a remark.
         let is_open = |c: char| c.is_whitespace() || c == '[';
         let is_close = |c: char| c.is_whitespace() || c == ']';
         let end = self.text.char_indices().nth(head);
@@ -207,7 +207,7 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
             end,
         }
     };
-    // A stub stands in place of its call, and says nothing.
+    // A stub has the source of its call, and says nothing.
     let before = std::iter::once(None).chain(block.fitted.messages.iter().map(Some));
     let messages = block.fitted.messages.iter().zip(before);
     let is_stub = |message: &ContextMessage, before: Option<&ContextMessage>| {

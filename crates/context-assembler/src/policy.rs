@@ -81,7 +81,7 @@ impl From<u64> for Budget {
 pub struct AssemblyPolicy {
     /// Number of steps in a budget. What the view is over it is taken off in whole steps, so that the start of
     /// the context changes rarely and a provider's prompt cache holds. Default 4: a quarter at a time. With 0 a
-    /// context stands for itself: as much is shown as fits.
+    /// context is filled for itself alone: it shows as much as fits.
     pub steps: u64,
     /// Number of the newest messages that are always included whole, even over the budget. Older groups and
     /// summaries are then taken whole, newest first, and each one that does not fit is left out. Default
@@ -99,8 +99,8 @@ impl Default for AssemblyPolicy {
 }
 
 impl AssemblyPolicy {
-    /// The policy of a context that stands for itself, as one that a person reads or that another agent begins with:
-    /// without steps.
+    /// The policy of a single context, such as one that a person reads or that another agent begins with: without
+    /// steps.
     pub fn once() -> Self {
         Self {
             steps: 0,
@@ -163,7 +163,7 @@ const LARGE_SHARE: u64 = 4;
 /// Limit from which every group can be shortened to it, in tokens.
 pub(crate) const ABOVE_EVERY_FLOOR: u64 = 1_000;
 
-/// Tokens that a single group may cost where other messages need the rest of the room.
+/// Tokens that a single group may cost if other messages need the rest of the room.
 pub(crate) fn large_share(room: u64) -> u64 {
     (room / LARGE_SHARE).max(ABOVE_EVERY_FLOOR)
 }

@@ -1,5 +1,5 @@
-//! Chooses the blocks of a context so that it covers the whole view: what does not fit is shortened before
-//! anything is left out.
+//! Chooses the blocks of a context so that it covers the whole view: blocks are shortened before any is
+//! left out.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ struct Shortening<'v, 'a> {
     others: Vec<Other<'v, 'a>>,
     room: u64,
     steps: u64,
-    /// Index of the newest group; `None` where the view ends with a summary.
+    /// Index of the newest group; `None` if the view ends with a summary.
     newest: Option<usize>,
     /// Cost of the newest group, in tokens.
     newest_tokens: u64,
@@ -44,8 +44,8 @@ struct Shortening<'v, 'a> {
 
 /// Chooses the blocks of a context of at most `room` tokens.
 ///
-/// Summaries are shortened in steps, and get what [`SummaryCosts::share`](crate::allotment::SummaryCosts::share)
-/// says. Of the other blocks the oldest are dropped in steps, and digests stand for them.
+/// Summaries are shortened in steps, to the tokens of [`SummaryCosts::share`](crate::allotment::SummaryCosts::share).
+/// The oldest other blocks are dropped in steps and replaced by digests.
 pub(crate) fn shorten(
     blocks: &mut [Block<'_>],
     room: u64,
@@ -87,8 +87,8 @@ pub(crate) fn shorten(
     choices
 }
 
-/// Shortens requests to their share of the room, so that nothing else is left out because one is long. What all other blocks
-/// leave is theirs too. `sum` is what all blocks cost, in tokens.
+/// Shortens requests to their share of the room, or to the room that all other blocks leave if that is more. `sum` is the
+/// cost of all blocks, in tokens.
 fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn Accounting) {
     let requests = blocks.iter().filter(|block| block.is_requested).count() as u64;
     for block in blocks.iter_mut().filter(|block| block.is_requested) {
@@ -98,8 +98,8 @@ fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn 
     }
 }
 
-/// Limits groups that are no requests to their share of the room, so that no single one takes it all. Where the shares of
-/// all blocks leave room, those of large groups grow evenly.
+/// Limits large groups to their share of the room, so that none takes the room of all others. Requests have a limit of their
+/// own. If small blocks leave more, the large groups share it evenly.
 fn limit_large(
     blocks: &mut [Block<'_>],
     newest: usize,
@@ -125,7 +125,7 @@ fn limit_large(
             even_share(&mut large, room.saturating_sub(small))
         }
     };
-    // In steps, so that the start of the context stays the same while messages are appended.
+    // Limits change in steps, which keeps the start of the context while messages are appended.
     let step = step_size(room, steps);
     for (index, block) in blocks.iter_mut().enumerate() {
         if !is_large(block) {
@@ -173,7 +173,7 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
                     start,
                 });
             }
-            // A request stands where it stood, so that the steps before and behind it stay the same.
+            // A request counts although it is never dropped: the steps before and behind it stay the same.
             if is_run || block.is_requested {
                 start = start.saturating_add(block.cost);
             }
@@ -183,8 +183,8 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
 }
 
 impl Shortening<'_, '_> {
-    /// Chooses the most of several fixed amounts beside which the newest group fits. `newest` is the index of the
-    /// newest block that shows something.
+    /// Chooses the largest of several fixed amounts for summaries that leaves room for the newest group. `newest` is the
+    /// index of the newest block that shows something.
     fn choices(&self, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         let (room, costs) = (self.room, self.costs);
         let (mut stored, mut rendered) = (0_u64, 0_u64);
@@ -226,11 +226,11 @@ impl Shortening<'_, '_> {
         self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), newest, receipt)
     }
 
-    /// Summaries of `share` tokens, the other blocks from the step on that fits beside them, and digests of those
-    /// before it.
+    /// Chooses summaries of `share` tokens, the other blocks from the first step on that fits, and digests of the
+    /// blocks before it.
     fn with_others(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
         let room = self.room.saturating_sub(share);
-        // Room for digests, or less where what is dropped has less text.
+        // Room for digests; less if the dropped messages have less text.
         let mut reserve = match self.pointers {
             0 => 0,
             pointers => pointers.max(room / 8),
@@ -263,7 +263,7 @@ impl Shortening<'_, '_> {
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
         let mut share = share;
         if self.steps == 0 {
-            // Summaries get what the messages leave, and digests what summaries leave.
+            // Summaries get the room that messages leave, and digests the room that summaries leave.
             let whole = self.others.iter().skip(cut.first);
             let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
             let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
@@ -295,7 +295,7 @@ impl Shortening<'_, '_> {
         digests(&slices, limit, self.accounting)
     }
 
-    /// What digests stand for of the runs before the block `kept`.
+    /// Returns the parts of runs before the block `kept` that digests replace.
     fn stretches(&self, kept: usize) -> Vec<Range<usize>> {
         let runs = self.skeleton.runs().filter(|run| run.pointer.is_some());
         let stretches = runs.map(|run| run.blocks.start..run.blocks.end.min(kept));
@@ -345,7 +345,7 @@ impl Shortening<'_, '_> {
         choices
     }
 
-    /// The newest group, shortened where necessary, and the newest headlines and pointers of `tokens` tokens
+    /// Chooses the newest group, shortened if necessary, and the newest headlines and pointers of `tokens` tokens
     /// together. `newest` is the index of the newest block that shows something.
     fn with_newest_pieces(&self, tokens: u64, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         receipt.stepped_tokens = self.costs.whole.saturating_sub(tokens);
@@ -382,7 +382,7 @@ impl Shortening<'_, '_> {
         floor.map_or(limit, |floor| floor.min(block.tokens).min(self.room))
     }
 
-    /// The newest summary alone, where not even its headline fits beside others.
+    /// Chooses the newest summary alone, for a room too small for its headline and anything else.
     fn newest_summary(&self, newest: usize) -> Choice {
         let forms = self.skeleton.pieces.iter().find_map(|piece| match piece {
             Piece::Summary(forms) if forms.index == newest => Some(forms),
