@@ -15,8 +15,8 @@ const ENOUGH: u64 = 6_000;
 /// and the rest of it is of little use to others.
 const MOST_OF_SMALL: u64 = 2_688;
 
-/// Tokens that summaries get of a room that messages fill, in addition to a quarter of it.
-const FILLING: u64 = 2_000;
+/// Tokens that summaries get of a room that messages fill, in addition to five sixteenths of it.
+const FILLING: u64 = 1_500;
 
 /// Cost of the summaries of a view, in tokens.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ impl SummaryCosts {
     /// Tokens of the summaries in a context without steps, of a view with other blocks that cost `others`: the room that
     /// these leave, and at least the summaries' part of a room that both fill.
     pub(crate) fn filling(self, others: u64, room: u64) -> u64 {
-        let part = (room / 4 + FILLING).min(room / 4 * 3);
+        let part = (room / 16 * 5 + FILLING).min(room / 16 * 13);
         let left = room.saturating_sub(others);
         self.whole.min(left.max(part).max(self.headlines))
     }
