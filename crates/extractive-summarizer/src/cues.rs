@@ -191,6 +191,7 @@ pub(crate) const STANDING: &[&str] = &[
 pub(crate) const ASKS: &[&str] = &[
     "please",
     "should",
+    "important",
     "ensure",
     "prefer",
     "require",
@@ -337,7 +338,7 @@ pub(crate) const STOP_WORDS: &[&str] = &[
     "first", "firstly", "for", "forward", "from", "going", "had", "has", "have", "he", "here", "how", "if", "in",
     "instead", "into", "is", "it", "its", "just", "lastly", "let", "like", "likewise", "longer", "make", "may", "me", "mind", "more",
     "moving", "must", "my", "need", "never", "no", "not", "now", "of", "on", "one", "ones", "only", "or", "our",
-    "important", "please", "remember", "second", "secondly", "shall", "she", "should", "similarly", "so", "some", "stop", "sure",
+    "consistency", "convention", "conventions", "rule", "rules", "guideline", "guidelines", "standard", "standards", "instruction", "instructions", "practice", "important", "please", "remember", "second", "secondly", "shall", "she", "should", "similarly", "so", "some", "stop", "sure",
     "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "us",
     "use", "used", "using", "want", "was", "we", "well", "were", "what", "when", "whenever", "where", "which",
     "while", "who", "will", "with", "would", "write", "writing", "written", "code", "coding", "declare", "declaring", "define", "defining", "create", "creating", "you", "your", "actually", "correction", "consistently",
@@ -347,7 +348,7 @@ pub(crate) const STOP_WORDS: &[&str] = &[
 pub(crate) const TOPICS: &[&str] = &["when", "whenever", "for", "regarding", "concerning", "as", "in", "if"];
 
 /// Words after a value that begin why it is so.
-pub(crate) const ENDS: &[&str] = &["to", "so", "that", "which", "because", "since", "even", "as", "this", "and", "but", "or"];
+pub(crate) const ENDS: &[&str] = &["to", "so", "that", "which", "because", "since", "even", "this", "and", "but", "or"];
 
 /// Words without their endings, and others that mean the same of a name.
 pub(crate) const SAME: &[(&str, &str)] = &[("begin", "start"), ("prefix", "start"), ("finish", "end"), ("suffix", "end")];

@@ -86,7 +86,7 @@ impl Topic {
     /// The share of a form, in relation to the others'.
     const fn share(self) -> u64 {
         match self {
-            Self::Rules => 200,
+            Self::Rules => 300,
             Self::Users => 63,
             Self::Documents => 1,
             Self::Acts => 14,

@@ -36,6 +36,8 @@ pub(crate) enum Force {
 pub(crate) struct Statement {
     /// Telling words around the first value, in order, without the values.
     subject: Vec<String>,
+    /// Number of the first ones that say when it holds.
+    topic: usize,
     value: Option<String>,
     /// Whether the subject has one value: it starts *with*, is, or is set *to* it.
     single: bool,
@@ -83,16 +85,17 @@ fn quoted(text: &str) -> Option<&str> {
     (ends && fits && value.trim() == value).then_some(value)
 }
 
-/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals.
-fn is_value(word: &str) -> bool {
+/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals after a word that takes
+/// a value.
+fn is_value(word: &str, before: &str) -> bool {
     let upper = word.chars().filter(|c| c.is_uppercase()).count();
-    let hump = word
+    let hump = word.len() > 3 && word
         .as_bytes()
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
-    word.contains(|c: char| c.is_numeric() || c == '_')
-        || hump
-        || (upper > 2 && upper == word.chars().count())
+    let capitals = upper > 2 && upper == word.chars().count();
+    let named = matches!(before, "use" | "using" | "all" | "in" | "as" | "to" | "is" | "are");
+    word.contains(|c: char| c.is_numeric() || c == '_') || hump || (capitals && named)
 }
 
 fn words(sentence: &str) -> Words<'_> {
@@ -142,7 +145,8 @@ fn words(sentence: &str) -> Words<'_> {
             .sum();
         let word = rest.get(..length).unwrap_or("");
         let word = word.trim_end_matches(['.', '-', '/', '\'', '’']);
-        if of == 5 && is_value(word) {
+        let last = found.words.last().map_or("", |word| word.lower.as_str());
+        if of == 5 && is_value(word, last) {
             found.values.push(word.to_owned());
             found.push(VALUE, clause);
         } else {
@@ -218,7 +222,8 @@ pub(crate) fn force(sentence: &str) -> Force {
         return Force::SmallTalk;
     }
     let asks = sentence.trim_end().ends_with(['?', '？']);
-    let standing = any(&words, sentence, STANDING) || always(&words) || forbids(&words);
+    let standing =
+        is_labelled(sentence) || any(&words, sentence, STANDING) || always(&words) || forbids(&words);
     let wish = || {
         let imperative = (0..words.words.len())
             .any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
@@ -230,6 +235,14 @@ pub(crate) fn force(sentence: &str) -> Force {
         false if standing => Force::Rule,
         _ => Force::None,
     }
+}
+
+/// Whether a sentence has a label in capitals, as what somebody wants to be remembered has: `RULE: …`.
+fn is_labelled(sentence: &str) -> bool {
+    let label = sentence.split_once(": ").map_or("", |(label, _)| label.trim_start_matches(['-', '*', ' ']));
+    let words = label.split_whitespace().count();
+    let capitals = label.chars().all(|c| c.is_uppercase() || c == ' ');
+    (1..=3).contains(&words) && label.chars().count() > 3 && capitals
 }
 
 /// Whether the words say that something is always or never done; not that somebody is always there.
@@ -285,32 +298,48 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
     let (mut start, mut first) = (0, Vec::new());
     let places = (0..said.words.len()).filter(|n| said.is_value(*n));
     for at in places.take(VALUES) {
-        let mut subject = said.topic(at, sentence);
+        let value = values.next();
+        if start > 0 && said.qualifies(at) {
+            continue;
+        }
+        let mut subject = without_repeats(said.topic(at, sentence));
+        let topic = subject.len();
         subject.extend(said.about(start, at, sentence));
         if first.is_empty() {
-            if said.refers(start, at) && subject.len() < 3 && let Some(before) = before {
-                let before_words = words(before);
-                let words = before_words.words.iter().flat_map(|word| stems(word.text, before));
+            if said.refers(start, at) && subject.len() < 3 {
+                let clause = said.clause(at);
+                let words: Vec<String> = said.telling(sentence, |n| n < at && said.clause(n) != clause);
+                let words = match before {
+                    Some(before) if words.len() < 2 => self::words(before).telling(before, |_| true),
+                    _ => words,
+                };
                 subject.splice(0..0, words);
             }
             first.clone_from(&subject);
-        } else if subject.len() < 3 {
+        } else if subject.len() < 2 {
             // `… and end them with`: of the same thing as the part before.
             subject.extend(first.iter().skip(1).cloned());
+        } else if subject.len() < 3 {
+            // `… and all method names with`: the same is done.
+            subject.splice(0..0, first.first().cloned());
         }
-        start = at + 1;
-        found.push(Statement {
+        let from = std::mem::replace(&mut start, at + 1);
+        let statement = Statement {
             single: is_single(&said, sentence, at),
-            subject: without_repeats(subject),
-            value: values.next().cloned(),
+            value: value.cloned(),
             changes,
             withdraws,
-        });
+            topic,
+            ..Statement::default()
+        };
+        for subject in said.parts(subject, from, at, sentence) {
+            let subject = without_repeats(subject);
+            found.push(Statement { subject, ..statement.clone() });
+        }
     }
     if found.is_empty() && withdraws {
-        let words = said.words.iter().flat_map(|word| stems(word.text, sentence));
         found.push(Statement {
-            subject: without_repeats(words.collect()),
+            subject: without_repeats(said.telling(sentence, |_| true)),
             withdraws,
             ..Statement::default()
         });
@@ -333,6 +362,36 @@ impl Words<'_> {
         self.words.get(n).map(|word| word.clause)
     }
 
+    /// Telling words at the wanted places. To start doing something is to do it.
+    fn telling(&self, sentence: &str, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let starts = |n: usize| self.at(n) == "start" && self.at(n + 1).ends_with("ing");
+        let words = self.words.iter().enumerate();
+        let words = words.filter(|(n, _)| wanted(*n) && !starts(*n));
+        words.flat_map(|(_, word)| stems(word.text, sentence)).collect()
+    }
+
+    /// Whether a value only says whose the value before it is: `the 'a' of the 'b'`.
+    fn qualifies(&self, at: usize) -> bool {
+        let before = |n: usize| at.checked_sub(n).map_or("", |n| self.at(n));
+        let word = if before(1) == "the" { before(2) } else { before(1) };
+        matches!(word, "from" | "of" | "in")
+    }
+
+    /// A subject of two things, `start method names and variable names with`, as one of each.
+    fn parts(&self, subject: Vec<String>, from: usize, at: usize, sentence: &str) -> Vec<Vec<String>> {
+        let clause = self.clause(at);
+        let and = (from..at).rfind(|n| self.at(*n) == "and" && self.clause(*n) == clause);
+        let Some(and) = and else { return vec![subject] };
+        let inside = |n: usize| (from..at).contains(&n) && self.clause(n) == clause;
+        let one = self.telling(sentence, |n| n < and && inside(n));
+        let mut other = self.telling(sentence, |n| n > and && inside(n));
+        if one.len() < 2 || other.len() < 2 {
+            return vec![subject];
+        }
+        other.splice(0..0, one.first().cloned());
+        vec![one, other]
+    }
+
     /// Whether a pronoun stands between two places.
     fn refers(&self, from: usize, to: usize) -> bool {
         (from..to).any(|n| REFERS.contains(&self.at(n)))
@@ -353,7 +412,8 @@ impl Words<'_> {
                 let lead = TOPICS.contains(&self.at(n)) || (self.at(n) == "and" && TOPICS.contains(&self.at(n + 1)));
                 opens = lead.then_some(word.clause);
             }
-            if opens == Some(word.clause) {
+            let doing = n > 0 && self.at(n).ends_with("ing") && TOPICS.contains(&self.at(n - 1));
+            if opens == Some(word.clause) && !doing {
                 out.extend(stems(word.text, sentence));
             }
         }
@@ -366,13 +426,18 @@ impl Words<'_> {
         // What comes between `with` and the value tells of the value.
         let link = (1..=LINKED).filter_map(|n| at.checked_sub(n));
         let link = link.into_iter().find(|n| self.at(*n) == "with").unwrap_or(at);
-        let inside = |n: &usize| self.clause(*n) == clause && !self.is_value(*n);
-        let stem = |n: usize| self.words.get(n).map_or_else(Vec::new, |word| stems(word.text, sentence));
-        let mut out: Vec<String> = (from..link).filter(inside).flat_map(stem).collect();
-        let after = (at + 1..self.words.len()).take_while(|n| inside(n) && !ENDS.contains(&self.at(*n)));
+        let inside = |n: &usize| self.clause(*n) == clause;
+        let mut out = self.telling(sentence, |n| (from..link).contains(&n) && inside(&n));
+        let ends = |n: usize| {
+            let target = ["all", "every", "each", "the", "your", "our", "my"];
+            let towards = self.at(n) == "to" && target.contains(&self.at(n + 1));
+            ENDS.contains(&self.at(n)) && !towards
+        };
+        let after = (at + 1..self.words.len()).take_while(|n| inside(n) && !ends(*n));
         let linked = matches!(self.at(at + 1), "for" | "in" | "of" | "on");
         if out.len() < 2 || linked {
-            out.extend(after.flat_map(stem));
+            let after: Vec<usize> = after.collect();
+            out.extend(self.telling(sentence, |n| after.contains(&n)));
         }
         out
     }
@@ -390,6 +455,12 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
     let next = if article(before(1)) { 2 } else { 1 };
     let linked = before(next).is_some_and(|word| LINKS.contains(&word))
         || (1..=LINKED).any(|n| before(n) == Some("with"));
+    // What is used *for* something; `the 'x' tool for all` may be one of several.
+    let next_word = match said.clause(at + 1) == clause {
+        true => said.at(at + 1),
+        false => "",
+    };
+    let itself = matches!(before(1), Some("use" | "using" | "all")) && matches!(next_word, "" | "for" | "as" | "and");
     let used = (said.has("use") || said.has("using")) && said.has("for");
     let for_all = ["for all", "for every", "for each", "to all"];
     let adds = (0..said.words.len()).any(|n| {
@@ -403,7 +474,7 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
     });
     let used = used && !for_all.iter().any(|phrase| said.has(phrase));
     let adds_wide = ["追加", "添加", "추가"].iter().any(|word| sentence.contains(word));
-    !adds_wide && ((!adds && (linked || used)) || particle || marked)
+    !adds_wide && ((!adds && (linked || used || itself)) || particle || marked)
 }
 
 /// The telling words of one word of a sentence, without their endings.
@@ -464,7 +535,12 @@ impl Statement {
         let changed = self.changes || (self.single && earlier.single);
         let all = self.changes || more == 0 || shared == earlier.subject.len();
         let enough = shared > 2 || (shared > 1 && all);
-        other && changed && enough && same_subject(&earlier.subject, &self.subject)
+        other && changed && enough && self.same_subject(earlier)
+    }
+
+    /// Whether it may replace another.
+    pub(crate) fn tells(&self) -> bool {
+        self.subject.len() > 1 && (self.single || self.changes || self.withdraws)
     }
 
     /// Whether it says the same as an earlier statement.
@@ -473,7 +549,7 @@ impl Statement {
             && self.value == earlier.value
             && self.withdraws == earlier.withdraws
             && self.subject.len() > 1
-            && same_subject(&earlier.subject, &self.subject)
+            && self.same_subject(earlier)
     }
 
     /// Whether a text names its value together with words of its subject.
@@ -488,24 +564,42 @@ impl Statement {
         let others = statements(text, None);
         others.iter().any(|other| other.value == self.value && shared(other) > 1)
     }
+
+    /// Whether two subjects are one: all words of the one are in the other, none of the others says when it holds, and none
+    /// parts two neighbours, as in `function names` and `function argument names`.
+    fn same_subject(&self, other: &Self) -> bool {
+        let (small, large) = match self.subject.len() <= other.subject.len() {
+            true => (self, other),
+            false => (other, self),
+        };
+        let place = |word: &String| large.subject.iter().position(|other| other == word);
+        let (small, topic) = (&small.subject, large.subject.iter().take(large.topic));
+        let mut topic = topic.into_iter().peekable();
+        let elsewhere = topic.peek().is_some() && !topic.any(|word| small.contains(word));
+        if elsewhere || !small.iter().all(|word| place(word).is_some()) {
+            return false;
+        }
+        small.windows(2).all(|pair| match pair {
+            [a, b] => match (place(a), place(b)) {
+                (Some(from), Some(to)) if from + 1 < to => {
+                    let between = large.subject.get(from + 1..to).unwrap_or_default();
+                    between.iter().all(|word| small.contains(word))
+                }
+                _ => true,
+            },
+            _ => true,
+        })
+    }
 }
 
-/// Whether two subjects are one: all words of the one are in the other, and no further word parts two neighbours, as in
-/// `function names` and `function argument names`.
-fn same_subject(one: &[String], other: &[String]) -> bool {
-    let (small, large) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    let place = |word: &String| large.iter().position(|other| other == word);
-    if !small.iter().all(|word| place(word).is_some()) {
-        return false;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dbg() {
+        for s in std::fs::read_to_string("/tmp/values-s.txt").unwrap().lines() {
+            println!("{s}\n   {:?} {:?}", force(s), statements(s, None));
+        }
     }
-    small.windows(2).all(|pair| match pair {
-        [a, b] => match (place(a), place(b)) {
-            (Some(from), Some(to)) if from + 1 < to => {
-                let between = large.get(from + 1..to).unwrap_or_default();
-                between.iter().all(|word| small.contains(word))
-            }
-            _ => true,
-        },
-        _ => true,
-    })
 }

@@ -144,7 +144,7 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
     for told in told.iter_mut().rev() {
         let mut own = Vec::new();
         for sentence in told.sentences.iter_mut().rev() {
-            let (mut repeated, mut changed) = (0, None);
+            let (mut repeated, mut unread, mut changed) = (0, 0, None);
             let all = sentence.statements.len();
             let mut live = Vec::new();
             for statement in &sentence.statements {
@@ -160,11 +160,14 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
                         replaced.push((item, statement.clone()));
                     }
                     Some((_, None)) => repeated += 1,
-                    None => live.push((told.item, told.seq, statement.clone())),
+                    None if sentence.force >= Force::Rule || statement.tells() => {
+                        live.push((told.item, told.seq, statement.clone()));
+                    }
+                    None => unread += 1,
                 }
             }
             sentence.fate = match changed {
-                Some(seq) if live.is_empty() => Fate::Replaced(seq),
+                Some(seq) if live.is_empty() && unread == 0 => Fate::Replaced(seq),
                 Some(seq) => Fate::InPart(seq),
                 None if all > 0 && repeated == all && sentence.force >= Force::Rule => Fate::Repeated,
                 None => sentence.fate,
