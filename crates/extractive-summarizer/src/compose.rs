@@ -7,7 +7,7 @@ use token_estimate::TokenEstimator;
 
 use crate::cut::cut_to_tokens;
 use crate::frame;
-use crate::item::{Gathered, Item, Kind, LAST_WORD, TYPED};
+use crate::item::{Gathered, Item, Kind, LAST_WORD, RULE, TYPED};
 use crate::lines::{Printed, lines};
 use crate::parts::{LISTED, Parts, is_dense};
 use crate::print::{self, Length};
@@ -35,7 +35,9 @@ const CORE_ERROR: usize = 150;
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
 /// Length from which room is kept for the line of what to expand, in tokens.
-const LAST_LINE: u64 = 150;
+const LAST_LINE: u64 = 500;
+/// Length below which one sentence may be all, in tokens.
+const SHORT: u64 = 150;
 /// Length from which the long lines of an extract are broken, in tokens.
 const WRAPS: u64 = 500;
 /// Number of a text's first characters that tell its script.
@@ -98,11 +100,12 @@ pub(crate) fn compose(
 
     // Where only users speak, all is theirs, and there may be hardly room for what they said.
     let prose = composer.items.iter().all(|item| item.kind.users());
-    let expand_share = match prose && target < LAST_LINE {
+    let expand_share = match gathered.topics.is_empty() && target < LAST_LINE {
         true => 0,
         false => share(10).min(120),
     };
     let mut left = room.saturating_sub(expand_share);
+    composer.rules(left / 5 * 4, &mut left);
     if is_dense(source, target) {
         composer.core((share(6), share(16)), &mut left);
     }
@@ -188,11 +191,26 @@ impl Composer<'_> {
         places
     }
 
-    /// Prints what the user said: verbatim if that costs at most `soft` tokens, else what was typed if
+    /// Prints users' rules, the newest with a value first, within `most` tokens.
+    fn rules(&mut self, most: u64, left: &mut u64) {
+        let mut rules = self.places(|item| item.kind == Kind::User && item.weight >= RULE);
+        let weight = |at: &usize| self.items.get(*at).map_or(0, |item| item.weight);
+        rules.sort_by_key(|at| std::cmp::Reverse((weight(at), *at)));
+        let mut room = most.min(*left);
+        let before = room;
+        for at in rules {
+            self.set(at, Length::FULL, &mut room);
+        }
+        *left -= before - room;
+    }
+
+    /// Prints what the user said beside it: verbatim if that costs at most `soft` tokens, else what was typed if
     /// that does; and the rest sentence by sentence, within `hard` tokens.
     fn users(&mut self, soft: u64, hard: u64, left: &mut u64) {
-        let users = self.places(|item| item.kind.users());
-        let typed = self.places(|item| item.kind == Kind::User && item.weight >= TYPED);
+        let mut users = self.places(|item| item.kind.users());
+        users.retain(|at| !self.lines.contains_key(at));
+        let mut typed = self.places(|item| item.kind == Kind::User && item.weight >= TYPED);
+        typed.retain(|at| !self.lines.contains_key(at));
         let mut spent = 0;
         let mut full = Vec::new();
         for places in [&users, &typed] {
@@ -347,7 +365,7 @@ impl Composer<'_> {
             let spent = spent.entry(item.kind).or_default();
             let last = Some(*at) == self.last_reply;
             let mut room = match last {
-                true => *left,
+                true => *left - *left / 4,
                 false => most(item.kind).saturating_sub(*spent).min(*left),
             };
             let before = room;
@@ -434,7 +452,7 @@ impl Composer<'_> {
         // Of a short note the sentence that tells most is worth more than others whole.
         let best = self.best();
         let (_, sentence) = best.split_once(": ").unwrap_or_default();
-        let short = target < LAST_LINE && self.items.iter().all(|item| item.kind.users());
+        let short = target < SHORT && self.items.iter().all(|item| item.kind.users());
         let lost = short && has_name(sentence) && !names_something(&text);
         if tells && !lost {
             return rank::ranked(&lines(parts, &self.printed(), self.estimator));

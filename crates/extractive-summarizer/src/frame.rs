@@ -269,10 +269,6 @@ pub(crate) fn expand(
     for (name, count) in acts.into_iter().take(6) {
         topics.push(plural_more(count, &format!("{name} call")));
     }
-    if gathered.calls > 0 {
-        topics.push("tool output".to_owned());
-    }
-    topics.push("exact wording".to_owned());
     let mut line = EXPAND.to_owned();
     for (n, topic) in topics.iter().enumerate() {
         let length = line.len();

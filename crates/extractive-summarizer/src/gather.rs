@@ -11,7 +11,7 @@ use crate::ran::Ran;
 use crate::results::{self, Calls};
 use crate::source::Source;
 use crate::standing;
-use crate::text::{clip, is_decision, is_wide, sentences, squeeze, unwrapped, verbatim};
+use crate::text::{clip, has_name, is_decision, is_wide, sentences, squeeze, unwrapped, verbatim};
 use crate::tool_call::Call;
 
 /// Length below which a user's line may be an answer that says nothing without the question, in characters; one of a
@@ -19,6 +19,9 @@ use crate::tool_call::Call;
 const ANSWER: usize = 32;
 /// Maximum length of the question, in characters.
 const ANSWERED: usize = 160;
+
+/// Number of letters below which an assistant's message may say nothing.
+const NOD: usize = 40;
 
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
@@ -274,10 +277,25 @@ fn answered(gathered: &Gathered) -> Option<String> {
     ))
 }
 
+/// Whether an assistant only says that it heard.
+pub(crate) fn is_nod(all: &[String]) -> bool {
+    let length = |c: char| match is_wide(c) {
+        true => 3,
+        false => usize::from(c.is_alphanumeric()),
+    };
+    let letters: usize = all.iter().flat_map(|said| said.chars()).map(length).sum();
+    letters < NOD
+        && !all
+            .iter()
+            .any(|said| has_name(said) || is_decision(said) || said.ends_with(['?', '？']))
+}
+
 fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
     let said = &*unwrapped(said);
     let all = sentences(said);
-    let weight = if last_word {
+    let weight = if is_nod(&all) {
+        1
+    } else if last_word {
         75
     } else if trouble && (all.len() > 1 || !said.trim_end().ends_with([':', '：'])) {
         // Why it went wrong, and what is tried instead.

@@ -9,6 +9,7 @@ use memory_model::{Seq, SeqRange};
 use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{self, ASKED, EXPAND, FILES, HEADER, NAMES, STAND, lists_identifiers};
+use crate::gather::is_nod;
 use crate::item::{COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
 use crate::ledger;
 use crate::print::{ARROW, DETAIL, MORE, note_of};
@@ -223,6 +224,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         "Injected" => (Kind::Injected, INJECTED),
         _ if label.starts_with("User ") => (Kind::User, TYPED),
         "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
+        "Assistant" if is_nod(&[text.to_owned()]) => (Kind::Reply, 1),
         "Assistant" => (Kind::Reply, if telling { 60 } else { 25 }),
         "Error" => (Kind::Error, 36),
         COMMAND if is_lasting(text) => (Kind::Act, 42),

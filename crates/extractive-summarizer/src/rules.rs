@@ -2,7 +2,7 @@
 
 use crate::cues::{
     ADDS, ASKS, CHANGES, ENDS, IMPERATIVES, LINKS, REFERS, SAME, SMALL_TALK, STANDING, STOP_WORDS,
-    TOPICS, WITHDRAWS,
+    TOPICS, UPDATES, WITHDRAWS,
 };
 use crate::text::is_wide;
 
@@ -13,6 +13,8 @@ const QUOTED: usize = 40;
 const QUOTED_WORDS: usize = 3;
 /// Maximum number of values of a sentence that are read.
 const VALUES: usize = 4;
+/// Maximum length of a sentence that tells what is new, in bytes.
+const UPDATE: usize = 160;
 /// In the place of a value among the words of a sentence.
 const VALUE: &str = "\0";
 /// Number of words before a value among which `with` links it to its subject.
@@ -89,12 +91,16 @@ fn quoted(text: &str) -> Option<&str> {
 /// a value.
 fn is_value(word: &str, before: &str) -> bool {
     let upper = word.chars().filter(|c| c.is_uppercase()).count();
-    let hump = word.len() > 3 && word
-        .as_bytes()
-        .windows(2)
-        .any(|pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
+    let hump = word.len() > 3
+        && word
+            .as_bytes()
+            .windows(2)
+            .any(|pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
     let capitals = upper > 2 && upper == word.chars().count();
-    let named = matches!(before, "use" | "using" | "all" | "in" | "as" | "to" | "is" | "are");
+    let named = matches!(
+        before,
+        "use" | "using" | "all" | "in" | "as" | "to" | "is" | "are"
+    );
     word.contains(|c: char| c.is_numeric() || c == '_') || hump || (capitals && named)
 }
 
@@ -129,15 +135,17 @@ fn words(sentence: &str) -> Words<'_> {
         before = c;
         let of = kind(c);
         if of == 0 || matches!(c, '\'' | '’') {
-            if matches!(c, ',' | ';' | ':' | '(' | ')' | '—' | '–' | '、' | '，' | '：' | '；') {
+            if matches!(
+                c,
+                ',' | ';' | ':' | '(' | ')' | '—' | '–' | '、' | '，' | '：' | '；'
+            ) {
                 clause += 1;
             }
             at += c.len_utf8();
             continue;
         }
-        let inside = |(_, c): &(usize, char)| {
-            kind(*c) == of || (of == 5 && matches!(c, '.' | '-' | '/'))
-        };
+        let inside =
+            |(_, c): &(usize, char)| kind(*c) == of || (of == 5 && matches!(c, '.' | '-' | '/'));
         let length: usize = rest
             .char_indices()
             .take_while(inside)
@@ -188,7 +196,16 @@ impl<'a> Words<'a> {
             }
             if !matches!(
                 self.at(before),
-                "please" | "also" | "and" | "but" | "then" | "so" | "now" | "firstly" | "secondly" | "first"
+                "please"
+                    | "also"
+                    | "and"
+                    | "but"
+                    | "then"
+                    | "so"
+                    | "now"
+                    | "firstly"
+                    | "secondly"
+                    | "first"
             ) {
                 return false;
             }
@@ -222,24 +239,28 @@ pub(crate) fn force(sentence: &str) -> Force {
         return Force::SmallTalk;
     }
     let asks = sentence.trim_end().ends_with(['?', '？']);
-    let standing =
-        is_labelled(sentence) || any(&words, sentence, STANDING) || always(&words) || forbids(&words);
+    let standing = any(&words, sentence, STANDING) || always(&words) || forbids(&words);
     let wish = || {
-        let imperative = (0..words.words.len())
-            .any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
-        imperative || any(&words, sentence, ASKS)
+        let imperative =
+            (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
+        imperative || any(&words, sentence, ASKS) || any(&words, sentence, CHANGES)
     };
+    let updates =
+        !words.values.is_empty() && sentence.len() <= UPDATE && any(&words, sentence, UPDATES);
     match words.quoted || (standing && !words.values.is_empty()) {
         _ if asks && !words.quoted => Force::None,
         true if standing || wish() => Force::Value,
-        false if standing => Force::Rule,
+        false if is_labelled(sentence) => Force::Value,
+        false if standing || updates => Force::Rule,
         _ => Force::None,
     }
 }
 
 /// Whether a sentence has a label in capitals, as what somebody wants to be remembered has: `RULE: …`.
 fn is_labelled(sentence: &str) -> bool {
-    let label = sentence.split_once(": ").map_or("", |(label, _)| label.trim_start_matches(['-', '*', ' ']));
+    let label = sentence
+        .split_once(": ")
+        .map_or("", |(label, _)| label.trim_start_matches(['-', '*', ' ']));
     let words = label.split_whitespace().count();
     let capitals = label.chars().all(|c| c.is_uppercase() || c == ' ');
     (1..=3).contains(&words) && label.chars().count() > 3 && capitals
@@ -256,9 +277,22 @@ fn always(words: &Words<'_>) -> bool {
             || before.ends_with("'ve")
             || matches!(
                 before,
-                "is" | "are" | "am" | "was" | "were" | "has" | "have" | "had" | "as" | "been" | "almost" | "i" | "not"
+                "is" | "are"
+                    | "am"
+                    | "was"
+                    | "were"
+                    | "has"
+                    | "have"
+                    | "had"
+                    | "as"
+                    | "been"
+                    | "almost"
+                    | "i"
+                    | "not"
             );
-        matches!(words.at(n), "always" | "never") && !tells && !matches!(after, "" | "mind" | "been")
+        matches!(words.at(n), "always" | "never")
+            && !tells
+            && !matches!(after, "" | "mind" | "been")
     })
 }
 
@@ -279,7 +313,10 @@ fn forbids(words: &Words<'_>) -> bool {
 /// Whether a short sentence means something that was said before it.
 pub(crate) fn refers(sentence: &str) -> bool {
     let words = words(sentence);
-    let telling = words.words.iter().map(|word| stems(word.text, sentence).len());
+    let telling = words
+        .words
+        .iter()
+        .map(|word| stems(word.text, sentence).len());
     let pronoun = |word: &Word<'_>| REFERS.contains(&word.lower.as_str()) || word.lower == "this";
     words.words.iter().any(pronoun) && telling.sum::<usize>() < 4
 }
@@ -308,9 +345,12 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         if first.is_empty() {
             if said.refers(start, at) && subject.len() < 3 {
                 let clause = said.clause(at);
-                let words: Vec<String> = said.telling(sentence, |n| n < at && said.clause(n) != clause);
+                let words: Vec<String> =
+                    said.telling(sentence, |n| n < at && said.clause(n) != clause);
                 let words = match before {
-                    Some(before) if words.len() < 2 => self::words(before).telling(before, |_| true),
+                    Some(before) if words.len() < 2 => {
+                        self::words(before).telling(before, |_| true)
+                    }
                     _ => words,
                 };
                 subject.splice(0..0, words);
@@ -334,7 +374,10 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         };
         for subject in said.parts(subject, from, at, sentence) {
             let subject = without_repeats(subject);
-            found.push(Statement { subject, ..statement.clone() });
+            found.push(Statement {
+                subject,
+                ..statement.clone()
+            });
         }
     }
     if found.is_empty() && withdraws {
@@ -367,18 +410,30 @@ impl Words<'_> {
         let starts = |n: usize| self.at(n) == "start" && self.at(n + 1).ends_with("ing");
         let words = self.words.iter().enumerate();
         let words = words.filter(|(n, _)| wanted(*n) && !starts(*n));
-        words.flat_map(|(_, word)| stems(word.text, sentence)).collect()
+        words
+            .flat_map(|(_, word)| stems(word.text, sentence))
+            .collect()
     }
 
     /// Whether a value only says whose the value before it is: `the 'a' of the 'b'`.
     fn qualifies(&self, at: usize) -> bool {
         let before = |n: usize| at.checked_sub(n).map_or("", |n| self.at(n));
-        let word = if before(1) == "the" { before(2) } else { before(1) };
+        let word = if before(1) == "the" {
+            before(2)
+        } else {
+            before(1)
+        };
         matches!(word, "from" | "of" | "in")
     }
 
     /// A subject of two things, `start method names and variable names with`, as one of each.
-    fn parts(&self, subject: Vec<String>, from: usize, at: usize, sentence: &str) -> Vec<Vec<String>> {
+    fn parts(
+        &self,
+        subject: Vec<String>,
+        from: usize,
+        at: usize,
+        sentence: &str,
+    ) -> Vec<Vec<String>> {
         let clause = self.clause(at);
         let and = (from..at).rfind(|n| self.at(*n) == "and" && self.clause(*n) == clause);
         let Some(and) = and else { return vec![subject] };
@@ -409,11 +464,11 @@ impl Words<'_> {
                 break;
             }
             if n == 0 || self.clause(n - 1) != Some(word.clause) {
-                let lead = TOPICS.contains(&self.at(n)) || (self.at(n) == "and" && TOPICS.contains(&self.at(n + 1)));
+                let lead = TOPICS.contains(&self.at(n))
+                    || (self.at(n) == "and" && TOPICS.contains(&self.at(n + 1)));
                 opens = lead.then_some(word.clause);
             }
-            let doing = n > 0 && self.at(n).ends_with("ing") && TOPICS.contains(&self.at(n - 1));
-            if opens == Some(word.clause) && !doing {
+            if opens == Some(word.clause) {
                 out.extend(stems(word.text, sentence));
             }
         }
@@ -425,7 +480,10 @@ impl Words<'_> {
         let clause = self.clause(at);
         // What comes between `with` and the value tells of the value.
         let link = (1..=LINKED).filter_map(|n| at.checked_sub(n));
-        let link = link.into_iter().find(|n| self.at(*n) == "with").unwrap_or(at);
+        let link = link
+            .into_iter()
+            .find(|n| self.at(*n) == "with")
+            .unwrap_or(at);
         let inside = |n: &usize| self.clause(*n) == clause;
         let mut out = self.telling(sentence, |n| (from..link).contains(&n) && inside(&n));
         let ends = |n: usize| {
@@ -460,11 +518,13 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
         true => said.at(at + 1),
         false => "",
     };
-    let itself = matches!(before(1), Some("use" | "using" | "all")) && matches!(next_word, "" | "for" | "as" | "and");
+    let itself = matches!(before(1), Some("use" | "using" | "all"))
+        && matches!(next_word, "" | "for" | "as" | "and" | "instead");
     let used = (said.has("use") || said.has("using")) && said.has("for");
     let for_all = ["for all", "for every", "for each", "to all"];
     let adds = (0..said.words.len()).any(|n| {
-        ADDS.iter().any(|stem| said.at(n).starts_with(stem)) && said.words.get(n).map(|word| word.clause) == clause
+        ADDS.iter().any(|stem| said.at(n).starts_with(stem))
+            && said.words.get(n).map(|word| word.clause) == clause
     });
     let after = said.words.get(at + 1).map_or("", |word| word.text);
     let particle = ["で", "に", "と", "から", "로", "으로"];
@@ -473,7 +533,9 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
         word.ends_with(['は', '以', '用', '为', '為', '是', '成', '到', '은', '는'])
     });
     let used = used && !for_all.iter().any(|phrase| said.has(phrase));
-    let adds_wide = ["追加", "添加", "추가"].iter().any(|word| sentence.contains(word));
+    let adds_wide = ["追加", "添加", "추가"]
+        .iter()
+        .any(|word| sentence.contains(word));
     !adds_wide && ((!adds && (linked || used || itself)) || particle || marked)
 }
 
@@ -488,12 +550,18 @@ fn stems(word: &str, sentence: &str) -> Vec<String> {
         '\u{30a0}'..='\u{30ff}' => vec![word.to_owned()],
         '\u{3400}'..='\u{9fff}' => {
             let japanese = sentence.contains(|c| matches!(c, '\u{3040}'..='\u{30ff}'));
-            let little = |c: char| !japanese && "的以为用是改在把将请要都从和与或不了我你".contains(c);
+            let little =
+                |c: char| !japanese && "的以为用是改成换在把将请要都从和与或不了我你".contains(c);
             let parts = word.split(little).filter(|part| !part.is_empty());
-            parts.filter(|part| !CHANGES.contains(part)).map(str::to_owned).collect()
+            parts
+                .filter(|part| !CHANGES.contains(part))
+                .map(str::to_owned)
+                .collect()
         }
         '\u{ac00}'..='\u{d7af}' => {
-            let bare = word.trim_end_matches(['은', '는', '이', '가', '을', '를', '에', '의', '로', '과', '와', '도']);
+            let bare = word.trim_end_matches([
+                '은', '는', '이', '가', '을', '를', '에', '의', '로', '과', '와', '도',
+            ]);
             let bare = if bare.is_empty() { word } else { bare };
             vec![bare.chars().take(2).collect()]
         }
@@ -515,7 +583,11 @@ fn stem(word: &str) -> String {
     let bare = end.filter(|bare| bare.chars().count() > 2).unwrap_or(word);
     let mut chars = bare.chars().rev();
     let doubled = bare.len() < word.len() && chars.next() == chars.next() && bare.len() > 3;
-    let bare = if doubled { bare.get(..bare.len() - 1).unwrap_or(bare) } else { bare };
+    let bare = if doubled {
+        bare.get(..bare.len() - 1).unwrap_or(bare)
+    } else {
+        bare
+    };
     let same = SAME.iter().find(|(word, _)| *word == bare);
     same.map_or(bare, |(_, same)| same).to_owned()
 }
@@ -554,7 +626,11 @@ impl Statement {
 
     /// Whether a text names its value together with words of its subject.
     pub(crate) fn is_named_in(&self, text: &str) -> bool {
-        if !self.value.as_ref().is_some_and(|value| text.contains(value.as_str())) {
+        if !self
+            .value
+            .as_ref()
+            .is_some_and(|value| text.contains(value.as_str()))
+        {
             return false;
         }
         let shared = |other: &Self| {
@@ -562,7 +638,9 @@ impl Statement {
             words.filter(|word| other.subject.contains(word)).count()
         };
         let others = statements(text, None);
-        others.iter().any(|other| other.value == self.value && shared(other) > 1)
+        others
+            .iter()
+            .any(|other| other.value == self.value && shared(other) > 1)
     }
 
     /// Whether two subjects are one: all words of the one are in the other, none of the others says when it holds, and none
@@ -597,9 +675,135 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dbg() {
-        for s in std::fs::read_to_string("/tmp/values-s.txt").unwrap().lines() {
-            println!("{s}\n   {:?} {:?}", force(s), statements(s, None));
+    fn rules_are_told_from_wishes_and_small_talk() {
+        for rule in [
+            "From now on, write the changelog in German.",
+            "Please never push to main.",
+            "Don't touch the generated files.",
+            "We no longer support Node.",
+            "- Always run the linter.",
+            "RULE: the budget ends in May.",
+            "今後はコメントを英語で書いてください。",
+            "앞으로 커밋은 작게 나눠 주세요.",
+            "从现在开始用中文回答。",
+        ] {
+            assert!(force(rule) >= Force::Rule, "{rule}");
         }
+        for rule in [
+            "Name the crates with the prefix 'crumb-'.",
+            "Could you please call it `reader`?",
+            "Always indent by 3 spaces.",
+            "変数名は「x_」で始めてください。",
+        ] {
+            assert_eq!(force(rule), Force::Value, "{rule}");
+        }
+        for other in [
+            "Don't hesitate to reach out.",
+            "It's been a pleasure, as always.",
+            "I've always liked the 1990s.",
+            "I don't know which of them it is.",
+            "Should we always do that?",
+            "Fix the build.",
+            "It's the dog's 'favourite' toy.",
+            "ありがとうございます。",
+        ] {
+            assert!(force(other) < Force::Rule, "{other}");
+        }
+        assert!(is_small_talk("Good to hear, thanks!") && !is_small_talk("Fix it."));
+    }
+
+    fn replaces(earlier: &str, later: &str) -> bool {
+        let (earlier, later) = (statements(earlier, None), statements(later, None));
+        later
+            .iter()
+            .any(|later| earlier.iter().any(|earlier| later.replaces(earlier)))
+    }
+
+    #[test]
+    fn a_later_value_of_the_same_subject_replaces_an_earlier_one() {
+        for (earlier, later) in [
+            (
+                "Start table names with 't_'.",
+                "From now on, begin table names with 'tbl_'.",
+            ),
+            (
+                "End the names of jobs with '_job'.",
+                "For names of jobs, I'd like you to end them with 'Job'.",
+            ),
+            (
+                "The staging server listens on port 8080.",
+                "Correction: the staging server listens on port 9090.",
+            ),
+            (
+                "Use `tabs` for indentation.",
+                "Don't use `tabs` for indentation any more.",
+            ),
+            (
+                "Use snake_case for table names.",
+                "When naming tables, always use CamelCase.",
+            ),
+            (
+                "Start table names with 't_' and end them with '_v'.",
+                "End table names with '_w'.",
+            ),
+            (
+                "変数名は「x_」で始めてください。",
+                "今後、変数名は「y_」で始めてください。",
+            ),
+            (
+                "변수 이름은 'x_'로 시작하세요.",
+                "변수 이름은 'y_'로 시작해 주세요.",
+            ),
+            ("变量名用'x_'开头。", "变量名改成用'y_'开头。"),
+        ] {
+            assert!(replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn another_subject_and_one_of_several_replace_nothing() {
+        for (earlier, later) in [
+            (
+                "Start table names with 't_'.",
+                "Start column names with 'c_'.",
+            ),
+            ("Start table names with 't_'.", "End table names with '_t'."),
+            (
+                "End table names with '_t'.",
+                "End table column names with '_c'.",
+            ),
+            (
+                "Start table names with 't_'.",
+                "When naming columns, start the names with 'c_'.",
+            ),
+            (
+                "Add the 'audit' trait to all tables.",
+                "Add the 'owner' trait to all tables.",
+            ),
+            ("Import the 'json' module.", "Import the 'csv' module."),
+            (
+                "Rule 3: never change module number 3 alone.",
+                "Rule 4: never change module number 4 alone.",
+            ),
+            ("The test of parse_a fails.", "The test of parse_b fails."),
+            (
+                "関数名は「f_」で始めてください。",
+                "変数名は「v_」で始めてください。",
+            ),
+        ] {
+            assert!(!replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn what_says_the_same_in_other_words_repeats_it() {
+        let one = |text: &str| statements(text, None).remove(0);
+        let (first, again) = (
+            "Start table names with 't_'.",
+            "Remember: table names start with 't_'.",
+        );
+        assert!(one(again).repeats(&one(first)) && !one(again).replaces(&one(first)));
+        assert!(one(first).is_named_in("Yes, I will start table names with 't_'."));
+        assert!(!one(first).is_named_in("The variable 't_' is unused."));
     }
 }

@@ -14,6 +14,8 @@ const COMPARED: usize = 256;
 const SENTENCES: usize = 400;
 /// Number of letters and digits below which a message with a rule stays as it is.
 const BESIDE: usize = 40;
+/// Maximum length of a message that stays as it is, in bytes.
+const SHORT: usize = 130;
 /// Maximum length of a sentence that is told with the rule that refers to it, in bytes.
 const LEAD: usize = 240;
 /// Maximum length of an assistant's message that is searched for what was replaced, in bytes.
@@ -115,7 +117,9 @@ fn read(at: usize, item: &Item) -> Told {
         }
     }
     for n in 1..sentences.len() {
-        let refers = sentences.get(n).is_some_and(|one| one.force >= Force::Rule && refers(&one.text));
+        let refers = sentences
+            .get(n)
+            .is_some_and(|one| one.force >= Force::Rule && refers(&one.text));
         if let Some(before) = sentences.get_mut(n - 1) {
             before.leads = refers && before.force < Force::Rule && before.text.len() < LEAD;
         }
@@ -169,7 +173,9 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
             sentence.fate = match changed {
                 Some(seq) if live.is_empty() && unread == 0 => Fate::Replaced(seq),
                 Some(seq) => Fate::InPart(seq),
-                None if all > 0 && repeated == all && sentence.force >= Force::Rule => Fate::Repeated,
+                None if all > 0 && repeated == all && sentence.force >= Force::Rule => {
+                    Fate::Repeated
+                }
                 None => sentence.fate,
             };
             if later.len() < COMPARED {
@@ -197,10 +203,15 @@ fn forget(items: &mut [Item], replaced: &[(usize, Statement)]) {
         for line in &mut item.lines {
             let sentences = line_sentences(line);
             if sentences.iter().any(|sentence| stale(sentence)) {
-                *line = joined(sentences.iter().map(|one| (Cow::Borrowed(one.as_str()), !stale(one))));
+                *line = joined(
+                    sentences
+                        .iter()
+                        .map(|one| (Cow::Borrowed(one.as_str()), !stale(one))),
+                );
             }
         }
-        item.lines.retain(|line| line.chars().any(char::is_alphanumeric));
+        item.lines
+            .retain(|line| line.chars().any(char::is_alphanumeric));
         if item.lines.is_empty() {
             item.weight = 0;
         }
@@ -229,7 +240,11 @@ fn split(item: Item, sentences: Vec<Sentence>, out: &mut Vec<Item>) {
     let is_rule = |one: &Sentence| one.force >= Force::Rule && kept(one);
     let rest = |one: &Sentence| one.force < Force::Rule && kept(one) && !one.leads;
     let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
-    let beside: usize = sentences.iter().filter(|one| rest(one)).map(|one| letters(&one.text)).sum();
+    let beside: usize = sentences
+        .iter()
+        .filter(|one| rest(one))
+        .map(|one| letters(&one.text))
+        .sum();
     let live = sentences.iter().all(|one| one.fate == Fate::Live);
     let rules = sentences.iter().any(|one| is_rule(one));
     let weight = |valued: bool| match item.weight < TYPED {
@@ -237,7 +252,7 @@ fn split(item: Item, sentences: Vec<Sentence>, out: &mut Vec<Item>) {
         false if valued => VALUED,
         false => RULE,
     };
-    if live && (!rules || beside < BESIDE) {
+    if live && (!rules || beside < BESIDE || item.bytes() <= SHORT) {
         let valued = sentences.iter().any(|one| one.force == Force::Value);
         let weight = if rules { weight(valued) } else { item.weight };
         out.push(Item { weight, ..item });
@@ -257,7 +272,10 @@ fn split(item: Item, sentences: Vec<Sentence>, out: &mut Vec<Item>) {
             false => {}
         }
     }
-    if lines.iter().any(|line| line.chars().any(char::is_alphanumeric)) {
+    if lines
+        .iter()
+        .any(|line| line.chars().any(char::is_alphanumeric))
+    {
         out.push(part(lines, item.weight));
     }
     for force in [Force::Value, Force::Rule] {
@@ -282,5 +300,91 @@ fn split(item: Item, sentences: Vec<Sentence>, out: &mut Vec<Item>) {
             item.later = Some(seq);
             out.push(item);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_model::SeqRange;
+
+    use super::*;
+
+    fn applied(texts: &[&str]) -> Vec<(u32, u32, String)> {
+        let items = texts.iter().zip(1..).map(|(text, seq)| {
+            let (kind, text) = match text.strip_prefix("A: ") {
+                Some(text) => (Kind::Reply, text),
+                None => (Kind::User, *text),
+            };
+            let range = SeqRange::single(Seq(seq));
+            Item::new(range, kind, "x", TYPED).with_lines(text.lines().map(str::to_owned).collect())
+        });
+        let mut items: Vec<Item> = items.collect();
+        apply(&mut items);
+        let told = items.iter().map(|item| {
+            let later = item
+                .later
+                .map_or_else(String::new, |seq| format!(" -> {seq}"));
+            (
+                item.range.first.0,
+                item.weight,
+                format!("{}{later}", item.lines.join("|")),
+            )
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn a_rule_has_a_line_of_its_own() {
+        let said = "It was good to see you all at the meeting that we had on Monday. From now on, sign mails with 'crumb'. \
+                    As for lists, there is one thing. End them with '--'.";
+        assert_eq!(
+            applied(&[said, "Always run the linter."]),
+            [
+                (1, TYPED, "It was good to see you all at the meeting that we had on Monday. …".to_owned()),
+                (
+                    1,
+                    VALUED,
+                    "From now on, sign mails with 'crumb'.|As for lists, there is one thing. End them with '--'."
+                        .to_owned()
+                ),
+                (2, RULE, "Always run the linter.".to_owned()),
+            ]
+        );
+        let again = applied(&["As for lists, there is one thing. End them with '--'."]);
+        assert_eq!(
+            again[0].2,
+            "As for lists, there is one thing. End them with '--'."
+        );
+    }
+
+    #[test]
+    fn what_is_replaced_is_marked_and_its_echo_is_left_out() {
+        let said = [
+            "Start table names with 't_'. Keep it short.",
+            "A: Understood. I start all table names with 't_'. The build is green.",
+            "Start table names with 'tbl_' and column names with 'c_'.",
+            "Column names start with 'col_' instead.",
+        ];
+        assert_eq!(
+            applied(&said),
+            [
+                (1, TYPED, "… Keep it short.".to_owned()),
+                (1, REPLACED, "Start table names with 't_'. -> 3".to_owned()),
+                (2, TYPED, "Understood. … The build is green.".to_owned()),
+                (
+                    3,
+                    VALUED,
+                    "Start table names with 'tbl_' and column names with 'c_'. (later: [4] in part)".to_owned()
+                ),
+                (4, VALUED, "Column names start with 'col_' instead.".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn code_states_no_rule() {
+        let told = applied(&["See this:\n```\n# always use 'x'\n```\nWhat is it?"]);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].1, TYPED);
     }
 }
