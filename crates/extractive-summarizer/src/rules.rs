@@ -339,8 +339,10 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         if start > 0 && said.qualifies(at) {
             continue;
         }
-        let mut subject = without_repeats(said.topic(at, sentence));
+        let (topic, done) = said.topic(at, sentence);
+        let mut subject = without_repeats(topic);
         let topic = subject.len();
+        subject.extend(done);
         subject.extend(said.about(start, at, sentence));
         if first.is_empty() {
             if said.refers(start, at) && subject.len() < 3 {
@@ -452,15 +454,14 @@ impl Words<'_> {
         (from..to).any(|n| REFERS.contains(&self.at(n)))
     }
 
-    /// Telling words of clauses before that of the value, which say what it is about: `when naming functions,`.
-    fn topic(&self, at: usize, sentence: &str) -> Vec<String> {
-        let Some(clause) = self.clause(at) else {
-            return Vec::new();
-        };
-        let mut out = Vec::new();
+    /// Telling words of clauses before that of the value, which say what it is about: `when naming functions,`. What is
+    /// done with it comes apart.
+    fn topic(&self, at: usize, sentence: &str) -> (Vec<String>, Vec<String>) {
+        let (mut out, mut done) = (Vec::new(), Vec::new());
+        let clause = self.clause(at);
         let mut opens = None;
         for (n, word) in self.words.iter().enumerate().take(at) {
-            if word.clause == clause {
+            if Some(word.clause) == clause {
                 break;
             }
             if n == 0 || self.clause(n - 1) != Some(word.clause) {
@@ -468,11 +469,16 @@ impl Words<'_> {
                     || (self.at(n) == "and" && TOPICS.contains(&self.at(n + 1)));
                 opens = lead.then_some(word.clause);
             }
+            let doing = self.at(n).ends_with("ing");
+            let doing = doing
+                && n.checked_sub(1)
+                    .is_some_and(|n| TOPICS.contains(&self.at(n)));
             if opens == Some(word.clause) {
-                out.extend(stems(word.text, sentence));
+                let words = if doing { &mut done } else { &mut out };
+                words.extend(stems(word.text, sentence));
             }
         }
-        out
+        (out, done)
     }
 
     /// Telling words around a value, of its clause: those before it, and those after it where they are few.

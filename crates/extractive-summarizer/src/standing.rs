@@ -14,6 +14,8 @@ const COMPARED: usize = 256;
 const SENTENCES: usize = 400;
 /// Number of letters and digits below which a message with a rule stays as it is.
 const BESIDE: usize = 40;
+/// Number of the newest messages that stay as they are, but for what is replaced.
+const WHOLE: usize = 5;
 /// Maximum length of a message that stays as it is, in bytes.
 const SHORT: usize = 130;
 /// Maximum length of a sentence that is told with the rule that refers to it, in bytes.
@@ -74,11 +76,12 @@ pub(crate) fn apply(items: &mut Vec<Item>) {
     }
     let replaced = compare(&mut told);
     forget(items, &replaced);
+    let newest = told.iter().rev().nth(WHOLE).map_or(0, |told| told.item + 1);
     let mut told = told.into_iter().peekable();
     let mut out = Vec::with_capacity(items.len());
     for (at, item) in items.drain(..).enumerate() {
         match told.next_if(|told| told.item == at) {
-            Some(told) => split(item, told.sentences, &mut out),
+            Some(told) => split(item, told.sentences, at >= newest, &mut out),
             None => out.push(item),
         }
     }
@@ -234,8 +237,8 @@ fn joined<'a>(sentences: impl Iterator<Item = (Cow<'a, str>, bool)>) -> String {
     out
 }
 
-/// Adds a message: what it says, its rules, and what was replaced.
-fn split(item: Item, sentences: Vec<Sentence>, out: &mut Vec<Item>) {
+/// Adds a message: what it says, its rules, and what was replaced. One of the newest stays whole.
+fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>) {
     let kept = |one: &Sentence| matches!(one.fate, Fate::Live | Fate::InPart(_));
     let is_rule = |one: &Sentence| one.force >= Force::Rule && kept(one);
     let rest = |one: &Sentence| one.force < Force::Rule && kept(one) && !one.leads;
@@ -252,7 +255,7 @@ fn split(item: Item, sentences: Vec<Sentence>, out: &mut Vec<Item>) {
         false if valued => VALUED,
         false => RULE,
     };
-    if live && (!rules || beside < BESIDE || item.bytes() <= SHORT) {
+    if live && (newest || !rules || beside < BESIDE || item.bytes() <= SHORT) {
         let valued = sentences.iter().any(|one| one.force == Force::Value);
         let weight = if rules { weight(valued) } else { item.weight };
         out.push(Item { weight, ..item });
@@ -337,8 +340,18 @@ mod tests {
     fn a_rule_has_a_line_of_its_own() {
         let said = "It was good to see you all at the meeting that we had on Monday. From now on, sign mails with 'crumb'. \
                     As for lists, there is one thing. End them with '--'.";
+        let texts = [
+            said,
+            "Always run the linter.",
+            "Go on.",
+            said,
+            "a",
+            "b",
+            "c",
+        ];
+        let told = applied(&texts);
         assert_eq!(
-            applied(&[said, "Always run the linter."]),
+            told.get(..4).unwrap(),
             [
                 (1, TYPED, "It was good to see you all at the meeting that we had on Monday. …".to_owned()),
                 (
@@ -348,8 +361,11 @@ mod tests {
                         .to_owned()
                 ),
                 (2, RULE, "Always run the linter.".to_owned()),
+                (3, TYPED, "Go on.".to_owned()),
             ]
         );
+        // One of the newest stays whole.
+        assert_eq!(told[4].2, last);
         let again = applied(&["As for lists, there is one thing. End them with '--'."]);
         assert_eq!(
             again[0].2,
