@@ -31,6 +31,10 @@ const STEPS: [(usize, usize); 5] = [
 /// The lengths at which what failed and what ran is printed before anything else.
 const CORE_RUN: usize = 96;
 const CORE_ERROR: usize = 150;
+/// Length from which an assistant's message explains something, in bytes, and the lengths at which it is printed before
+/// anything else.
+const EXPLAINS: usize = 500;
+const EXPLAINED: (usize, usize) = (2_000, 8_000);
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
@@ -107,13 +111,14 @@ pub(crate) fn compose(
     let mut left = room.saturating_sub(expand_share);
     composer.rules(left / 5 * 4, &mut left);
     if is_dense(source, target) {
-        composer.core((share(6), share(16)), &mut left);
+        composer.core((share(6), share(8)), &mut left);
     }
     let (soft, hard) = match prose {
         true => (left, left),
         false => (share(50).min(left), share(66).min(left)),
     };
-    composer.users(soft, hard, &mut left);
+    composer.explained(left / 5 * 2, &mut left);
+    composer.users(soft.min(left), hard.min(left), &mut left);
     composer.others(&mut left);
 
     composer.use_up(&parts, expand_share, left, target);
@@ -202,6 +207,15 @@ impl Composer<'_> {
             self.set(at, Length::FULL, &mut room);
         }
         *left -= before - room;
+    }
+
+    /// Prints what is explained at length line by line, the newest first, within `most` tokens.
+    fn explained(&mut self, most: u64, left: &mut u64) {
+        let mut explained = self.places(|item| {
+            item.kind == Kind::Reply && item.weight >= TELLING && item.bytes() >= EXPLAINS
+        });
+        explained.reverse();
+        self.print_at(&explained, EXPLAINED, left, &|_| most);
     }
 
     /// Prints what the user said beside it: verbatim if that costs at most `soft` tokens, else what was typed if

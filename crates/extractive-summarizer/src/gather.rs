@@ -11,7 +11,9 @@ use crate::ran::Ran;
 use crate::results::{self, Calls};
 use crate::source::Source;
 use crate::standing;
-use crate::text::{clip, has_name, is_decision, is_wide, sentences, squeeze, unwrapped, verbatim};
+use crate::text::{
+    clip, has_name, is_decision, is_step, is_wide, sentences, squeeze, unwrapped, verbatim,
+};
 use crate::tool_call::Call;
 
 /// Length below which a user's line may be an answer that says nothing without the question, in characters; one of a
@@ -293,7 +295,7 @@ pub(crate) fn is_nod(all: &[String]) -> bool {
 fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
     let said = &*unwrapped(said);
     let all = sentences(said);
-    let weight = if is_nod(&all) {
+    let weight = if is_nod(&all) || (!last_word && all.iter().all(|said| is_step(said))) {
         1
     } else if last_word {
         75

@@ -15,7 +15,7 @@ use crate::ledger;
 use crate::print::{ARROW, DETAIL, MORE, note_of};
 use crate::ran::Ran;
 use crate::source::SummarySource;
-use crate::text::{is_decision, is_directive};
+use crate::text::{is_decision, is_directive, is_step};
 use crate::tool_call::is_lasting;
 use crate::wrap::joined;
 
@@ -187,6 +187,10 @@ fn is_extract(text: &str) -> bool {
 
 /// Adds a further line to an item.
 fn more(item: &mut Item, line: &str) {
+    // It says more than what its first line announces.
+    if item.kind == Kind::Reply {
+        item.weight = item.weight.max(25);
+    }
     if let Some(line) = line.strip_prefix(DETAIL)
         && matches!(item.kind, Kind::Act | Kind::Error)
     {
@@ -224,7 +228,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         "Injected" => (Kind::Injected, INJECTED),
         _ if label.starts_with("User ") => (Kind::User, TYPED),
         "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
-        "Assistant" if is_nod(&[text.to_owned()]) => (Kind::Reply, 1),
+        "Assistant" if is_nod(&[text.to_owned()]) || is_step(text) => (Kind::Reply, 1),
         "Assistant" => (Kind::Reply, if telling { 60 } else { 25 }),
         "Error" => (Kind::Error, 36),
         COMMAND if is_lasting(text) => (Kind::Act, 42),

@@ -86,15 +86,15 @@ impl Topic {
     /// The share of a form, in relation to the others'.
     const fn share(self) -> u64 {
         match self {
-            Self::Rules => 300,
+            Self::Rules => 450,
             Self::Users => 63,
             Self::Documents => 1,
-            Self::Acts => 14,
+            Self::Acts => 16,
             Self::Errors => 2,
-            Self::Replies => 40,
-            Self::Failures => 24,
+            Self::Replies => 80,
+            Self::Failures => 16,
             Self::Commands => 24,
-            Self::Files => 36,
+            Self::Files => 48,
             Self::Details => 1,
             Self::Frame => 1,
         }

@@ -340,11 +340,12 @@ mod tests {
     fn a_rule_has_a_line_of_its_own() {
         let said = "It was good to see you all at the meeting that we had on Monday. From now on, sign mails with 'crumb'. \
                     As for lists, there is one thing. End them with '--'.";
+        let last = format!("{} Never skip a test.", "It rains. ".repeat(20));
         let texts = [
             said,
             "Always run the linter.",
             "Go on.",
-            said,
+            &last,
             "a",
             "b",
             "c",

@@ -5,12 +5,14 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use crate::cues::{DECISIONS, DIRECTIVES};
+use crate::cues::{DECISIONS, DIRECTIVES, LEADS, STEPS};
 
 /// Maximum length that is read of a text's start, in bytes.
 const HEAD_BYTES: usize = 24 * 1024;
 /// Maximum length that is read of a text's end, in bytes.
 const TAIL_BYTES: usize = 8 * 1024;
+/// Length from which a sentence says more than what the next step is, in bytes.
+const STEP: usize = 200;
 /// Number of lines of a code block that are kept.
 const CODE_LINES: usize = 2;
 
@@ -257,6 +259,25 @@ pub(crate) fn is_directive(sentence: &str) -> bool {
 pub(crate) fn is_decision(sentence: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(DECISIONS));
     holds(&WORDS, sentence)
+}
+
+/// Whether a sentence only announces the assistant's next step: `Now let me check the tests.`
+pub(crate) fn is_step(sentence: &str) -> bool {
+    let mut rest = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
+    while let Some((word, after)) = rest.split_once(' ') {
+        let word = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if !LEADS.iter().any(|lead| word.eq_ignore_ascii_case(lead)) {
+            break;
+        }
+        rest = after.trim_start();
+    }
+    let begins = |step: &&str| {
+        let begin = rest.get(..step.len());
+        let after = rest.get(step.len()..).and_then(|rest| rest.chars().next());
+        begin.is_some_and(|begin| begin.replace('’', "'").eq_ignore_ascii_case(step))
+            && (!step.is_ascii() || !after.is_some_and(char::is_alphanumeric))
+    };
+    STEPS.iter().any(|step| begins(&step)) && rest.len() < STEP
 }
 
 /// A matcher of words that ignores the case of ASCII letters. A few hundred words always fit into one.

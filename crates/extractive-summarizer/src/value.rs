@@ -6,7 +6,7 @@ use crate::print::{DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
 use crate::rules::is_small_talk;
-use crate::text::{has_name, is_decision, is_directive, is_wide};
+use crate::text::{has_name, is_decision, is_directive, is_step, is_wide};
 use crate::tool_call::is_look;
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
@@ -54,6 +54,8 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
         Kind::User if item.weight >= RULE => Topic::Rules,
         Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
         Kind::User => Topic::Users,
+        Kind::Reply if n == 0 && is_step(said(line)) && item.lines.len() == 1 => Topic::Details,
+        Kind::Reply if n > 0 && is_step(line) => Topic::Details,
         Kind::Reply | Kind::Note => Topic::Replies,
         Kind::Error => Topic::Errors,
         Kind::Act => Topic::Acts,
@@ -131,7 +133,10 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
         }
         Kind::Reply | Kind::Note => {
             // Causes and decisions stand below the first line.
-            let mut value = 4_000 * place.score / (4 + depth);
+            let mut value = 8_000 * place.score / (8 + depth);
+            if is_step(said(line)) {
+                value /= 4;
+            }
             if line.ends_with([':', '：']) {
                 value /= 4;
             }
