@@ -28,6 +28,9 @@ const NOD: usize = 40;
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
 
+/// Maximum length of a program's text in a user's message, in characters.
+const INJECTED_CHARS: usize = 240;
+
 /// Maximum length that is read of the start of a text, in bytes; twice that of a user's.
 const HEAD_BYTES: usize = 96 * 1024;
 /// Maximum length that is read of its end, in bytes; twice that of a user's.
@@ -57,6 +60,7 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     demote_templates(&mut gathered);
     results::telling_ends(&mut gathered, &calls.outputs);
     results::resolve(&mut gathered.items);
+    results::undone(&mut gathered.items);
     standing::apply(&mut gathered.items);
     gathered
 }
@@ -244,7 +248,7 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     let text = conventions.user_text(said, entry.meta.as_ref());
     for block in &text.injected {
         let item = Item::new(range, Kind::Injected, "Injected", INJECTED);
-        gathered.push(item.with_lines(all(block)));
+        gathered.push(item.with_lines(vec![clip(&squeeze(block), INJECTED_CHARS)]));
     }
     let label = match &entry.name {
         Some(name) => format!("User {}", squeeze(name)),

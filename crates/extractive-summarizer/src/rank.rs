@@ -86,12 +86,12 @@ impl Topic {
     /// The share of a form, in relation to the others'.
     const fn share(self) -> u64 {
         match self {
-            Self::Rules => 450,
+            Self::Rules => 500,
             Self::Users => 63,
             Self::Documents => 1,
             Self::Acts => 16,
             Self::Errors => 2,
-            Self::Replies => 80,
+            Self::Replies => 110,
             Self::Failures => 16,
             Self::Commands => 24,
             Self::Files => 48,

@@ -41,7 +41,7 @@ const SAID_LINES: usize = 4;
 pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
         _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
-        _ if !line.chars().any(char::is_alphanumeric) => Topic::Details,
+        _ if !line.chars().any(char::is_alphanumeric) || is_fence(line) => Topic::Details,
         Kind::User | Kind::Error | Kind::Act if place.told => Topic::Details,
         Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
         Kind::User if is_mark(item) => Topic::Details,
@@ -73,6 +73,16 @@ pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
         true => is_refusal(item),
         false => said.starts_with('"') && said.contains(ANSWER) && !line.contains(ANSWER),
     }
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```")
+}
+
+/// Whether a line is a heading: alone it says little.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('#') || line.trim_end_matches('*').ends_with([':', '：'])
 }
 
 fn looks(item: &Item) -> bool {
@@ -137,7 +147,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             if is_step(said(line)) {
                 value /= 4;
             }
-            if line.ends_with([':', '：']) {
+            if is_heading(line) {
                 value /= 4;
             }
             if is_decision(line) {
