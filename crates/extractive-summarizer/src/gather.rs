@@ -275,7 +275,8 @@ fn answered(gathered: &Gathered) -> Option<String> {
     let reply = reply.filter(|item| item.kind == Kind::Reply)?;
     let said = sentences(&reply.lines.join("\n"));
     let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
-    let said = squeeze(question.or(said.last())?);
+    // To go on with a step that was announced says nothing new.
+    let said = squeeze(question.or(said.last().filter(|said| !is_step(said)))?);
     Some(format!(
         " (to [{}] {})",
         reply.range.last,

@@ -1,10 +1,14 @@
 //! Standing rules of users: which sentences state one, and which of them a later one replaces or withdraws.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use crate::cues::{
     ADDS, ASKS, CHANGES, ENDS, IMPERATIVES, LINKS, REFERS, SAME, SMALL_TALK, STANDING, STOP_WORDS,
     TOPICS, UPDATES, WITHDRAWS,
 };
-use crate::text::is_wide;
+use crate::text::{is_wide, matcher};
 
 /// Maximum length of a sentence that states a rule, in bytes.
 const RULE_BYTES: usize = 600;
@@ -40,6 +44,8 @@ pub(crate) struct Statement {
     subject: Vec<String>,
     /// Number of the first ones that say when it holds.
     topic: usize,
+    /// Number of the first ones that come from an earlier clause.
+    lead: usize,
     value: Option<String>,
     /// Whether the subject has one value: it starts *with*, is, or is set *to* it.
     single: bool,
@@ -181,9 +187,13 @@ impl<'a> Words<'a> {
 
     /// Whether the words contain a phrase.
     fn has(&self, phrase: &str) -> bool {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        let lower: Vec<&str> = self.words.iter().map(|word| word.lower.as_str()).collect();
-        lower.windows(phrase.len()).any(|words| words == phrase)
+        let begins = |n: usize| {
+            phrase
+                .split(' ')
+                .zip(n..)
+                .all(|(word, n)| self.at(n) == word)
+        };
+        (0..self.words.len()).any(begins)
     }
 
     /// Whether the word at an index begins a clause, or follows a word that begins one and says little.
@@ -215,17 +225,44 @@ impl<'a> Words<'a> {
     }
 }
 
+/// Phrases, and what finds a sentence that may have one.
+struct Cues {
+    phrases: &'static [&'static str],
+    matcher: Option<AhoCorasick>,
+}
+
+impl Cues {
+    fn of(phrases: &'static [&'static str]) -> Self {
+        let matcher = matcher(phrases);
+        Self { phrases, matcher }
+    }
+}
+
+static SAID_STANDING: LazyLock<Cues> = LazyLock::new(|| Cues::of(STANDING));
+static SAID_ASKS: LazyLock<Cues> = LazyLock::new(|| Cues::of(ASKS));
+static SAID_CHANGES: LazyLock<Cues> = LazyLock::new(|| Cues::of(CHANGES));
+static SAID_UPDATES: LazyLock<Cues> = LazyLock::new(|| Cues::of(UPDATES));
+static SAID_WITHDRAWS: LazyLock<Cues> = LazyLock::new(|| Cues::of(WITHDRAWS));
+static SAID_KINDLY: LazyLock<Cues> = LazyLock::new(|| Cues::of(SMALL_TALK));
+
 /// Whether a text has one of these phrases. Those of scripts without spaces may be anywhere, and others are whole words.
-fn any(words: &Words<'_>, sentence: &str, phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| match phrase.is_ascii() {
-        true => words.has(phrase),
-        false => sentence.contains(phrase),
-    })
+fn any(words: &Words<'_>, sentence: &str, cues: &Cues) -> bool {
+    // Most sentences have none.
+    let found = cues
+        .matcher
+        .as_ref()
+        .is_some_and(|matcher| matcher.is_match(sentence));
+    found
+        && cues.phrases.iter().any(|phrase| match phrase.is_ascii() {
+            true => words.has(phrase),
+            false => sentence.contains(phrase),
+        })
 }
 
 /// Whether a sentence is thanks, a greeting or encouragement.
 pub(crate) fn is_small_talk(sentence: &str) -> bool {
-    force(sentence) == Force::SmallTalk
+    let said = SAID_KINDLY.matcher.as_ref();
+    said.is_some_and(|said| said.is_match(sentence)) && force(sentence) == Force::SmallTalk
 }
 
 /// How a sentence binds the steps to come.
@@ -234,19 +271,20 @@ pub(crate) fn force(sentence: &str) -> Force {
         return Force::None;
     }
     let words = words(sentence);
-    let polite = any(&words, sentence, SMALL_TALK);
+    let polite = any(&words, sentence, &SAID_KINDLY);
     if polite && !words.quoted {
         return Force::SmallTalk;
     }
     let asks = sentence.trim_end().ends_with(['?', '？']);
-    let standing = any(&words, sentence, STANDING) || always(&words) || forbids(&words);
+    let standing = any(&words, sentence, &SAID_STANDING) || always(&words) || forbids(&words);
     let wish = || {
         let imperative =
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
-        imperative || any(&words, sentence, ASKS) || any(&words, sentence, CHANGES)
+        imperative || any(&words, sentence, &SAID_ASKS) || any(&words, sentence, &SAID_CHANGES)
     };
-    let updates =
-        !words.values.is_empty() && sentence.len() <= UPDATE && any(&words, sentence, UPDATES);
+    let updates = !words.values.is_empty()
+        && sentence.len() <= UPDATE
+        && any(&words, sentence, &SAID_UPDATES);
     match words.quoted || (standing && !words.values.is_empty()) {
         _ if asks && !words.quoted => Force::None,
         true if standing || wish() => Force::Value,
@@ -328,8 +366,8 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         return Vec::new();
     }
     let said = words(sentence);
-    let withdraws = any(&said, sentence, WITHDRAWS);
-    let changes = any(&said, sentence, CHANGES);
+    let withdraws = any(&said, sentence, &SAID_WITHDRAWS);
+    let changes = any(&said, sentence, &SAID_CHANGES);
     let mut found = Vec::new();
     let mut values = said.values.iter();
     let (mut start, mut first) = (0, Vec::new());
@@ -343,6 +381,8 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         let mut subject = without_repeats(topic);
         let topic = subject.len();
         subject.extend(done);
+        let mut subject = without_repeats(subject);
+        let lead = subject.len();
         subject.extend(said.about(start, at, sentence));
         if first.is_empty() {
             if said.refers(start, at) && subject.len() < 3 {
@@ -372,6 +412,7 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
             changes,
             withdraws,
             topic,
+            lead,
             ..Statement::default()
         };
         for subject in said.parts(subject, from, at, sentence) {
@@ -665,6 +706,8 @@ impl Statement {
         }
         small.windows(2).all(|pair| match pair {
             [a, b] => match (place(a), place(b)) {
+                // In another clause the order says nothing.
+                (Some(from), Some(to)) if from < large.lead && to >= large.lead => true,
                 (Some(from), Some(to)) if from + 1 < to => {
                     let between = large.subject.get(from + 1..to).unwrap_or_default();
                     between.iter().all(|word| small.contains(word))
@@ -747,6 +790,10 @@ mod tests {
             (
                 "Use snake_case for table names.",
                 "When naming tables, always use CamelCase.",
+            ),
+            (
+                "When filling tables, start the table names with 't_'.",
+                "Start table names with 'tbl_'.",
             ),
             (
                 "Start table names with 't_' and end them with '_v'.",

@@ -74,7 +74,8 @@ pub(crate) fn apply(items: &mut Vec<Item>) {
             told.push(read(at, item));
         }
     }
-    let replaced = compare(&mut told);
+    let mut replaced = compare(&mut told);
+    replaced.truncate(COMPARED);
     forget(items, &replaced);
     let newest = told.iter().rev().nth(WHOLE).map_or(0, |told| told.item + 1);
     let mut told = told.into_iter().peekable();
@@ -105,7 +106,7 @@ fn read(at: usize, item: &Item) -> Told {
             let plain = !code && !fence && !text.contains(" (to [");
             let (said, fate) = marked(&text);
             let before = sentences.last().filter(|before| before.line == line);
-            let statements = match plain {
+            let statements = match plain && item.weight > PASTED {
                 true => statements(said, before.map(|before| before.text.as_str())),
                 false => Vec::new(),
             };

@@ -15,8 +15,8 @@ const ID: &str = "extractive@9";
 
 /// Makes extracts of conversations: deterministic, without a model.
 ///
-/// Of messages it takes what the user asked for, what the assistant concluded and decided, errors
-/// and what was said right after them, what the tools did and how that ended, what edits changed,
+/// Of messages it takes the user's rules in their latest form, what the user asked for, what the assistant explained,
+/// concluded and decided, errors and what was said right after them, what the tools did and how that ended, what edits changed,
 /// and the files read and changed; of summaries their most valuable
 /// lines. Newer material ranks higher, and lines are printed in the order of the conversation. Each line carries the `[seq]` of its message.
 ///

@@ -13,6 +13,8 @@ const HEAD_BYTES: usize = 24 * 1024;
 const TAIL_BYTES: usize = 8 * 1024;
 /// Length from which a sentence says more than what the next step is, in bytes.
 const STEP: usize = 200;
+/// Length of a sentence's beginning that tells a step, in bytes.
+const STEP_BEGINS: usize = 32;
 /// Number of lines of a code block that are kept.
 const CODE_LINES: usize = 2;
 
@@ -271,17 +273,18 @@ pub(crate) fn is_step(sentence: &str) -> bool {
         }
         rest = after.trim_start();
     }
-    let begins = |step: &&str| {
-        let begin = rest.get(..step.len());
-        let after = rest.get(step.len()..).and_then(|rest| rest.chars().next());
-        begin.is_some_and(|begin| begin.replace('’', "'").eq_ignore_ascii_case(step))
-            && (!step.is_ascii() || !after.is_some_and(char::is_alphanumeric))
-    };
-    STEPS.iter().any(|step| begins(&step)) && rest.len() < STEP
+    if rest.len() >= STEP {
+        return false;
+    }
+    let said = head(rest, STEP_BEGINS).to_lowercase().replace('’', "'");
+    STEPS.iter().any(|step| {
+        let after = said.strip_prefix(step).map(|after| after.chars().next());
+        after.is_some_and(|after| !step.is_ascii() || !after.is_some_and(char::is_alphanumeric))
+    })
 }
 
 /// A matcher of words that ignores the case of ASCII letters. A few hundred words always fit into one.
-fn matcher(words: &[&str]) -> Option<AhoCorasick> {
+pub(crate) fn matcher(words: &[&str]) -> Option<AhoCorasick> {
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).build(words).ok()
 }
