@@ -250,7 +250,7 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
         .map(|one| letters(&one.text))
         .sum();
     let live = sentences.iter().all(|one| one.fate == Fate::Live);
-    let rules = sentences.iter().any(|one| is_rule(one));
+    let rules = sentences.iter().any(is_rule);
     let weight = |valued: bool| match item.weight < TYPED {
         true => item.weight + 1,
         false if valued => VALUED,
@@ -268,9 +268,9 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
     let mut lines: Vec<String> = Vec::new();
     for (n, line) in item.lines.iter().enumerate() {
         let of_line = || sentences.iter().filter(|one| one.line == n);
-        match of_line().all(|one| rest(one)) {
+        match of_line().all(rest) {
             true => lines.push(line.clone()),
-            false if of_line().any(|one| rest(one)) => {
+            false if of_line().any(rest) => {
                 lines.push(joined(of_line().map(|one| (one.printed(), rest(one)))));
             }
             false => {}
