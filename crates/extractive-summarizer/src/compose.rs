@@ -7,13 +7,12 @@ use token_estimate::TokenEstimator;
 
 use crate::cut::cut_to_tokens;
 use crate::frame;
-use crate::item::{Gathered, Item, Kind, LAST_WORD, TYPED};
+use crate::item::{Gathered, Item, Kind, LAST_WORD, RULE, TYPED};
 use crate::lines::{Printed, lines};
 use crate::parts::{LISTED, Parts, is_dense};
 use crate::print::{self, Length};
 use crate::rank;
 use crate::source::Source;
-use crate::status;
 use crate::text::{has_name, is_wide};
 use crate::users;
 use crate::wrap::wrapped;
@@ -32,20 +31,23 @@ const STEPS: [(usize, usize); 5] = [
 /// The lengths at which what failed and what ran is printed before anything else.
 const CORE_RUN: usize = 96;
 const CORE_ERROR: usize = 150;
+/// Length from which an assistant's message explains something, in bytes, and the lengths at which it is printed before
+/// anything else.
+const EXPLAINS: usize = 500;
+const EXPLAINED: (usize, usize) = (2_000, 8_000);
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
-/// Length from which room is kept for the lines of names and of what to expand, in tokens.
-const LAST_LINES: u64 = 150;
+/// Length from which room is kept for the line of what to expand, in tokens.
+const LAST_LINE: u64 = 500;
+/// Length below which one sentence may be all, in tokens.
+const SHORT: u64 = 150;
 /// Length from which the long lines of an extract are broken, in tokens.
 const WRAPS: u64 = 500;
 /// Number of a text's first characters that tell its script.
 const WIDE_CHARS: usize = 60;
 /// Number of times that users' words get less room.
 const USER_ROUNDS: usize = 12;
-
-/// Maximum cost of the lines about the state of the work, in tokens.
-const STAND: u64 = 240;
 
 /// A printed line.
 struct Line {
@@ -82,7 +84,6 @@ pub(crate) fn compose(
     let mut parts = Parts::around(gathered, source, target, estimator);
     let gathered = &*gathered;
     let items = without_repeats(&gathered.items);
-    parts.stand = status::stand(&items, share(8).min(STAND), estimator);
     let last_reply = items
         .iter()
         .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
@@ -95,44 +96,36 @@ pub(crate) fn compose(
         last_reply,
         lines: BTreeMap::new(),
     };
-    let core: u64 = costs(&parts.core_names);
     let entries = parts.failed.iter().chain(&parts.ran);
     let entries: u64 = entries.map(|entry| estimator.text(&entry.text) + 1).sum();
-    let listed = core + costs(&parts.folded) + entries;
-    let around = cost(&parts.header) + cost(&parts.stand) + cost(&parts.files);
+    let listed = costs(&parts.folded) + entries;
+    let around = cost(&parts.header) + cost(&parts.files);
     let room = target.saturating_sub(around + listed);
 
     // Where only users speak, all is theirs, and there may be hardly room for what they said.
     let prose = composer.items.iter().all(|item| item.kind.users());
-    // For the last two lines.
-    let last_lines = |tokens: u64| match prose && target < LAST_LINES {
+    let expand_share = match gathered.topics.is_empty() && target < LAST_LINE {
         true => 0,
-        false => tokens,
+        false => share(10).min(120),
     };
-    let names_share = last_lines(share(11).saturating_sub(core));
-    let expand_share = last_lines(share(10).min(120));
-    let mut left = room.saturating_sub(names_share + expand_share);
+    let mut left = room.saturating_sub(expand_share);
+    composer.rules(left / 5 * 4, &mut left);
     if is_dense(source, target) {
-        composer.core((share(6), share(16)), &mut left);
+        composer.core((share(6), share(8)), &mut left);
     }
     let (soft, hard) = match prose {
         true => (left, left),
         false => (share(50).min(left), share(66).min(left)),
     };
-    composer.users(soft, hard, &mut left);
+    composer.explained(left / 5 * 2, &mut left);
+    composer.users(soft.min(left), hard.min(left), &mut left);
     composer.others(&mut left);
 
-    composer.use_up(
-        gathered,
-        &mut parts,
-        (names_share, expand_share),
-        left,
-        target,
-    );
+    composer.use_up(&parts, expand_share, left, target);
     let shown: BTreeSet<usize> = composer.lines.keys().copied().collect();
     parts.expand = frame::expand(gathered, &composer.items, &shown, expand_share, estimator);
     composer.trim(&mut parts, target);
-    composer.body_within(&mut parts, target)
+    composer.body_within(&parts, target)
 }
 
 /// Whether a text names something beside the positions of the messages.
@@ -203,11 +196,35 @@ impl Composer<'_> {
         places
     }
 
-    /// Prints what the user said: verbatim if that costs at most `soft` tokens, else what was typed if
+    /// Prints users' rules, the newest with a value first, within `most` tokens.
+    fn rules(&mut self, most: u64, left: &mut u64) {
+        let mut rules = self.places(|item| item.kind == Kind::User && item.weight >= RULE);
+        let weight = |at: &usize| self.items.get(*at).map_or(0, |item| item.weight);
+        rules.sort_by_key(|at| std::cmp::Reverse((weight(at), *at)));
+        let mut room = most.min(*left);
+        let before = room;
+        for at in rules {
+            self.set(at, Length::FULL, &mut room);
+        }
+        *left -= before - room;
+    }
+
+    /// Prints what is explained at length line by line, the newest first, within `most` tokens.
+    fn explained(&mut self, most: u64, left: &mut u64) {
+        let mut explained = self.places(|item| {
+            item.kind == Kind::Reply && item.weight >= TELLING && item.bytes() >= EXPLAINS
+        });
+        explained.reverse();
+        self.print_at(&explained, EXPLAINED, left, &|_| most);
+    }
+
+    /// Prints what the user said beside it: verbatim if that costs at most `soft` tokens, else what was typed if
     /// that does; and the rest sentence by sentence, within `hard` tokens.
     fn users(&mut self, soft: u64, hard: u64, left: &mut u64) {
-        let users = self.places(|item| item.kind.users());
-        let typed = self.places(|item| item.kind == Kind::User && item.weight >= TYPED);
+        let mut users = self.places(|item| item.kind.users());
+        users.retain(|at| !self.lines.contains_key(at));
+        let mut typed = self.places(|item| item.kind == Kind::User && item.weight >= TYPED);
+        typed.retain(|at| !self.lines.contains_key(at));
         let mut spent = 0;
         let mut full = Vec::new();
         for places in [&users, &typed] {
@@ -362,7 +379,7 @@ impl Composer<'_> {
             let spent = spent.entry(item.kind).or_default();
             let last = Some(*at) == self.last_reply;
             let mut room = match last {
-                true => *left,
+                true => *left - *left / 4,
                 false => most(item.kind).saturating_sub(*spent).min(*left),
             };
             let before = room;
@@ -421,41 +438,22 @@ impl Composer<'_> {
         }
     }
 
-    /// Spends what is left of `target` tokens on the names that no line has and on longer lines,
-    /// without the shares of the names and of what to expand.
-    fn use_up(
-        &mut self,
-        gathered: &Gathered,
-        parts: &mut Parts,
-        (names, expand): (u64, u64),
-        mut left: u64,
-        target: u64,
-    ) {
-        let estimator = self.estimator;
-        let cost =
-            |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
-        parts.names = frame::names(gathered, &self.body(parts), names, estimator);
-        left = left
-            .saturating_add(names)
-            .saturating_sub(cost(&parts.names));
+    /// Spends what is left of `target` tokens on longer lines, without the share of what to expand.
+    fn use_up(&mut self, parts: &Parts, expand: u64, mut left: u64, target: u64) {
         self.grow(&mut left);
         // Costs of lines need not add up to the cost of the text: what they left is used, too.
         for _ in 0..3 {
-            let spent = estimator.text(&self.body(parts)) + expand;
+            let spent = self.estimator.text(&self.body(parts)) + expand;
             let mut slack = target.saturating_sub(spent);
             if slack * 50 < target {
                 break;
             }
             self.grow(&mut slack);
         }
-        if let Some(line) = parts.names.take() {
-            let room = cost(&Some(line));
-            parts.names = frame::names(gathered, &self.body(parts), room, estimator);
-        }
     }
 
     /// The extract, or, where not one whole line that tells something fits, the beginning of the most important one.
-    fn body_within(&self, parts: &mut Parts, target: u64) -> SummaryBody {
+    fn body_within(&self, parts: &Parts, target: u64) -> SummaryBody {
         let tells = |at: &usize| {
             let item = self.items.get(*at);
             item.is_some_and(|item| item.weight >= TELLING || item.kind.users())
@@ -468,17 +466,10 @@ impl Composer<'_> {
         // Of a short note the sentence that tells most is worth more than others whole.
         let best = self.best();
         let (_, sentence) = best.split_once(": ").unwrap_or_default();
-        let short = target < LAST_LINES && self.items.iter().all(|item| item.kind.users());
+        let short = target < SHORT && self.items.iter().all(|item| item.kind.users());
         let lost = short && has_name(sentence) && !names_something(&text);
         if tells && !lost {
-            loop {
-                let body = rank::ranked(&lines(parts, &self.printed(), self.estimator));
-                // Names in another order may cost more.
-                let fits = self.estimator.text(body.text()) <= target;
-                if fits || parts.core_names.pop().is_none() {
-                    return body;
-                }
-            }
+            return rank::ranked(&lines(parts, &self.printed(), self.estimator));
         }
         let text = cut_to_tokens(&best, target, self.estimator).unwrap_or_default();
         rank::rank_lines(&text, self.estimator)

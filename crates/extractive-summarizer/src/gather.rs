@@ -5,17 +5,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
-use crate::corrections;
 use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::parse;
 use crate::ran::Ran;
 use crate::results::{self, Calls};
 use crate::source::Source;
-use crate::text::{clip, is_decision, sentences, squeeze, unwrapped, verbatim};
+use crate::standing;
+use crate::text::{
+    clip, has_name, is_decision, is_step, is_wide, sentences, squeeze, unwrapped, verbatim,
+};
 use crate::tool_call::Call;
+
+/// Length below which a user's line may be an answer that says nothing without the question, in characters; one of a
+/// script with few characters a word counts as three.
+const ANSWER: usize = 32;
+/// Maximum length of the question, in characters.
+const ANSWERED: usize = 160;
+
+/// Number of letters below which an assistant's message may say nothing.
+const NOD: usize = 40;
 
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
+
+/// Maximum length of a program's text in a user's message, in characters.
+const INJECTED_CHARS: usize = 240;
 
 /// Maximum length that is read of the start of a text, in bytes; twice that of a user's.
 const HEAD_BYTES: usize = 96 * 1024;
@@ -46,7 +60,8 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     demote_templates(&mut gathered);
     results::telling_ends(&mut gathered, &calls.outputs);
     results::resolve(&mut gathered.items);
-    corrections::mark(&mut gathered.items);
+    results::undone(&mut gathered.items);
+    standing::apply(&mut gathered.items);
     gathered
 }
 
@@ -211,10 +226,6 @@ fn speech(
         return;
     }
     end_group(gathered, &mut calls.group);
-    if entry.role != Role::User || said.len() <= TYPED_BYTES {
-        gathered.name(said);
-        gathered.identify(said);
-    }
     let range = SeqRange::single(entry.seq);
     let trouble = std::mem::take(&mut calls.trouble);
     match entry.role {
@@ -237,7 +248,7 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     let text = conventions.user_text(said, entry.meta.as_ref());
     for block in &text.injected {
         let item = Item::new(range, Kind::Injected, "Injected", INJECTED);
-        gathered.push(item.with_lines(all(block)));
+        gathered.push(item.with_lines(vec![clip(&squeeze(block), INJECTED_CHARS)]));
     }
     let label = match &entry.name {
         Some(name) => format!("User {}", squeeze(name)),
@@ -247,13 +258,51 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
         true => PASTED,
         false => TYPED,
     };
-    gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&text.typed)));
+    let mut lines = all(&text.typed);
+    if let ([line], Some(answered)) = (lines.as_mut_slice(), answered(gathered)) {
+        let length = |c: char| if is_wide(c) { 3 } else { 1 };
+        if line.chars().map(length).sum::<usize>() < ANSWER {
+            line.push_str(&answered);
+        }
+    }
+    gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(lines));
+}
+
+/// What a short answer answers: the last question of the assistant's message before it, or its last sentence. Of `yes, the
+/// second one` alone nobody could tell what the user wants.
+fn answered(gathered: &Gathered) -> Option<String> {
+    let reply = gathered.items.last();
+    let reply = reply.filter(|item| item.kind == Kind::Reply)?;
+    let said = sentences(&reply.lines.join("\n"));
+    let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
+    // To go on with a step that was announced says nothing new.
+    let said = squeeze(question.or(said.last().filter(|said| !is_step(said)))?);
+    Some(format!(
+        " (to [{}] {})",
+        reply.range.last,
+        clip(&said, ANSWERED)
+    ))
+}
+
+/// Whether an assistant only says that it heard.
+pub(crate) fn is_nod(all: &[String]) -> bool {
+    let length = |c: char| match is_wide(c) {
+        true => 3,
+        false => usize::from(c.is_alphanumeric()),
+    };
+    let letters: usize = all.iter().flat_map(|said| said.chars()).map(length).sum();
+    letters < NOD
+        && !all
+            .iter()
+            .any(|said| has_name(said) || is_decision(said) || said.ends_with(['?', '？']))
 }
 
 fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
     let said = &*unwrapped(said);
     let all = sentences(said);
-    let weight = if last_word {
+    let weight = if is_nod(&all) || (!last_word && all.iter().all(|said| is_step(said))) {
+        1
+    } else if last_word {
         75
     } else if trouble && (all.len() > 1 || !said.trim_end().ends_with([':', '：'])) {
         // Why it went wrong, and what is tried instead.
@@ -296,18 +345,6 @@ fn call<'a>(
         () if call.is(ToolAction::RunCommand) => 24,
         () => 28,
     };
-    gathered.name(&call.about);
-    gathered.identify(&call.told.subject);
-    let files = call.told.files.iter().map(|file| &file.path);
-    let edits = call
-        .told
-        .edits
-        .iter()
-        .flat_map(|edit| [&edit.old, &edit.new]);
-    let arguments = call.told.arguments.iter().map(|(_, text)| text);
-    for text in files.chain(edits).chain(arguments) {
-        gathered.identify(text);
-    }
     if call.is(ToolAction::RunCommand) {
         gathered.ran.extend(Ran::listed(&call.about));
     }

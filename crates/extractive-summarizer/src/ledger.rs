@@ -166,12 +166,12 @@ struct Command {
 }
 
 /// The value of a command that ran last as the `at`th of `all`: newer ones count up to thrice as much, those that ran
-/// several times half as much again, and those that only look at something half as much.
+/// several times half as much again, and those that only look at something little.
 fn value(head: &str, times: u32, at: usize, all: usize) -> u64 {
     let newness = 2_000 * (at as u64 + 1) / (all as u64).max(1);
     let value = 1_000 + newness;
     let value = if times > 1 { value * 3 / 2 } else { value };
-    1_000 * if is_look(head) { value / 2 } else { value }
+    1_000 * if is_look(head) { value / 8 } else { value }
 }
 
 /// Commands of a line.

@@ -1,7 +1,7 @@
 //! Prints an item at a length.
 
 use crate::item::{COMMAND, Item, Kind, LAST_WORD};
-use crate::text::{clip, digest, sentences, squeeze};
+use crate::text::{clip, digest, is_step, sentences, squeeze};
 use crate::tool_call::{anywhere, is_error_line, is_exit_code, lasting};
 
 /// Separator of an action and its outcome.
@@ -144,7 +144,7 @@ pub(crate) fn findings(item: &Item, last_word: bool) -> Vec<String> {
     let mut all = sentences(&item.lines.join("\n"));
     let tells = |sentence: &String| {
         let cry = sentence.ends_with(['!', '！']) && sentence.chars().count() <= CRY_CHARS;
-        let announces = !last_word && sentence.ends_with([':', '：']);
+        let announces = !last_word && (is_step(sentence) || sentence.ends_with([':', '：']));
         !cry && !announces
     };
     if all.iter().any(tells) {

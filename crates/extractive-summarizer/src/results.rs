@@ -6,6 +6,7 @@ use memory_model::conventions::{AgentConventions, Rejection, ToolAction};
 use memory_model::{Seq, SeqRange};
 
 use crate::item::{COMMAND, Gathered, Item, Kind, PASTED, TYPED, TYPED_BYTES};
+use crate::parts::LISTED;
 use crate::text::{clip, squeeze, verbatim};
 use crate::tool_call::{Call, RESULT_BYTES, command, errors, is_exit_code, last_lines};
 
@@ -101,6 +102,47 @@ pub(crate) fn resolve(items: &mut [Item]) {
     }
 }
 
+/// Demotes edits of which a later one puts back what the first one changed.
+pub(crate) fn undone(items: &mut [Item]) {
+    let mut open: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    let mut undone = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        let (Kind::Act, Some(file), [from, to, ..]) =
+            (item.kind, &item.file, item.outcome.as_slice())
+        else {
+            continue;
+        };
+        let (Some(from), Some(to)) = (from.strip_prefix("- "), to.strip_prefix("+ ")) else {
+            continue;
+        };
+        let key = |from: &str, to: &str| (file.clone(), from.to_owned(), to.to_owned());
+        match open.remove(&key(to, from)) {
+            Some(before) => undone.extend([before, at]),
+            None => {
+                open.insert(key(from, to), at);
+            }
+        }
+    }
+    for at in undone {
+        if let Some(item) = items.get_mut(at) {
+            item.weight = item.weight.min(LISTED);
+        }
+    }
+}
+
+/// A text without the tag that encloses all of it.
+fn untagged(text: &str) -> &str {
+    let inside = || {
+        let (tag, rest) = text.trim().strip_prefix('<')?.split_once('>')?;
+        let rest = rest
+            .strip_suffix('>')?
+            .strip_suffix(tag)?
+            .strip_suffix("</")?;
+        (!tag.is_empty() && !tag.contains([' ', '<', '/'])).then_some(rest.trim())
+    };
+    inside().unwrap_or(text)
+}
+
 /// The outcome of a command: its whole output if that is short, else the last line; and the last lines
 /// from which it was chosen.
 fn outcome(text: &str) -> (Vec<String>, Vec<String>) {
@@ -140,7 +182,7 @@ pub(crate) fn result(
     let call = calls.open.get(call_id);
     let told = call.map(|(_, call)| &call.told);
     let outcome = calls.conventions.tool_result(told, text, failed);
-    let text: &str = &outcome.text;
+    let text = untagged(&outcome.text);
     if let Some((at, call)) = call
         && call.is(ToolAction::AskUser)
         && !failed
@@ -273,7 +315,6 @@ fn error(
     let mut item = Item::new(range, Kind::Error, "Error", weight).with_lines(vec![about(call)]);
     if output.is_empty() {
         item.outcome = all();
-        gathered.name(text);
     } else {
         item.outcome = output;
         item.detail = all();
@@ -299,5 +340,34 @@ mod tests {
         assert!(is_commit("[feat/x 9643da7] fix(cache): y"));
         assert!(is_commit("[main (root-commit) 9643da7] x"));
         assert!(!is_commit("[lint] 0 issues") && !is_commit("[x later] y"));
+    }
+
+    #[test]
+    fn a_tag_around_all_of_a_text_goes() {
+        assert_eq!(
+            untagged("<error>No such <file>.</error>"),
+            "No such <file>."
+        );
+        for text in [
+            "a <b>c</b>",
+            "<p>a</p><p>b</p>x",
+            "<a href=x>b</a>",
+            "<>x</>",
+        ] {
+            assert_eq!(untagged(text), text);
+        }
+    }
+
+    #[test]
+    fn an_edit_that_is_undone_is_demoted_with_what_undoes_it() {
+        let edit = |n: u32, from: &str, to: &str| {
+            let mut item = Item::new(SeqRange::single(Seq(n)), Kind::Act, "Edit", 26);
+            item.file = Some("a.rs".to_owned());
+            item.outcome = vec![format!("- {from}"), format!("+ {to}")];
+            item
+        };
+        let mut items = [edit(1, "a", "b"), edit(2, "c", "d"), edit(3, "b", "a")];
+        undone(&mut items);
+        assert_eq!(items.map(|item| item.weight), [LISTED, 26, LISTED]);
     }
 }

@@ -1,12 +1,12 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
-use crate::item::{Item, Kind, PASTED, TYPED};
+use crate::item::{Item, Kind, PASTED, RULE, TYPED, VALUED, is_mark};
 use crate::ledger::LISTED_ERROR;
 use crate::print::{DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
-use crate::status::is_mark;
-use crate::text::{has_name, is_decision, is_directive, is_wide};
+use crate::rules::is_small_talk;
+use crate::text::{has_name, is_decision, is_directive, is_step, is_wide};
 use crate::tool_call::is_look;
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
@@ -41,7 +41,7 @@ const SAID_LINES: usize = 4;
 pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
         _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
-        _ if !line.chars().any(char::is_alphanumeric) => Topic::Details,
+        _ if !line.chars().any(char::is_alphanumeric) || is_fence(line) => Topic::Details,
         Kind::User | Kind::Error | Kind::Act if place.told => Topic::Details,
         Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
         Kind::User if is_mark(item) => Topic::Details,
@@ -51,8 +51,10 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
             false => Topic::Details,
         },
         Kind::Injected => Topic::Documents,
+        Kind::User if item.weight >= RULE => Topic::Rules,
         Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
         Kind::User => Topic::Users,
+        Kind::Reply if (n > 0 || item.lines.len() == 1) && is_step(said(line)) => Topic::Details,
         Kind::Reply | Kind::Note => Topic::Replies,
         Kind::Error => Topic::Errors,
         Kind::Act => Topic::Acts,
@@ -70,6 +72,16 @@ pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
         true => is_refusal(item),
         false => said.starts_with('"') && said.contains(ANSWER) && !line.contains(ANSWER),
     }
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```")
+}
+
+/// Whether a line is a heading: alone it says little.
+fn is_heading(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('#') || line.trim_end_matches('*').ends_with([':', '：'])
 }
 
 fn looks(item: &Item) -> bool {
@@ -92,6 +104,20 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
 fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
     let depth = n as u64;
     match item.kind {
+        // Newer rules come first.
+        Kind::User if item.weight >= RULE => {
+            let value = if item.weight >= VALUED {
+                400_000
+            } else {
+                150_000
+            };
+            let value = value * (100 + place.newness) / (cost + 12);
+            if is_small_talk(line) {
+                value / 8
+            } else {
+                value
+            }
+        }
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
             if is_refusal(item) {
@@ -105,6 +131,9 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             if is_directive(line) {
                 value = value * 3 / 2;
             }
+            if is_small_talk(said(line)) {
+                value /= 6;
+            }
             if has_name(said(line)) {
                 value = value * 5 / 4;
             }
@@ -113,8 +142,11 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
         }
         Kind::Reply | Kind::Note => {
             // Causes and decisions stand below the first line.
-            let mut value = 4_000 * place.score / (4 + depth);
-            if line.ends_with([':', '：']) {
+            let mut value = 8_000 * place.score / (8 + depth);
+            if is_step(said(line)) {
+                value /= 4;
+            }
+            if is_heading(line) {
                 value /= 4;
             }
             if is_decision(line) {

@@ -116,3 +116,104 @@ fn what_was_corrected_names_the_correction() {
         "{again}"
     );
 }
+
+fn summary(range: (u32, u32), text: &str) -> Source<'_> {
+    let [first, last] = [range.0, range.1].map(memory_model::Seq);
+    Source::Summary(extractive_summarizer::SummarySource {
+        id: "sum_1",
+        range: memory_model::SeqRange::new(first, last).unwrap(),
+        depth: 0,
+        text,
+        ranks: None,
+        tokens: Calibrated::O200k.text(text),
+        earliest_at: memory_model::Timestamp::default(),
+        latest_at: memory_model::Timestamp::default(),
+    })
+}
+
+/// All rules of a first message are kept between long talk, at every level, and in their latest form.
+#[test]
+fn rules_are_kept_before_talk_and_in_their_latest_form() {
+    let parts = [
+        "lexer", "parser", "reader", "writer", "printer", "linter", "server", "client", "cache",
+        "store", "index", "queue", "clock", "logger", "loader",
+    ];
+    let rules = parts.map(|part| format!("- Never change the {part} without a test of its own."));
+    let talk = |n: u32| {
+        let said =
+            format!("That was a nice talk about holiday number {n}, and I look forward to more.");
+        [
+            Message::user(said.clone()),
+            Message::assistant(format!("I enjoyed it as well. {said}")),
+        ]
+    };
+    let first = format!("Hello, here is how we work:\n{}", rules.join("\n"));
+    let mut messages = vec![Message::user(first), Message::assistant("Understood.")];
+    messages.extend((0..20).flat_map(talk));
+    messages.push(Message::user(
+        "It rained the whole week here, but the garden needs it after all of the dry months. From now on, \
+         start the names of branches with 'dev/'. Do you like gardens? We have one with old trees.",
+    ));
+    messages.extend((20..40).flat_map(talk));
+    let below = extract(messages, 600);
+    for rule in &rules {
+        assert!(below.contains(&rule[2..]), "{rule}: {below}");
+    }
+    assert!(
+        below.contains("start the names of branches with 'dev/'"),
+        "{below}"
+    );
+    let mut messages: Vec<Message> = (40..60).flat_map(talk).collect();
+    messages.insert(
+        8,
+        Message::user("Start the names of branches with 'work/', not as I said before. I hope that this is fine for you."),
+    );
+    let next = extract(messages, 300);
+    // The second log counts on from the first.
+    let next: Vec<String> = next
+        .lines()
+        .filter(|line| line.contains("work/"))
+        .map(str::to_owned)
+        .collect();
+    let next = format!("[100] {}", next[0].split_once("] ").unwrap().1);
+    let source = [summary((1, 83), &below), summary((84, 124), &next)];
+    let above = ExtractiveSummarizer::new().extract(&source, 400, &Calibrated::O200k);
+    for rule in &rules {
+        assert!(above.contains(&rule[2..]), "{rule}: {above}");
+    }
+    assert!(above.contains("with 'work/'"), "{above}");
+    let stale = above.lines().filter(|line| line.contains("'dev/'"));
+    for line in stale {
+        assert!(line.ends_with("(later: [100])"), "{above}");
+    }
+}
+
+/// What an assistant explains at length is kept line by line, and what it only announces comes last.
+#[test]
+fn an_explanation_is_kept_before_announcements() {
+    let causes: Vec<String> = (1..9)
+        .map(|n| format!("- Cause {n}: the queue of shard {n} is read before its lock is taken."))
+        .collect();
+    let mut messages = vec![Message::user("Why is it slow?")];
+    for n in 0..40 {
+        messages.push(Message::assistant(format!(
+            "Now let me check the file of shard {n} more closely."
+        )));
+        messages.push(Message::user("Go on."));
+    }
+    messages.push(Message::assistant(format!(
+        "It is slow for eight reasons:\n{}",
+        causes.join("\n")
+    )));
+    messages.push(Message::user("Thanks."));
+    for n in 0..20 {
+        messages.push(Message::assistant(format!(
+            "Let me look at the log of day {n} as well."
+        )));
+        messages.push(Message::user("Go on."));
+    }
+    let text = extract(messages, 700);
+    for cause in &causes {
+        assert!(text.contains(cause.as_str()), "{cause}: {text}");
+    }
+}
