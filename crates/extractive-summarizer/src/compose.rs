@@ -13,7 +13,6 @@ use crate::parts::{LISTED, Parts, is_dense};
 use crate::print::{self, Length};
 use crate::rank;
 use crate::source::Source;
-use crate::status;
 use crate::text::{has_name, is_wide};
 use crate::users;
 use crate::wrap::wrapped;
@@ -35,17 +34,14 @@ const CORE_ERROR: usize = 150;
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
-/// Length from which room is kept for the lines of names and of what to expand, in tokens.
-const LAST_LINES: u64 = 150;
+/// Length from which room is kept for the line of what to expand, in tokens.
+const LAST_LINE: u64 = 150;
 /// Length from which the long lines of an extract are broken, in tokens.
 const WRAPS: u64 = 500;
 /// Number of a text's first characters that tell its script.
 const WIDE_CHARS: usize = 60;
 /// Number of times that users' words get less room.
 const USER_ROUNDS: usize = 12;
-
-/// Maximum cost of the lines about the state of the work, in tokens.
-const STAND: u64 = 240;
 
 /// A printed line.
 struct Line {
@@ -82,7 +78,6 @@ pub(crate) fn compose(
     let mut parts = Parts::around(gathered, source, target, estimator);
     let gathered = &*gathered;
     let items = without_repeats(&gathered.items);
-    parts.stand = status::stand(&items, share(8).min(STAND), estimator);
     let last_reply = items
         .iter()
         .rposition(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD);
@@ -95,23 +90,19 @@ pub(crate) fn compose(
         last_reply,
         lines: BTreeMap::new(),
     };
-    let core: u64 = costs(&parts.core_names);
     let entries = parts.failed.iter().chain(&parts.ran);
     let entries: u64 = entries.map(|entry| estimator.text(&entry.text) + 1).sum();
-    let listed = core + costs(&parts.folded) + entries;
-    let around = cost(&parts.header) + cost(&parts.stand) + cost(&parts.files);
+    let listed = costs(&parts.folded) + entries;
+    let around = cost(&parts.header) + cost(&parts.files);
     let room = target.saturating_sub(around + listed);
 
     // Where only users speak, all is theirs, and there may be hardly room for what they said.
     let prose = composer.items.iter().all(|item| item.kind.users());
-    // For the last two lines.
-    let last_lines = |tokens: u64| match prose && target < LAST_LINES {
+    let expand_share = match prose && target < LAST_LINE {
         true => 0,
-        false => tokens,
+        false => share(10).min(120),
     };
-    let names_share = last_lines(share(11).saturating_sub(core));
-    let expand_share = last_lines(share(10).min(120));
-    let mut left = room.saturating_sub(names_share + expand_share);
+    let mut left = room.saturating_sub(expand_share);
     if is_dense(source, target) {
         composer.core((share(6), share(16)), &mut left);
     }
@@ -122,17 +113,11 @@ pub(crate) fn compose(
     composer.users(soft, hard, &mut left);
     composer.others(&mut left);
 
-    composer.use_up(
-        gathered,
-        &mut parts,
-        (names_share, expand_share),
-        left,
-        target,
-    );
+    composer.use_up(&parts, expand_share, left, target);
     let shown: BTreeSet<usize> = composer.lines.keys().copied().collect();
     parts.expand = frame::expand(gathered, &composer.items, &shown, expand_share, estimator);
     composer.trim(&mut parts, target);
-    composer.body_within(&mut parts, target)
+    composer.body_within(&parts, target)
 }
 
 /// Whether a text names something beside the positions of the messages.
@@ -421,41 +406,22 @@ impl Composer<'_> {
         }
     }
 
-    /// Spends what is left of `target` tokens on the names that no line has and on longer lines,
-    /// without the shares of the names and of what to expand.
-    fn use_up(
-        &mut self,
-        gathered: &Gathered,
-        parts: &mut Parts,
-        (names, expand): (u64, u64),
-        mut left: u64,
-        target: u64,
-    ) {
-        let estimator = self.estimator;
-        let cost =
-            |line: &Option<String>| line.as_deref().map_or(0, |line| estimator.text(line) + 1);
-        parts.names = frame::names(gathered, &self.body(parts), names, estimator);
-        left = left
-            .saturating_add(names)
-            .saturating_sub(cost(&parts.names));
+    /// Spends what is left of `target` tokens on longer lines, without the share of what to expand.
+    fn use_up(&mut self, parts: &Parts, expand: u64, mut left: u64, target: u64) {
         self.grow(&mut left);
         // Costs of lines need not add up to the cost of the text: what they left is used, too.
         for _ in 0..3 {
-            let spent = estimator.text(&self.body(parts)) + expand;
+            let spent = self.estimator.text(&self.body(parts)) + expand;
             let mut slack = target.saturating_sub(spent);
             if slack * 50 < target {
                 break;
             }
             self.grow(&mut slack);
         }
-        if let Some(line) = parts.names.take() {
-            let room = cost(&Some(line));
-            parts.names = frame::names(gathered, &self.body(parts), room, estimator);
-        }
     }
 
     /// The extract, or, where not one whole line that tells something fits, the beginning of the most important one.
-    fn body_within(&self, parts: &mut Parts, target: u64) -> SummaryBody {
+    fn body_within(&self, parts: &Parts, target: u64) -> SummaryBody {
         let tells = |at: &usize| {
             let item = self.items.get(*at);
             item.is_some_and(|item| item.weight >= TELLING || item.kind.users())
@@ -468,17 +434,10 @@ impl Composer<'_> {
         // Of a short note the sentence that tells most is worth more than others whole.
         let best = self.best();
         let (_, sentence) = best.split_once(": ").unwrap_or_default();
-        let short = target < LAST_LINES && self.items.iter().all(|item| item.kind.users());
+        let short = target < LAST_LINE && self.items.iter().all(|item| item.kind.users());
         let lost = short && has_name(sentence) && !names_something(&text);
         if tells && !lost {
-            loop {
-                let body = rank::ranked(&lines(parts, &self.printed(), self.estimator));
-                // Names in another order may cost more.
-                let fits = self.estimator.text(body.text()) <= target;
-                if fits || parts.core_names.pop().is_none() {
-                    return body;
-                }
-            }
+            return rank::ranked(&lines(parts, &self.printed(), self.estimator));
         }
         let text = cut_to_tokens(&best, target, self.estimator).unwrap_or_default();
         rank::rank_lines(&text, self.estimator)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use token_estimate::TokenEstimator;
 
-use crate::item::{FileStat, Gathered, Item, Kind, NameStat};
+use crate::item::{FileStat, Gathered, Item, Kind};
 use crate::source::{self, Source, minute};
 use crate::text::clip;
 
@@ -12,12 +12,16 @@ use crate::text::clip;
 pub(crate) const HEADER: &str = "Extract of messages ";
 /// Beginning of the line of files.
 pub(crate) const FILES: &str = "Files: ";
-/// Beginning of the line of names.
+/// Beginning of the line of names that older extracts have.
 pub(crate) const NAMES: &str = "Also named: ";
-/// Beginning of a line of identifiers, before the number of messages that hold each of them at least.
+/// Beginning of a line of identifiers of older extracts, before the number of messages that hold each of them at least.
 const IDENTIFIERS: &str = "Names in ";
 /// What follows the number.
 const MESSAGES: &str = "+ messages: ";
+/// Beginning of the line of older extracts that says what the user asked for last.
+pub(crate) const ASKED: &str = "Asked last: ";
+/// Beginning of the line of older extracts that says what became of it.
+pub(crate) const STAND: &str = "Where it stands: ";
 /// Beginning of the last line.
 pub(crate) const EXPAND: &str = "Expand for details about: ";
 
@@ -225,110 +229,10 @@ fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
         .unwrap_or("")
 }
 
-/// Maximum number of names of a line.
-const NAMES_A_LINE: usize = 12;
-/// Maximum cost of a line of several names, in tokens: a short form keeps whole lines.
-const LINE_TOKENS: u64 = 48;
-
-/// Returns lines of the identifiers that most messages hold, whether the printed text shows them or not: a short form
-/// of a summary shows little else.
-///
-/// Names that `shown` holds are left out.
-pub(crate) fn core_names(
-    gathered: &Gathered,
-    shown: &str,
-    room: u64,
-    estimator: &dyn TokenEstimator,
-) -> Vec<String> {
-    let mut names: Vec<(&str, NameStat)> = gathered
-        .identifiers
-        .iter()
-        .filter(|(name, stat)| stat.count > 1 && !shown.contains(name.as_str()))
-        .map(|(name, stat)| (name.as_str(), *stat))
-        .collect();
-    names.sort_by_key(|(name, stat)| {
-        let counted = std::cmp::Reverse((stat.count, stat.last));
-        (counted, stat.position, *name)
-    });
-    let names: Vec<(&str, u32)> = names
-        .into_iter()
-        .map(|(name, stat)| (name, stat.count))
-        .collect();
-    let mut lines: Vec<String> = Vec::new();
-    let (mut spent, mut rest) = (0, names.as_slice());
-    while !rest.is_empty() {
-        let mut cost = 0;
-        let fits = |(name, _): &&(&str, u32)| {
-            cost += estimator.text(name) + 1;
-            cost <= LINE_TOKENS
-        };
-        let many = rest.iter().take(NAMES_A_LINE).take_while(fits).count();
-        let (next, after) = rest.split_at(many.max(1));
-        let line = identifiers_line(next);
-        spent += estimator.text(&line) + 1;
-        if spent > room {
-            break;
-        }
-        lines.push(line);
-        rest = after;
-    }
-    lines
-}
-
-/// A line of identifiers, each with the number of messages that hold it.
-pub(crate) fn identifiers_line(names: &[(&str, u32)]) -> String {
-    let least = names
-        .iter()
-        .map(|(_, messages)| *messages)
-        .min()
-        .unwrap_or(0);
-    let list: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-    format!("{IDENTIFIERS}{least}{MESSAGES}{}", list.join(" "))
-}
-
-/// The identifiers of a line of [`core_names`], with the number of messages that hold each; `None` for another line.
-pub(crate) fn read_identifiers(line: &str) -> Option<(u32, std::str::Split<'_, char>)> {
-    let (messages, list) = line.strip_prefix(IDENTIFIERS)?.split_once(MESSAGES)?;
-    Some((messages.parse().ok()?, list.split(' ')))
-}
-
-/// Returns the line of names that the printed text does not show, most used first.
-pub(crate) fn names(
-    gathered: &Gathered,
-    shown: &str,
-    room: u64,
-    estimator: &dyn TokenEstimator,
-) -> Option<String> {
-    let mut names: Vec<(&String, u32, usize)> = gathered
-        .names
-        .iter()
-        .map(|(name, stat)| (name, stat.count, stat.last))
-        .collect();
-    names.sort_by_key(|(name, count, last)| (std::cmp::Reverse((*count, *last)), name.as_str()));
-    let mut line = NAMES.to_owned();
-    let start = line.len();
-    let mut cost = estimator.text(&line) + 1;
-    let mut misfits = 0;
-    for (name, _, _) in names {
-        if name.contains(", ") || shown.contains(name.as_str()) {
-            continue;
-        }
-        let piece = match line.len() > start {
-            true => format!(", {name}"),
-            false => name.clone(),
-        };
-        let more = estimator.text(&piece);
-        if cost + more > room {
-            misfits += 1;
-            if misfits > 8 {
-                break;
-            }
-            continue;
-        }
-        cost += more;
-        line.push_str(&piece);
-    }
-    (line.len() > start).then_some(line)
+/// Whether an older extract listed identifiers in a line.
+pub(crate) fn lists_identifiers(line: &str) -> bool {
+    let counted = line.strip_prefix(IDENTIFIERS);
+    counted.is_some_and(|line| line.contains(MESSAGES))
 }
 
 /// Returns the last line: the subjects that were left out.
@@ -390,8 +294,6 @@ fn plural_more(count: u64, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use token_estimate::HeuristicEstimator;
-
     use super::*;
 
     #[test]
@@ -404,35 +306,6 @@ mod tests {
         );
         assert_eq!(super::counts("Extract of messages 1-9"), None);
         assert_eq!(super::counts("Extract of messages 1-9 (8 apples)"), None);
-    }
-
-    #[test]
-    fn identifiers_are_listed_by_the_number_of_messages_that_hold_them() {
-        let mut gathered = Gathered::default();
-        for text in [
-            "readAll readAll readAll once_only write_all",
-            "readAll and write_all",
-            "readAll in lexer_core",
-            "lexer_core",
-        ] {
-            gathered.now += 1;
-            gathered.identify(text);
-        }
-        let lines = core_names(&gathered, "", 1_000, &HeuristicEstimator::Bytes4);
-        assert_eq!(
-            lines,
-            ["Names in 2+ messages: readAll lexer_core write_all"]
-        );
-        let shown = "Files: read src/lexer_core.rs";
-        let lines = core_names(&gathered, shown, 1_000, &HeuristicEstimator::Bytes4);
-        assert_eq!(lines, ["Names in 2+ messages: readAll write_all"]);
-        // As many messages as the line says, however often the summary names them elsewhere.
-        gathered.now += 1;
-        gathered.identify("[3] $ grep readAll");
-        let (messages, names) = read_identifiers(&lines[0]).unwrap();
-        names.for_each(|name| gathered.identifier(name, messages));
-        let counts = ["readAll", "write_all"].map(|name| gathered.identifiers[name].count);
-        assert_eq!(counts, [5, 4]);
     }
 
     #[test]

@@ -211,10 +211,6 @@ fn speech(
         return;
     }
     end_group(gathered, &mut calls.group);
-    if entry.role != Role::User || said.len() <= TYPED_BYTES {
-        gathered.name(said);
-        gathered.identify(said);
-    }
     let range = SeqRange::single(entry.seq);
     let trouble = std::mem::take(&mut calls.trouble);
     match entry.role {
@@ -296,18 +292,6 @@ fn call<'a>(
         () if call.is(ToolAction::RunCommand) => 24,
         () => 28,
     };
-    gathered.name(&call.about);
-    gathered.identify(&call.told.subject);
-    let files = call.told.files.iter().map(|file| &file.path);
-    let edits = call
-        .told
-        .edits
-        .iter()
-        .flat_map(|edit| [&edit.old, &edit.new]);
-    let arguments = call.told.arguments.iter().map(|(_, text)| text);
-    for text in files.chain(edits).chain(arguments) {
-        gathered.identify(text);
-    }
     if call.is(ToolAction::RunCommand) {
         gathered.ran.extend(Ran::listed(&call.about));
     }

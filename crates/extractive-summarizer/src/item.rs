@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use memory_model::{Seq, SeqRange};
 
 use crate::ran::Ran;
-use crate::text::{visit_identifiers, visit_names, window};
 
 /// Maximum length of a user's message that counts as typed, in bytes; a longer one is a document.
 pub(crate) const TYPED_BYTES: usize = 3_000;
@@ -18,10 +17,6 @@ pub(crate) const LAST_WORD: u32 = 60;
 pub(crate) const PASTED: u32 = 50;
 /// Weight of what a program put into a user's message.
 pub(crate) const INJECTED: u32 = 20;
-
-/// Maximum length that is searched for identifiers of the start of a text and of its end, in bytes each.
-const IDENTIFIED_HEAD: usize = 16 * 1024;
-const IDENTIFIED_TAIL: usize = 4 * 1024;
 
 /// Label of a call that runs a command, in the place of its tool's name.
 pub(crate) const COMMAND: &str = "$";
@@ -109,23 +104,11 @@ pub(crate) struct FileStat {
     pub(crate) last: usize,
 }
 
-/// Number of mentions of a name, and the piece with the last one.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NameStat {
-    pub(crate) count: u32,
-    pub(crate) last: usize,
-    /// Position in the last piece's list of names: of names with equal counts, those that were listed first come first.
-    pub(crate) position: usize,
-}
-
 /// Everything gathered from a source.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) items: Vec<Item>,
     pub(crate) files: BTreeMap<String, FileStat>,
-    pub(crate) names: BTreeMap<String, NameStat>,
-    /// Identifiers, with the number of messages that hold them.
-    pub(crate) identifiers: BTreeMap<String, NameStat>,
     /// Commands in the order in which they ran; those that changed something that lasts are items.
     pub(crate) ran: Vec<Ran>,
     /// Subjects that summaries offer for expansion.
@@ -146,65 +129,21 @@ impl Gathered {
         }
     }
 
-    pub(crate) fn name(&mut self, text: &str) {
-        let now = self.now;
-        let (head, tail) = window(text, 16 * 1024, 4 * 1024);
-        for part in [head, tail] {
-            visit_names(part, &mut |name| {
-                let stat = self.names.entry(name.to_owned()).or_default();
-                stat.count += 1;
-                stat.last = now;
-            });
-        }
-    }
-
-    /// Adds a name of a summary's list, with the number of mentions that it counts for.
-    pub(crate) fn told_name(&mut self, name: &str, mentions: u32) {
-        if !name.is_empty() {
-            let stat = self.names.entry(name.to_owned()).or_default();
-            stat.count += mentions;
-            stat.last = self.now;
-        }
-    }
-
-    /// Counts the identifiers of a message's text; each counts once a message.
-    pub(crate) fn identify(&mut self, text: &str) {
-        let (head, tail) = window(text, IDENTIFIED_HEAD, IDENTIFIED_TAIL);
-        for part in [head, tail] {
-            visit_identifiers(part, &mut |name| self.identifier(name, 1));
-        }
-    }
-
-    /// Counts an identifier of the current piece. `messages` is the number of the piece's messages that hold it.
-    pub(crate) fn identifier(&mut self, name: &str, messages: u32) {
-        let now = self.now;
-        let Some(stat) = self.identifiers.get_mut(name) else {
-            let stat = NameStat {
-                count: messages,
-                last: now,
-                position: 0,
-            };
-            self.identifiers.insert(name.to_owned(), stat);
-            return;
-        };
-        // What the piece has of it already.
-        let before = u32::from(stat.last == now);
-        stat.count += messages.saturating_sub(before);
-        stat.last = now;
-    }
-
-    /// Counts an identifier that the current piece lists, at a position of its list.
-    pub(crate) fn listed_identifier(&mut self, name: &str, messages: u32, position: usize) {
-        self.identifier(name, messages);
-        if let Some(stat) = self.identifiers.get_mut(name) {
-            stat.position = position;
-        }
-    }
-
     pub(crate) fn file(&mut self, path: &str, changed: u32, read: u32) {
         let stat = self.files.entry(path.to_owned()).or_default();
         stat.changed += changed;
         stat.read += read;
         stat.last = self.now;
     }
+}
+
+/// Whether a user's line asks nothing of the assistant: an interruption, a refusal without a
+/// reason, a command to the program.
+pub(crate) fn is_mark(item: &Item) -> bool {
+    let [line] = item.lines.as_slice() else {
+        return false;
+    };
+    let line = line.trim();
+    let bracketed = line.starts_with(['[', '(']) && line.ends_with([']', ')']);
+    bracketed || line.starts_with("! ") || (line.starts_with('/') && !line.contains(' '))
 }

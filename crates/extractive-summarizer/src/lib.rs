@@ -18,7 +18,6 @@ mod ran;
 mod rank;
 mod results;
 pub mod source;
-mod status;
 mod summarizer;
 pub mod text;
 mod tool_call;

@@ -34,11 +34,6 @@ pub(crate) fn lines(
         estimator,
     };
     lines.all(parts.header.as_deref(), Topic::Frame);
-    if let Some(stand) = &parts.stand {
-        let (asked, stands) = stand.split_once('\n').unwrap_or((stand, ""));
-        lines.all([asked], Topic::State);
-        lines.all((!stands.is_empty()).then_some(stands), Topic::Stand);
-    }
     let told = told_elsewhere(parts, printed);
     let users = printed
         .iter()
@@ -62,8 +57,6 @@ pub(crate) fn lines(
     lines.entries(&parts.ran, Topic::Commands);
     lines.files(&parts.folded);
     lines.all(parts.files.as_deref(), Topic::Frame);
-    lines.all(parts.core_names.iter().map(String::as_str), Topic::Names);
-    lines.all(parts.names.as_deref(), Topic::Frame);
     lines.all(parts.expand.as_deref(), Topic::Frame);
     lines.lines
 }
@@ -150,18 +143,9 @@ fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
         .filter_map(|entry| Some(ledger::read_failed(&entry.text)?.0))
         .collect();
     let commands = ledger::commands(&parts.ran);
-    let asked = parts.stand.as_deref().unwrap_or("");
     let mut later: BTreeSet<&[String]> = BTreeSet::new();
     let mut runs: BTreeMap<Seq, Vec<usize>> = BTreeMap::new();
     for (at, Printed { item, .. }) in printed.iter().enumerate().rev() {
-        let asked = || {
-            let line = item.lines.first();
-            let place = format!("[{}] ", item.range.last);
-            line.is_some_and(|line| asked.contains(&format!("{place}{line}")))
-        };
-        if item.kind == Kind::User && item.lines.len() == 1 && asked() {
-            told.insert(at);
-        }
         if item.kind == Kind::User && (item.later.is_some() || !later.insert(&item.lines)) {
             told.insert(at);
         }

@@ -8,19 +8,15 @@ use memory_model::{Seq, SeqRange};
 
 use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
-use crate::frame::{self, EXPAND, FILES, HEADER, NAMES, read_identifiers};
+use crate::frame::{self, ASKED, EXPAND, FILES, HEADER, NAMES, STAND, lists_identifiers};
 use crate::item::{COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
 use crate::ledger;
 use crate::print::{ARROW, DETAIL, MORE, note_of};
 use crate::ran::Ran;
 use crate::source::SummarySource;
-use crate::status::{ASKED, STAND};
-use crate::text::{is_decision, is_directive, visit_identifiers};
+use crate::text::{is_decision, is_directive};
 use crate::tool_call::is_lasting;
 use crate::wrap::joined;
-
-/// Numbers of mentions that the names of a summary's first lists count for: those that were used most come first.
-const LISTED_NAMES: [u32; 8] = [9, 8, 7, 6, 5, 4, 3, 2];
 
 /// Adds the lines of a summary.
 pub(crate) fn summary(
@@ -36,7 +32,6 @@ pub(crate) fn summary(
     let mut open: Option<Item> = None;
     let mut told = BTreeMap::new();
     let mut root = String::new();
-    let (mut lists, mut listed_names) = (0, 0);
     let lines: Vec<Cow<'_, str>> = match extract {
         true => joined(summary.text).into_iter().map(Cow::Owned).collect(),
         false => summary.text.lines().map(Cow::Borrowed).collect(),
@@ -47,14 +42,16 @@ pub(crate) fn summary(
         if let Some(item) = &mut open
             && full.starts_with(MORE)
         {
-            gathered.name(line);
-            gathered.identify(line);
             more(item, full);
             continue;
         }
         gathered.items.extend(open.take());
-        // Where things stood is told by the items, too.
-        let stood = extract && (line.starts_with(ASKED) || line.starts_with(STAND));
+        // What older extracts have and items tell better: where things stood, and lists of names.
+        let stood = extract
+            && (line.starts_with(ASKED)
+                || line.starts_with(STAND)
+                || line.starts_with(NAMES)
+                || lists_identifiers(line));
         if extract && line.starts_with(HEADER) {
             stated = stated.or(frame::counts(line));
         }
@@ -71,36 +68,21 @@ pub(crate) fn summary(
                 false => format!("{root}{folder}"),
             };
             files(&mut told, &folder, rest);
-        } else if let Some((messages, names)) = read_identifiers(line).filter(|_| extract) {
-            for name in names {
-                gathered.listed_identifier(name, messages, listed_names);
-                listed_names += 1;
-            }
         } else if let Some(ran) = ledger::read_ran(line, &mut cd).filter(|_| extract) {
             listed.extend(ran);
         } else if let Some((seq, call, says)) = ledger::read_failed(line).filter(|_| extract) {
             failed.push((seq, call.to_owned(), says.to_owned()));
-        } else if let Some(rest) = line.strip_prefix(NAMES) {
-            let mentions = LISTED_NAMES.get(lists).copied().unwrap_or(1);
-            lists += 1;
-            for name in rest.split(", ") {
-                gathered.told_name(name.trim(), mentions);
-            }
         } else if let Some(rest) = line.strip_prefix(EXPAND) {
             if !extract {
                 let topics = rest.trim().trim_end_matches('.').split(", ");
                 gathered.topics.extend(topics.map(str::to_owned));
             }
         } else if let Some(item) = extract_line(line, summary.range, conventions) {
-            gathered.name(line);
-            gathered.identify(line);
             if item.kind == Kind::Act {
                 shown_calls += 1;
             }
             open = Some(item);
         } else if line.chars().any(char::is_alphanumeric) {
-            gathered.name(line);
-            gathered.identify(line);
             let telling = is_decision(line) || is_directive(line);
             let weight = 40 + if telling { 15 } else { 0 } + if first { 10 } else { 0 };
             let said = line.trim_start_matches(['-', '*', '•', ' ']);
@@ -126,7 +108,6 @@ pub(crate) fn summary(
     gathered.images += stated.images;
     gathered.unlisted_errors += stated.errors.saturating_sub(shown);
     for (path, (changed, read)) in told {
-        visit_identifiers(&path, &mut |name| gathered.identifier(name, changed + read));
         gathered.file(&path, changed, read);
     }
 }

@@ -1,4 +1,4 @@
-//! The lines of an extract around those of its items: what it is of, the files and the names.
+//! The lines of an extract around those of its items: what it is of, and lists of files, failures and commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,6 @@ struct Shares {
     failed: u64,
     ran: u64,
     files: u64,
-    names: u64,
 }
 
 /// The lists of an extract of messages. It has few: shorter forms are mostly taken from summaries of summaries. What
@@ -35,14 +34,12 @@ const SHARES: Shares = Shares {
     failed: 3,
     ran: 0,
     files: 2,
-    names: 3,
 };
 /// The lists of an extract of summaries.
 const SHARES_CONDENSED: Shares = Shares {
     failed: 8,
     ran: 10,
     files: 10,
-    names: 6,
 };
 /// Maximum cost of a list, in tokens.
 const LIST: u64 = 1_000;
@@ -79,19 +76,15 @@ impl Lists {
 /// The lines around the items.
 pub(crate) struct Parts {
     pub(crate) header: Option<String>,
-    pub(crate) stand: Option<String>,
     pub(crate) failed: Vec<Entry>,
     pub(crate) ran: Vec<Entry>,
     pub(crate) folded: Vec<String>,
     pub(crate) files: Option<String>,
-    pub(crate) core_names: Vec<String>,
-    pub(crate) names: Option<String>,
     pub(crate) expand: Option<String>,
 }
 
 impl Parts {
-    /// The header, and the lines of files and of the names that are used most. Items name these files
-    /// shortly afterwards.
+    /// The header, and the lists. Items name the files that these list shortly afterwards.
     pub(crate) fn around(
         gathered: &mut Gathered,
         source: &[Source<'_>],
@@ -121,27 +114,19 @@ impl Parts {
         let ran = ledger::ran(&gathered.ran, ran, estimator);
         listed_commands(&mut gathered.items, &ran);
         let failed = lists.room(|shares| shares.failed);
-        let names_room = lists.room(|shares| shares.names);
-        let core_names = frame::core_names(gathered, &folded.join("\n"), names_room, estimator);
         Self {
             header,
-            stand: None,
             failed: ledger::failed(&gathered.items, failed, estimator),
             ran,
             folded,
             files,
-            core_names,
-            names: None,
             expand: None,
         }
     }
 
     /// Texts before those of the items.
     pub(crate) fn above(&self) -> impl Iterator<Item = &str> {
-        self.header
-            .as_deref()
-            .into_iter()
-            .chain(self.stand.as_deref())
+        self.header.as_deref().into_iter()
     }
 
     /// Texts after those of the items.
@@ -149,21 +134,16 @@ impl Parts {
         let entries = self.failed.iter().chain(&self.ran);
         let entries = entries.map(|entry| entry.text.as_str());
         let folded = self.folded.iter().map(String::as_str);
-        let core_names = self.core_names.iter().map(String::as_str);
         entries
             .chain(folded)
             .chain(self.files.as_deref())
-            .chain(core_names)
-            .chain(self.names.as_deref())
             .chain(self.expand.as_deref())
     }
 
     /// Drops a line, the least valuable first. Returns whether there was one beside the header and the
     /// files in full.
     pub(crate) fn drop_one(&mut self) -> bool {
-        let mut least = [&mut self.names, &mut self.expand, &mut self.stand].into_iter();
-        least.any(|part| part.take().is_some())
-            || self.core_names.pop().is_some()
+        self.expand.take().is_some()
             || self.folded.pop().is_some()
             || self.ran.pop().is_some()
             || self.failed.pop().is_some()

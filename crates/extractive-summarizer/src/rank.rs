@@ -1,13 +1,10 @@
 //! Ranks of lines: which of them a shorter form of a summary keeps.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use memory_model::{RankedLine, SummaryBody};
 use token_estimate::TokenEstimator;
-
-use crate::frame::{identifiers_line, read_identifiers};
-use crate::text::visit_identifiers;
 
 /// Cost of a headline, the shortest form of a summary, in tokens.
 pub const HEADLINE_TOKENS: u64 = 60;
@@ -48,10 +45,6 @@ pub fn rank_lines(text: &str, estimator: &dyn TokenEstimator) -> SummaryBody {
 /// What a line tells. Each has a share of every form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// What was asked for last.
-    State,
-    /// What became of it.
-    Stand,
     /// What users said.
     Users,
     /// Documents and programs' texts in users' messages.
@@ -67,7 +60,6 @@ pub(crate) enum Topic {
     /// A list of what ran.
     Commands,
     Files,
-    Names,
     /// What tools did, printed and returned, in full.
     Details,
     /// What the extract is of, and what it leaves out.
@@ -75,9 +67,7 @@ pub(crate) enum Topic {
 }
 
 impl Topic {
-    const ALL: [Self; 13] = [
-        Self::State,
-        Self::Stand,
+    const ALL: [Self; 10] = [
         Self::Users,
         Self::Documents,
         Self::Acts,
@@ -86,25 +76,21 @@ impl Topic {
         Self::Failures,
         Self::Commands,
         Self::Files,
-        Self::Names,
         Self::Details,
         Self::Frame,
     ];
 
-    /// The share of a form, in relation to the others'. The last request comes before all.
+    /// The share of a form, in relation to the others'.
     const fn share(self) -> u64 {
         match self {
-            Self::State => 1_000,
-            Self::Stand => 24,
             Self::Users => 63,
             Self::Documents => 1,
-            Self::Acts => 9,
+            Self::Acts => 14,
             Self::Errors => 2,
-            Self::Replies => 9,
-            Self::Failures => 34,
-            Self::Commands => 59,
+            Self::Replies => 40,
+            Self::Failures => 24,
+            Self::Commands => 24,
             Self::Files => 36,
-            Self::Names => 43,
             Self::Details => 1,
             Self::Frame => 1,
         }
@@ -126,8 +112,6 @@ pub(crate) struct Line {
 
 /// Ranks lines, so that each form has all topics in their shares, and of each the most valuable lines. A line comes
 /// after the one that it continues.
-///
-/// Lines of names list the same names in another order: those that no line of a higher rank shows come first.
 pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
     let mut queues: Vec<(u64, u64, VecDeque<usize>)> = Vec::new();
     for topic in Topic::ALL {
@@ -138,8 +122,6 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
         queues.push((0, topic.share(), queue.into()));
     }
     let mut ranks: Vec<Option<u8>> = vec![None; lines.len()];
-    let mut names = NameQueue::of(lines);
-    let mut listed: BTreeMap<usize, String> = BTreeMap::new();
     let mut cost = 0_u64;
     while let Some((spent, _, queue)) = queues
         .iter_mut()
@@ -163,10 +145,6 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
                 if line.worth == 0 {
                     title = Some(at);
                 }
-                match names.next_line(line) {
-                    Some(text) => drop(listed.insert(at, text)),
-                    None => names.show(&line.text),
-                }
             }
         }
         // A title says nothing without the line below it.
@@ -174,58 +152,11 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
             *rank = Some(rank_of(cost));
         }
     }
-    let all = lines.iter().zip(&ranks).enumerate();
-    let all = all.map(|(at, (line, rank))| RankedLine {
-        text: listed.get(&at).unwrap_or(&line.text),
+    let all = lines.iter().zip(&ranks).map(|(line, rank)| RankedLine {
+        text: line.text.as_str(),
         rank: rank.unwrap_or(0),
     });
     SummaryBody::ranked(all)
-}
-
-/// The names that lines list and that no ranked line lists yet.
-struct NameQueue<'a> {
-    /// Names with the number of messages that hold each at least, the most frequent first.
-    waiting: VecDeque<(&'a str, u32)>,
-    /// Names that a ranked line shows.
-    shown: BTreeSet<String>,
-}
-
-impl<'a> NameQueue<'a> {
-    fn of(lines: &'a [Line]) -> Self {
-        let lists = lines.iter().filter_map(names_of);
-        let waiting = lists.flat_map(|(messages, names)| names.map(move |name| (name, messages)));
-        Self {
-            waiting: waiting.collect(),
-            shown: BTreeSet::new(),
-        }
-    }
-
-    /// Notes the names that a ranked line shows.
-    fn show(&mut self, text: &str) {
-        if !self.waiting.is_empty() {
-            visit_identifiers(text, &mut |name| {
-                self.shown.insert(name.to_owned());
-            });
-        }
-    }
-
-    /// The text of a line of names whose turn it is: as many names as `line` has. `None` for another line.
-    fn next_line(&mut self, line: &Line) -> Option<String> {
-        let (_, names) = names_of(line)?;
-        let many = names.count();
-        let waiting = self.waiting.drain(..);
-        let (mut shown, new): (Vec<_>, Vec<_>) =
-            waiting.partition(|(name, _)| self.shown.contains(*name));
-        shown.sort_by_key(|(_, messages)| Reverse(*messages));
-        let mut next: Vec<(&str, u32)> = new.into_iter().chain(shown).collect();
-        let rest = next.split_off(many.min(next.len()));
-        self.waiting = rest.into();
-        Some(identifiers_line(&next))
-    }
-}
-
-fn names_of(line: &Line) -> Option<(u32, std::str::Split<'_, char>)> {
-    read_identifiers(&line.text).filter(|_| line.topic == Topic::Names)
 }
 
 #[cfg(test)]

@@ -273,7 +273,6 @@ fn error(
     let mut item = Item::new(range, Kind::Error, "Error", weight).with_lines(vec![about(call)]);
     if output.is_empty() {
         item.outcome = all();
-        gathered.name(text);
     } else {
         item.outcome = output;
         item.detail = all();

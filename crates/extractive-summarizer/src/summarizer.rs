@@ -11,15 +11,14 @@ use crate::source::Source;
 use crate::{compose, gather};
 
 /// Name and version of the extracts.
-const ID: &str = "extractive@8";
+const ID: &str = "extractive@9";
 
 /// Makes extracts of conversations: deterministic, without a model.
 ///
 /// Of messages it takes what the user asked for, what the assistant concluded and decided, errors
 /// and what was said right after them, what the tools did and how that ended, what edits changed,
-/// the files read and changed, and names, numbers and addresses; of summaries their most valuable
-/// lines. Newer material ranks higher, and lines are printed in the order of the conversation,
-/// behind what was asked last and how it stands. Each line carries the `[seq]` of its message.
+/// and the files read and changed; of summaries their most valuable
+/// lines. Newer material ranks higher, and lines are printed in the order of the conversation. Each line carries the `[seq]` of its message.
 ///
 /// Time is linear in the source; a huge message is read at its head and its tail.
 ///
@@ -54,7 +53,7 @@ impl ExtractiveSummarizer {
         self
     }
 
-    /// Returns the name and version, such as `extractive@8`. Summarizers that may write different texts
+    /// Returns the name and version, such as `extractive@9`. Summarizers that may write different texts
     /// have different ids.
     pub fn id(&self) -> &str {
         &self.id

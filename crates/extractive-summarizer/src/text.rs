@@ -11,8 +11,6 @@ use crate::cues::{DECISIONS, DIRECTIVES};
 const HEAD_BYTES: usize = 24 * 1024;
 /// Maximum length that is read of a text's end, in bytes.
 const TAIL_BYTES: usize = 8 * 1024;
-/// Minimum length of an id that begins with a digit, in bytes.
-const ID_BYTES: usize = 7;
 /// Number of lines of a code block that are kept.
 const CODE_LINES: usize = 2;
 
@@ -438,23 +436,6 @@ pub(crate) fn is_wide(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
-/// Calls `f` with the identifiers in a text, the parts of a longer name one by one, and with numbers of issues.
-pub(crate) fn visit_identifiers(text: &str, f: &mut dyn FnMut(&str)) {
-    let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut issue = false;
-    for word in text.split_inclusive(|c: char| !inside(c)) {
-        let name = word.trim_end_matches(|c: char| !inside(c));
-        // A time or an amount is no name; what is longer may be an id.
-        let amount = name.starts_with(|c: char| c.is_ascii_digit()) && name.len() < ID_BYTES;
-        if is_code_name(name.as_bytes()) && !amount {
-            f(name);
-        } else if issue && name.len() > 1 && name.bytes().all(|b| b.is_ascii_digit()) {
-            f(&format!("#{name}"));
-        }
-        issue = word.ends_with('#');
-    }
-}
-
 /// A word with an underscore or a hump, or of letters and digits.
 fn is_code_name(bytes: &[u8]) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
@@ -547,19 +528,6 @@ mod tests {
         assert!(!is_directive("mus t") && !is_directive("") && !is_directive("…mus"));
         assert!(is_decision("That is Because of it") && is_decision("원인은 이것"));
         assert!(!is_decision("hello"));
-    }
-
-    #[test]
-    fn identifiers_are_found_inside_of_paths_and_code() {
-        let mut names = Vec::new();
-        visit_identifiers(
-            "src/read_all.rs: self.readAll(MAX_SIZE)?; #172, task #3, 12ms, 28c304f6, plain Word",
-            &mut |name| names.push(name.to_owned()),
-        );
-        assert_eq!(
-            names,
-            ["read_all", "readAll", "MAX_SIZE", "#172", "28c304f6"]
-        );
     }
 
     #[test]

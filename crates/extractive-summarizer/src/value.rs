@@ -1,11 +1,10 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
-use crate::item::{Item, Kind, PASTED, TYPED};
+use crate::item::{Item, Kind, PASTED, TYPED, is_mark};
 use crate::ledger::LISTED_ERROR;
 use crate::print::{DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
-use crate::status::is_mark;
 use crate::text::{has_name, is_decision, is_directive, is_wide};
 use crate::tool_call::is_look;
 
