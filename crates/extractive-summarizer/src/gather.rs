@@ -11,8 +11,14 @@ use crate::parse;
 use crate::ran::Ran;
 use crate::results::{self, Calls};
 use crate::source::Source;
-use crate::text::{clip, is_decision, sentences, squeeze, unwrapped, verbatim};
+use crate::text::{clip, is_decision, is_wide, sentences, squeeze, unwrapped, verbatim};
 use crate::tool_call::Call;
+
+/// Length below which a user's line may be an answer that says nothing without the question, in characters; one of a
+/// script with few characters a word counts as three.
+const ANSWER: usize = 32;
+/// Maximum length of the question, in characters.
+const ANSWERED: usize = 160;
 
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
@@ -243,7 +249,29 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
         true => PASTED,
         false => TYPED,
     };
-    gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(all(&text.typed)));
+    let mut lines = all(&text.typed);
+    if let ([line], Some(answered)) = (lines.as_mut_slice(), answered(gathered)) {
+        let length = |c: char| if is_wide(c) { 3 } else { 1 };
+        if line.chars().map(length).sum::<usize>() < ANSWER {
+            line.push_str(&answered);
+        }
+    }
+    gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(lines));
+}
+
+/// What a short answer answers: the last question of the assistant's message before it, or its last sentence. Of `yes, the
+/// second one` alone nobody could tell what the user wants.
+fn answered(gathered: &Gathered) -> Option<String> {
+    let reply = gathered.items.last();
+    let reply = reply.filter(|item| item.kind == Kind::Reply)?;
+    let said = sentences(&reply.lines.join("\n"));
+    let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
+    let said = squeeze(question.or(said.last())?);
+    Some(format!(
+        " (to [{}] {})",
+        reply.range.last,
+        clip(&said, ANSWERED)
+    ))
 }
 
 fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
