@@ -113,3 +113,241 @@ pub(crate) const DECISIONS: &[&str] = &[
     "结论",
     "下一步",
 ];
+
+/// Phrases that mark a rule for all steps to come. English ones are whole words.
+pub(crate) const STANDING: &[&str] = &[
+    "from now on",
+    "from here on",
+    "from today",
+    "going forward",
+    "moving forward",
+    "henceforth",
+    "in future",
+    "whenever",
+    "every time",
+    "each time",
+    "no longer",
+    "any more",
+    "anymore",
+    "at all times",
+    "without exception",
+    "by default",
+    "i want you to",
+    "i need you to",
+    "i'd like you to",
+    "i would like you to",
+    "you must",
+    "we must",
+    "must not",
+    "must be",
+    "must never",
+    "must always",
+    "only ever",
+    "make sure",
+    "instead of",
+    "rather than",
+    "今後",
+    "これから",
+    "以後",
+    "以降",
+    "常に",
+    "必ず",
+    "毎回",
+    "絶対",
+    "禁止",
+    "しないで",
+    "ないでください",
+    "やめて",
+    "代わりに",
+    "ではなく",
+    "앞으로",
+    "이제부터",
+    "항상",
+    "반드시",
+    "절대",
+    "하지 마",
+    "하지마",
+    "마세요",
+    "금지",
+    "대신",
+    "더 이상",
+    "从现在",
+    "今后",
+    "以后",
+    "总是",
+    "始终",
+    "一律",
+    "必须",
+    "永远不",
+    "不要",
+    "别再",
+    "不得",
+    "改用",
+    "而不是",
+    "不再",
+];
+
+/// Phrases that mark a wish; with a value it is a rule.
+pub(crate) const ASKS: &[&str] = &[
+    "please",
+    "should",
+    "ensure",
+    "prefer",
+    "require",
+    "remember",
+    "must",
+    "need to",
+    "want",
+    "let's",
+    "you to",
+    "start using",
+    "ください",
+    "てほしい",
+    "べき",
+    "にする",
+    "ように",
+    "해주세요",
+    "해 주세요",
+    "하세요",
+    "해야",
+    "请",
+    "应该",
+    "确保",
+    "要用",
+];
+
+/// Words that begin an imperative which sets a rule.
+pub(crate) const IMPERATIVES: &[&str] = &[
+    "add", "answer", "apply", "begin", "call", "choose", "end", "format", "follow", "give", "import", "include",
+    "keep", "leave", "limit", "make", "name", "prefix", "put", "reply", "return", "say", "set", "sign", "start",
+    "stick", "store", "use", "wrap", "write",
+];
+
+/// Phrases of thanks, greetings and encouragement.
+pub(crate) const SMALL_TALK: &[&str] = &[
+    "hesitate",
+    "feel free",
+    "let me know",
+    "reach out",
+    "look forward",
+    "looking forward",
+    "thank you",
+    "thanks",
+    "welcome",
+    "good luck",
+    "keep up",
+    "well done",
+    "great job",
+    "good job",
+    "see you",
+    "nice to",
+    "good to hear",
+    "great to hear",
+    "glad to",
+    "happy to",
+    "here to help",
+    "any questions",
+    "take care",
+    "don't worry",
+    "ありがとう",
+    "お疲れ",
+    "お気軽に",
+    "遠慮なく",
+    "よろしくお願い",
+    "감사합니다",
+    "고마워",
+    "안녕하세요",
+    "수고",
+    "谢谢",
+    "辛苦了",
+    "别客气",
+    "不客气",
+];
+
+/// Phrases that say that something is other than before.
+pub(crate) const CHANGES: &[&str] = &[
+    "instead",
+    "no longer",
+    "rather than",
+    "replace",
+    "replaces",
+    "replacing",
+    "switch",
+    "switched",
+    "switching",
+    "correction",
+    "actually",
+    "rename",
+    "renamed",
+    "changed",
+    "changes",
+    "any more",
+    "anymore",
+    "変更",
+    "代わり",
+    "ではなく",
+    "訂正",
+    "변경",
+    "대신",
+    "바꿔",
+    "정정",
+    "改为",
+    "改成",
+    "改用",
+    "换成",
+    "更正",
+    "不再",
+];
+
+/// Phrases that withdraw what was said.
+pub(crate) const WITHDRAWS: &[&str] = &[
+    "no longer",
+    "any more",
+    "anymore",
+    "stop",
+    "forget about",
+    "never mind",
+    "cancel",
+    "もう",
+    "取り消",
+    "やめ",
+    "더 이상",
+    "취소",
+    "그만",
+    "不再",
+    "取消",
+    "别再",
+];
+
+/// Words directly before the value that a subject has.
+pub(crate) const LINKS: &[&str] = &[
+    "as", "to", "is", "are", "be", "at", "called", "named", "now", "prefix", "suffix", "into",
+];
+
+/// Beginnings of words of a clause whose value comes to others.
+pub(crate) const ADDS: &[&str] = &["add", "includ", "import", "append", "insert", "install"];
+
+/// Words that mean something said before.
+pub(crate) const REFERS: &[&str] = &["them", "it", "they", "these", "those", "their", "its", "ones", "one"];
+
+/// Words that say nothing of a rule's subject.
+pub(crate) const STOP_WORDS: &[&str] = &[
+    "a", "about", "additionally", "again", "all", "also", "always", "am", "an", "and", "any", "anymore", "are", "as",
+    "at", "be", "been", "but", "by", "can", "come", "comes", "could", "do", "does", "each", "ensure", "every",
+    "first", "firstly", "for", "forward", "from", "going", "had", "has", "have", "he", "here", "how", "if", "in",
+    "instead", "into", "is", "it", "its", "just", "lastly", "let", "like", "likewise", "longer", "make", "may", "me", "mind", "more",
+    "moving", "must", "my", "need", "never", "no", "not", "now", "of", "on", "one", "ones", "only", "or", "our",
+    "important", "please", "remember", "second", "secondly", "shall", "she", "should", "similarly", "so", "some", "stop", "sure",
+    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "us",
+    "use", "used", "using", "want", "was", "we", "well", "were", "what", "when", "whenever", "where", "which",
+    "while", "who", "will", "with", "would", "write", "writing", "written", "code", "coding", "declare", "declaring", "define", "defining", "create", "creating", "you", "your", "actually", "correction", "consistently",
+];
+
+/// Words that begin a clause which says what the next one is about.
+pub(crate) const TOPICS: &[&str] = &["when", "whenever", "for", "regarding", "concerning", "as", "in", "if"];
+
+/// Words after a value that begin why it is so.
+pub(crate) const ENDS: &[&str] = &["to", "so", "that", "which", "because", "since", "even", "as", "this", "and", "but", "or"];
+
+/// Words without their endings, and others that mean the same of a name.
+pub(crate) const SAME: &[(&str, &str)] = &[("begin", "start"), ("prefix", "start"), ("finish", "end"), ("suffix", "end")];

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
-use crate::corrections;
 use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::parse;
 use crate::ran::Ran;
 use crate::results::{self, Calls};
 use crate::source::Source;
+use crate::standing;
 use crate::text::{clip, is_decision, is_wide, sentences, squeeze, unwrapped, verbatim};
 use crate::tool_call::Call;
 
@@ -52,7 +52,7 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     demote_templates(&mut gathered);
     results::telling_ends(&mut gathered, &calls.outputs);
     results::resolve(&mut gathered.items);
-    corrections::mark(&mut gathered.items);
+    standing::apply(&mut gathered.items);
     gathered
 }
 

@@ -9,8 +9,13 @@ use crate::ran::Ran;
 /// Maximum length of a user's message that counts as typed, in bytes; a longer one is a document.
 pub(crate) const TYPED_BYTES: usize = 3_000;
 
+/// Weight of a user's rule with a value, and of one without.
+pub(crate) const VALUED: u32 = 120;
+pub(crate) const RULE: u32 = 110;
 /// Weight of what a user typed.
 pub(crate) const TYPED: u32 = 100;
+/// Weight of a user's sentence that a later one replaces.
+pub(crate) const REPLACED: u32 = 30;
 /// Minimum weight of the assistant's last text before the user's turn.
 pub(crate) const LAST_WORD: u32 = 60;
 /// Weight of a document in a user's message.

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod compose;
-mod corrections;
 mod cues;
 mod cut;
 mod edits;
@@ -17,7 +16,9 @@ mod print;
 mod ran;
 mod rank;
 mod results;
+mod rules;
 pub mod source;
+mod standing;
 mod summarizer;
 pub mod text;
 mod tool_call;

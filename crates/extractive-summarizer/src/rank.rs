@@ -45,6 +45,8 @@ pub fn rank_lines(text: &str, estimator: &dyn TokenEstimator) -> SummaryBody {
 /// What a line tells. Each has a share of every form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
+    /// Users' rules.
+    Rules,
     /// What users said.
     Users,
     /// Documents and programs' texts in users' messages.
@@ -67,7 +69,8 @@ pub(crate) enum Topic {
 }
 
 impl Topic {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
+        Self::Rules,
         Self::Users,
         Self::Documents,
         Self::Acts,
@@ -83,6 +86,7 @@ impl Topic {
     /// The share of a form, in relation to the others'.
     const fn share(self) -> u64 {
         match self {
+            Self::Rules => 200,
             Self::Users => 63,
             Self::Documents => 1,
             Self::Acts => 14,

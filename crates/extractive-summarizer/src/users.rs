@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use token_estimate::TokenEstimator;
 
-use crate::item::{Item, Kind, PASTED, TYPED};
+use crate::item::{Item, Kind, PASTED, RULE, TYPED, VALUED};
 use crate::print::{MORE, add_note, beginning};
+use crate::rules::is_small_talk;
 use crate::text::{has_name, is_directive, line_sentences};
 
 /// Number of letters below which a first sentence may be a greeting.
@@ -55,6 +56,8 @@ pub(crate) fn shortened(
             for (n, text) in told.enumerate() {
                 let cost = estimator.text(&text) + 1;
                 let mut value = match item.kind {
+                    Kind::User if item.weight >= VALUED => 6_000,
+                    Kind::User if item.weight >= RULE => 3_000,
                     Kind::User if item.weight >= TYPED => 600,
                     Kind::User if item.weight > PASTED => 110,
                     Kind::User => 100,
@@ -70,6 +73,9 @@ pub(crate) fn shortened(
                 }
                 if is_directive(&text) {
                     value = value * 3 / 2;
+                }
+                if is_small_talk(&text) {
+                    value /= 6;
                 }
                 // What is newer is worth up to a third more.
                 value += value * (users.len() - age) as u64 / (3 * users.len() as u64);

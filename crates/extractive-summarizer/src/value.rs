@@ -1,10 +1,11 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
-use crate::item::{Item, Kind, PASTED, TYPED, is_mark};
+use crate::item::{Item, Kind, PASTED, RULE, TYPED, VALUED, is_mark};
 use crate::ledger::LISTED_ERROR;
 use crate::print::{DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
+use crate::rules::is_small_talk;
 use crate::text::{has_name, is_decision, is_directive, is_wide};
 use crate::tool_call::is_look;
 
@@ -50,6 +51,7 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
             false => Topic::Details,
         },
         Kind::Injected => Topic::Documents,
+        Kind::User if item.weight >= RULE => Topic::Rules,
         Kind::User if item.weight <= PASTED && n >= SAID_LINES => Topic::Documents,
         Kind::User => Topic::Users,
         Kind::Reply | Kind::Note => Topic::Replies,
@@ -91,6 +93,12 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
 fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
     let depth = n as u64;
     match item.kind {
+        // Newer rules come first.
+        Kind::User if item.weight >= RULE => {
+            let value = if item.weight >= VALUED { 400_000 } else { 150_000 };
+            let value = value * (100 + place.newness) / (cost + 12);
+            if is_small_talk(line) { value / 8 } else { value }
+        }
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
             if is_refusal(item) {
@@ -103,6 +111,9 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             }
             if is_directive(line) {
                 value = value * 3 / 2;
+            }
+            if is_small_talk(said(line)) {
+                value /= 6;
             }
             if has_name(said(line)) {
                 value = value * 5 / 4;
