@@ -201,6 +201,7 @@ impl Session {
                 .assemble_snapshot(&load.snapshot, load.budget, policy)
                 .await?;
         }
+        self.index_summaries(report.extracted).await;
         Ok(PreparedContext { context, report })
     }
 
@@ -391,7 +392,6 @@ impl Session {
         let published = outcome.published.total();
         if published > 0 {
             tracing::info!(session = %self.key(), published, "extracts stand in for summaries");
-            self.index_summaries(published).await;
             *load = self.load_after(load, &outcome);
             report.extracted += published;
             report.compactions.push(outcome);

@@ -11,7 +11,7 @@ use crate::corpus::{corpus, parse, transcripts};
 
 /// The most statements that a step may take, publishing included: some 120, and what merging segments of the search index
 /// takes.
-const MOST_STATEMENTS: u64 = 190;
+const MOST_STATEMENTS: u64 = 180;
 
 /// Replays all sessions of a transcript, branches after what they branch off.
 async fn replay(transcript: &Transcript, window: u64) -> Vec<ReplayReport> {
