@@ -52,6 +52,8 @@ impl Session {
             input.requested = request.messages;
         }
         quote(store, snapshot, &mut input).await?;
+        let room = budget.limit().saturating_sub(fixed);
+        input.state = self.state(snapshot, room, policy, &input);
         Ok(assemble(
             &input,
             &preamble,

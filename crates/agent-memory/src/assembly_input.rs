@@ -58,7 +58,7 @@ pub(crate) async fn read_view(
     Ok(AssemblyInput {
         view_tokens: snapshot.tokens(),
         items: newest_first,
-        requested: Vec::new(),
+        ..AssemblyInput::default()
     })
 }
 

@@ -28,6 +28,7 @@ use crate::memory::{Inner, Memory};
 use crate::process_owner::{self, SystemProcesses};
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner, Task};
+use crate::state::States;
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
@@ -491,6 +492,7 @@ impl Builder {
             activities: Activities::default(),
             conventions: default_conventions(),
             requests: Requests::default(),
+            states: States::default(),
             closing: CancellationToken::new(),
         }))
     }

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::identity::Identity;
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner};
+use crate::state::States;
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
 use crate::writers::Writers;
@@ -52,6 +53,7 @@ pub(crate) struct Inner {
     /// Tells what a person typed.
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) requests: Requests,
+    pub(crate) states: States,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
 }

@@ -1,0 +1,255 @@
+//! The state of a conversation: its goal, its rules, what was concluded, what is open, what fails.
+
+use std::collections::BTreeSet;
+
+use memory_model::Seq;
+use memory_model::conventions::AgentConventions;
+use token_estimate::TokenEstimator;
+
+use crate::frame::common_folder;
+use crate::gather::gather;
+use crate::item::{COMMAND, Gathered, Item, Kind, LAST_WORD, RULE, TYPED, is_mark};
+use crate::print::{ARROW, ending, findings};
+use crate::source::Source;
+use crate::text::{clip, digest, sentences, squeeze};
+use crate::tool_call::command;
+
+/// Characters below which a message of the user is no goal.
+const GOAL: usize = 24;
+/// Number of the newest requests that are listed.
+const REQUESTS: usize = 5;
+/// Number of the newest answers of the assistant that are listed.
+const CONCLUSIONS: usize = 2;
+/// Number of the newest failing commands that are listed.
+const FAILING: usize = 4;
+/// Minimum weight of a failed command that is listed: more than a failed search.
+const FAILED: u32 = 30;
+/// Number of changed files that are listed.
+const FILES: usize = 12;
+/// Characters of a line in a state of 512 tokens, which other sizes have in proportion.
+const LINE: u64 = 320;
+/// Least and most characters of a line.
+const LINES: (u64, u64) = (80, 400);
+
+/// A part of the state, in the order in which it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Section {
+    Goal,
+    Rules,
+    Requests,
+    Concluded,
+    Tasks,
+    Files,
+    Failing,
+}
+
+impl Section {
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Goal => "First request",
+            Self::Rules => "Rules of the user, newest first",
+            Self::Requests => "Requests since, newest first",
+            Self::Concluded => "Last answers, newest first",
+            Self::Tasks => "Tasks",
+            Self::Files => "Changed files, newest first",
+            Self::Failing => "Failed and not run again without an error",
+        }
+    }
+}
+
+/// A line of the state.
+struct Line {
+    section: Section,
+    /// Lines of a smaller figure are kept where not all fit.
+    priority: usize,
+    text: String,
+}
+
+/// Returns the state of a conversation in at most `max_tokens` tokens, from its messages and summaries: the first request,
+/// the user's rules in their latest form, later requests, the last answers, the task list, changed files, and commands
+/// that fail. `None` where nothing of it is known or fits.
+///
+/// Messages at the positions `shown` are left out: the reader has them.
+pub fn state(
+    pieces: &[Source<'_>],
+    shown: &[Seq],
+    conventions: &dyn AgentConventions,
+    max_tokens: u64,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
+    let gathered = gather(pieces, conventions);
+    let chars = (max_tokens * LINE / 512).clamp(LINES.0, LINES.1) as usize;
+    let mut lines = lines(&gathered, shown, chars);
+    lines.sort_by_key(|line| line.priority);
+    let mut headed: BTreeSet<Section> = BTreeSet::new();
+    let mut left = max_tokens;
+    lines.retain(|line| {
+        let heading = match headed.contains(&line.section) {
+            true => 0,
+            false => estimator.text(line.section.heading()) + 2,
+        };
+        let cost = heading + estimator.text(&line.text) + 1;
+        let fits = cost <= left;
+        if fits {
+            left -= cost;
+            headed.insert(line.section);
+        }
+        fits
+    });
+    lines.sort_by_key(|line| line.section);
+    let mut out = String::new();
+    let mut last = None;
+    for line in lines {
+        if last.replace(line.section) != Some(line.section) {
+            out.push_str(&format!("{}:\n", line.section.heading()));
+        }
+        out.push_str(&line.text);
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    (!out.is_empty()).then_some(out)
+}
+
+/// All lines, with their priorities.
+fn lines(gathered: &Gathered, shown: &[Seq], chars: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut add = |section, priority, text| {
+        lines.push(Line {
+            section,
+            priority,
+            text,
+        });
+    };
+    let items: Vec<&Item> = gathered
+        .items
+        .iter()
+        .filter(|item| item.weight > 0)
+        .collect();
+    let is_shown = |item: &Item| shown.contains(&item.range.first);
+    let asks = |item: &&&Item| {
+        item.kind == Kind::User && item.weight >= TYPED && item.later.is_none() && !is_mark(item)
+    };
+    let rules = items.iter().filter(asks).filter(|item| item.weight >= RULE);
+    for (n, item) in rules.rev().enumerate() {
+        for text in &item.lines {
+            add(
+                Section::Rules,
+                10 + 3 * n,
+                at(item, &clip(text.trim(), chars)),
+            );
+        }
+    }
+    let goal = items.iter().filter(asks).find(|item| {
+        let letters = item.lines.iter().map(|line| line.chars().count());
+        letters.sum::<usize>() >= GOAL
+    });
+    let goal = goal.filter(|item| !is_shown(item));
+    if let Some(item) = goal {
+        add(Section::Goal, 5, said(item, chars));
+    }
+    let requests = items.iter().filter(asks).filter(|item| {
+        item.weight < RULE && !is_shown(item) && goal.is_none_or(|goal| goal.range != item.range)
+    });
+    for (n, item) in requests.rev().take(REQUESTS).enumerate() {
+        add(Section::Requests, 14 + 6 * n, said(item, chars / 2));
+    }
+    let answers = items
+        .iter()
+        .filter(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD && !is_shown(item));
+    for (n, item) in answers.rev().take(CONCLUSIONS).enumerate() {
+        let text = digest(&findings(item, true), chars, true);
+        add(Section::Concluded, 8 + 12 * n, at(item, &text));
+    }
+    if let Some(text) = tasks(&items) {
+        add(Section::Tasks, 9, clip(&text, 2 * chars));
+    }
+    let mut files: Vec<_> = gathered
+        .files
+        .iter()
+        .filter(|(_, file)| file.changed > 0)
+        .collect();
+    files.sort_by_key(|(path, file)| (std::cmp::Reverse(file.last), *path));
+    let folder = common_folder(files.iter().map(|(path, _)| path.as_str()));
+    for (n, (path, file)) in files.into_iter().take(FILES).enumerate() {
+        let times = match file.changed {
+            1 => String::new(),
+            times => format!(" ×{times}"),
+        };
+        let path = match n {
+            0 => path,
+            _ => path.strip_prefix(folder).unwrap_or(path),
+        };
+        add(Section::Files, 13 + 2 * n, format!("{path}{times}"));
+    }
+    // What failed before the last requests was dealt with, or nobody cares.
+    let asked = items.iter().filter(asks).rev().nth(1);
+    let since = asked.map_or(Seq::FIRST, |item| item.range.first);
+    let failing = failing(&items).into_iter();
+    let failing = failing.take_while(|item| item.range.first > since);
+    for (n, item) in failing.take(FAILING).enumerate() {
+        let about = clip(&squeeze(&item.lines.join(" ")), chars / 2);
+        let says = ending(item, chars / 2);
+        add(
+            Section::Failing,
+            7 + 5 * n,
+            at(item, &format!("{about}{ARROW}{says}")),
+        );
+    }
+    lines
+}
+
+/// A line that names the position of its item.
+fn at(item: &Item, text: &str) -> String {
+    format!("[{}] {text}", item.range.last)
+}
+
+fn said(item: &Item, chars: usize) -> String {
+    at(
+        item,
+        &digest(&sentences(&item.lines.join("\n")), chars, true),
+    )
+}
+
+/// The newest state of a task list.
+fn tasks(items: &[&Item]) -> Option<String> {
+    let listed = |text: &&str| {
+        ["doing: ", "open: "]
+            .iter()
+            .any(|begin| text.starts_with(begin))
+    };
+    let lists = items.iter().rev().filter(|item| item.kind == Kind::Act);
+    let mut lists = lists.filter_map(|item| Some((item, item.lines.first()?.as_str())));
+    let (item, text) = lists.find(|(_, text)| listed(text) || text.starts_with("done: "))?;
+    listed(&text).then(|| at(item, text))
+}
+
+/// Commands that failed and did not run again without an error, the newest first.
+fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
+    let mut since: BTreeSet<String> = BTreeSet::new();
+    let mut failing = Vec::new();
+    for item in items.iter().rev() {
+        let line = item.lines.first().map_or("", String::as_str);
+        match item.kind {
+            Kind::Act if item.label == COMMAND => {
+                since.insert(program(line));
+            }
+            Kind::Error if item.weight >= FAILED && item.later.is_none() => {
+                let line = line.strip_prefix(COMMAND).map(str::trim_start);
+                if line.is_some_and(|line| since.insert(program(line))) {
+                    failing.push(*item);
+                }
+            }
+            _ => {}
+        }
+    }
+    failing
+}
+
+/// The program of a command and what it works on: its first words without flags, folder and pipes.
+fn program(line: &str) -> String {
+    let line = command(line);
+    let first = line.split(['|', ';', '>']).next().unwrap_or(line);
+    let is_word = |word: &&str| !word.starts_with('-') && !word.contains('=');
+    let words = first.split_whitespace().filter(is_word).take(3);
+    words.collect::<Vec<_>>().join(" ")
+}
