@@ -53,6 +53,9 @@ impl Session {
         }
         quote(store, snapshot, &mut input).await?;
         let room = budget.limit().saturating_sub(fixed);
+        if policy.steps == 0 {
+            self.mark_overtaken(&mut input);
+        }
         input.state = self.state(snapshot, room, policy, &input);
         Ok(assemble(
             &input,

@@ -126,15 +126,17 @@ fn words(sentence: &str) -> Words<'_> {
         before = c;
         let of = kind(c);
         if of == 0 || matches!(c, '\'' | '’') {
-            if matches!(c, ',' | ';' | ':' | '(' | ')' | '—' | '–' | '、' | '，' | '：' | '；') {
+            if matches!(
+                c,
+                ',' | ';' | ':' | '(' | ')' | '—' | '–' | '、' | '，' | '：' | '；'
+            ) {
                 clause += 1;
             }
             at += c.len_utf8();
             continue;
         }
-        let inside = |(_, c): &(usize, char)| {
-            kind(*c) == of || (of == 5 && matches!(c, '.' | '-' | '/'))
-        };
+        let inside =
+            |(_, c): &(usize, char)| kind(*c) == of || (of == 5 && matches!(c, '.' | '-' | '/'));
         let length: usize = rest
             .char_indices()
             .take_while(inside)
@@ -184,7 +186,16 @@ impl<'a> Words<'a> {
             }
             if !matches!(
                 self.at(before),
-                "please" | "also" | "and" | "but" | "then" | "so" | "now" | "firstly" | "secondly" | "first"
+                "please"
+                    | "also"
+                    | "and"
+                    | "but"
+                    | "then"
+                    | "so"
+                    | "now"
+                    | "firstly"
+                    | "secondly"
+                    | "first"
             ) {
                 return false;
             }
@@ -220,8 +231,8 @@ pub(crate) fn force(sentence: &str) -> Force {
     let asks = sentence.trim_end().ends_with(['?', '？']);
     let standing = any(&words, sentence, STANDING) || always(&words) || forbids(&words);
     let wish = || {
-        let imperative = (0..words.words.len())
-            .any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
+        let imperative =
+            (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
         imperative || any(&words, sentence, ASKS)
     };
     match words.quoted || (standing && !words.values.is_empty()) {
@@ -243,9 +254,22 @@ fn always(words: &Words<'_>) -> bool {
             || before.ends_with("'ve")
             || matches!(
                 before,
-                "is" | "are" | "am" | "was" | "were" | "has" | "have" | "had" | "as" | "been" | "almost" | "i" | "not"
+                "is" | "are"
+                    | "am"
+                    | "was"
+                    | "were"
+                    | "has"
+                    | "have"
+                    | "had"
+                    | "as"
+                    | "been"
+                    | "almost"
+                    | "i"
+                    | "not"
             );
-        matches!(words.at(n), "always" | "never") && !tells && !matches!(after, "" | "mind" | "been")
+        matches!(words.at(n), "always" | "never")
+            && !tells
+            && !matches!(after, "" | "mind" | "been")
     })
 }
 
@@ -266,7 +290,10 @@ fn forbids(words: &Words<'_>) -> bool {
 /// Whether a short sentence means something that was said before it.
 pub(crate) fn refers(sentence: &str) -> bool {
     let words = words(sentence);
-    let telling = words.words.iter().map(|word| stems(word.text, sentence).len());
+    let telling = words
+        .words
+        .iter()
+        .map(|word| stems(word.text, sentence).len());
     let pronoun = |word: &Word<'_>| REFERS.contains(&word.lower.as_str()) || word.lower == "this";
     words.words.iter().any(pronoun) && telling.sum::<usize>() < 4
 }
@@ -288,9 +315,15 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         let mut subject = said.topic(at, sentence);
         subject.extend(said.about(start, at, sentence));
         if first.is_empty() {
-            if said.refers(start, at) && subject.len() < 3 && let Some(before) = before {
+            if said.refers(start, at)
+                && subject.len() < 3
+                && let Some(before) = before
+            {
                 let before_words = words(before);
-                let words = before_words.words.iter().flat_map(|word| stems(word.text, before));
+                let words = before_words
+                    .words
+                    .iter()
+                    .flat_map(|word| stems(word.text, before));
                 subject.splice(0..0, words);
             }
             first.clone_from(&subject);
@@ -308,7 +341,10 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         });
     }
     if found.is_empty() && withdraws {
-        let words = said.words.iter().flat_map(|word| stems(word.text, sentence));
+        let words = said
+            .words
+            .iter()
+            .flat_map(|word| stems(word.text, sentence));
         found.push(Statement {
             subject: without_repeats(words.collect()),
             withdraws,
@@ -350,7 +386,8 @@ impl Words<'_> {
                 break;
             }
             if n == 0 || self.clause(n - 1) != Some(word.clause) {
-                let lead = TOPICS.contains(&self.at(n)) || (self.at(n) == "and" && TOPICS.contains(&self.at(n + 1)));
+                let lead = TOPICS.contains(&self.at(n))
+                    || (self.at(n) == "and" && TOPICS.contains(&self.at(n + 1)));
                 opens = lead.then_some(word.clause);
             }
             if opens == Some(word.clause) {
@@ -365,11 +402,19 @@ impl Words<'_> {
         let clause = self.clause(at);
         // What comes between `with` and the value tells of the value.
         let link = (1..=LINKED).filter_map(|n| at.checked_sub(n));
-        let link = link.into_iter().find(|n| self.at(*n) == "with").unwrap_or(at);
+        let link = link
+            .into_iter()
+            .find(|n| self.at(*n) == "with")
+            .unwrap_or(at);
         let inside = |n: &usize| self.clause(*n) == clause && !self.is_value(*n);
-        let stem = |n: usize| self.words.get(n).map_or_else(Vec::new, |word| stems(word.text, sentence));
+        let stem = |n: usize| {
+            self.words
+                .get(n)
+                .map_or_else(Vec::new, |word| stems(word.text, sentence))
+        };
         let mut out: Vec<String> = (from..link).filter(inside).flat_map(stem).collect();
-        let after = (at + 1..self.words.len()).take_while(|n| inside(n) && !ENDS.contains(&self.at(*n)));
+        let after =
+            (at + 1..self.words.len()).take_while(|n| inside(n) && !ENDS.contains(&self.at(*n)));
         let linked = matches!(self.at(at + 1), "for" | "in" | "of" | "on");
         if out.len() < 2 || linked {
             out.extend(after.flat_map(stem));
@@ -393,7 +438,8 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
     let used = (said.has("use") || said.has("using")) && said.has("for");
     let for_all = ["for all", "for every", "for each", "to all"];
     let adds = (0..said.words.len()).any(|n| {
-        ADDS.iter().any(|stem| said.at(n).starts_with(stem)) && said.words.get(n).map(|word| word.clause) == clause
+        ADDS.iter().any(|stem| said.at(n).starts_with(stem))
+            && said.words.get(n).map(|word| word.clause) == clause
     });
     let after = said.words.get(at + 1).map_or("", |word| word.text);
     let particle = ["で", "に", "と", "から", "로", "으로"];
@@ -402,7 +448,9 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
         word.ends_with(['は', '以', '用', '为', '為', '是', '成', '到', '은', '는'])
     });
     let used = used && !for_all.iter().any(|phrase| said.has(phrase));
-    let adds_wide = ["追加", "添加", "추가"].iter().any(|word| sentence.contains(word));
+    let adds_wide = ["追加", "添加", "추가"]
+        .iter()
+        .any(|word| sentence.contains(word));
     !adds_wide && ((!adds && (linked || used)) || particle || marked)
 }
 
@@ -417,12 +465,18 @@ fn stems(word: &str, sentence: &str) -> Vec<String> {
         '\u{30a0}'..='\u{30ff}' => vec![word.to_owned()],
         '\u{3400}'..='\u{9fff}' => {
             let japanese = sentence.contains(|c| matches!(c, '\u{3040}'..='\u{30ff}'));
-            let little = |c: char| !japanese && "的以为用是改在把将请要都从和与或不了我你".contains(c);
+            let little =
+                |c: char| !japanese && "的以为用是改在把将请要都从和与或不了我你".contains(c);
             let parts = word.split(little).filter(|part| !part.is_empty());
-            parts.filter(|part| !CHANGES.contains(part)).map(str::to_owned).collect()
+            parts
+                .filter(|part| !CHANGES.contains(part))
+                .map(str::to_owned)
+                .collect()
         }
         '\u{ac00}'..='\u{d7af}' => {
-            let bare = word.trim_end_matches(['은', '는', '이', '가', '을', '를', '에', '의', '로', '과', '와', '도']);
+            let bare = word.trim_end_matches([
+                '은', '는', '이', '가', '을', '를', '에', '의', '로', '과', '와', '도',
+            ]);
             let bare = if bare.is_empty() { word } else { bare };
             vec![bare.chars().take(2).collect()]
         }
@@ -444,7 +498,11 @@ fn stem(word: &str) -> String {
     let bare = end.filter(|bare| bare.chars().count() > 2).unwrap_or(word);
     let mut chars = bare.chars().rev();
     let doubled = bare.len() < word.len() && chars.next() == chars.next() && bare.len() > 3;
-    let bare = if doubled { bare.get(..bare.len() - 1).unwrap_or(bare) } else { bare };
+    let bare = if doubled {
+        bare.get(..bare.len() - 1).unwrap_or(bare)
+    } else {
+        bare
+    };
     let same = SAME.iter().find(|(word, _)| *word == bare);
     same.map_or(bare, |(_, same)| same).to_owned()
 }
@@ -478,7 +536,11 @@ impl Statement {
 
     /// Whether a text names its value together with words of its subject.
     pub(crate) fn is_named_in(&self, text: &str) -> bool {
-        if !self.value.as_ref().is_some_and(|value| text.contains(value.as_str())) {
+        if !self
+            .value
+            .as_ref()
+            .is_some_and(|value| text.contains(value.as_str()))
+        {
             return false;
         }
         let shared = |other: &Self| {
@@ -486,14 +548,20 @@ impl Statement {
             words.filter(|word| other.subject.contains(word)).count()
         };
         let others = statements(text, None);
-        others.iter().any(|other| other.value == self.value && shared(other) > 1)
+        others
+            .iter()
+            .any(|other| other.value == self.value && shared(other) > 1)
     }
 }
 
 /// Whether two subjects are one: all words of the one are in the other, and no further word parts two neighbours, as in
 /// `function names` and `function argument names`.
 fn same_subject(one: &[String], other: &[String]) -> bool {
-    let (small, large) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    let (small, large) = if one.len() <= other.len() {
+        (one, other)
+    } else {
+        (other, one)
+    };
     let place = |word: &String| large.iter().position(|other| other == word);
     if !small.iter().all(|word| place(word).is_some()) {
         return false;

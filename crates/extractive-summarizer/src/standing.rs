@@ -115,7 +115,9 @@ fn read(at: usize, item: &Item) -> Told {
         }
     }
     for n in 1..sentences.len() {
-        let refers = sentences.get(n).is_some_and(|one| one.force >= Force::Rule && refers(&one.text));
+        let refers = sentences
+            .get(n)
+            .is_some_and(|one| one.force >= Force::Rule && refers(&one.text));
         if let Some(before) = sentences.get_mut(n - 1) {
             before.leads = refers && before.force < Force::Rule && before.text.len() < LEAD;
         }
@@ -166,7 +168,9 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
             sentence.fate = match changed {
                 Some(seq) if live.is_empty() => Fate::Replaced(seq),
                 Some(seq) => Fate::InPart(seq),
-                None if all > 0 && repeated == all && sentence.force >= Force::Rule => Fate::Repeated,
+                None if all > 0 && repeated == all && sentence.force >= Force::Rule => {
+                    Fate::Repeated
+                }
                 None => sentence.fate,
             };
             if later.len() < COMPARED {
@@ -194,10 +198,15 @@ fn forget(items: &mut [Item], replaced: &[(usize, Statement)]) {
         for line in &mut item.lines {
             let sentences = line_sentences(line);
             if sentences.iter().any(|sentence| stale(sentence)) {
-                *line = joined(sentences.iter().map(|one| (Cow::Borrowed(one.as_str()), !stale(one))));
+                *line = joined(
+                    sentences
+                        .iter()
+                        .map(|one| (Cow::Borrowed(one.as_str()), !stale(one))),
+                );
             }
         }
-        item.lines.retain(|line| line.chars().any(char::is_alphanumeric));
+        item.lines
+            .retain(|line| line.chars().any(char::is_alphanumeric));
         if item.lines.is_empty() {
             item.weight = 0;
         }
@@ -226,7 +235,11 @@ fn split(item: Item, sentences: Vec<Sentence>, out: &mut Vec<Item>) {
     let is_rule = |one: &Sentence| one.force >= Force::Rule && kept(one);
     let rest = |one: &Sentence| one.force < Force::Rule && kept(one) && !one.leads;
     let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
-    let beside: usize = sentences.iter().filter(|one| rest(one)).map(|one| letters(&one.text)).sum();
+    let beside: usize = sentences
+        .iter()
+        .filter(|one| rest(one))
+        .map(|one| letters(&one.text))
+        .sum();
     let live = sentences.iter().all(|one| one.fate == Fate::Live);
     let rules = sentences.iter().any(|one| is_rule(one));
     let weight = |valued: bool| match item.weight < TYPED {
@@ -254,7 +267,10 @@ fn split(item: Item, sentences: Vec<Sentence>, out: &mut Vec<Item>) {
             false => {}
         }
     }
-    if lines.iter().any(|line| line.chars().any(char::is_alphanumeric)) {
+    if lines
+        .iter()
+        .any(|line| line.chars().any(char::is_alphanumeric))
+    {
         out.push(part(lines, item.weight));
     }
     for force in [Force::Value, Force::Rule] {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use memory_model::Seq;
 use memory_model::conventions::AgentConventions;
+use memory_model::{Seq, SummaryBody};
 use token_estimate::TokenEstimator;
 
 use crate::frame::common_folder;
 use crate::gather::gather;
-use crate::item::{COMMAND, Gathered, Item, Kind, LAST_WORD, RULE, TYPED, is_mark};
-use crate::print::{ARROW, ending, findings};
+use crate::item::{COMMAND, Gathered, Item, Kind, LAST_WORD, REPLACED, RULE, TYPED, is_mark};
+use crate::print::{ARROW, ending, findings, note_of};
 use crate::source::Source;
 use crate::text::{clip, digest, sentences, squeeze};
 use crate::tool_call::command;
@@ -78,8 +78,9 @@ pub fn state(
     estimator: &dyn TokenEstimator,
 ) -> Option<String> {
     let gathered = gather(pieces, conventions);
+    let news = news(pieces, &gathered);
     let chars = (max_tokens * LINE / 512).clamp(LINES.0, LINES.1) as usize;
-    let mut lines = lines(&gathered, shown, chars);
+    let mut lines = lines(&gathered, shown, &news, chars);
     lines.sort_by_key(|line| line.priority);
     let mut headed: BTreeSet<Section> = BTreeSet::new();
     let mut left = max_tokens;
@@ -110,8 +111,65 @@ pub fn state(
     (!out.is_empty()).then_some(out)
 }
 
+/// A user's sentence in a summary that a message behind the summary replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overtaken {
+    /// Position of the message with the sentence.
+    pub seq: Seq,
+    /// The sentence.
+    pub sentence: String,
+    /// Position of the message that says something else.
+    pub later: Seq,
+}
+
+impl Overtaken {
+    /// Notes the later message behind the sentence in a summary's text. Returns `None` where the text does not hold it.
+    pub fn mark(&self, body: &SummaryBody) -> Option<SummaryBody> {
+        let (begins, ends) = note_of(Kind::User)?;
+        let text = body.text();
+        let line = text.find(&format!("[{}] ", self.seq))?;
+        let at = line + text.get(line..)?.find(&self.sentence)? + self.sentence.len();
+        let (before, after) = text.split_at_checked(at)?;
+        let marked = format!("{before}{begins}{}{ends}{after}", self.later);
+        SummaryBody::from_parts(marked, body.ranks().map(<[u8]>::to_vec)).ok()
+    }
+}
+
+/// Returns the users' sentences in summaries that later pieces replace.
+pub fn overtaken(pieces: &[Source<'_>], conventions: &dyn AgentConventions) -> Vec<Overtaken> {
+    let gathered = gather(pieces, conventions);
+    let overtaken = gathered.items.iter().filter_map(|item| {
+        let later = item.later.filter(|_| item.weight == REPLACED)?;
+        let own = item.range;
+        let summary = pieces.iter().find(|piece| piece.range().covers(&own))?;
+        let is_outside = summary.range().last < later;
+        (matches!(summary, Source::Summary(_)) && is_outside).then(|| Overtaken {
+            seq: own.first,
+            sentence: item.lines.join(" "),
+            later,
+        })
+    });
+    overtaken.collect()
+}
+
+/// Positions of the messages with rules that no summary tells first: they are in messages, or replace what an earlier
+/// summary tells.
+fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
+    let place = |seq: Seq| pieces.iter().position(|piece| piece.range().last >= seq);
+    let is_message = |at: usize| matches!(pieces.get(at), Some(Source::Message(_)));
+    let replacing = gathered.items.iter().filter_map(|item| {
+        let later = item.later.filter(|_| item.kind == Kind::User)?;
+        (place(item.range.first) != place(later)).then_some(later)
+    });
+    let told = gathered.items.iter().filter(|item| item.weight >= RULE);
+    let in_messages = told.filter(|item| place(item.range.first).is_some_and(is_message));
+    replacing
+        .chain(in_messages.map(|item| item.range.first))
+        .collect()
+}
+
 /// All lines, with their priorities.
-fn lines(gathered: &Gathered, shown: &[Seq], chars: usize) -> Vec<Line> {
+fn lines(gathered: &Gathered, shown: &[Seq], news: &BTreeSet<Seq>, chars: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |section, priority, text| {
         lines.push(Line {
@@ -129,7 +187,10 @@ fn lines(gathered: &Gathered, shown: &[Seq], chars: usize) -> Vec<Line> {
     let asks = |item: &&&Item| {
         item.kind == Kind::User && item.weight >= TYPED && item.later.is_none() && !is_mark(item)
     };
-    let rules = items.iter().filter(asks).filter(|item| item.weight >= RULE);
+    let rules = items
+        .iter()
+        .filter(asks)
+        .filter(|item| item.weight >= RULE && news.contains(&item.range.first) && !is_shown(item));
     for (n, item) in rules.rev().enumerate() {
         for text in &item.lines {
             add(
@@ -138,6 +199,10 @@ fn lines(gathered: &Gathered, shown: &[Seq], chars: usize) -> Vec<Line> {
                 at(item, &clip(text.trim(), chars)),
             );
         }
+    }
+    // Without tools nothing is being worked on: the rest is talk, which summaries and messages tell better.
+    if gathered.calls == 0 {
+        return lines;
     }
     let goal = items.iter().filter(asks).find(|item| {
         let letters = item.lines.iter().map(|line| line.chars().count());

@@ -95,9 +95,17 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
     match item.kind {
         // Newer rules come first.
         Kind::User if item.weight >= RULE => {
-            let value = if item.weight >= VALUED { 400_000 } else { 150_000 };
+            let value = if item.weight >= VALUED {
+                400_000
+            } else {
+                150_000
+            };
             let value = value * (100 + place.newness) / (cost + 12);
-            if is_small_talk(line) { value / 8 } else { value }
+            if is_small_talk(line) {
+                value / 8
+            } else {
+                value
+            }
         }
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
