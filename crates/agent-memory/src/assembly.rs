@@ -53,10 +53,7 @@ impl Session {
         }
         quote(store, snapshot, &mut input).await?;
         let room = budget.limit().saturating_sub(fixed);
-        if policy.steps == 0 {
-            self.mark_overtaken(&mut input);
-        }
-        input.state = self.state(snapshot, room, policy, &input);
+        self.add_state(snapshot, room, policy, &mut input);
         Ok(assemble(
             &input,
             &preamble,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use context_assembler::{AssemblyInput, AssemblyPolicy, Item};
-use extractive_summarizer::{Source, overtaken, state};
+use extractive_summarizer::{ConversationState, Overtaken, Source};
 use memory_model::{Accounting, ConversationId, Seq, ViewVersion};
 use memory_store::Snapshot;
 
@@ -46,68 +46,62 @@ impl States {
 }
 
 impl Session {
-    /// Returns the state for a context with `room` tokens. Contexts of a live session take it from the summaries alone, so
-    /// that it stays as it is until others are published; a context that stands for itself takes it from all that was read.
-    pub(crate) fn state(
+    /// Adds the state to the input of a context with `room` tokens, and marks in summaries what later messages replace.
+    ///
+    /// The summaries of a live session stay as they are, for a provider's cache: its state is the rules that changed, and
+    /// stays until other summaries are published.
+    pub(crate) fn add_state(
         &self,
         snapshot: &Snapshot,
         room: u64,
         policy: &AssemblyPolicy,
-        input: &AssemblyInput,
-    ) -> Option<String> {
+        input: &mut AssemblyInput,
+    ) {
         let most = (room / SHARE).min(MOST);
         let is_summary = |item: &Item| matches!(item, Item::Summary(_));
         let is_complete = snapshot.log_tokens <= room;
         if most < LEAST || is_complete || !input.items.iter().any(is_summary) {
-            return None;
+            return;
         }
-        if policy.steps == 0 {
-            let end = snapshot.log_tokens.saturating_sub(room / SHOWN);
-            return self.state_of(input, Some(end), most);
-        }
-        let states = &self.memory().inner.states;
-        let key = (snapshot.version, snapshot.erasures, most);
-        states.get(self.id(), key).unwrap_or_else(|| {
-            let state = self.state_of(input, None, most);
-            states.remember(self.id(), key, state.clone());
-            state
-        })
-    }
-
-    /// Marks in summaries what later messages replace.
-    pub(crate) fn mark_overtaken(&self, input: &mut AssemblyInput) {
         let conventions = &*self.memory().inner.conventions;
-        for overtaken in overtaken(&pieces(input, true), conventions) {
-            for item in &mut input.items {
-                if let Item::Summary(summary) = item
-                    && summary.range.contains(overtaken.seq)
-                    && let Some(body) = overtaken.mark(&summary.body)
-                {
-                    summary.body = body;
-                }
-            }
+        let estimator = self.accounting().estimator();
+        if policy.steps > 0 {
+            let states = &self.memory().inner.states;
+            let key = (snapshot.version, snapshot.erasures, most);
+            input.state = states.get(self.id(), key).unwrap_or_else(|| {
+                let state = ConversationState::of(&pieces(input, false), conventions);
+                let text = state.new_rules(most, estimator);
+                states.remember(self.id(), key, text.clone());
+                text
+            });
+            return;
         }
+        let pieces = pieces(input, true);
+        let state = ConversationState::of(&pieces, conventions);
+        let end = snapshot.log_tokens.saturating_sub(room / SHOWN);
+        let newest = pieces.iter().filter_map(|piece| match piece {
+            Source::Message(entry) if entry.running > end => Some(entry.seq),
+            _ => None,
+        });
+        let shown: Vec<Seq> = input.requested.iter().copied().chain(newest).collect();
+        let text = state.text(&shown, most, estimator);
+        for overtaken in state.overtaken() {
+            mark(input, overtaken);
+        }
+        input.state = text;
     }
+}
 
-    /// Returns the state that the summaries tell, and with `end` the messages of the first so many tokens of the log.
-    fn state_of(&self, input: &AssemblyInput, end: Option<u64>, most: u64) -> Option<String> {
-        let pieces = pieces(input, end.is_some());
-        let is_shown = |piece: &&Source<'_>| match piece {
-            Source::Message(entry) => end.is_some_and(|end| entry.running > end),
-            Source::Summary(_) => false,
-        };
-        let newest = pieces.iter().filter(is_shown);
-        let newest = newest.map(|piece| piece.range().first);
-        let requested = input.requested.iter().copied().filter(|_| end.is_some());
-        let shown: Vec<Seq> = requested.chain(newest).collect();
-        let conventions = &*self.memory().inner.conventions;
-        state(
-            &pieces,
-            &shown,
-            conventions,
-            most,
-            self.accounting().estimator(),
-        )
+/// Marks what a later message replaces, in the summary that tells it.
+fn mark(input: &mut AssemblyInput, overtaken: &Overtaken) {
+    let summaries = input.items.iter_mut().filter_map(|item| match item {
+        Item::Summary(summary) => Some(summary),
+        _ => None,
+    });
+    for summary in summaries.filter(|summary| summary.range.contains(overtaken.seq)) {
+        if let Some(body) = overtaken.mark(&summary.body) {
+            summary.body = body;
+        }
     }
 }
 

@@ -30,5 +30,5 @@ mod wrap;
 pub use cut::{CUT_NOTE, cut_to_tokens};
 pub use rank::{HEADLINE_TOKENS, rank_lines, rank_of};
 pub use source::{Source, SummarySource};
-pub use state::{Overtaken, overtaken, state};
+pub use state::{ConversationState, Overtaken};
 pub use summarizer::ExtractiveSummarizer;

@@ -65,22 +65,80 @@ struct Line {
     text: String,
 }
 
-/// Returns the state of a conversation in at most `max_tokens` tokens, from its messages and summaries: the first request,
-/// the user's rules in their latest form, later requests, the last answers, the task list, changed files, and commands
-/// that fail. `None` where nothing of it is known or fits.
-///
-/// Messages at the positions `shown` are left out: the reader has them.
-pub fn state(
-    pieces: &[Source<'_>],
-    shown: &[Seq],
-    conventions: &dyn AgentConventions,
-    max_tokens: u64,
-    estimator: &dyn TokenEstimator,
-) -> Option<String> {
-    let gathered = gather(pieces, conventions);
-    let news = news(pieces, &gathered);
-    let chars = (max_tokens * LINE / 512).clamp(LINES.0, LINES.1) as usize;
-    let mut lines = lines(&gathered, shown, &news, chars);
+/// The state of a conversation, as its summaries and messages tell it.
+#[derive(Debug)]
+pub struct ConversationState {
+    gathered: Gathered,
+    /// Positions of the messages with rules that no summary tells first: they are in messages, or replace what an earlier
+    /// summary tells.
+    news: BTreeSet<Seq>,
+    overtaken: Vec<Overtaken>,
+}
+
+impl ConversationState {
+    /// Reads the state from the pieces of a view, oldest first. Call times are linear in their text.
+    pub fn of(pieces: &[Source<'_>], conventions: &dyn AgentConventions) -> Self {
+        let gathered = gather(pieces, conventions);
+        Self {
+            news: news(pieces, &gathered),
+            overtaken: overtaken(pieces, &gathered),
+            gathered,
+        }
+    }
+
+    /// Returns the state in at most `max_tokens` tokens: the first request, new rules of the user, later requests, the last
+    /// answers, the task list, changed files, and commands that fail. Of a conversation without tools, the rules alone.
+    /// `None` where nothing of it is known or fits.
+    ///
+    /// Messages at the positions `shown` are left out: the reader has them.
+    pub fn text(
+        &self,
+        shown: &[Seq],
+        max_tokens: u64,
+        estimator: &dyn TokenEstimator,
+    ) -> Option<String> {
+        let chars = chars(max_tokens);
+        let mut lines = self.rules(shown, chars);
+        // Without tools nothing is being worked on: the rest is talk, which summaries and messages tell better.
+        if self.gathered.calls > 0 {
+            work(&self.gathered, shown, chars, &mut lines);
+        }
+        print(lines, max_tokens, estimator)
+    }
+
+    /// Returns the new rules of the user in at most `max_tokens` tokens; `None` where there are none.
+    pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
+        print(self.rules(&[], chars(max_tokens)), max_tokens, estimator)
+    }
+
+    /// Returns the users' sentences in summaries that later pieces replace.
+    pub fn overtaken(&self) -> &[Overtaken] {
+        &self.overtaken
+    }
+
+    fn rules(&self, shown: &[Seq], chars: usize) -> Vec<Line> {
+        let is_new = |seq: &Seq| self.news.contains(seq) && !shown.contains(seq);
+        let rules = self.gathered.items.iter().rev();
+        let rules =
+            rules.filter(|item| item.weight >= RULE && asks(item) && is_new(&item.range.first));
+        let lines = rules.enumerate().flat_map(|(n, item)| {
+            item.lines.iter().map(move |text| Line {
+                section: Section::Rules,
+                priority: 10 + 3 * n,
+                text: at(item, &clip(text.trim(), chars)),
+            })
+        });
+        lines.collect()
+    }
+}
+
+/// Characters of a line in a state of `max_tokens` tokens.
+fn chars(max_tokens: u64) -> usize {
+    (max_tokens * LINE / 512).clamp(LINES.0, LINES.1) as usize
+}
+
+/// Prints lines under their headings, those of smaller priorities first where not all fit.
+fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
     lines.sort_by_key(|line| line.priority);
     let mut headed: BTreeSet<Section> = BTreeSet::new();
     let mut left = max_tokens;
@@ -135,9 +193,7 @@ impl Overtaken {
     }
 }
 
-/// Returns the users' sentences in summaries that later pieces replace.
-pub fn overtaken(pieces: &[Source<'_>], conventions: &dyn AgentConventions) -> Vec<Overtaken> {
-    let gathered = gather(pieces, conventions);
+fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
     let overtaken = gathered.items.iter().filter_map(|item| {
         let later = item.later.filter(|_| item.weight == REPLACED)?;
         let own = item.range;
@@ -152,8 +208,6 @@ pub fn overtaken(pieces: &[Source<'_>], conventions: &dyn AgentConventions) -> V
     overtaken.collect()
 }
 
-/// Positions of the messages with rules that no summary tells first: they are in messages, or replace what an earlier
-/// summary tells.
 fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
     let place = |seq: Seq| pieces.iter().position(|piece| piece.range().last >= seq);
     let is_message = |at: usize| matches!(pieces.get(at), Some(Source::Message(_)));
@@ -168,9 +222,13 @@ fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
         .collect()
 }
 
-/// All lines, with their priorities.
-fn lines(gathered: &Gathered, shown: &[Seq], news: &BTreeSet<Seq>, chars: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
+/// Whether an item is what a user typed, and nothing replaced it.
+fn asks(item: &Item) -> bool {
+    item.kind == Kind::User && item.weight >= TYPED && item.later.is_none() && !is_mark(item)
+}
+
+/// Adds the lines of a conversation in which something is worked on.
+fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>) {
     let mut add = |section, priority, text| {
         lines.push(Line {
             section,
@@ -178,32 +236,10 @@ fn lines(gathered: &Gathered, shown: &[Seq], news: &BTreeSet<Seq>, chars: usize)
             text,
         });
     };
-    let items: Vec<&Item> = gathered
-        .items
-        .iter()
-        .filter(|item| item.weight > 0)
-        .collect();
+    let items = gathered.items.iter();
+    let items: Vec<&Item> = items.filter(|item| item.weight > 0).collect();
     let is_shown = |item: &Item| shown.contains(&item.range.first);
-    let asks = |item: &&&Item| {
-        item.kind == Kind::User && item.weight >= TYPED && item.later.is_none() && !is_mark(item)
-    };
-    let rules = items
-        .iter()
-        .filter(asks)
-        .filter(|item| item.weight >= RULE && news.contains(&item.range.first) && !is_shown(item));
-    for (n, item) in rules.rev().enumerate() {
-        for text in &item.lines {
-            add(
-                Section::Rules,
-                10 + 3 * n,
-                at(item, &clip(text.trim(), chars)),
-            );
-        }
-    }
-    // Without tools nothing is being worked on: the rest is talk, which summaries and messages tell better.
-    if gathered.calls == 0 {
-        return lines;
-    }
+    let asks = |item: &&&Item| asks(item);
     let goal = items.iter().filter(asks).find(|item| {
         let letters = item.lines.iter().map(|line| line.chars().count());
         letters.sum::<usize>() >= GOAL
@@ -254,13 +290,9 @@ fn lines(gathered: &Gathered, shown: &[Seq], news: &BTreeSet<Seq>, chars: usize)
     for (n, item) in failing.take(FAILING).enumerate() {
         let about = clip(&squeeze(&item.lines.join(" ")), chars / 2);
         let says = ending(item, chars / 2);
-        add(
-            Section::Failing,
-            7 + 5 * n,
-            at(item, &format!("{about}{ARROW}{says}")),
-        );
+        let text = format!("{about}{ARROW}{says}");
+        add(Section::Failing, 7 + 5 * n, at(item, &text));
     }
-    lines
 }
 
 /// A line that names the position of its item.
