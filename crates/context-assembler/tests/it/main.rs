@@ -17,3 +17,4 @@ mod provider;
 mod requests;
 mod script;
 mod snapshots;
+mod state;
