@@ -108,6 +108,7 @@ impl Session {
             input.requested = request.messages;
         }
         quote(store, snapshot, &mut input).await?;
+        self.add_state(snapshot, room, policy, &mut input);
         let accounting = self.accounting();
         Ok(assemble(&input, preamble, budget, policy, accounting)?)
     }

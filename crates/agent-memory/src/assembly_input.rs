@@ -58,7 +58,7 @@ pub(crate) async fn read_view(
     Ok(AssemblyInput {
         view_tokens: snapshot.tokens(),
         items: newest_first,
-        requested: Vec::new(),
+        ..AssemblyInput::default()
     })
 }
 
@@ -121,7 +121,7 @@ pub(crate) async fn read_all(
     Ok(Some(AssemblyInput {
         view_tokens: snapshot.tokens(),
         items: vec![Item::Raw(entries)],
-        requested: Vec::new(),
+        ..AssemblyInput::default()
     }))
 }
 

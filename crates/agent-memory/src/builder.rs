@@ -29,6 +29,7 @@ use crate::memory::{Inner, Memory};
 use crate::process_owner::{self, SystemProcesses};
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner, Task};
+use crate::state::States;
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
@@ -493,6 +494,7 @@ impl Builder {
             conventions: default_conventions(),
             requests: Requests::default(),
             upgraded: Upgraded::default(),
+            states: States::default(),
             closing: CancellationToken::new(),
         }))
     }

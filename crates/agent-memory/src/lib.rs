@@ -34,6 +34,7 @@ mod session;
 mod session_files;
 mod sessions;
 mod spawner;
+mod state;
 mod strategy;
 pub mod summaries;
 mod supplied;

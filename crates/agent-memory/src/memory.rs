@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::identity::Identity;
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner};
+use crate::state::States;
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
 use crate::writers::Writers;
@@ -54,6 +55,7 @@ pub(crate) struct Inner {
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) requests: Requests,
     pub(crate) upgraded: Upgraded,
+    pub(crate) states: States,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
 }

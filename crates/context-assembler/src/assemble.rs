@@ -1,14 +1,16 @@
 //! Assembling a context.
 
-use memory_model::Accounting;
+use memory_model::{Accounting, Part, Role};
 
+use crate::accounting::cost;
 use crate::blocks::{Block, Content, blocks};
 use crate::choose::{Choice, newest};
 use crate::compose::{ShownAs, compose};
-use crate::context::{Context, Dropped, Error, ErrorKind, MessageOrigin, Receipt};
+use crate::context::{Context, ContextMessage, Dropped, Error, ErrorKind, MessageOrigin, Receipt};
 use crate::degrade::{degrade, total};
 use crate::forms::Forms;
 use crate::input::AssemblyInput;
+use crate::marks::render_state;
 use crate::policy::{AssemblyPolicy, Budget};
 use crate::preamble::Preamble;
 use crate::shorten::shorten;
@@ -55,6 +57,7 @@ pub fn assemble(
             _ => receipt.identity_tokens = message.tokens,
         }
     }
+    let begin = messages.len();
     let fixed = total(&messages).saturating_add(request);
     let too_small = |blocks: &[Block<'_>]| {
         let block = newest.and_then(|index| blocks.get(index));
@@ -70,12 +73,25 @@ pub fn assemble(
     if fixed > overhead && fixed > receipt.limit && policy.whole_tail.is_none() {
         return Err(too_small(&blocks));
     }
-    let room = receipt.limit.saturating_sub(fixed);
+    let mut room = receipt.limit.saturating_sub(fixed);
+    let state = input.state.as_ref().map(|text| state(text, accounting));
+    let state = state.filter(|state| {
+        let least = newest.and_then(|index| blocks.get(index));
+        let least = least.map_or(0, |block| least_tokens(block, accounting));
+        least.saturating_add(state.tokens) <= room
+    });
+    room -= state.as_ref().map_or(0, |state| state.tokens);
     let chosen = match policy.whole_tail {
         Some(messages) => newest_that_fit(&blocks, room, messages),
         None => shorten(&mut blocks, room, policy.steps, accounting, &mut receipt),
     };
     let shown = compose(&blocks, chosen, accounting, &mut messages, &mut receipt);
+    if let Some(state) = state {
+        let is_summary =
+            |message: &ContextMessage| matches!(message.source, MessageOrigin::Summary { .. });
+        let last = messages.iter().rposition(is_summary);
+        messages.insert(last.map_or(begin, |last| last + 1), state);
+    }
     if newest.and_then(|index| shown.get(index)) == Some(&ShownAs::Nothing) {
         return Err(too_small(&blocks));
     }
@@ -87,6 +103,14 @@ pub fn assemble(
         budget: budget.get(),
         receipt,
     })
+}
+
+/// The message that tells the state of the conversation.
+fn state(text: &str, accounting: &dyn Accounting) -> ContextMessage {
+    let parts = vec![Part::text(render_state(text))];
+    let mut message = ContextMessage::new(Role::User, MessageOrigin::State, parts);
+    message.tokens = cost(accounting, &message);
+    message
 }
 
 /// Takes the blocks of the newest `tail` messages, and of the others, newest first, each that fits.

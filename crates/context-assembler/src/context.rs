@@ -121,6 +121,8 @@ pub enum MessageOrigin {
         /// Last position.
         last: Seq,
     },
+    /// The state of the conversation.
+    State,
     /// A summary.
     Summary {
         /// First position that the summary covers.
@@ -144,7 +146,10 @@ impl MessageOrigin {
     /// system prompt, and messages for which another one stands.
     pub fn range(&self) -> Option<SeqRange> {
         match self {
-            MessageOrigin::Identity | MessageOrigin::System | MessageOrigin::Quoted { .. } => None,
+            MessageOrigin::Identity
+            | MessageOrigin::System
+            | MessageOrigin::State
+            | MessageOrigin::Quoted { .. } => None,
             MessageOrigin::Message { first, last }
             | MessageOrigin::Trimmed { first, last }
             | MessageOrigin::Summary { first, last, .. }

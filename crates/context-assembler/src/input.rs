@@ -33,4 +33,6 @@ pub struct AssemblyInput {
     /// Positions of the messages of the running request, rising. They are shown before anything else, each in at most a
     /// quarter of the room.
     pub requested: Vec<Seq>,
+    /// State of the conversation: it comes behind the last summary, and is left out where the newest group needs its room.
+    pub state: Option<String>,
 }

@@ -113,6 +113,11 @@ pub(crate) fn escape_part(part: &mut Part) {
     }
 }
 
+/// Renders the state of a conversation between `<state>` tags, which its text cannot open or close.
+pub(crate) fn render_state(text: &str) -> String {
+    format!("<state>\n{}\n</state>", escape_summary(text))
+}
+
 /// Renders the identity between `<memory>` tags, which its text cannot open or close.
 pub fn render_identity(text: &str) -> String {
     format!("<memory>\n{}\n</memory>", escape_marks(text))

@@ -83,6 +83,7 @@ pub fn assemble_messages_with(
         view_tokens: running,
         requested: request.into_iter().collect(),
         items: vec![Item::Raw(entries)],
+        state: None,
     };
     let preamble = Preamble {
         system,

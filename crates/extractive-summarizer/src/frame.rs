@@ -206,7 +206,7 @@ pub(crate) fn short_name<'a>(path: &'a str, files: &BTreeMap<String, FileStat>) 
 
 /// The longest folder that at least three quarters of the paths share; none where a path is
 /// relative, so that a printed path is never taken for another.
-fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
+pub(crate) fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut total = 0_usize;
     for path in paths {

@@ -233,6 +233,7 @@ fn a_known_trim_is_applied_and_says_so() {
     let input = |policy: &str| AssemblyInput {
         view_tokens: 100,
         requested: Vec::new(),
+        state: None,
         items: vec![Item::Trimmed(
             TrimPolicyId::new(policy),
             entries.clone(),
@@ -379,6 +380,7 @@ fn an_item_may_be_empty() {
     let input = context_assembler::AssemblyInput {
         view_tokens: 0,
         requested: Vec::new(),
+        state: None,
         items: vec![Item::Raw(Vec::new()), Item::Omitted(range(1, 9))],
     };
     let policy = AssemblyPolicy::default();

@@ -18,3 +18,4 @@ mod provider;
 mod requests;
 mod script;
 mod snapshots;
+mod state;

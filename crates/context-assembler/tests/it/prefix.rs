@@ -55,6 +55,7 @@ fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Assemb
     AssemblyInput {
         view_tokens,
         requested: Vec::new(),
+        state: None,
         items: unread.into_iter().chain([read]).collect(),
     }
 }
@@ -182,6 +183,7 @@ impl Growing {
         AssemblyInput {
             view_tokens: items.iter().map(cost).sum(),
             requested: Vec::new(),
+            state: None,
             items,
         }
     }

@@ -18,7 +18,7 @@ fn extract(log: &[memory_model::LogEntry], target: u64) -> String {
     summarizer().extract(&source, target, &HeuristicEstimator::Bytes4)
 }
 
-fn summary(range: SeqRange, text: &str) -> Source<'_> {
+pub(crate) fn summary(range: SeqRange, text: &str) -> Source<'_> {
     Source::Summary(SummarySource {
         id: "sum_1",
         range,

@@ -4,6 +4,7 @@ mod extract;
 mod fixtures;
 mod laws;
 mod prose;
+mod state;
 mod strategies;
 
 use memory_model::{Hash, LogEntry, Message, Seq};

@@ -1,0 +1,121 @@
+//! The state of a conversation, as its summaries tell it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use context_assembler::{AssemblyInput, AssemblyPolicy, Item};
+use extractive_summarizer::{ConversationState, Overtaken, Source};
+use memory_model::{Accounting, ConversationId, Seq, ViewVersion};
+use memory_store::Snapshot;
+
+use crate::session::Session;
+
+/// Part of the room that the state may cost, and most tokens of it.
+const SHARE: u64 = 6;
+const MOST: u64 = 600;
+/// Part of the room whose newest messages the state does not repeat.
+const SHOWN: u64 = 4;
+/// Tokens below which a state says too little.
+const LEAST: u64 = 60;
+
+/// Number of sessions whose states are remembered.
+const REMEMBERED: usize = 256;
+
+/// Everything that the state in contexts of a live session depends on: version of its view, number of erasures, and most
+/// tokens.
+type Key = (ViewVersion, u64, u64);
+
+/// The states of the sessions in use.
+#[derive(Debug, Default)]
+pub(crate) struct States(Mutex<BTreeMap<ConversationId, (Key, Option<String>)>>);
+
+impl States {
+    fn get(&self, id: ConversationId, key: Key) -> Option<Option<String>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of, state) = all.get(&id)?;
+        (*of == key).then(|| state.clone())
+    }
+
+    fn remember(&self, id: ConversationId, key: Key, state: Option<String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= REMEMBERED && !all.contains_key(&id) {
+            all.clear();
+        }
+        all.insert(id, (key, state));
+    }
+}
+
+impl Session {
+    /// Adds the state to the input of a context with `room` tokens, and marks in summaries what later messages replace.
+    ///
+    /// The summaries of a live session stay as they are, for a provider's cache: its state is the rules that changed, and
+    /// stays until other summaries are published.
+    pub(crate) fn add_state(
+        &self,
+        snapshot: &Snapshot,
+        room: u64,
+        policy: &AssemblyPolicy,
+        input: &mut AssemblyInput,
+    ) {
+        let most = (room / SHARE).min(MOST);
+        let is_summary = |item: &Item| matches!(item, Item::Summary(_));
+        let is_complete = snapshot.log_tokens <= room;
+        if most < LEAST || is_complete || !input.items.iter().any(is_summary) {
+            return;
+        }
+        let conventions = &*self.memory().inner.conventions;
+        let estimator = self.accounting().estimator();
+        if policy.steps > 0 {
+            let states = &self.memory().inner.states;
+            let key = (snapshot.version, snapshot.erasures, most);
+            input.state = states.get(self.id(), key).unwrap_or_else(|| {
+                let state = ConversationState::of(&pieces(input, false), conventions);
+                let text = state.new_rules(most, estimator);
+                states.remember(self.id(), key, text.clone());
+                text
+            });
+            return;
+        }
+        let pieces = pieces(input, true);
+        let state = ConversationState::of(&pieces, conventions);
+        let end = snapshot.log_tokens.saturating_sub(room / SHOWN);
+        let newest = pieces.iter().filter_map(|piece| match piece {
+            Source::Message(entry) if entry.running > end => Some(entry.seq),
+            _ => None,
+        });
+        let shown: Vec<Seq> = input.requested.iter().copied().chain(newest).collect();
+        let text = state.text(&shown, most, estimator);
+        for overtaken in state.overtaken() {
+            mark(input, overtaken);
+        }
+        input.state = text;
+    }
+}
+
+/// Marks what a later message replaces, in the summary that tells it.
+fn mark(input: &mut AssemblyInput, overtaken: &Overtaken) {
+    let summaries = input.items.iter_mut().filter_map(|item| match item {
+        Item::Summary(summary) => Some(summary),
+        _ => None,
+    });
+    for summary in summaries.filter(|summary| summary.range.contains(overtaken.seq)) {
+        if let Some(body) = overtaken.mark(&summary.body) {
+            summary.body = body;
+        }
+    }
+}
+
+/// The summaries of a view, and its messages.
+fn pieces(input: &AssemblyInput, with_messages: bool) -> Vec<Source<'_>> {
+    let mut pieces: Vec<Source<'_>> = Vec::new();
+    for item in &input.items {
+        match item {
+            Item::Summary(summary) => pieces.push(Source::from(&**summary)),
+            Item::Raw(entries) | Item::Trimmed(_, entries, _) if with_messages => {
+                pieces.extend(entries.iter().map(Source::from));
+            }
+            _ => {}
+        }
+    }
+    pieces
+}

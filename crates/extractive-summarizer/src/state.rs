@@ -1,0 +1,352 @@
+//! The state of a conversation: its goal, its rules, what was concluded, what is open, what fails.
+
+use std::collections::BTreeSet;
+
+use memory_model::conventions::AgentConventions;
+use memory_model::{Seq, SummaryBody};
+use token_estimate::TokenEstimator;
+
+use crate::frame::common_folder;
+use crate::gather::gather;
+use crate::item::{COMMAND, Gathered, Item, Kind, LAST_WORD, REPLACED, RULE, TYPED, is_mark};
+use crate::print::{ARROW, ending, findings, note_of};
+use crate::source::Source;
+use crate::text::{clip, digest, sentences, squeeze};
+use crate::tool_call::command;
+
+/// Characters below which a message of the user is no goal.
+const GOAL: usize = 24;
+/// Number of the newest requests that are listed.
+const REQUESTS: usize = 5;
+/// Number of the newest answers of the assistant that are listed.
+const CONCLUSIONS: usize = 2;
+/// Number of the newest failing commands that are listed.
+const FAILING: usize = 4;
+/// Minimum weight of a failed command that is listed: more than a failed search.
+const FAILED: u32 = 30;
+/// Number of changed files that are listed.
+const FILES: usize = 12;
+/// Characters of a line in a state of 512 tokens, which other sizes have in proportion.
+const LINE: u64 = 320;
+/// Least and most characters of a line.
+const LINES: (u64, u64) = (80, 400);
+
+/// A part of the state, in the order in which it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Section {
+    Goal,
+    Rules,
+    Requests,
+    Concluded,
+    Tasks,
+    Files,
+    Failing,
+}
+
+impl Section {
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Goal => "First request",
+            Self::Rules => "Rules of the user, newest first",
+            Self::Requests => "Requests since, newest first",
+            Self::Concluded => "Last answers, newest first",
+            Self::Tasks => "Tasks",
+            Self::Files => "Changed files, newest first",
+            Self::Failing => "Failed and not run again without an error",
+        }
+    }
+}
+
+/// A line of the state.
+struct Line {
+    section: Section,
+    /// Lines of a smaller figure are kept where not all fit.
+    priority: usize,
+    text: String,
+}
+
+/// The state of a conversation, as its summaries and messages tell it.
+#[derive(Debug)]
+pub struct ConversationState {
+    gathered: Gathered,
+    /// Positions of the messages with rules that no summary tells first: they are in messages, or replace what an earlier
+    /// summary tells.
+    news: BTreeSet<Seq>,
+    overtaken: Vec<Overtaken>,
+}
+
+impl ConversationState {
+    /// Reads the state from the pieces of a view, oldest first. Call times are linear in their text.
+    pub fn of(pieces: &[Source<'_>], conventions: &dyn AgentConventions) -> Self {
+        let gathered = gather(pieces, conventions);
+        Self {
+            news: news(pieces, &gathered),
+            overtaken: overtaken(pieces, &gathered),
+            gathered,
+        }
+    }
+
+    /// Returns the state in at most `max_tokens` tokens: the first request, new rules of the user, later requests, the last
+    /// answers, the task list, changed files, and commands that fail. Of a conversation without tools, the rules alone.
+    /// `None` where nothing of it is known or fits.
+    ///
+    /// Messages at the positions `shown` are left out: the reader has them.
+    pub fn text(
+        &self,
+        shown: &[Seq],
+        max_tokens: u64,
+        estimator: &dyn TokenEstimator,
+    ) -> Option<String> {
+        let chars = chars(max_tokens);
+        let mut lines = self.rules(shown, chars);
+        // Without tools nothing is being worked on: the rest is talk, which summaries and messages tell better.
+        if self.gathered.calls > 0 {
+            work(&self.gathered, shown, chars, &mut lines);
+        }
+        print(lines, max_tokens, estimator)
+    }
+
+    /// Returns the new rules of the user in at most `max_tokens` tokens; `None` where there are none.
+    pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
+        print(self.rules(&[], chars(max_tokens)), max_tokens, estimator)
+    }
+
+    /// Returns the users' sentences in summaries that later pieces replace.
+    pub fn overtaken(&self) -> &[Overtaken] {
+        &self.overtaken
+    }
+
+    fn rules(&self, shown: &[Seq], chars: usize) -> Vec<Line> {
+        let is_new = |seq: &Seq| self.news.contains(seq) && !shown.contains(seq);
+        let rules = self.gathered.items.iter().rev();
+        let rules =
+            rules.filter(|item| item.weight >= RULE && asks(item) && is_new(&item.range.first));
+        let lines = rules.enumerate().flat_map(|(n, item)| {
+            item.lines.iter().map(move |text| Line {
+                section: Section::Rules,
+                priority: 10 + 3 * n,
+                text: at(item, &clip(text.trim(), chars)),
+            })
+        });
+        lines.collect()
+    }
+}
+
+/// Characters of a line in a state of `max_tokens` tokens.
+fn chars(max_tokens: u64) -> usize {
+    (max_tokens * LINE / 512).clamp(LINES.0, LINES.1) as usize
+}
+
+/// Prints lines under their headings, those of smaller priorities first where not all fit.
+fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
+    lines.sort_by_key(|line| line.priority);
+    let mut headed: BTreeSet<Section> = BTreeSet::new();
+    let mut left = max_tokens;
+    lines.retain(|line| {
+        let heading = match headed.contains(&line.section) {
+            true => 0,
+            false => estimator.text(line.section.heading()) + 2,
+        };
+        let cost = heading + estimator.text(&line.text) + 1;
+        let fits = cost <= left;
+        if fits {
+            left -= cost;
+            headed.insert(line.section);
+        }
+        fits
+    });
+    lines.sort_by_key(|line| line.section);
+    let mut out = String::new();
+    let mut last = None;
+    for line in lines {
+        if last.replace(line.section) != Some(line.section) {
+            out.push_str(&format!("{}:\n", line.section.heading()));
+        }
+        out.push_str(&line.text);
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    (!out.is_empty()).then_some(out)
+}
+
+/// A user's sentence in a summary that a message behind the summary replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overtaken {
+    /// Position of the message with the sentence.
+    pub seq: Seq,
+    /// The sentence.
+    pub sentence: String,
+    /// Position of the message that says something else.
+    pub later: Seq,
+}
+
+impl Overtaken {
+    /// Notes the later message behind the sentence in a summary's text. Returns `None` where the text does not hold it.
+    pub fn mark(&self, body: &SummaryBody) -> Option<SummaryBody> {
+        let (begins, ends) = note_of(Kind::User)?;
+        let text = body.text();
+        let line = text.find(&format!("[{}] ", self.seq))?;
+        let at = line + text.get(line..)?.find(&self.sentence)? + self.sentence.len();
+        let (before, after) = text.split_at_checked(at)?;
+        let marked = format!("{before}{begins}{}{ends}{after}", self.later);
+        SummaryBody::from_parts(marked, body.ranks().map(<[u8]>::to_vec)).ok()
+    }
+}
+
+fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
+    let overtaken = gathered.items.iter().filter_map(|item| {
+        let later = item.later.filter(|_| item.weight == REPLACED)?;
+        let own = item.range;
+        let summary = pieces.iter().find(|piece| piece.range().covers(&own))?;
+        let is_outside = summary.range().last < later;
+        (matches!(summary, Source::Summary(_)) && is_outside).then(|| Overtaken {
+            seq: own.first,
+            sentence: item.lines.join(" "),
+            later,
+        })
+    });
+    overtaken.collect()
+}
+
+fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
+    let place = |seq: Seq| pieces.iter().position(|piece| piece.range().last >= seq);
+    let is_message = |at: usize| matches!(pieces.get(at), Some(Source::Message(_)));
+    let replacing = gathered.items.iter().filter_map(|item| {
+        let later = item.later.filter(|_| item.kind == Kind::User)?;
+        (place(item.range.first) != place(later)).then_some(later)
+    });
+    let told = gathered.items.iter().filter(|item| item.weight >= RULE);
+    let in_messages = told.filter(|item| place(item.range.first).is_some_and(is_message));
+    replacing
+        .chain(in_messages.map(|item| item.range.first))
+        .collect()
+}
+
+/// Whether an item is what a user typed, and nothing replaced it.
+fn asks(item: &Item) -> bool {
+    item.kind == Kind::User && item.weight >= TYPED && item.later.is_none() && !is_mark(item)
+}
+
+/// Adds the lines of a conversation in which something is worked on.
+fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>) {
+    let mut add = |section, priority, text| {
+        lines.push(Line {
+            section,
+            priority,
+            text,
+        });
+    };
+    let items = gathered.items.iter();
+    let items: Vec<&Item> = items.filter(|item| item.weight > 0).collect();
+    let is_shown = |item: &Item| shown.contains(&item.range.first);
+    let asks = |item: &&&Item| asks(item);
+    let goal = items.iter().filter(asks).find(|item| {
+        let letters = item.lines.iter().map(|line| line.chars().count());
+        letters.sum::<usize>() >= GOAL
+    });
+    let goal = goal.filter(|item| !is_shown(item));
+    if let Some(item) = goal {
+        add(Section::Goal, 5, said(item, chars));
+    }
+    let requests = items.iter().filter(asks).filter(|item| {
+        item.weight < RULE && !is_shown(item) && goal.is_none_or(|goal| goal.range != item.range)
+    });
+    for (n, item) in requests.rev().take(REQUESTS).enumerate() {
+        add(Section::Requests, 14 + 6 * n, said(item, chars / 2));
+    }
+    let answers = items
+        .iter()
+        .filter(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD && !is_shown(item));
+    for (n, item) in answers.rev().take(CONCLUSIONS).enumerate() {
+        let text = digest(&findings(item, true), chars, true);
+        add(Section::Concluded, 8 + 12 * n, at(item, &text));
+    }
+    if let Some(text) = tasks(&items) {
+        add(Section::Tasks, 9, clip(&text, 2 * chars));
+    }
+    let mut files: Vec<_> = gathered
+        .files
+        .iter()
+        .filter(|(_, file)| file.changed > 0)
+        .collect();
+    files.sort_by_key(|(path, file)| (std::cmp::Reverse(file.last), *path));
+    let folder = common_folder(files.iter().map(|(path, _)| path.as_str()));
+    for (n, (path, file)) in files.into_iter().take(FILES).enumerate() {
+        let times = match file.changed {
+            1 => String::new(),
+            times => format!(" ×{times}"),
+        };
+        let path = match n {
+            0 => path,
+            _ => path.strip_prefix(folder).unwrap_or(path),
+        };
+        add(Section::Files, 13 + 2 * n, format!("{path}{times}"));
+    }
+    // What failed before the last requests was dealt with, or nobody cares.
+    let asked = items.iter().filter(asks).rev().nth(1);
+    let since = asked.map_or(Seq::FIRST, |item| item.range.first);
+    let failing = failing(&items).into_iter();
+    let failing = failing.take_while(|item| item.range.first > since);
+    for (n, item) in failing.take(FAILING).enumerate() {
+        let about = clip(&squeeze(&item.lines.join(" ")), chars / 2);
+        let says = ending(item, chars / 2);
+        let text = format!("{about}{ARROW}{says}");
+        add(Section::Failing, 7 + 5 * n, at(item, &text));
+    }
+}
+
+/// A line that names the position of its item.
+fn at(item: &Item, text: &str) -> String {
+    format!("[{}] {text}", item.range.last)
+}
+
+fn said(item: &Item, chars: usize) -> String {
+    at(
+        item,
+        &digest(&sentences(&item.lines.join("\n")), chars, true),
+    )
+}
+
+/// The newest state of a task list.
+fn tasks(items: &[&Item]) -> Option<String> {
+    let listed = |text: &&str| {
+        ["doing: ", "open: "]
+            .iter()
+            .any(|begin| text.starts_with(begin))
+    };
+    let lists = items.iter().rev().filter(|item| item.kind == Kind::Act);
+    let mut lists = lists.filter_map(|item| Some((item, item.lines.first()?.as_str())));
+    let (item, text) = lists.find(|(_, text)| listed(text) || text.starts_with("done: "))?;
+    listed(&text).then(|| at(item, text))
+}
+
+/// Commands that failed and did not run again without an error, the newest first.
+fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
+    let mut since: BTreeSet<String> = BTreeSet::new();
+    let mut failing = Vec::new();
+    for item in items.iter().rev() {
+        let line = item.lines.first().map_or("", String::as_str);
+        match item.kind {
+            Kind::Act if item.label == COMMAND => {
+                since.insert(program(line));
+            }
+            Kind::Error if item.weight >= FAILED && item.later.is_none() => {
+                let line = line.strip_prefix(COMMAND).map(str::trim_start);
+                if line.is_some_and(|line| since.insert(program(line))) {
+                    failing.push(*item);
+                }
+            }
+            _ => {}
+        }
+    }
+    failing
+}
+
+/// The program of a command and what it works on: its first words without flags, folder and pipes.
+fn program(line: &str) -> String {
+    let line = command(line);
+    let first = line.split(['|', ';', '>']).next().unwrap_or(line);
+    let is_word = |word: &&str| !word.starts_with('-') && !word.contains('=');
+    let words = first.split_whitespace().filter(is_word).take(3);
+    words.collect::<Vec<_>>().join(" ")
+}
