@@ -11,7 +11,8 @@ use memory_store::{LogRead, read_spans};
 use crate::arguments::Arguments as _;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::DAMAGED_INDEX;
-use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
+use crate::recall::{DEFAULT_BUDGET, Passage, PassageChange, RecallAnswer, RecallArgs, ending};
+use crate::renewing::renew;
 use crate::retrieval::{BATCH, Retrieval};
 use crate::room::{Room, longest};
 use crate::tools::echo;
@@ -20,7 +21,13 @@ use crate::tools::echo;
 const EXACT: usize = 32;
 
 /// Maximum number of messages that are ranked.
-const CANDIDATES: usize = 128;
+const CANDIDATES: usize = 256;
+
+/// Shortest beginning of a passage that is shown where there is no room for more, in bytes.
+const SHORTEST_CUT: usize = 60;
+
+/// The room of an answer divided by the part of it that may be left where there is more to show.
+const LEAST_LEFT: u64 = 32;
 
 /// Maximum length of a passage that a query finds, in characters.
 const PASSAGE_CHARS: usize = 1_200;
@@ -33,11 +40,13 @@ const LINEAGE: f64 = 0.25;
 const RECENCY: f64 = 0.1;
 
 /// A passage before its place in the answer is known.
-struct Candidate {
-    hit: Hit,
-    seq: Seq,
+pub(crate) struct Candidate {
+    pub(crate) hit: Hit,
+    pub(crate) seq: Seq,
     summary: Option<SummaryId>,
-    score: f64,
+    pub(crate) score: f64,
+    /// What later messages say otherwise.
+    pub(crate) changed: Vec<PassageChange>,
 }
 
 /// Candidate passages for a query, the best first, and the summaries that lead to each.
@@ -131,6 +140,8 @@ impl Retrieval {
             created_at: entry.message.created_at,
             tokens: 0,
             score: 1.0,
+            name: entry.message.name,
+            changed: Vec::new(),
         };
         let mut answer = RecallAnswer {
             turn: Some(turn),
@@ -194,6 +205,7 @@ impl Retrieval {
         if room.reply.is_some() {
             answer.query.as_mut().into_iter().for_each(echo);
         }
+        let least = most / LEAST_LEFT;
         // More may follow: then the answer ends with a cursor.
         let last = cursor_at(position.skip.saturating_add(CANDIDATES));
         room.spend(&(answer.beginning() + &ending(Some(&last))), &answer);
@@ -222,11 +234,19 @@ impl Retrieval {
                 text: candidate.hit.snippet,
                 // Six digits: the same on every machine.
                 score: (candidate.score * 1e6).round() / 1e6,
+                name: candidate.hit.name,
+                changed: candidate.changed,
             };
-            if answer.passages.is_empty() {
+            let is_first = answer.passages.is_empty();
+            let whole = passage.text.len();
+            if is_first || room.text > least {
+                // The last one is cut where there is room for a part of it.
                 self.shorten(&mut passage, &room);
+            }
+            let is_scrap = passage.text.len() < whole.min(SHORTEST_CUT);
+            if is_first {
                 room.spend(&passage.to_text(), &passage);
-            } else if !room.take(&passage.to_text(), &passage) {
+            } else if is_scrap || !room.take(&passage.to_text(), &passage) {
                 answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
                 answer.complete = false;
                 break;
@@ -299,6 +319,7 @@ impl Retrieval {
                 seq,
                 summary: None,
                 score,
+                changed: Vec::new(),
             })
             .collect();
         // Words that only a summary has: none of its messages is a candidate.
@@ -315,6 +336,7 @@ impl Retrieval {
                     seq,
                     summary,
                     score,
+                    changed: Vec::new(),
                 });
             }
         }
@@ -331,6 +353,7 @@ impl Retrieval {
                 candidate.score *= 1.0 + LINEAGE * above.fold(0.0, f64::max);
             }
         }
+        renew(&mut candidates, query);
         candidates.sort_by(|a, b| {
             let by_score = b.score.total_cmp(&a.score);
             by_score

@@ -98,7 +98,9 @@ impl Phrases {
             self.unspaced.push((phrase, cue));
             return;
         }
-        let mut words = words(phrase).into_iter().filter_map(|range| phrase.get(range));
+        let mut words = words(phrase)
+            .into_iter()
+            .filter_map(|range| phrase.get(range));
         if let Some(first) = words.next() {
             let rest = (words.collect(), cue);
             self.spaced.entry(first).or_default().push(rest);
@@ -139,7 +141,9 @@ pub(super) fn find(text: &str) -> Vec<Found> {
         let known = word(at).and_then(|first| phrases.spaced.get(first));
         for (rest, cue) in known.into_iter().flatten() {
             let goes_on = rest.iter().enumerate();
-            let has = goes_on.clone().all(|(n, next)| word(at + 1 + n) == Some(next));
+            let has = goes_on
+                .clone()
+                .all(|(n, next)| word(at + 1 + n) == Some(next));
             let last = words.get(at + rest.len());
             if let (true, Some(last)) = (has, last) {
                 out.push(Found {

@@ -8,14 +8,15 @@
 //! The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
 //! Precision counts more than recall: what is shown with a hit and is no correction costs trust.
 
+mod changes;
 mod cues;
 mod statement;
 mod values;
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fold::composed;
+pub use changes::{Change, Changes};
 use statement::{Statement, statements};
 
 /// Share of the content words of the shorter of two statements that both must have, in percent.
@@ -57,14 +58,14 @@ struct Sentence {
     with_next: Option<Statement>,
 }
 
-/// Words that stand next to each other in several texts of a conversation, such as `argument names`: they name one
-/// thing, which neither word names alone.
+/// Words that stand next to each other in several texts, such as `argument names`: they name one thing, which neither
+/// word names alone.
 #[derive(Debug, Default)]
-pub struct Compounds(BTreeSet<(String, String)>);
+struct Compounds(BTreeSet<(String, String)>);
 
 impl Compounds {
     /// Returns the compounds in some texts.
-    pub fn of<'s>(said: impl IntoIterator<Item = &'s Said>) -> Self {
+    fn of<'s>(said: impl IntoIterator<Item = &'s Said>) -> Self {
         let mut texts: BTreeMap<&(String, String), usize> = BTreeMap::new();
         for one in said {
             let statements = one.0.iter().flat_map(|sentence| &sentence.parts);
@@ -97,16 +98,6 @@ impl Compounds {
     }
 }
 
-/// A statement of one text that a later text changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Change<'s> {
-    /// The sentence of the earlier text.
-    pub earlier: &'s str,
-    /// The sentence of the later text.
-    pub later: &'s str,
-}
-
 impl Said {
     /// Reads a text.
     pub fn of(text: &str) -> Self {
@@ -127,53 +118,60 @@ impl Said {
 
     /// Whether a later text says otherwise about the same thing: see [`contradicts`].
     pub fn is_contradicted_by(&self, later: &Self) -> bool {
-        self.changes(later, &Compounds::default()).next().is_some()
-    }
-
-    /// The statements that a later text changes, in their order, each with the sentence that changes it.
-    pub fn changes<'s>(
-        &'s self,
-        later: &'s Self,
-        compounds: &'s Compounds,
-    ) -> impl Iterator<Item = Change<'s>> {
+        let none = Compounds::default();
         let said = self.0.iter().flat_map(|sentence| &sentence.parts);
-        let said = said.filter(|earlier| !earlier.asks && !earlier.example);
-        said.filter_map(|earlier| {
-            let by = later.change_of(earlier, compounds)?;
-            let earlier = earlier.text.as_str();
-            Some(Change { earlier, later: by })
+        let mut said = said.filter(|earlier| earlier.is_claim());
+        said.any(|earlier| {
+            let sentences = later.0.iter().enumerate();
+            let mut parts = sentences.flat_map(|(at, sentence)| {
+                let alone = sentence.parts.iter();
+                let two = sentence.with_next.is_some().then(|| later.two(at));
+                alone.map(Later::One).chain(two)
+            });
+            parts.any(|one| one.changes(earlier, &none))
         })
     }
 
-    /// The sentence that changes a statement.
-    fn change_of(&self, earlier: &Statement, compounds: &Compounds) -> Option<&str> {
-        let parts = self.0.iter().flat_map(|sentence| &sentence.parts);
-        let mut parts = parts.rev();
-        let by_one = parts.find(|later| corrects(earlier, later, compounds));
-        let by_one = by_one.map(|later| later.text.as_str());
-        by_one.or_else(|| self.replaces(earlier, compounds))
+    /// A sentence and the next.
+    fn two(&self, first: usize) -> Later<'_> {
+        Later::Two(self.0.get(first..).unwrap_or_default())
     }
+}
 
-    /// Two sentences that follow each other and replace what an earlier one says: one names the thing, the
-    /// other says what became of it. Returns the one with the phrase.
-    fn replaces(&self, earlier: &Statement, compounds: &Compounds) -> Option<&str> {
-        self.0.windows(2).find_map(|two| {
-            let later = two.first().and_then(|first| first.with_next.as_ref())?;
-            let replacing = two.iter().flat_map(|one| &one.parts);
-            let mut replacing = replacing.filter(|one| one.strong);
-            let (shared, shorter) = share(earlier, later);
-            let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
-            let replaces = shared >= 2
-                && shared * 100 / shorter >= SAME_SUBJECT_IN_TWO
-                && !repeats_value
-                && !are_apart(earlier, later, compounds)
-                && !later.terms.is_subset(&earlier.terms)
-                && !earlier.terms.is_subset(&later.terms);
-            // The sentence with the phrase speaks of the thing too.
-            let by = replacing.find(|one| replaces && share(earlier, one).0 > 0)?;
-            Some(by.text.as_str())
-        })
+/// What may change an earlier statement.
+#[derive(Debug, Clone, Copy)]
+enum Later<'s> {
+    One(&'s Statement),
+    /// Two sentences that follow each other: one names the thing, the other says what became of it.
+    Two(&'s [Sentence]),
+}
+
+impl Later<'_> {
+    fn changes(&self, earlier: &Statement, compounds: &Compounds) -> bool {
+        match self {
+            Later::One(later) => corrects(earlier, later, compounds),
+            Later::Two(two) => replaces(earlier, two, compounds),
+        }
     }
+}
+
+/// Whether two sentences that follow each other replace what an earlier one says.
+fn replaces(earlier: &Statement, two: &[Sentence], compounds: &Compounds) -> bool {
+    let Some(later) = two.first().and_then(|first| first.with_next.as_ref()) else {
+        return false;
+    };
+    let replacing = two.iter().take(2).flat_map(|one| &one.parts);
+    let mut replacing = replacing.filter(|one| one.strong);
+    let (shared, shorter) = share(earlier, later);
+    let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
+    shared >= 2
+        && shared * 100 / shorter >= SAME_SUBJECT_IN_TWO
+        && !repeats_value
+        && !are_apart(earlier, later, compounds)
+        && !later.terms.is_subset(&earlier.terms)
+        && !earlier.terms.is_subset(&later.terms)
+        // The sentence with the phrase speaks of the thing too.
+        && replacing.any(|one| share(earlier, one).0 > 0)
 }
 
 /// Number of content words that two statements share, and of those of the shorter one.
@@ -207,8 +205,12 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
     // Another value of a kind that the earlier statement has one of.
     let values = earlier.values.iter();
     let values = values.filter_map(|(kind, before)| Some((before, later.values.get(kind)?)));
-    let changed = values.clone().any(|(before, after)| !after.is_subset(before));
-    let replaced = values.clone().any(|(before, after)| after.is_disjoint(before));
+    let changed = values
+        .clone()
+        .any(|(before, after)| !after.is_subset(before));
+    let replaced = values
+        .clone()
+        .any(|(before, after)| after.is_disjoint(before));
     let is_more = later.adding || earlier.adding;
     if is_more && !later.strong && !later.drop {
         return false;

@@ -20,7 +20,7 @@ const MOST_SENTENCES: usize = 24;
 /// A sentence, or a part of one that says what a value is.
 #[derive(Debug, Default)]
 pub(super) struct Statement {
-    /// The words of the sentence.
+    /// Its words.
     pub(super) text: String,
     /// Beginnings of its content words.
     pub(super) terms: BTreeSet<String>,
@@ -131,13 +131,20 @@ impl<'t> Sentence<'t> {
         let (text, folded) = (sentence, lowered(sentence));
         let mut cues = cues::find(&folded);
         let mut values = values::written(text);
-        let within = |range: &Range<usize>, by: &Range<usize>| by.start <= range.start && range.end <= by.end;
-        cues.retain(|cue| !values.iter().any(|value| value.is_quoted && within(&cue.range, &value.range)));
+        let within = |range: &Range<usize>, by: &Range<usize>| {
+            by.start <= range.start && range.end <= by.end
+        };
+        cues.retain(|cue| {
+            !values
+                .iter()
+                .any(|value| value.is_quoted && within(&cue.range, &value.range))
+        });
         // "Also, …" goes on to another thing.
         let first = folded.find(char::is_alphanumeric);
         cues.retain(|cue| {
             let rest = folded.get(cue.range.end..);
-            let goes_on = Some(cue.range.start) == first && rest.is_some_and(|rest| rest.starts_with([',', '，', '、']));
+            let goes_on = Some(cue.range.start) == first
+                && rest.is_some_and(|rest| rest.starts_with([',', '，', '、']));
             !(goes_on && matches!(cue.cue, Cue::Same | Cue::Adding))
         });
         // "Start using …" begins nothing.
@@ -159,11 +166,19 @@ impl<'t> Sentence<'t> {
             }
         }
         values.sort_by_key(|value| value.range.start);
-        Self { text, folded, cues, values }
+        Self {
+            text,
+            folded,
+            cues,
+            values,
+        }
     }
 
     fn statements(&self) -> Vec<Statement> {
-        self.parts().into_iter().map(|part| self.statement(part)).collect()
+        self.parts()
+            .into_iter()
+            .map(|part| self.statement(part))
+            .collect()
     }
 
     /// The parts that each say a value; the whole sentence where it says no more than one.
@@ -192,7 +207,11 @@ impl<'t> Sentence<'t> {
             }
         }
         cuts.sort_unstable();
-        let inside = |cut: &usize| self.values.iter().any(|value| value.range.start < *cut && *cut < value.range.end);
+        let inside = |cut: &usize| {
+            self.values
+                .iter()
+                .any(|value| value.range.start < *cut && *cut < value.range.end)
+        };
         cuts.retain(|cut| !inside(cut));
         cuts.push(self.folded.len());
         let mut parts: Vec<Range<usize>> = Vec::new();
@@ -205,9 +224,9 @@ impl<'t> Sentence<'t> {
             }
             let has_subject = !self.terms(&piece).0.is_empty();
             let introduced = introductions.iter().filter(|at| piece.contains(at));
-            let alone = introduced.map(|at| *at..end).rfind(|rest| {
-                self.has_value(rest) && self.terms(rest).0.len() >= 2
-            });
+            let alone = introduced
+                .map(|at| *at..end)
+                .rfind(|rest| self.has_value(rest) && self.terms(rest).0.len() >= 2);
             match parts.last_mut() {
                 // One of several values of the same thing.
                 Some(last) if !has_subject => last.end = end,
@@ -219,16 +238,24 @@ impl<'t> Sentence<'t> {
             Some(last) => last.end = self.folded.len(),
             None => parts.push(0..self.folded.len()),
         }
-        parts.into_iter().map(|part| self.without_reason(part)).collect()
+        parts
+            .into_iter()
+            .map(|part| self.without_reason(part))
+            .collect()
     }
 
     fn has_value(&self, part: &Range<usize>) -> bool {
-        self.values.iter().any(|value| part.contains(&value.range.start))
+        self.values
+            .iter()
+            .any(|value| part.contains(&value.range.start))
     }
 
     /// A part up to the reason that follows its values.
     fn without_reason(&self, part: Range<usize>) -> Range<usize> {
-        let inside = self.values.iter().filter(|value| part.contains(&value.range.start));
+        let inside = self
+            .values
+            .iter()
+            .filter(|value| part.contains(&value.range.start));
         let Some(last) = inside.map(|value| value.range.end).max() else {
             return part;
         };
@@ -244,7 +271,12 @@ impl<'t> Sentence<'t> {
         let in_all = |kind: Cue| self.cues.iter().any(|found| found.cue == kind);
         let (terms, neighbours) = self.terms(&part);
         let mut statement = Statement {
-            text: self.text.trim().to_owned(),
+            text: self
+                .text
+                .get(part.clone())
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
             terms,
             neighbours,
             asks: self.folded.trim_end().ends_with(['?', '？', '؟']),
@@ -264,7 +296,11 @@ impl<'t> Sentence<'t> {
                 statement.apart.entry(list).or_default().insert(thing);
             }
         }
-        for value in self.values.iter().filter(|value| part.contains(&value.range.start)) {
+        for value in self
+            .values
+            .iter()
+            .filter(|value| part.contains(&value.range.start))
+        {
             let before = self.folded.get(..value.range.start).unwrap_or_default();
             if let Some(subject) = subject_before(before) {
                 statement.sets.push((subject, value.text.clone()));
@@ -281,8 +317,12 @@ impl<'t> Sentence<'t> {
         let text = self.folded.get(part.clone()).unwrap_or_default();
         let is_content = |range: &Range<usize>| {
             let covers = |by: &Range<usize>| by.start <= range.start && range.end <= by.end;
-            let mut cues = self.cues.iter().filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
-            !cues.any(|cue| covers(&cue.range)) && !self.values.iter().any(|value| covers(&value.range))
+            let mut cues = self
+                .cues
+                .iter()
+                .filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
+            !cues.any(|cue| covers(&cue.range))
+                && !self.values.iter().any(|value| covers(&value.range))
         };
         let mut before: Option<(usize, String)> = None;
         visit_words(text, &mut |word| {
@@ -291,14 +331,21 @@ impl<'t> Sentence<'t> {
             match word.kind {
                 _ if !is_content(&range) => {}
                 WordKind::Spaced => {
-                    let Some(one) = term(&self.folded, &word, range.clone()) else { return };
-                    let between = last.as_ref().and_then(|(end, _)| self.folded.get(*end..range.start));
+                    let Some(one) = term(&self.folded, &word, range.clone()) else {
+                        return;
+                    };
+                    let between = last
+                        .as_ref()
+                        .and_then(|(end, _)| self.folded.get(*end..range.start));
                     if between.is_some_and(|between| between == " " || between == "-")
                         && let Some((_, last)) = last
                     {
                         neighbours.insert((last, one.clone()));
                     }
-                    let mut apart = self.cues.iter().filter(|cue| matches!(cue.cue, Cue::Apart(..)));
+                    let mut apart = self
+                        .cues
+                        .iter()
+                        .filter(|cue| matches!(cue.cue, Cue::Apart(..)));
                     before = match apart.any(|cue| cue.range == range) {
                         true => None,
                         false => Some((range.end, one.clone())),
@@ -316,14 +363,19 @@ impl<'t> Sentence<'t> {
     fn pairs(&self, range: Range<usize>) -> Vec<String> {
         let text = self.folded.get(range.clone()).unwrap_or_default();
         let is_taken = |at: usize| {
-            let mut cues = self.cues.iter().filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
+            let mut cues = self
+                .cues
+                .iter()
+                .filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
             cues.any(|cue| cue.range.contains(&at))
                 || self.values.iter().any(|value| value.range.contains(&at))
         };
-        let chars = text.char_indices().map(|(at, c)| match is_taken(range.start + at) {
-            true => ' ',
-            false => c,
-        });
+        let chars = text
+            .char_indices()
+            .map(|(at, c)| match is_taken(range.start + at) {
+                true => ' ',
+                false => c,
+            });
         let chars: Vec<char> = chars.filter(|c| !EMPTY.contains(c)).collect();
         let is_kana = |c: &char| ('\u{3041}'..='\u{309f}').contains(c);
         let pairs = chars.windows(2);
@@ -345,7 +397,10 @@ fn term(text: &str, word: &crate::words::Word, range: Range<usize>) -> Option<St
     if has_digit || EMPTY_WORDS.contains(written) || written.chars().nth(1).is_none() {
         return None;
     }
-    let word = crate::words::Word { range, kind: word.kind };
+    let word = crate::words::Word {
+        range,
+        kind: word.kind,
+    };
     let stem = Tokenizer::RANKING.term(text, &word);
     Some(stem.chars().take(STEM_CHARS).collect())
 }
@@ -358,7 +413,10 @@ fn subject_before(text: &str) -> Option<String> {
     let written = |word: &crate::words::Word| text.get(word.range.clone()).unwrap_or_default();
     let mut words = words.into_iter().rev().peekable();
     let mut is_said = sign;
-    while words.next_if(|word| LINKS.contains(written(word))).is_some() {
+    while words
+        .next_if(|word| LINKS.contains(written(word)))
+        .is_some()
+    {
         is_said = true;
     }
     let subject = words.find_map(|word| {
@@ -369,6 +427,17 @@ fn subject_before(text: &str) -> Option<String> {
 }
 
 impl Statement {
+    /// Whether it claims something that can be changed.
+    pub(super) fn is_claim(&self) -> bool {
+        !self.asks && !self.example
+    }
+
+    /// Whether it may change another one.
+    pub(super) fn may_change(&self) -> bool {
+        let says = self.weak || self.strong || self.drop || self.negated || self.rule;
+        !self.asks && !self.example && (says || !self.values.is_empty())
+    }
+
     /// The words and values of several sentences.
     pub(super) fn joined<'s>(parts: impl Iterator<Item = &'s Statement>) -> Self {
         let mut all = Statement::default();

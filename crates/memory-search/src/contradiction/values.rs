@@ -62,7 +62,12 @@ pub(super) fn written(text: &str) -> Vec<Written> {
         }
         if let Some(kind) = kind_of(value) {
             let text = value.to_lowercase();
-            out.push(Written { range, kind, text, is_quoted: false });
+            out.push(Written {
+                range,
+                kind,
+                text,
+                is_quoted: false,
+            });
         }
     }
     out
@@ -84,7 +89,9 @@ fn quoted(text: &str) -> Vec<Written> {
         }
         let rest = text.get(inside..).unwrap_or_default();
         let closes = rest.char_indices().take(QUOTED_CHARS + 1).find(|(at, c)| {
-            let next = rest.get(at + c.len_utf8()..).and_then(|rest| rest.chars().next());
+            let next = rest
+                .get(at + c.len_utf8()..)
+                .and_then(|rest| rest.chars().next());
             QUOTES.contains(&(open, *c)) && !(c.is_ascii() && is_word(next))
         });
         let Some((length, _)) = closes else { continue };
