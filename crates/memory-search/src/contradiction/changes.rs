@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::statement::Statement;
-use super::{Compounds, Later, Said};
+use super::{Compounds, Later, Said, are_apart};
 
 /// The statements of the texts of one conversation, and which of them later ones change.
 #[derive(Debug)]
@@ -97,12 +97,17 @@ impl Changes {
 
     /// What changes a statement of a text, or what changed that again.
     fn newest(&self, text: usize, statement: &Statement) -> Option<Place> {
-        let mut newest = None;
+        let first = statement;
+        let mut newest: Option<Place> = None;
         let (mut text, mut statement) = (text, statement);
         while let Some(place) = self.change(text, statement) {
+            let next = self.statement(place)?;
+            // What one in between leaves open is not open for the first.
+            if newest.is_some() && are_apart(first, next, &self.compounds) {
+                break;
+            }
             newest = Some(place);
-            text = place.text;
-            statement = self.statement(place)?;
+            (text, statement) = (place.text, next);
         }
         newest
     }

@@ -69,7 +69,6 @@ pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
             && only.speaks_of_it
             && !only.values.is_empty()
             && only.terms.len() < FEW_TERMS
-            && before.values.is_empty()
             && !before.asks
         {
             only.terms.extend(before.terms.iter().cloned());
@@ -139,14 +138,25 @@ impl<'t> Sentence<'t> {
                 .iter()
                 .any(|value| value.is_quoted && within(&cue.range, &value.range))
         });
+        // A phrase that says nothing takes the phrases in it along.
+        let empty: Vec<Range<usize>> = cues
+            .iter()
+            .filter(|cue| cue.cue == Cue::Empty)
+            .map(|cue| cue.range.clone())
+            .collect();
+        cues.retain(|cue| {
+            let is_part = |by: &Range<usize>| within(&cue.range, by) && cue.range != *by;
+            !empty.iter().any(is_part)
+        });
         // "Also, …" goes on to another thing.
         let first = folded.find(char::is_alphanumeric);
-        cues.retain(|cue| {
-            let rest = folded.get(cue.range.end..);
-            let goes_on = Some(cue.range.start) == first
-                && rest.is_some_and(|rest| rest.starts_with([',', '，', '、']));
-            !(goes_on && matches!(cue.cue, Cue::Same | Cue::Adding))
-        });
+        for cue in &mut cues {
+            let rest = folded.get(cue.range.end..).unwrap_or_default();
+            let goes_on = Some(cue.range.start) == first && rest.starts_with([',', '，', '、']);
+            if goes_on && matches!(cue.cue, Cue::Same | Cue::Adding) {
+                cue.cue = Cue::Empty;
+            }
+        }
         // "Start using …" begins nothing.
         for cue in &mut cues {
             let rest = folded.get(cue.range.end..).unwrap_or_default();
@@ -250,7 +260,7 @@ impl<'t> Sentence<'t> {
             .any(|value| part.contains(&value.range.start))
     }
 
-    /// A part up to the reason that follows its values.
+    /// A part up to the reason or the clause that follows its values.
     fn without_reason(&self, part: Range<usize>) -> Range<usize> {
         let inside = self
             .values
@@ -259,7 +269,8 @@ impl<'t> Sentence<'t> {
         let Some(last) = inside.map(|value| value.range.end).max() else {
             return part;
         };
-        let reasons = self.cues.iter().filter(|cue| cue.cue == Cue::Reason);
+        let ends = |cue: &Cue| matches!(cue, Cue::Reason | Cue::Joint | Cue::Contrast);
+        let reasons = self.cues.iter().filter(|cue| ends(&cue.cue));
         let begins = reasons.map(|cue| cue.range.start);
         let end = begins.filter(|at| *at >= last && *at < part.end).min();
         part.start..end.unwrap_or(part.end)
@@ -334,22 +345,22 @@ impl<'t> Sentence<'t> {
                     let Some(one) = term(&self.folded, &word, range.clone()) else {
                         return;
                     };
-                    let between = last
-                        .as_ref()
-                        .and_then(|(end, _)| self.folded.get(*end..range.start));
-                    if between.is_some_and(|between| between == " " || between == "-")
-                        && let Some((_, last)) = last
+                    let mut apart = self.cues.iter().filter(|cue| cue.range == range);
+                    let apart = apart.find_map(|cue| match cue.cue {
+                        Cue::Apart(list, thing) => Some(format!("{list}:{thing}")),
+                        _ => None,
+                    });
+                    if let Some(thing) = apart {
+                        // Words for the same thing are one term.
+                        terms.insert(thing);
+                        return;
+                    }
+                    if let Some((end, last)) = last
+                        && matches!(self.folded.get(end..range.start), Some(" " | "-"))
                     {
                         neighbours.insert((last, one.clone()));
                     }
-                    let mut apart = self
-                        .cues
-                        .iter()
-                        .filter(|cue| matches!(cue.cue, Cue::Apart(..)));
-                    before = match apart.any(|cue| cue.range == range) {
-                        true => None,
-                        false => Some((range.end, one.clone())),
-                    };
+                    before = Some((range.end, one.clone()));
                     terms.insert(one);
                 }
                 WordKind::Unspaced => terms.extend(self.pairs(range)),
