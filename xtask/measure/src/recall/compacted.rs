@@ -6,7 +6,7 @@ use agent_memory::handoff::CutPolicy;
 use agent_memory::retrieval::{GrepHit, HitKind};
 use agent_memory::{
     Budget, ExpandArgs, GrepArgs, HandoffPolicy, Message, Mode, RecallArgs, Retrieval,
-    RetrievalLimits, SearchMode, Seq, SeqRange, Session,
+    RetrievalLimits, SearchMode, SearchScope, Seq, SeqRange, Session,
 };
 use anyhow::{Context as _, ensure};
 use token_estimate::TokenEstimator as _;
@@ -26,13 +26,17 @@ pub(super) const READ: u64 = 4_000;
 /// Most calls of tools for a question.
 pub(super) const CALLS: usize = 3;
 
+/// Number of hits in a plain list.
+const LISTED: usize = 256;
+
 /// Number of messages that are read before and behind a found one.
 pub(super) const NEIGHBOURS: u32 = 2;
 
 /// What is read for a question, in the order of the rows.
-pub(super) const TEXTS: [&str; 5] = [
+pub(super) const TEXTS: [&str; 6] = [
     "grep, then two expands",
     "one recall",
+    "plain list of hits",
     "context after compaction",
     "newest 4,000 tokens",
     "oldest 4,000 tokens",
@@ -150,7 +154,8 @@ impl Compacted {
             for question in &case.questions {
                 let called = called(&session, &question.text, snapshot.head).await?;
                 let recalled = recalled(&session, &question.text).await?;
-                let asked = [called, recalled].map(|text| Answer::of(&cut(&text)));
+                let listed = listed(&session, &question.text).await?;
+                let asked = [called, recalled, listed].map(|text| Answer::of(&cut(&text)));
                 let gold: Vec<&Words> = question.gold.iter().map(|at| &turns[*at]).collect();
                 let sums = out.found.entry(question.category.clone()).or_default();
                 for (sum, answer) in sums.iter_mut().zip(asked.iter().chain(&fixed)) {
@@ -236,6 +241,20 @@ async fn recalled(session: &Session, question: &str) -> anyhow::Result<String> {
         ..RecallArgs::query(question)
     };
     Ok(session.retrieval().recall(args).await?.to_text())
+}
+
+/// The hits of the search that recall asks, whole, the best first: what is before the last token that may be read.
+async fn listed(session: &Session, question: &str) -> anyhow::Result<String> {
+    let tools = session.retrieval().with_limits(RetrievalLimits::none());
+    let args = GrepArgs {
+        mode: SearchMode::Prose,
+        scope: SearchScope::Messages,
+        limit: LISTED,
+        ..GrepArgs::new(question)
+    };
+    let found = tools.grep(args).await?;
+    let hits: Vec<&str> = found.hits.iter().map(|hit| hit.snippet.as_str()).collect();
+    Ok(hits.join("\n"))
 }
 
 /// The answers of `memory_grep` and of `memory_expand` for its best hits, one after the other.
