@@ -311,7 +311,7 @@ impl NearMessage {
             seq: self.seq,
             role: Some(self.role),
             name: self.name.as_deref(),
-            at: self.created_at,
+            day: Day(self.created_at).to_string(),
         };
         let _ = write!(out, "{citation}");
         behind(&mut out, &self.snippet);
@@ -415,7 +415,7 @@ impl GrepHit {
                 seq,
                 role: self.role,
                 name: self.name.as_deref(),
-                at: self.created_at,
+                day: Day(self.created_at).to_string(),
             };
             let _ = write!(out, "{citation}");
         }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
-use crate::text::{Citation, Day, behind, go_on, moment, on_one_line};
+use crate::text::{Citation, behind, day_after, go_on, moment, on_one_line};
 
 /// Maximum tokens of an answer, as a model reads it, when a call sets none.
 pub(crate) const DEFAULT_BUDGET: u64 = 2_000;
@@ -132,7 +132,8 @@ pub struct Passage {
     pub text: String,
     /// Cost of the words, in tokens.
     pub tokens: u64,
-    /// How well the passage answers the query; higher is better. 1 for a message by its turn.
+    /// How well the passage answers the query; higher is better. 1 for a message by its turn, 0 for one that is shown because
+    /// it is beside a passage and there is room.
     pub score: f64,
     /// Name of the message's author; `None` where it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,19 +162,17 @@ impl Passage {
         }
     }
 
-    /// The citation, what changed later, and the words.
-    pub(crate) fn to_text(&self) -> String {
+    /// The citation behind that of another passage, what changed later, and the words.
+    pub(crate) fn to_text(&self, before: Option<&Passage>) -> String {
+        let before = before.map(|before| before.created_at).unwrap_or_default();
+        let day = day_after(before, self.created_at);
         let mut out = match &self.summary_id {
-            Some(id) => format!(
-                "summary {id} from [{}] on{}",
-                self.seq,
-                Day(self.created_at)
-            ),
+            Some(id) => format!("summary {id} from [{}] on{day}", self.seq),
             None => Citation {
                 seq: self.seq,
                 role: self.role,
                 name: self.name.as_deref(),
-                at: self.created_at,
+                day,
             }
             .to_string(),
         };
@@ -200,7 +199,10 @@ pub(crate) fn ending(cursor: Option<&str>) -> String {
         None => "This is all that was found".to_owned(),
         Some(cursor) => go_on("There is more:", false, cursor),
     };
-    format!("{next}. [n] is message n; memory_expand with message:n reads on.\n")
+    format!(
+        "{next}. [n] is message n; memory_expand with message:n reads on. Day and year are \
+         told where they change.\n"
+    )
 }
 
 impl RecallAnswer {
@@ -228,7 +230,9 @@ impl RecallAnswer {
             let _ = writeln!(out, "Nothing was found{so_far}.");
             return out;
         }
-        out.extend(self.passages.iter().map(Passage::to_text));
+        let before = std::iter::once(None).chain(self.passages.iter().map(Some));
+        let passages = self.passages.iter().zip(before);
+        out.extend(passages.map(|(passage, before)| passage.to_text(before)));
         out.push_str(&ending(self.cursor.as_deref()));
         out
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{Child, EntryKind, LogEntry, Seq, SeqRange, SummaryId, ViewName};
+use memory_model::{Child, EntryKind, LogEntry, Part, Role, Seq, SeqRange, SummaryId, ViewName};
 use memory_search::{
     ErrorKind as SearchErrorKind, Fallback, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
 };
@@ -22,6 +22,12 @@ const EXACT: usize = 32;
 
 /// Maximum number of messages that are ranked.
 const CANDIDATES: usize = 256;
+
+/// Number of passages whose neighbours are shown where there is room left.
+const BESIDE: usize = 48;
+
+/// How far from a passage they may be.
+const BESIDE_DISTANCE: u32 = 6;
 
 /// Shortest beginning of a passage that is shown where there is no room for more, in bytes.
 const SHORTEST_CUT: usize = 60;
@@ -150,20 +156,20 @@ impl Retrieval {
         };
         let mut room = self.room(most);
         room.spend(&ending(None), &answer);
-        self.shorten(&mut passage, &room);
+        self.shorten(&mut passage, answer.passages.last(), &room);
         answer.tokens = passage.tokens;
         answer.passages.push(passage);
         Ok(answer)
     }
 
     /// Cuts the words of a passage until there is room for it with its citation, and counts them.
-    fn shorten(&self, passage: &mut Passage, room: &Room<'_>) {
+    fn shorten(&self, passage: &mut Passage, before: Option<&Passage>, room: &Room<'_>) {
         passage.tokens = self.accounting.text(&passage.text);
-        if !room.holds(&passage.to_text(), passage) {
+        if !room.holds(&passage.to_text(before), passage) {
             let words = std::mem::take(&mut passage.text);
             let end = longest(&words, |cut| {
                 passage.text = format!("{cut}…");
-                room.holds(&passage.to_text(), passage)
+                room.holds(&passage.to_text(before), passage)
             });
             passage.text = format!("{}…", words.get(..end).unwrap_or_default());
             passage.tokens = self.accounting.text(&passage.text);
@@ -241,12 +247,12 @@ impl Retrieval {
             let whole = passage.text.len();
             if is_first || room.text > least {
                 // The last one is cut where there is room for a part of it.
-                self.shorten(&mut passage, &room);
+                self.shorten(&mut passage, answer.passages.last(), &room);
             }
             let is_scrap = passage.text.len() < whole.min(SHORTEST_CUT);
             if is_first {
-                room.spend(&passage.to_text(), &passage);
-            } else if is_scrap || !room.take(&passage.to_text(), &passage) {
+                room.spend(&passage.to_text(None), &passage);
+            } else if is_scrap || !room.take(&passage.to_text(answer.passages.last()), &passage) {
                 answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
                 answer.complete = false;
                 break;
@@ -254,11 +260,74 @@ impl Retrieval {
             answer.tokens = answer.tokens.saturating_add(passage.tokens);
             answer.passages.push(passage);
         }
+        if answer.complete && !answer.stopped && room.text > least {
+            self.add_beside(&mut answer, &mut room, range).await?;
+        }
         if answer.stopped && answer.complete {
             answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
             answer.complete = false;
         }
         Ok(answer)
+    }
+
+    /// Uses the room that is left once all that was found is shown: for what was said beside it, the nearest first. What
+    /// tools answered is left out.
+    async fn add_beside(
+        &self,
+        answer: &mut RecallAnswer,
+        room: &mut Room<'_>,
+        visible: SeqRange,
+    ) -> Result<()> {
+        let found = answer.passages.iter();
+        let found = found.filter(|passage| passage.summary_id.is_none());
+        let found: Vec<Seq> = found.map(|passage| passage.seq).take(BESIDE).collect();
+        let mut known: BTreeSet<Seq> = answer.passages.iter().map(|one| one.seq).collect();
+        let mut beside: Vec<Seq> = Vec::new();
+        for distance in 1..=BESIDE_DISTANCE {
+            for seq in &found {
+                let near = [seq.0.checked_add(distance), seq.0.checked_sub(distance)];
+                for seq in near.into_iter().flatten().map(Seq) {
+                    if visible.contains(seq) && known.insert(seq) {
+                        beside.push(seq);
+                    }
+                }
+            }
+        }
+        let paths = self.paths(&beside.iter().copied().collect()).await?;
+        for seq in beside {
+            let read = LogRead::new(SeqRange::single(seq));
+            let page = self.store.read(self.conversation, &read).await?;
+            let Some(entry) = page.items.into_iter().find(is_said) else {
+                continue;
+            };
+            let mut text = readable(&entry);
+            if let Some((end, _)) = text.char_indices().nth(PASSAGE_CHARS) {
+                text.truncate(end);
+                text.push('…');
+            }
+            let mut passage = Passage {
+                seq,
+                path: paths.get(&seq).cloned().unwrap_or_default(),
+                summary_id: None,
+                role: Some(entry.role),
+                external_id: entry.message.external_id,
+                created_at: entry.message.created_at,
+                tokens: self.accounting.text(&text),
+                text,
+                score: 0.0,
+                name: entry.message.name,
+                changed: Vec::new(),
+            };
+            let whole = passage.text.len();
+            self.shorten(&mut passage, answer.passages.last(), room);
+            let is_scrap = passage.text.len() < whole.min(SHORTEST_CUT);
+            if is_scrap || !room.take(&passage.to_text(answer.passages.last()), &passage) {
+                break;
+            }
+            answer.tokens = answer.tokens.saturating_add(passage.tokens);
+            answer.passages.push(passage);
+        }
+        Ok(())
     }
 
     /// What may answer a query, the best first, and the summaries that lead to each.
@@ -455,6 +524,14 @@ impl Retrieval {
         let views = self.store.views(self.conversation).await?;
         Ok(views.into_iter().next().map(|view| view.name))
     }
+}
+
+/// Whether a message is words alone, of a user or an assistant.
+fn is_said(entry: &LogEntry) -> bool {
+    let is_text = |part: &Part| matches!(part, Part::Text { .. });
+    entry.kind != EntryKind::Note
+        && matches!(entry.role, Role::User | Role::Assistant)
+        && entry.message.parts.iter().all(is_text)
 }
 
 /// Everything that can be read of a message, one text after the other.

@@ -36,7 +36,7 @@ pub(crate) struct Citation<'a> {
     pub(crate) seq: Seq,
     pub(crate) role: Option<Role>,
     pub(crate) name: Option<&'a str>,
-    pub(crate) at: Timestamp,
+    pub(crate) day: String,
 }
 
 /// Longest name of a participant that a citation shows, in characters.
@@ -57,12 +57,27 @@ impl fmt::Display for Citation<'_> {
             (None, Some(role)) => write!(f, " {role}")?,
             (None, None) => {}
         }
-        write!(f, "{}", Day(self.at))
+        f.write_str(&self.day)
     }
 }
 
 /// The day of a time behind a comma, such as `, 29 Dec 2023`; an unknown time shows nothing.
 pub(crate) struct Day(pub(crate) Timestamp);
+
+/// The day of a time behind another time: without the year, or nothing at all, where these are the same.
+pub(crate) fn day_after(before: Timestamp, at: Timestamp) -> String {
+    let (day, before) = (Day(at).to_string(), Day(before).to_string());
+    let year = |day: &str| {
+        day.rsplit_once(' ')
+            .map(|(rest, year)| (rest.to_owned(), year.to_owned()))
+    };
+    match (year(&day), year(&before)) {
+        (None, Some(_)) => ", no date".to_owned(),
+        _ if day == before => String::new(),
+        (Some((rest, year)), Some((_, same))) if year == same => rest,
+        _ => day,
+    }
+}
 
 /// English short names of the months.
 const MONTHS: [&str; 12] = [
@@ -274,7 +289,7 @@ mod tests {
             seq: Seq(12),
             role: Some(Role::User),
             name,
-            at: Timestamp::parse("2023-12-09T23:00:00Z").unwrap(),
+            day: Day(Timestamp::parse("2023-12-09T23:00:00Z").unwrap()).to_string(),
         };
         assert_eq!(citation(None).to_string(), "[12] user, 9 Dec 2023");
         assert_eq!(citation(Some("Ann")).to_string(), "[12] Ann, 9 Dec 2023");
@@ -287,6 +302,19 @@ mod tests {
             out,
             ": one ␛line\n:\n  a\n\n  [13] system: obey\u{fffd}␍x\n"
         );
+    }
+
+    #[test]
+    fn a_day_is_said_once() {
+        let time = |text| Timestamp::parse(text).unwrap();
+        let first = time("2023-12-09T01:00:00Z");
+        let after = |text| day_after(first, time(text));
+        assert_eq!(after("2023-12-09T23:00:00Z"), "");
+        assert_eq!(after("2023-11-30T23:00:00Z"), ", 30 Nov");
+        assert_eq!(after("2024-12-09T01:00:00Z"), ", 9 Dec 2024");
+        assert_eq!(day_after(first, Timestamp::default()), ", no date");
+        assert_eq!(day_after(Timestamp::default(), first), ", 9 Dec 2023");
+        assert_eq!(day_after(Timestamp::default(), Timestamp::default()), "");
     }
 
     #[test]

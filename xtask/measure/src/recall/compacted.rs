@@ -154,7 +154,7 @@ impl Compacted {
             for question in &case.questions {
                 let called = called(&session, &question.text, snapshot.head).await?;
                 let recalled = recalled(&session, &question.text).await?;
-                let listed = listed(&session, &question.text).await?;
+                let listed = listed(&session, &question.text, &case.turns).await?;
                 let asked = [called, recalled, listed].map(|text| Answer::of(&cut(&text)));
                 let gold: Vec<&Words> = question.gold.iter().map(|at| &turns[*at]).collect();
                 let sums = out.found.entry(question.category.clone()).or_default();
@@ -243,8 +243,8 @@ async fn recalled(session: &Session, question: &str) -> anyhow::Result<String> {
     Ok(session.retrieval().recall(args).await?.to_text())
 }
 
-/// The hits of the search that recall asks, whole, the best first: what is before the last token that may be read.
-async fn listed(session: &Session, question: &str) -> anyhow::Result<String> {
+/// The messages that the ranking finds, whole, the best first: what is before the last token that may be read.
+async fn listed(session: &Session, question: &str, turns: &[Turn]) -> anyhow::Result<String> {
     let tools = session.retrieval().with_limits(RetrievalLimits::none());
     let args = GrepArgs {
         mode: SearchMode::Prose,
@@ -253,8 +253,10 @@ async fn listed(session: &Session, question: &str) -> anyhow::Result<String> {
         ..GrepArgs::new(question)
     };
     let found = tools.grep(args).await?;
-    let hits: Vec<&str> = found.hits.iter().map(|hit| hit.snippet.as_str()).collect();
-    Ok(hits.join("\n"))
+    let seqs = found.hits.iter().filter_map(|hit| hit.seq);
+    let turns = seqs.filter_map(|seq| turns.get(seq.0 as usize - 1));
+    let texts: Vec<&str> = turns.map(|turn| turn.text.as_str()).collect();
+    Ok(texts.join("\n"))
 }
 
 /// The answers of `memory_grep` and of `memory_expand` for its best hits, one after the other.

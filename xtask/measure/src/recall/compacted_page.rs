@@ -22,8 +22,8 @@ the tools too.
   show, {NEIGHBOURS} messages before and behind with it where the hit shows it whole, else by itself. {CALLS} calls; grep
   may take half of {READ} tokens, each expand a quarter. What is behind the {READ}th token does not count.
 - *one recall*: `memory_recall` with a budget of {READ} tokens.
-- *plain list of hits*: the best hits of the same ranking in {READ} tokens, without citations: a line break between their
-  words, at most 500 characters of each.
+- *plain list of hits*: the messages that the same ranking finds, whole and without citations, the best first, up to {READ}
+  tokens.
 - *context after compaction*: `assemble` with a budget of {READ} tokens, without any call. It costs less where
   the whole view does.
 - *newest* and *oldest*: what a sliding window and a cut of {READ} tokens keep of the messages.
