@@ -164,9 +164,16 @@ impl Passage {
 
     /// The citation behind that of another passage, what changed later, and the words.
     pub(crate) fn to_text(&self, before: Option<&Passage>) -> String {
+        let is_found = |passage: &Passage| passage.score > 0.0;
+        let begins_beside = before.is_some_and(is_found) && !is_found(self);
         let before = before.map(|before| before.created_at).unwrap_or_default();
         let day = day_after(before, self.created_at);
-        let mut out = match &self.summary_id {
+        let mut out = String::from(if begins_beside {
+            "Said beside these:\n"
+        } else {
+            ""
+        });
+        out += &match &self.summary_id {
             Some(id) => format!("summary {id} from [{}] on{day}", self.seq),
             None => Citation {
                 seq: self.seq,

@@ -27,7 +27,7 @@ const CANDIDATES: usize = 256;
 const BESIDE: usize = 48;
 
 /// How far from a passage they may be.
-const BESIDE_DISTANCE: u32 = 6;
+const BESIDE_DISTANCE: u32 = 3;
 
 /// Shortest beginning of a passage that is shown where there is no room for more, in bytes.
 const SHORTEST_CUT: usize = 60;
@@ -260,7 +260,8 @@ impl Retrieval {
             answer.tokens = answer.tokens.saturating_add(passage.tokens);
             answer.passages.push(passage);
         }
-        if answer.complete && !answer.stopped && room.text > least {
+        let is_first_answer = position.skip == 0;
+        if answer.complete && is_first_answer && !answer.stopped && room.text > least {
             self.add_beside(&mut answer, &mut room, range).await?;
         }
         if answer.stopped && answer.complete {
