@@ -81,6 +81,16 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
             set(candidates, place, own.min(most));
         }
     }
+    // Of answers that may be as good, the newer one comes first.
+    for (place, by) in stale.iter().enumerate().rev() {
+        if let (None, Some(newer)) = (by, changes.newer_answer(place))
+            && stale.get(newer).is_some_and(Option::is_none)
+        {
+            let own = score(candidates, place);
+            let best = score(candidates, newer).max(own / BELOW);
+            set(candidates, newer, best);
+        }
+    }
     for (at, list) in order.iter().zip(shown) {
         candidates
             .get_mut(*at)

@@ -14,7 +14,12 @@ pub struct Changes {
     by_term: HashMap<String, Vec<usize>>,
     later: Vec<Place>,
     asked: BTreeSet<String>,
+    /// The statements with a value and most words of the question.
+    answers: Vec<(usize, Place)>,
 }
+
+/// Fewest words of a question that an answer to it has.
+const FEWEST_ASKED: usize = 2;
 
 /// The place of what may change a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +71,40 @@ impl Changes {
         let asked = asked
             .flat_map(|sentence| sentence.parts)
             .flat_map(|part| part.terms);
+        let asked: BTreeSet<String> = asked.collect();
+        let mut answers = Vec::new();
+        let mut most = FEWEST_ASKED;
+        for (text, one) in said.iter().enumerate() {
+            for (sentence, it) in one.0.iter().enumerate() {
+                for (at, part) in it.parts.iter().enumerate() {
+                    let words = part.terms.intersection(&asked).count();
+                    if part.values.is_empty() || part.adding || words < most {
+                        continue;
+                    }
+                    if words > most {
+                        answers.clear();
+                        most = words;
+                    }
+                    let (part, terms) = (Some(at), part.terms.len());
+                    answers.push((
+                        text,
+                        Place {
+                            text,
+                            sentence,
+                            part,
+                            terms,
+                        },
+                    ));
+                }
+            }
+        }
         Self {
             said,
             compounds,
             by_term,
             later,
-            asked: asked.collect(),
+            asked,
+            answers,
         }
     }
 
@@ -93,6 +126,30 @@ impl Changes {
             })
         });
         changes.collect()
+    }
+
+    /// The newest text that answers the question as an earlier one does: with as many of its words as any text has in one
+    /// statement, and with other values. Whether it changes the earlier one is not known.
+    pub fn newer_answer(&self, text: usize) -> Option<usize> {
+        let own = self.answers.iter().filter(|(of, _)| *of == text);
+        let newer = self.answers.iter().filter(|(of, _)| *of > text);
+        let newer = newer.filter(|(_, later)| {
+            own.clone().any(|(_, earlier)| {
+                let (Some(earlier), Some(later)) =
+                    (self.statement(*earlier), self.statement(*later))
+                else {
+                    return false;
+                };
+                let mut values = earlier.values.iter();
+                !later.asks
+                    && !are_apart(earlier, later, &self.compounds)
+                    && values.any(|(kind, before)| {
+                        let after = later.values.get(kind);
+                        after.is_some_and(|after| after.is_disjoint(before))
+                    })
+            })
+        });
+        newer.map(|(of, _)| *of).max()
     }
 
     /// What changes a statement of a text, or what changed that again.

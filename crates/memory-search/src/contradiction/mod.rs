@@ -198,7 +198,9 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
     let percent = shared * 100 / shorter;
     let longer = earlier.terms.len().max(later.terms.len());
     let same_subject = percent >= SAME_SUBJECT && (shared >= 2 || longer <= 2);
-    if shared == 0 || !same_subject || are_apart(earlier, later, compounds) {
+    // "It is cancelled" names the thing alone.
+    let names_it = later.drop && !later.terms.is_empty() && later.terms.is_subset(&earlier.terms);
+    if shared == 0 || !same_subject && !names_it || are_apart(earlier, later, compounds) {
         return false;
     }
     let same_statement = percent >= SAME_STATEMENT && shared >= 2;
@@ -236,7 +238,9 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
     }
     let says_other = !later.terms.is_subset(&earlier.terms);
     let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
-    if later.strong && says_other && !repeats_value && !earlier.terms.is_subset(&later.terms) {
+    let leaves_out = !earlier.terms.is_subset(&later.terms)
+        || !earlier.values.is_empty() && later.values.is_empty();
+    if later.strong && says_other && !repeats_value && leaves_out {
         return true;
     }
     if later.drop && !earlier.drop && !earlier.negated {

@@ -116,7 +116,8 @@ fn kind_of(value: &str) -> Option<ValueKind> {
     let has = |test: fn(char) -> bool| value.chars().any(test);
     let letters = has(|c| c.is_ascii_alphabetic());
     let digits = has(|c| c.is_ascii_digit());
-    let inner = value.contains(['_', '/']) || value.contains('.') && letters;
+    let is_joined = value.matches('-').count() >= 2;
+    let inner = is_joined || value.contains(['_', '/']) || value.contains('.') && letters;
     let marks = value.chars().filter(|c| "-/.".contains(*c)).count();
     match (letters, digits) {
         (true, false) if !inner && has_capitals(value) => Some(ValueKind::Name),
@@ -128,11 +129,12 @@ fn kind_of(value: &str) -> Option<ValueKind> {
     }
 }
 
-/// Whether a word has a capital behind a small letter, or is of capitals alone and no short name.
+/// Whether a word has a capital within, or is of capitals alone and no short name.
 fn has_capitals(value: &str) -> bool {
-    let letters = value.as_bytes();
-    let within = letters
-        .windows(2)
-        .any(|two| matches!(two, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
-    within || letters.len() >= CAPITALS && letters.iter().all(u8::is_ascii_uppercase)
+    // The plural of a short name is one.
+    let letters = value.strip_suffix('s').unwrap_or(value).as_bytes();
+    let capitals = letters.iter().filter(|c| c.is_ascii_uppercase()).count();
+    let small = letters.iter().filter(|c| c.is_ascii_lowercase()).count();
+    let behind = letters.iter().skip(1).any(u8::is_ascii_uppercase);
+    small > 0 && behind || capitals >= CAPITALS && small == 0
 }
