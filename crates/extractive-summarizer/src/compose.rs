@@ -221,7 +221,7 @@ impl Composer<'_> {
     /// Prints what the user said beside it: verbatim if that costs at most `soft` tokens, else what was typed if
     /// that does; and the rest sentence by sentence, within `hard` tokens.
     fn users(&mut self, soft: u64, hard: u64, left: &mut u64) {
-        let mut users = self.places(|item| item.kind.users());
+        let mut users = self.places(|item| item.kind == Kind::User);
         users.retain(|at| !self.lines.contains_key(at));
         let mut typed = self.places(|item| item.kind == Kind::User && item.weight >= TYPED);
         typed.retain(|at| !self.lines.contains_key(at));
@@ -321,7 +321,9 @@ impl Composer<'_> {
 
     /// Spends the remaining tokens on shortened items, then on details.
     fn grow(&mut self, left: &mut u64) {
-        let users = self.by_score(self.places(|item| item.kind.users()));
+        let users = self.by_score(self.places(|item| item.kind == Kind::User));
+        // A program's text is one line, and more only where there is room for everything.
+        let injected = self.by_score(self.places(|item| item.kind == Kind::Injected));
         let others = self.by_score(self.places(|item| !item.kind.users()));
         let (telling, rest): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|at| {
             self.items
@@ -337,7 +339,9 @@ impl Composer<'_> {
             self.fill(&telling, step, left, all);
             self.fill(&rest, step, left, all);
         }
+        self.fill(&injected, 1, left, all);
         self.fill(&listed, STEPS.len() - 1, left, all);
+        self.fill(&injected, STEPS.len() - 1, left, all);
         let mut newest = self.places(|item| !item.detail.is_empty());
         newest.reverse();
         for detail in DETAILS {

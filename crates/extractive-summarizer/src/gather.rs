@@ -28,9 +28,6 @@ const NOD: usize = 40;
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
 
-/// Maximum length of a program's text in a user's message, in characters.
-const INJECTED_CHARS: usize = 240;
-
 /// Maximum length that is read of the start of a text, in bytes; twice that of a user's.
 const HEAD_BYTES: usize = 96 * 1024;
 /// Maximum length that is read of its end, in bytes; twice that of a user's.
@@ -248,7 +245,7 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     let text = conventions.user_text(said, entry.meta.as_ref());
     for block in &text.injected {
         let item = Item::new(range, Kind::Injected, "Injected", INJECTED);
-        gathered.push(item.with_lines(vec![clip(&squeeze(block), INJECTED_CHARS)]));
+        gathered.push(item.with_lines(all(block)));
     }
     let label = match &entry.name {
         Some(name) => format!("User {}", squeeze(name)),
