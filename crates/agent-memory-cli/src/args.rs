@@ -306,6 +306,9 @@ pub(crate) struct Redo {
     /// summaries that were refused before [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
+    /// Make the extracts of older versions anew, without a model
+    #[arg(long, conflicts_with_all = ["summarizer", "max_calls"])]
+    pub(crate) extracts: bool,
     /// Print what would be rewritten, without calling a model or writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,

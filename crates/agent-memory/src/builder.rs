@@ -22,6 +22,7 @@ use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
 
 use crate::activity::Activities;
+use crate::compact::Upgraded;
 use crate::error::{Error, ErrorKind, Result};
 use crate::identity::{Identity, IdentityFiles};
 use crate::memory::{Inner, Memory};
@@ -491,6 +492,7 @@ impl Builder {
             activities: Activities::default(),
             conventions: default_conventions(),
             requests: Requests::default(),
+            upgraded: Upgraded::default(),
             closing: CancellationToken::new(),
         }))
     }

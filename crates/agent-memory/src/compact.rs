@@ -1,13 +1,27 @@
 //! Compacting a session's view, and rewriting its provisional summaries.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use compaction_plan::{Mode, Plan, Room};
 use compaction_runner::{CancellationToken, Compaction, Outcome, RedoPlan, RedoPolicy, RedoReport};
 use handoff_compactor::{LeftOut, left_out};
-use memory_model::SummaryId;
+use memory_model::{ConversationId, SummaryId};
 use model_client::guard::{BreakerState, Spent};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
+
+/// The sessions whose extracts of older recipes were made anew. Extracts that this process writes are of the newest.
+#[derive(Debug, Default)]
+pub(crate) struct Upgraded(Mutex<BTreeSet<ConversationId>>);
+
+impl Upgraded {
+    fn is_first(&self, id: ConversationId) -> bool {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(id)
+    }
+}
 
 impl Session {
     /// Compacts the session's view, and returns what was published and why it stopped.
@@ -20,7 +34,7 @@ impl Session {
     }
 
     /// Compacts until done or cancelled. `instructions` go to the summarizer and are part of the
-    /// summaries' recipe.
+    /// summaries' recipe. In full mode extracts of older recipes are made anew first.
     ///
     /// # Errors
     /// As [`Session::compact`].
@@ -30,6 +44,14 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Outcome> {
+        if mode == Mode::Full && self.memory().inner.upgraded.is_first(self.id()) {
+            let policy = RedoPolicy {
+                extracts: true,
+                ..RedoPolicy::default()
+            };
+            self.redo_with(&policy, instructions, cancel.clone())
+                .await?;
+        }
         let mut compaction = self.compaction(cancel);
         if let Some(instructions) = instructions {
             compaction = compaction.with_instructions(instructions);
@@ -79,7 +101,8 @@ impl Session {
     }
 
     /// Rewrites the provisional summaries of the session's view, and the summaries above them, with
-    /// the memory's summarizer. The old summaries stay in earlier versions of the view.
+    /// the memory's summarizer; or [extracts](RedoPolicy::extracts) of older recipes without a model. The old summaries stay
+    /// in earlier versions of the view.
     ///
     /// # Errors
     /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
@@ -99,7 +122,7 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<RedoReport> {
-        if self.needs_no_model() {
+        if self.needs_no_model() && !policy.extracts {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
@@ -124,11 +147,9 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn plan_redo(&self) -> Result<RedoPlan> {
-        Ok(self
-            .compaction(CancellationToken::new())
-            .plan_redo()
-            .await?)
+    pub async fn plan_redo(&self, policy: &RedoPolicy) -> Result<RedoPlan> {
+        let compaction = self.compaction(CancellationToken::new());
+        Ok(compaction.plan_redo(policy).await?)
     }
 
     pub(crate) fn compaction(&self, cancel: CancellationToken) -> Compaction<'_> {

@@ -13,6 +13,7 @@ use summarize_escalation::{ExtractiveSummarizer, Ladder};
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
 use crate::activity::Activities;
+use crate::compact::Upgraded;
 use crate::error::Result;
 use crate::identity::Identity;
 use crate::requests::Requests;
@@ -52,6 +53,7 @@ pub(crate) struct Inner {
     /// Tells what a person typed.
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) requests: Requests,
+    pub(crate) upgraded: Upgraded,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
 }

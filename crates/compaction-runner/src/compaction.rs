@@ -260,12 +260,12 @@ impl<'a> Compaction<'a> {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn plan_redo(&self) -> Result<RedoPlan> {
-        redo::plan_redo(&self.env).await
+    pub async fn plan_redo(&self, policy: &RedoPolicy) -> Result<RedoPlan> {
+        redo::plan_redo(&self.env, policy).await
     }
 
-    /// Replaces the summaries in the view that were written without a model by what the summarizer
-    /// writes for the same sources, and all summaries that were made from them. The old ones stay in
+    /// Replaces the summaries in the view that were written without a model, or [extracts](RedoPolicy::extracts) of an older
+    /// recipe, by what the summarizer writes for the same sources, and all summaries that were made from them. The old ones stay in
     /// the history.
     ///
     /// A span of the view is replaced in one publish, with everything that it was made from, if the view still

@@ -44,7 +44,7 @@ async fn the_applications_own_client_is_asked() {
     }
     session.compact(Mode::Full).await.unwrap();
     let tree = session.tree(1).await.unwrap().to_string();
-    let summaries = session.plan_redo().await.unwrap();
+    let summaries = session.plan_redo(&Default::default()).await.unwrap();
     assert_eq!(summaries.provisional(), 0, "{tree}");
     assert!(server.requests().len() > 1);
 }

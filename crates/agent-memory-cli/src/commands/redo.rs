@@ -64,13 +64,13 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     if args.dry_run {
         let memory = app.open().await?;
         let session = app.session(&memory, &args.session).await?;
-        return dry_run(app, &session).await;
+        return dry_run(app, args, &session).await;
     }
     let mut writers = Writers::find(&args.writing)?;
     writers.limit_calls(args.max_calls);
-    if !writers.has_model() {
+    if !writers.has_model() && !args.extracts {
         let text = "redo needs a model: what was written without one is there already";
-        let hint = "give --summarizer PROVIDER:MODEL, such as ollama:qwen3";
+        let hint = "give --summarizer PROVIDER:MODEL, such as ollama:qwen3, or --extracts";
         return Err(Failure::new(Kind::Usage, text).hint(hint).into());
     }
     let progress = Arc::new(Progress::new(app.json));
@@ -84,6 +84,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     progress.say("redoing");
     let policy = RedoPolicy {
         max_calls: args.max_calls,
+        extracts: args.extracts,
         ..RedoPolicy::default()
     };
     let instructions = args.writing.instructions.as_deref();
@@ -116,10 +117,13 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     if app.json {
         app.out.json(&answer)?;
     } else {
-        print(app, &answer, stop(reason).1)?;
+        print(app, args, &answer, stop(reason).1)?;
     }
     if !answer.verify.ok {
         return Err(verify::failed(answer.verify.violations.len() as u64).into());
+    }
+    if args.extracts {
+        return Ok(());
     }
     let left = count(answer.provisional.left, "summary is", "summaries are");
     let limit = args.max_calls.unwrap_or_default();
@@ -214,12 +218,19 @@ fn stop(stop: RedoStop) -> (&'static str, &'static str) {
     }
 }
 
-fn print(app: &mut App, answer: &Answer, why: &str) -> anyhow::Result<()> {
+fn print(app: &mut App, args: &Redo, answer: &Answer, why: &str) -> anyhow::Result<()> {
     app.out.line(&format!("session {}", answer.session))?;
     let provisional = &answer.provisional;
     if provisional.found == 0 {
-        app.out
-            .line("Nothing is left to do: every summary in the view was written by a model.")?;
+        app.out.line(nothing(args))?;
+    } else if args.extracts {
+        app.out.line(&format!(
+            "{} of an older version: {} made anew, {} left; {} above made anew",
+            count(provisional.found, "extract", "extracts"),
+            number(provisional.redone),
+            number(provisional.left),
+            count(answer.rebuilt, "summary", "summaries"),
+        ))?;
     } else {
         app.out.line(&format!(
             "{} written without a model: {} redone, {} left; {} above made anew; {} written now",
@@ -256,8 +267,20 @@ fn print(app: &mut App, answer: &Answer, why: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
-    let plan = session.plan_redo().await?;
+/// What is said where nothing is left to do.
+fn nothing(args: &Redo) -> &'static str {
+    match args.extracts {
+        true => "Nothing is left to do: no extract in the view is of an older version.",
+        false => "Nothing is left to do: every summary in the view was written by a model.",
+    }
+}
+
+async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Result<()> {
+    let policy = RedoPolicy {
+        extracts: args.extracts,
+        ..RedoPolicy::default()
+    };
+    let plan = session.plan_redo(&policy).await?;
     let snapshot = session.snapshot().await?;
     if app.json {
         let report = session.verify().await?;
@@ -294,9 +317,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
     }
     app.out.line(&format!("session {}", session.key()))?;
     if plan.nodes.is_empty() {
-        return Ok(app
-            .out
-            .line("Nothing is left to do: every summary in the view was written by a model.")?);
+        return Ok(app.out.line(nothing(args))?);
     }
     app.out.line(&format!(
         "{} would be made anew:",
@@ -304,6 +325,7 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
     ))?;
     for node in &plan.nodes {
         let why = match node.provisional {
+            true if args.extracts => "an extract of an older version",
             true => "written without a model",
             false => "above one that was",
         };

@@ -125,6 +125,39 @@ fn a_changed_value_is_found() {
 }
 
 #[test]
+fn extracts_of_an_older_version_are_made_anew_once() {
+    for compacts in [false, true] {
+        let home = Home::new();
+        let copy = home.path().join("copy.db");
+        std::fs::copy(folder().join("0001.sqlite"), &copy).unwrap();
+        let store = format!("sqlite:{}", copy.display());
+        let json = |words: &[&str]| home.json(&[&["--store", &store], words].concat());
+        let sessions = json(&["sessions"])["sessions"].clone();
+        let names = sessions.as_array().unwrap().iter();
+        let mut found = 0;
+        for name in names.map(|session| session["session"].as_str().unwrap()) {
+            let planned = json(&["redo", name, "--extracts", "--dry-run"]);
+            if compacts {
+                json(&["compact", name, "--mode", "full"]);
+            } else {
+                let redone = json(&["redo", name, "--extracts"]);
+                assert_eq!(
+                    redone["provisional"]["found"],
+                    planned["provisional"]["found"]
+                );
+                assert_eq!(redone["calls"], 0);
+                assert_eq!(redone["verify"]["ok"], true);
+            }
+            found += planned["provisional"]["found"].as_u64().unwrap();
+            let again = json(&["redo", name, "--extracts"]);
+            assert_eq!(again["provisional"]["found"], 0, "{again}");
+        }
+        assert!(found > 10, "{found}");
+        assert_eq!(json(&["verify"])["ok"], true);
+    }
+}
+
+#[test]
 fn the_index_of_an_older_database_is_made_and_found_complete() {
     let database = folder().read_dir().unwrap().filter_map(Result::ok);
     let mut databases: Vec<PathBuf> = database

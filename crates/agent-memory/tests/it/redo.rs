@@ -201,7 +201,7 @@ async fn redo_replaces_what_no_model_wrote_and_all_above_it() {
         let olds = reached(&session).await;
         assert!(olds.len() > 8 && olds.values().any(|summary| summary.depth >= 2));
         assert_eq!(provisional(&session).await, olds.len());
-        let plan = session.plan_redo().await.unwrap();
+        let plan = session.plan_redo(&RedoPolicy::default()).await.unwrap();
         assert_eq!(plan.provisional(), olds.len() as u64);
 
         let place = place.reopen(with(Scripted::head_cut())).await;
@@ -619,7 +619,7 @@ proptest! {
             let healthy = with(Flaky::new(0)).store(memory.store().clone());
             let healthy = healthy.open().await.unwrap();
             let session = healthy.session("s").await.unwrap();
-            let nodes = session.plan_redo().await.unwrap().nodes.len() as u64;
+            let nodes = session.plan_redo(&RedoPolicy::default()).await.unwrap().nodes.len() as u64;
             let redone = session.redo(&RedoPolicy::default()).await.unwrap();
             assert_eq!(redone.stop_reason, RedoStop::Done, "{redone:?}");
             assert_eq!(redone.left, 0);

@@ -1,4 +1,4 @@
-//! Replacing summaries that were written without a model.
+//! Replacing summaries that were written without a model, or by an older recipe.
 
 mod anew;
 mod plan;
@@ -16,7 +16,7 @@ use memory_store::{Snapshot, read_spans};
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::outcome::Measure;
-use plan::{Nodes, trees};
+use plan::{Nodes, Wanted, trees};
 use progress::Progress;
 use refused::read_refused;
 use tree::{Ended, redo_tree};
@@ -37,13 +37,14 @@ struct Reached {
 }
 
 /// Plans a redo: reads, calls no model, writes nothing.
-pub(crate) async fn plan_redo(env: &Environment<'_>) -> Result<RedoPlan> {
+pub(crate) async fn plan_redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<RedoPlan> {
     let Reached {
         snapshot,
         spans,
         nodes,
     } = reach(env).await?;
-    let trees = trees(&spans, &nodes, &BTreeSet::new());
+    let wanted = wanted(env, policy);
+    let trees = trees(&spans, &nodes, &BTreeSet::new(), &wanted);
     let stale = trees.iter().flat_map(|tree| &tree.stale);
     let nodes = stale
         .filter_map(|id| nodes.get(id))
@@ -51,7 +52,7 @@ pub(crate) async fn plan_redo(env: &Environment<'_>) -> Result<RedoPlan> {
             id: old.id.clone(),
             range: old.range,
             depth: old.depth,
-            provisional: old.provisional,
+            provisional: wanted.begins(old),
         });
     Ok(RedoPlan {
         view: snapshot.view,
@@ -60,24 +61,38 @@ pub(crate) async fn plan_redo(env: &Environment<'_>) -> Result<RedoPlan> {
     })
 }
 
-/// Replaces the summaries in the view that were written without a model, and all summaries that
-/// were made from them.
+/// Returns the summaries that a redo makes anew.
+fn wanted(env: &Environment<'_>, policy: &RedoPolicy) -> Wanted {
+    match policy.extracts {
+        true => Wanted::ExtractsBefore(env.extractive.id().to_owned()),
+        false => Wanted::WithoutModel,
+    }
+}
+
+/// Replaces the summaries in the view that the policy wants anew, and all summaries that were made from them.
 pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<RedoReport> {
+    let mut env = env.clone();
+    if policy.extracts {
+        env.summarizer = env.extractive;
+    }
+    let env = &env;
+    let wanted = wanted(env, policy);
     let start = reach(env).await?;
     let before = Measure::from(&start.snapshot);
-    let provisional = count_provisional(&start.nodes);
+    let provisional = wanted.count(&start.nodes);
     let mut progress = Progress::default();
     progress.watch.max_calls = policy.max_calls;
-    let stop = match env.summarizer.provisional() && provisional > 0 {
+    let is_free = env.summarizer.provisional() && !policy.extracts;
+    let stop = match is_free && provisional > 0 {
         true => RedoStop::NoModel,
-        false => redo_all(env, policy, &mut progress).await?,
+        false => redo_all(env, policy, &wanted, &mut progress).await?,
     };
     let end = reach(env).await?;
     let mut redone = RedoReport {
         before,
         after: Measure::from(&end.snapshot),
         provisional,
-        left: count_provisional(&end.nodes),
+        left: wanted.count(&end.nodes),
         replaced: progress.replaced,
         calls: progress.watch.calls.load(Ordering::Relaxed),
         written: progress.written,
@@ -98,6 +113,7 @@ pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<R
 async fn redo_all(
     env: &Environment<'_>,
     policy: &RedoPolicy,
+    wanted: &Wanted,
     progress: &mut Progress,
 ) -> Result<RedoStop> {
     let mut lost = 0;
@@ -115,7 +131,7 @@ async fn redo_all(
         let waits = |node: &&Summary| waiting.contains(&node.source_hash);
         let mut skipped = progress.given_up.clone();
         skipped.extend(nodes.values().filter(waits).map(|node| node.id.clone()));
-        let trees = trees(&spans, &nodes, &skipped);
+        let trees = trees(&spans, &nodes, &skipped, wanted);
         if trees.is_empty() && !waiting.is_empty() {
             waiting.remove(0);
             continue;
@@ -167,9 +183,4 @@ async fn reach(env: &Environment<'_>) -> Result<Reached> {
         spans,
         nodes,
     })
-}
-
-/// Returns the number of summaries that no model wrote.
-fn count_provisional(nodes: &Nodes) -> u64 {
-    nodes.values().filter(|node| node.provisional).count() as u64
 }

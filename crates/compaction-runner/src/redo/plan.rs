@@ -38,6 +38,43 @@ pub struct RedoCandidate {
     pub provisional: bool,
 }
 
+/// The summaries that a redo makes anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Those that no model wrote.
+    WithoutModel,
+    /// Extracts by another recipe than this summarizer's, such as `extractive@9`.
+    ExtractsBefore(String),
+}
+
+impl Wanted {
+    /// Whether a summary is to be made anew for itself.
+    pub(super) fn begins(&self, summary: &Summary) -> bool {
+        let by = summary.recipe.as_str().strip_prefix("summarizer=");
+        let by = by.and_then(|rest| rest.split(' ').next());
+        summary.provisional
+            && match self {
+                Self::WithoutModel => true,
+                Self::ExtractsBefore(now) => {
+                    by.is_some_and(|by| by.starts_with("extractive@") && by != now)
+                }
+            }
+    }
+
+    /// Whether a summary may be made anew because one below it is.
+    fn may_follow(&self, summary: &Summary) -> bool {
+        match self {
+            Self::WithoutModel => true,
+            Self::ExtractsBefore(_) => summary.provisional,
+        }
+    }
+
+    /// Returns the number of summaries to make anew for themselves.
+    pub(super) fn count(&self, nodes: &Nodes) -> u64 {
+        nodes.values().filter(|node| self.begins(node)).count() as u64
+    }
+}
+
 /// The summaries that a view reaches, by id.
 pub(super) type Nodes = BTreeMap<SummaryId, Summary>;
 
@@ -51,13 +88,18 @@ pub(super) struct Tree {
 
 /// The spans with something to make anew, in their order. What is given up is left as it is, with
 /// everything below it: a summary below can only be replaced together with those above it.
-pub(super) fn trees(spans: &[Span], nodes: &Nodes, given_up: &BTreeSet<SummaryId>) -> Vec<Tree> {
+pub(super) fn trees(
+    spans: &[Span],
+    nodes: &Nodes,
+    given_up: &BTreeSet<SummaryId>,
+    wanted: &Wanted,
+) -> Vec<Tree> {
     let mut trees = Vec::new();
     for span in spans {
         let SpanBody::Summary { id, .. } = &span.body else {
             continue;
         };
-        let stale = stale(id, nodes, given_up);
+        let stale = stale(id, nodes, given_up, wanted);
         if !stale.is_empty() {
             let span = span.clone();
             trees.push(Tree { span, stale });
@@ -66,7 +108,12 @@ pub(super) fn trees(spans: &[Span], nodes: &Nodes, given_up: &BTreeSet<SummaryId
     trees
 }
 
-fn stale(root: &SummaryId, nodes: &Nodes, given_up: &BTreeSet<SummaryId>) -> Vec<SummaryId> {
+fn stale(
+    root: &SummaryId,
+    nodes: &Nodes,
+    given_up: &BTreeSet<SummaryId>,
+    wanted: &Wanted,
+) -> Vec<SummaryId> {
     let mut found = sources_first(root, nodes);
     // By depth and position as far as sources allow: a summary may have its own depth as a source.
     let mut levels: BTreeMap<&SummaryId, usize> = BTreeMap::new();
@@ -82,7 +129,8 @@ fn stale(root: &SummaryId, nodes: &Nodes, given_up: &BTreeSet<SummaryId>) -> Vec
             continue;
         }
         let mut below = summary.source_summaries();
-        if summary.provisional || below.any(|source| stale.contains(source)) {
+        let is_above = below.any(|source| stale.contains(source)) && wanted.may_follow(summary);
+        if wanted.begins(summary) || is_above {
             stale.insert(&summary.id);
         }
     }
@@ -160,7 +208,12 @@ mod tests {
             .map(|summary| (summary.id.clone(), summary))
             .collect();
         let given_up = given_up.iter().map(|id| SummaryId::new(*id)).collect();
-        let found = stale(&SummaryId::new("top"), &nodes, &given_up);
+        let found = stale(
+            &SummaryId::new("top"),
+            &nodes,
+            &given_up,
+            &Wanted::WithoutModel,
+        );
         found.iter().map(|id| id.as_str().to_owned()).collect()
     }
 
@@ -179,5 +232,35 @@ mod tests {
         assert_eq!(stale_of(&["c", "a"], &["right"]), ["a", "left", "top"]);
         assert_eq!(stale_of(&["c", "a"], &["top"]), [""; 0]);
         assert_eq!(stale_of(&["c"], &["c"]), [""; 0]);
+    }
+
+    #[test]
+    fn extracts_of_other_recipes_are_wanted_and_nothing_that_a_model_wrote() {
+        let wanted = Wanted::ExtractsBefore("extractive@9".to_owned());
+        let by = |recipe: &str, provisional: bool| Summary {
+            recipe: Recipe::new(recipe),
+            ..node("a", 0, 1, provisional, &[])
+        };
+        assert!(wanted.begins(&by("summarizer=extractive@8 ladder=x", true)));
+        for (recipe, provisional) in [
+            ("summarizer=extractive@9 ladder=x", true),
+            ("summarizer=extractive@8 ladder=x", false),
+            ("summarizer=cut@1 ladder=x", true),
+            ("supplied@1", true),
+        ] {
+            assert!(!wanted.begins(&by(recipe, provisional)), "{recipe}");
+        }
+        let above = |provisional| {
+            let nodes = [
+                by("summarizer=extractive@8 ladder=x", true),
+                Summary {
+                    recipe: Recipe::new("summarizer=extractive@9 ladder=x"),
+                    ..node("top", 1, 1, provisional, &["a"])
+                },
+            ];
+            let nodes: Nodes = nodes.into_iter().map(|one| (one.id.clone(), one)).collect();
+            stale(&SummaryId::new("top"), &nodes, &BTreeSet::new(), &wanted).len()
+        };
+        assert_eq!((above(true), above(false)), (2, 0));
     }
 }

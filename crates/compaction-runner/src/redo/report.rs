@@ -16,6 +16,9 @@ pub struct RedoPolicy {
     pub max_calls: Option<u64>,
     /// Maximum number of consecutive failed summaries before it stops. Default 3.
     pub max_failures: u32,
+    /// Makes the extracts of older recipes anew, without a model, instead of all summaries that no model wrote. An extract
+    /// from which a model made a summary stays. Default false.
+    pub extracts: bool,
 }
 
 impl Default for RedoPolicy {
@@ -23,6 +26,7 @@ impl Default for RedoPolicy {
         Self {
             max_calls: None,
             max_failures: 3,
+            extracts: false,
         }
     }
 }

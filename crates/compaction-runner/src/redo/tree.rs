@@ -91,7 +91,7 @@ async fn make_tree(
         let count = apart.take(room).count();
         let (now, later) = rest.split_at(count);
         rest = later;
-        if let Some(stop) = make_level(env, now, nodes, progress, made).await? {
+        if let Some(stop) = make_level(env, now, nodes, policy, progress, made).await? {
             return Ok(Some(stop));
         }
     }
@@ -127,13 +127,13 @@ enum Remade {
 }
 
 impl Remade {
-    fn of(prepared: Prepared) -> Self {
+    fn of(prepared: Prepared, extracts: bool) -> Self {
         let failed = |error: &str, was_asked| Self::Failed {
             error: error.to_owned(),
             was_asked,
         };
         match prepared {
-            Prepared::Summary(ready) if !ready.summary.provisional => Self::Written {
+            Prepared::Summary(ready) if extracts || !ready.summary.provisional => Self::Written {
                 summary: Box::new(ready.summary),
                 fresh: ready.fresh,
             },
@@ -160,6 +160,7 @@ async fn make_level(
     env: &Environment<'_>,
     olds: &[&Summary],
     nodes: &Nodes,
+    policy: &RedoPolicy,
     progress: &mut Progress,
     made: &mut Made,
 ) -> Result<Option<RedoStop>> {
@@ -175,7 +176,7 @@ async fn make_level(
     for ((old, _), mut done) in jobs.iter().zip(done) {
         let fence = done.fence.take();
         let prepared = std::mem::replace(&mut done.prepared, Prepared::NotBegun);
-        let remade = Remade::of(prepared);
+        let remade = Remade::of(prepared, policy.extracts);
         match &remade {
             Remade::Written { .. } => made.fences.extend(fence),
             _ => released.extend(fence),
