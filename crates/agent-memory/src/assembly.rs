@@ -1,16 +1,22 @@
 //! Assembling a session's contexts.
 
-use context_assembler::{AssemblyPolicy, Budget, Context, assemble};
+use context_assembler::{AssemblyPolicy, Budget, Context, Preamble, assemble};
+use memory_model::Accounting as _;
 use memory_store::Snapshot;
 
-use crate::assembly_input::{fill, quote, read_view};
+use crate::assembly_exact::ExactCounter;
+use crate::assembly_input::{fill, quote, read_all, read_view};
 use crate::error::Result;
 use crate::session::Session;
+
+/// Part of the room that a log must leave free to be shown whole in a live session.
+const ROOM_TO_GROW: u64 = 4;
 
 impl Session {
     /// Assembles a context of at most `budget` tokens, by the memory's assembly policy. The estimate
     /// stays below the budget divided by [`Session::safety_factor`], unless the budget has a factor
-    /// of its own.
+    /// of its own. A context that is assembled [once](AssemblyPolicy::once) is counted instead, if the estimator's
+    /// tokenizer is in this build (feature `exact`), and its count is within the budget.
     ///
     /// # Errors
     /// `BudgetTooSmall` when the newest messages do not fit even shortened; or when the store fails.
@@ -34,31 +40,76 @@ impl Session {
         budget: Budget,
         policy: &AssemblyPolicy,
     ) -> Result<Context> {
-        let budget = self.scaled(budget).await?;
-        let store = &*self.memory().inner.store;
+        let scaled = self.scaled(budget).await?;
         // Identity files may change meanwhile: they are read once for a context.
         let beginning = self.beginning();
         let preamble = beginning.preamble();
-        let fixed = preamble.tokens(self.accounting());
-        let limits = policy.input_limits(snapshot.tokens(), fixed, budget);
-        let mut input = read_view(store, snapshot, limits).await?;
-        if policy.steps == 0 && policy.whole_tail.is_none() {
-            let room = budget.limit().saturating_sub(fixed);
-            fill(store, snapshot, room, &mut input).await?;
+        let context = self
+            .assemble_within(snapshot, &preamble, scaled, policy)
+            .await?;
+        let estimator = self.accounting().estimator();
+        let is_cut = snapshot.log_tokens > context.receipt.limit;
+        let is_estimated = budget.safety_factor().is_none()
+            && scaled.safety_factor() == Some(estimator.safety_factor());
+        if *policy != AssemblyPolicy::once() || !is_cut || !is_estimated {
+            return Ok(context);
         }
+        match ExactCounter::of(estimator) {
+            Some(counter) => {
+                self.assemble_exactly(snapshot, &preamble, context, &counter)
+                    .await
+            }
+            None => Ok(context),
+        }
+    }
+
+    /// Assembles a context within a budget that has a factor.
+    pub(crate) async fn assemble_within(
+        &self,
+        snapshot: &Snapshot,
+        preamble: &Preamble<'_>,
+        budget: Budget,
+        policy: &AssemblyPolicy,
+    ) -> Result<Context> {
+        let store = &*self.memory().inner.store;
+        let fixed = preamble.tokens(self.accounting());
+        let mut limits = policy.input_limits(snapshot.tokens(), fixed, budget);
+        let room = budget.limit().saturating_sub(fixed);
         let request = self.request(snapshot).await?;
+        if request.largest <= limits.tokens_per_message {
+            limits.tokens_per_message = u64::MAX;
+        }
+        let most = limits.tokens_per_message;
+        let is_live = policy.steps > 0 && policy.whole_tail.is_none();
+        let all_within = room - room / ROOM_TO_GROW;
+        let mut all = None;
+        if is_live
+            && most < snapshot.log_tokens
+            && snapshot.log_tokens > room
+            && request.outgrown < all_within
+        {
+            all = read_all(store, snapshot, (all_within, most)).await?;
+            if all.is_none() {
+                self.memory()
+                    .inner
+                    .requests
+                    .outgrown(snapshot.conversation, all_within);
+            }
+        }
+        let mut input = match all {
+            Some(input) => input,
+            None => read_view(store, snapshot, limits).await?,
+        };
+        if policy.steps == 0 && policy.whole_tail.is_none() {
+            fill(store, snapshot, (room, most), &mut input).await?;
+        }
         // Between two turns of a live session nothing is asked for, and the beginning stays as it is.
         if policy.steps == 0 || request.reply.is_none() {
             input.requested = request.messages;
         }
         quote(store, snapshot, &mut input).await?;
-        Ok(assemble(
-            &input,
-            &preamble,
-            budget,
-            policy,
-            self.accounting(),
-        )?)
+        let accounting = self.accounting();
+        Ok(assemble(&input, preamble, budget, policy, accounting)?)
     }
 
     /// Cost of every request besides the view, in tokens: the system prompt, the tools, the identity and the

@@ -1,4 +1,4 @@
-//! Reads the input of an assembly: the part of a view that can go into the context.
+//! Reads the input of an assembly: the part of a view that may fit into the context.
 
 use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item};
@@ -19,7 +19,7 @@ pub(crate) async fn read_view(
     mut limits: InputLimits,
 ) -> Result<AssemblyInput> {
     let mut newest_first: Vec<Item> = Vec::new();
-    // Cost of the view before what was read, in tokens.
+    // Cost of the view before the spans that were read, in tokens.
     let mut before = snapshot.tokens();
     let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);
     'view: while let Some(range) = rest {
@@ -46,8 +46,8 @@ pub(crate) async fn read_view(
                 }
                 SpanBody::Omitted => newest_first.push(Item::Omitted(range)),
                 SpanBody::Trimmed(_) | SpanBody::Raw => {
-                    let left = &mut limits.message_tokens;
-                    read_messages(store, snapshot, &span, range, left, &mut newest_first).await?;
+                    let newest_first = &mut newest_first;
+                    read_messages(store, snapshot, &span, range, &mut limits, newest_first).await?;
                 }
             }
             before = before.saturating_sub(span.tokens);
@@ -62,22 +62,19 @@ pub(crate) async fn read_view(
     })
 }
 
-/// Shows the newest messages that cost `room` tokens word for word. A log that fits is read whole; of a longer one the summaries
-/// stay, and their messages are quoted behind them.
+/// Shows the newest messages that cost `room` tokens word for word, of which each takes at most `most`. A log that fits is read
+/// whole; of a longer one the summaries stay, and their messages are quoted behind them.
 pub(crate) async fn fill(
     store: &dyn FullStore,
     snapshot: &Snapshot,
-    room: u64,
+    (room, most): (u64, u64),
     input: &mut AssemblyInput,
 ) -> Result<()> {
     let conversation = snapshot.conversation;
-    let skip = snapshot.log_tokens.saturating_sub(room);
-    let mut from = Seq::FIRST;
-    if skip > 0 {
-        let seq = store.seq_at(conversation, skip).await?;
-        let seq = seq.unwrap_or(snapshot.head).min(snapshot.head);
-        from = atom_start(store, conversation, Seq::FIRST, seq).await?;
-    }
+    let from = match oldest_within(store, snapshot, log(snapshot), (room, most)).await? {
+        Some(seq) => atom_start(store, conversation, Seq::FIRST, seq).await?,
+        None => Seq::FIRST,
+    };
     let newer = input.items.partition_point(|item| ends(item).1 < from);
     let is_shown = |item: &Item| matches!(item, Item::Raw(_));
     if input.items.iter().skip(newer).all(is_shown) {
@@ -93,7 +90,7 @@ pub(crate) async fn fill(
         let rest = entries.split_off(behind);
         let of_item = std::mem::replace(&mut entries, rest);
         match item {
-            Item::Summary(summary) if skip > 0 => {
+            Item::Summary(summary) if from > Seq::FIRST => {
                 input.items.push(Item::Summary(summary));
                 input.items.push(Item::Quoted(of_item));
             }
@@ -104,6 +101,72 @@ pub(crate) async fn fill(
         }
     }
     Ok(())
+}
+
+/// Reads the whole log in place of its view if it costs at most `room` tokens, of which each message takes at most `most`. So a
+/// view that was compacted because of a large message does not hide others that fit.
+pub(crate) async fn read_all(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    (room, most): (u64, u64),
+) -> Result<Option<AssemblyInput>> {
+    if oldest_within(store, snapshot, log(snapshot), (room, most))
+        .await?
+        .is_some()
+    {
+        return Ok(None);
+    }
+    let all = SeqRange::new(Seq::FIRST, snapshot.head);
+    let entries = read_entries(store, snapshot.conversation, all).await?;
+    Ok(Some(AssemblyInput {
+        view_tokens: snapshot.tokens(),
+        items: vec![Item::Raw(entries)],
+        requested: Vec::new(),
+    }))
+}
+
+/// The positions of a log or a part of it, and the running sums before and after it.
+type Stretch = (SeqRange, u64, u64);
+
+/// Returns the first of the newest messages of a stretch that cost `room` tokens, of which each takes at most `most`; `None` if
+/// that is all of the stretch.
+async fn oldest_within(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    stretch: Option<Stretch>,
+    (room, most): (u64, u64),
+) -> Result<Option<Seq>> {
+    let conversation = snapshot.conversation;
+    let (mut left, mut rest) = (room, stretch);
+    while let Some((range, start, end)) = rest {
+        let skip = end.saturating_sub(start).saturating_sub(left);
+        if skip == 0 {
+            break;
+        }
+        let seq = store
+            .seq_at(conversation, start.saturating_add(skip))
+            .await?;
+        let seq = seq.unwrap_or(range.last).min(range.last).max(range.first);
+        if most >= end - start {
+            return Ok(Some(seq));
+        }
+        let sums = store.running(conversation, &[seq.prev(), seq]).await?;
+        let [before, through] = <[u64; 2]>::try_from(sums).unwrap_or_default();
+        let counted = end.saturating_sub(through).saturating_add(most);
+        let is_large = through.saturating_sub(before) > most;
+        let Some(remains) = left.checked_sub(counted).filter(|_| is_large) else {
+            return Ok(Some(seq));
+        };
+        left = remains;
+        rest = SeqRange::new(range.first, seq.prev()).map(|range| (range, start, before));
+    }
+    Ok(None)
+}
+
+/// The stretch of the whole log.
+fn log(snapshot: &Snapshot) -> Option<Stretch> {
+    let range = SeqRange::new(Seq::FIRST, snapshot.head)?;
+    Some((range, 0, snapshot.log_tokens))
 }
 
 /// The part of an item before `from`; `newer` are the messages of the rest.
@@ -131,7 +194,7 @@ fn sum(entries: &[LogEntry]) -> u64 {
     tokens.fold(0, u64::saturating_add)
 }
 
-/// Reads the requested messages that the view does not show as they are, and puts each behind the item that stands for it.
+/// Reads the requested messages that the input does not have yet, and puts each behind the item that covers it.
 pub(crate) async fn quote(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -177,39 +240,41 @@ fn ends(item: &Item) -> (Seq, Seq) {
     }
 }
 
-/// Reads the messages of a span, the newer part of it, or nothing, and takes their cost from `tokens_left`. The newest
+/// Reads the messages of a span, the newer part of it, or nothing, and takes their cost from the limit. The newest
 /// message is always read.
 async fn read_messages(
     store: &dyn FullStore,
     snapshot: &Snapshot,
     span: &Span,
     range: SeqRange,
-    tokens_left: &mut u64,
+    limits: &mut InputLimits,
     newest_first: &mut Vec<Item>,
 ) -> Result<()> {
     let conversation = snapshot.conversation;
+    let left = limits.message_tokens;
     let first = !newest_first.iter().any(shows);
-    if *tokens_left == 0 && !first {
+    if left == 0 && !first {
         newest_first.push(Item::Unread(range, span.tokens));
         return Ok(());
     }
     if let SpanBody::Trimmed(policy) = &span.body {
         let entries = read_entries(store, conversation, range).await?;
-        *tokens_left = tokens_left.saturating_sub(span.tokens);
+        limits.message_tokens = left.saturating_sub(span.tokens);
         newest_first.push(Item::Trimmed(policy.clone(), entries, span.tokens));
         return Ok(());
     }
-    let skip = span.tokens.saturating_sub(*tokens_left);
-    let (mut from, mut cost) = raw_from(store, snapshot, span, range, skip).await?;
+    let most = limits.tokens_per_message;
+    let (mut from, mut cost) = raw_from(store, snapshot, span, range, (left, most)).await?;
     let mut newer = read_entries(store, conversation, SeqRange::new(from, range.last)).await?;
     if first && from > range.first && !newer.iter().any(is_message) {
         (from, cost) = (range.first, span.tokens);
         newer = read_entries(store, conversation, range).await?;
     }
-    *tokens_left = tokens_left.saturating_sub(cost);
+    let counted = newer.iter().map(|entry| entry.tokens.min(most));
+    limits.message_tokens = left.saturating_sub(counted.fold(0, u64::saturating_add));
     newest_first.push(Item::Raw(newer));
     if let Some(older) = SeqRange::new(range.first, from.prev()) {
-        *tokens_left = 0;
+        limits.message_tokens = 0;
         newest_first.push(Item::Unread(older, span.tokens.saturating_sub(cost)));
     }
     Ok(())
@@ -227,25 +292,26 @@ fn shows(item: &Item) -> bool {
     }
 }
 
-/// Returns where to start in a raw span to read its token `skip` and everything after it: the
-/// position, and the cost of the span from there.
+/// Returns the position from which a raw span is read for `left` tokens, of which each message takes at most `most`, and the
+/// cost of the span from there.
 async fn raw_from(
     store: &dyn FullStore,
     snapshot: &Snapshot,
     span: &Span,
     range: SeqRange,
-    skip: u64,
+    (left, most): (u64, u64),
 ) -> Result<(Seq, u64)> {
-    if skip == 0 {
+    if span.tokens <= left {
         return Ok((range.first, span.tokens));
     }
     let conversation = snapshot.conversation;
     let before = store.running(conversation, &[range.first.prev()]).await?;
     let before = before.first().copied().unwrap_or(0);
-    let seq = store
-        .seq_at(conversation, before.saturating_add(skip))
-        .await?;
-    let seq = seq.unwrap_or(range.last).min(range.last).max(range.first);
+    let stretch = (range, before, before.saturating_add(span.tokens));
+    let seq = oldest_within(store, snapshot, Some(stretch), (left, most)).await?;
+    let Some(seq) = seq else {
+        return Ok((range.first, span.tokens));
+    };
     let from = atom_start(store, conversation, range.first, seq).await?;
     let skipped = store.running(conversation, &[from.prev()]).await?;
     let skipped = skipped.first().copied().unwrap_or(0).saturating_sub(before);

@@ -153,7 +153,7 @@ impl Session {
         for (entry, outcome) in append.entries.iter().zip(&appended.outcomes) {
             if let EntryOutcome::Inserted(seq) = outcome {
                 let said = Said::of(&entry.message, &*inner.conventions);
-                inner.requests.appended(self.id(), *seq, said);
+                inner.requests.appended(self.id(), *seq, said, entry.tokens);
             }
         }
         let stored = appended.outcomes.len() as u32;

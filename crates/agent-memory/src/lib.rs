@@ -2,6 +2,7 @@
 
 mod activity;
 mod assembly;
+mod assembly_exact;
 mod assembly_input;
 mod builder;
 mod compact;

@@ -1,4 +1,4 @@
-//! Reads the request of a session that was not followed from its beginning.
+//! Reads the running request of a session from its log.
 
 use memory_model::{LogEntry, Seq, SeqRange};
 use memory_store::{LogRead, Snapshot, read_entries};
@@ -9,11 +9,11 @@ use crate::session::Session;
 
 /// Maximum number of entries that are read to find a request.
 const MOST_READ: usize = 4_096;
-/// Entries of a page, and of a gap that is read from its beginning.
+/// Number of entries of a page, and maximum number of new entries that are added to a cached request.
 const PAGE: usize = 256;
 
 impl Session {
-    /// Returns the request of a state of the log.
+    /// Returns the running request of a snapshot, from the cache if possible.
     pub(crate) async fn request(&self, snapshot: &Snapshot) -> Result<Request> {
         let (inner, id) = (&self.memory().inner, snapshot.conversation);
         let known = inner.requests.known(id).filter(|known| {
@@ -26,7 +26,13 @@ impl Session {
                 let gap = SeqRange::new(known.head.next(), snapshot.head);
                 (known, read_entries(&*inner.store, id, gap).await?)
             }
-            None => (Request::default(), self.newest_turns(snapshot).await?),
+            None => {
+                let request = Request {
+                    largest: u64::MAX,
+                    ..Request::default()
+                };
+                (request, self.newest_turns(snapshot).await?)
+            }
         };
         if newer.is_empty()
             && request.head == snapshot.head
@@ -35,14 +41,14 @@ impl Session {
             return Ok(request);
         }
         for entry in &newer {
-            request.add(entry.seq, self.said(entry));
+            request.add(entry.seq, self.said(entry), entry.tokens);
         }
         (request.head, request.erasures) = (snapshot.head, snapshot.erasures);
         inner.requests.remember(id, request.clone());
         Ok(request)
     }
 
-    /// The end of the log from the reply before the newest request, in order.
+    /// Reads the end of the log, from the reply before the newest request on.
     async fn newest_turns(&self, snapshot: &Snapshot) -> Result<Vec<LogEntry>> {
         let (mut newest_first, mut is_asked) = (Vec::new(), false);
         let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);

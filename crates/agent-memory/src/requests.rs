@@ -1,4 +1,4 @@
-//! The request of each session: the messages that the user typed since the turn before ended.
+//! The running request of each session: the messages that the user typed since the last completed turn.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use memory_model::conventions::AgentConventions;
 use memory_model::{ConversationId, EntryKind, Message, Part, Role, Seq};
 
-/// Number of sessions that are remembered.
+/// Maximum number of sessions in the cache.
 const REMEMBERED: usize = 1_024;
 /// Maximum number of messages of a request.
 const MOST: usize = 4;
-/// Characters of a message below which it may be an answer, which needs its question.
+/// Length below which a message may be an answer and is shown with its question, in characters.
 const ANSWER: usize = 60;
 
-/// A message, as far as requests go.
+/// The role of a message in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said {
     /// The user typed this many characters.
@@ -35,22 +35,27 @@ impl Said {
     }
 }
 
-/// The request of a log that ends at `head`.
+/// The running request of a log through `head`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) head: Seq,
-    /// Erasures of the log when it was read.
+    /// Number of erasures of the log at that time.
     pub(crate) erasures: u64,
-    /// Positions of its messages, rising. The question that a short answer answers comes first.
+    /// Positions of its messages, rising. If the first is a short answer, its question comes before it.
     pub(crate) messages: Vec<Seq>,
     /// The reply that ended the turn, if it has ended.
     pub(crate) reply: Option<Seq>,
+    /// Upper bound of the cost of the largest message of the log, in tokens.
+    pub(crate) largest: u64,
+    /// Largest room that is known to be too small for the whole log, in tokens.
+    pub(crate) outgrown: u64,
 }
 
 impl Request {
-    /// Takes the next message of the log.
-    pub(crate) fn add(&mut self, seq: Seq, said: Said) {
+    /// Adds the next message of the log, which costs `tokens`.
+    pub(crate) fn add(&mut self, seq: Seq, said: Said, tokens: u64) {
         self.head = seq;
+        self.largest = self.largest.max(tokens);
         match said {
             Said::Request(chars) => {
                 if let Some(reply) = self.reply.take() {
@@ -68,7 +73,7 @@ impl Request {
     }
 }
 
-/// The requests of the sessions in use.
+/// A cache of the requests of sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Requests(Mutex<BTreeMap<ConversationId, Request>>);
 
@@ -86,15 +91,23 @@ impl Requests {
         all.insert(id, request);
     }
 
-    /// Takes a message that was appended, if it follows the last one that is known.
-    pub(crate) fn appended(&self, id: ConversationId, seq: Seq, said: Said) {
+    /// Records that a session's whole log does not fit into `room` tokens.
+    pub(crate) fn outgrown(&self, id: ConversationId, room: u64) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(request) = all.get_mut(&id) {
+            request.outgrown = request.outgrown.max(room);
+        }
+    }
+
+    /// Adds a message that was appended, if it follows the last known one.
+    pub(crate) fn appended(&self, id: ConversationId, seq: Seq, said: Said, tokens: u64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match all.get_mut(&id) {
-            Some(request) if request.head.next() == seq => request.add(seq, said),
+            Some(request) if request.head.next() == seq => request.add(seq, said, tokens),
             None if seq == Seq::FIRST => {
                 drop(all);
                 let mut request = Request::default();
-                request.add(seq, said);
+                request.add(seq, said, tokens);
                 self.remember(id, request);
             }
             _ => {}
@@ -102,7 +115,7 @@ impl Requests {
     }
 }
 
-/// Number of characters that a person typed; `None` for a message that asks for nothing.
+/// Number of characters that the user typed; `None` if the message asks for nothing.
 fn typed(message: &Message, conventions: &dyn AgentConventions) -> Option<usize> {
     let texts = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),

@@ -194,6 +194,7 @@ impl Session {
         // A rendered view costs more than its spans say.
         let target = load.room.min(load.snapshot.tokens().saturating_sub(1));
         if !exhausted
+            && load.snapshot.tokens() > load.room / 2
             && leaves_out(&context)
             && self.extract_to_fit(target, &mut load, &mut report).await?
         {

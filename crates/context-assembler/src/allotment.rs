@@ -9,16 +9,16 @@ use crate::forms::Forms;
 /// Factor by which a summary's share of the tokens falls with each summary after it.
 const SHARE_OF_OLDER: f64 = 0.7;
 
-/// Tokens that are enough for the summaries of a view, where they are at most thirteen sixteenths of the room.
+/// Tokens that are enough for the summaries of a view, at most thirteen sixteenths of the room.
 const ENOUGH: u64 = 6_000;
 /// Tokens up to which the summaries may be seven eighths of the room: a small room has messages of the newest group alone,
-/// and what it leaves is of little use to others.
+/// and the rest of it is of little use to others.
 const MOST_OF_SMALL: u64 = 2_688;
 
-/// What summaries get of a room that messages fill, beside a quarter of it, in tokens.
-const FILLING: u64 = 2_000;
+/// Tokens that summaries get of a room that messages fill, in addition to five sixteenths of it.
+const FILLING: u64 = 1_500;
 
-/// What the summaries of a view cost, in tokens.
+/// Cost of the summaries of a view, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SummaryCosts {
     /// Whole.
@@ -28,14 +28,14 @@ pub(crate) struct SummaryCosts {
 }
 
 impl SummaryCosts {
-    /// Least tokens that the summaries get where the headlines fit.
+    /// Minimum tokens of the summaries if the headlines fit.
     fn least(self, room: u64) -> u64 {
         let most = (room - room / 16 * 3).max((room - room / 8).min(MOST_OF_SMALL));
         let share = (room / 2).max(ENOUGH.min(most));
         self.whole.min(share.max(self.headlines))
     }
 
-    /// Tokens that the summaries get together, beside other blocks of the view that cost `others`: all but
+    /// Tokens of the summaries of a view with other blocks that cost `others`: all but
     /// the whole steps of `step` tokens by which the view is over the room.
     pub(crate) fn share(self, others: u64, room: u64, step: u64) -> u64 {
         let over = self.whole.saturating_add(others).saturating_sub(room);
@@ -44,16 +44,16 @@ impl SummaryCosts {
         rest.max(self.least(room))
     }
 
-    /// Tokens that the summaries get together in a context that stands for itself, beside other blocks of the view that
-    /// cost `others`: what these leave, and their part of a room that both fill.
+    /// Tokens of the summaries in a context without steps, of a view with other blocks that cost `others`: the room that
+    /// these leave, and at least the summaries' part of a room that both fill.
     pub(crate) fn filling(self, others: u64, room: u64) -> u64 {
-        let part = (room / 4 + FILLING).min(room / 4 * 3);
+        let part = (room / 16 * 5 + FILLING).min(room / 16 * 13);
         let left = room.saturating_sub(others);
         self.whole.min(left.max(part).max(self.headlines))
     }
 
-    /// The largest smaller share of at most `left` tokens, for a newest group that does not fit beside
-    /// [`share`](Self::share); `None` where not even the headlines fit.
+    /// The largest smaller share of at most `left` tokens, for a newest group that needs some of the
+    /// [`share`](Self::share); `None` if not even the headlines fit.
     ///
     /// Shares are [levels](level), so that the summaries stay as they are while newest groups of other sizes come and go.
     pub(crate) fn smaller_share(self, left: u64) -> Option<u64> {
@@ -63,7 +63,8 @@ impl SummaryCosts {
 }
 
 /// The largest level of at most `tokens` tokens. Levels depend on nothing else, so that no smaller room has a larger one.
-/// They are close where a context is small and every line counts, and far apart where a provider's cache is worth more.
+/// They are close in small contexts, in which every line counts, and far apart in large ones, for which a provider's cache
+/// is worth more.
 fn level(tokens: u64) -> u64 {
     let step = match tokens {
         ..2_048 => 32,

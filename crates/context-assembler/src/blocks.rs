@@ -34,14 +34,16 @@ pub(crate) struct Block<'a> {
     pub(crate) messages: usize,
     /// The block's messages, as providers accept them.
     pub(crate) fitted: Fitted,
-    /// Cost when rendered, in tokens: more than `cost` where stubs or headings were added, less where
-    /// the lines of a response were joined, or where it is capped.
+    /// Cost when rendered, in tokens. Stubs and headings add to `cost`; joined lines of a response and a cap
+    /// take from it.
     pub(crate) tokens: u64,
-    /// Whether it says what is to be done now.
+    /// Maximum tokens of the context that the block may take.
+    pub(crate) limit: u64,
+    /// Whether it has a message of the running request.
     pub(crate) is_requested: bool,
-    /// Whether a summary stands for it, too.
+    /// Whether a summary covers its messages, too.
     pub(crate) is_quoted: bool,
-    /// How it was shortened to its share of the room, and what it cost before, in tokens.
+    /// The step that shortened it to its share of the room, and its cost before, in tokens.
     pub(crate) capped: Option<(DegradationStep, u64)>,
 }
 
@@ -63,7 +65,12 @@ impl Block<'_> {
         matches!(self.content, Content::Unread)
     }
 
-    /// Shortens the block to `limit` tokens, where it can be.
+    /// Cost of the block as a context shows it, in tokens.
+    pub(crate) fn shown_tokens(&self) -> u64 {
+        self.tokens.min(self.limit)
+    }
+
+    /// Shortens the block to `limit` tokens if possible.
     pub(crate) fn cap(&mut self, limit: u64, accounting: &dyn Accounting) {
         if self.tokens <= limit {
             return;
@@ -108,6 +115,7 @@ pub(crate) fn blocks<'a>(
             ..Fitted::default()
         },
         tokens: 0,
+        limit: u64::MAX,
         is_requested: false,
         is_quoted: false,
         capped: None,
@@ -199,6 +207,7 @@ fn groups<'a>(
             messages: entries.iter().filter(message).count(),
             fitted,
             tokens: 0,
+            limit: u64::MAX,
             is_requested: false,
             is_quoted: false,
             capped: None,

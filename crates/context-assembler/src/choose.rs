@@ -18,8 +18,8 @@ pub(crate) struct Choice {
 
 /// The form in which blocks are shown.
 pub(crate) enum Shown {
-    /// One block whole, or shortened where it costs more than this, in tokens. It is left out where it cannot be
-    /// shortened that much.
+    /// One block of at most this cost, in tokens: whole, or shortened. It is left out if it cannot be shortened
+    /// that much.
     Within(u64),
     /// A summary in a short form.
     Form(ShortForm),
@@ -72,7 +72,7 @@ impl Other<'_, '_> {
     }
 }
 
-/// Where the oldest blocks of a list are dropped.
+/// Place in a list before which blocks are dropped.
 #[derive(Default)]
 pub(crate) struct Cut {
     /// Tokens that are dropped.
@@ -86,19 +86,19 @@ pub(crate) struct Cut {
 /// Drops the oldest blocks in whole steps. Keeps the block at the place `newest`, which must fit, and those after it.
 ///
 /// Steps are counted in the costs that the view records, so that they are the same at every assembly. Rendered costs
-/// decide what fits. Where rendering adds so much that a step would drop more than its size of the context, the step is
+/// decide which blocks fit. If rendering adds so much that a step would drop more than its size of the context, the step is
 /// halved until it does not: a step of one token drops only what does not fit.
 pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64) -> Cut {
     let after = tokens_from(others);
     let from = |place: usize| after.get(place).copied().unwrap_or(0);
-    // The longest end of the list that fits. What was not read does not.
+    // The longest end of the list that fits. Blocks that were not read do not.
     let unread = others.iter().rposition(|other| other.block.is_unread());
     let read = unread.map_or(0, |unread| unread + 1);
     let longest = after.partition_point(|tokens| *tokens > room).max(read);
     let Some(over) = longest.checked_sub(1).and_then(|place| others.get(place)) else {
         return Cut::default();
     };
-    // Where in the view the room begins: inside the first block that does not fit.
+    // Position in the view at which the room begins: inside the first block that does not fit.
     let unused = room.saturating_sub(from(longest));
     let least = over
         .end()
@@ -115,7 +115,7 @@ pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64
             .take(first)
             .rposition(|other| other.block.shows());
         let boundary = dropped.and_then(|place| Some((place, others.get(place)?)));
-        let lost = boundary.map_or(0, |(_, other)| other.block.tokens);
+        let lost = boundary.map_or(0, |(_, other)| other.block.shown_tokens());
         if size > 1 && from(first).saturating_add(lost).saturating_add(step) < room {
             size /= 2;
             continue;
@@ -140,7 +140,7 @@ fn tokens_from(others: &[Other<'_, '_>]) -> Vec<u64> {
     let mut sums = vec![0_u64];
     for other in others.iter().rev() {
         let sum = sums.last().copied().unwrap_or(0);
-        sums.push(sum.saturating_add(other.block.tokens));
+        sums.push(sum.saturating_add(other.block.shown_tokens()));
     }
     sums.reverse();
     sums

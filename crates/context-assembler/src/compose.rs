@@ -65,7 +65,8 @@ pub(crate) fn compose(
             }
             Shown::Within(limit) => {
                 let begin = messages.len();
-                // No estimator counts ids: what a block costs stays the same.
+                let limit = limit.min(block.limit);
+                // No estimator counts ids: the cost of a block stays the same.
                 let mut renamed = block.fitted.renamed.clone();
                 let rewritten = ids.take(&block.fitted.messages, &mut renamed);
                 let rendered = rewritten.as_deref().unwrap_or(&block.fitted.messages);
@@ -120,7 +121,7 @@ pub(crate) fn compose(
     shown
 }
 
-/// Says of messages that another one stands for them, too.
+/// Marks messages as quoted: a summary covers them, too.
 fn quoted(messages: &mut [ContextMessage]) {
     for message in messages {
         if let MessageOrigin::Message { first, last } | MessageOrigin::Trimmed { first, last } =

@@ -78,6 +78,35 @@ pub(crate) fn degrade(
     Ok((DegradationStep::Text, vec![message]))
 }
 
+/// Whether parts that cannot be clipped, such as images, are at most a quarter of the messages' cost.
+pub(crate) fn is_mostly_text(messages: &[ContextMessage], accounting: &dyn Accounting) -> bool {
+    let parts = |message: &ContextMessage| {
+        let parts = message.parts.iter();
+        let tokens = parts.map(|part| unclippable_tokens(message.role, part, accounting));
+        tokens.fold(0, u64::saturating_add)
+    };
+    let unclippable = messages.iter().map(parts).fold(0, u64::saturating_add);
+    unclippable <= total(messages) / 4
+}
+
+/// The cost of a part as far as clipping leaves it out whole, in tokens.
+fn unclippable_tokens(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
+    match part {
+        Part::Text { .. } | Part::ToolCall { .. } => 0,
+        Part::ToolResult { content, .. } => match content {
+            ResultContent::Text(_) => 0,
+            ResultContent::Parts(parts) => {
+                let tokens = parts.iter();
+                let tokens = tokens.map(|part| unclippable_tokens(role, part, accounting));
+                tokens.fold(0, u64::saturating_add)
+            }
+        },
+        Part::Reasoning { .. } | Part::Image(_) | Part::File(_) | Part::Unknown { .. } => {
+            part_cost(role, part, accounting)
+        }
+    }
+}
+
 pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
     messages
         .iter()
@@ -155,10 +184,55 @@ fn with_stubs(
     let count = last_that(stubs.len() as u64, |count| {
         total(&stubbed(count as usize - 1)) > limit
     });
-    stubbed(count as usize)
+    let shorter = stubbed(count as usize);
+    let newest = count.checked_sub(1).and_then(|at| stubs.get(at as usize));
+    newest
+        .and_then(|(at, part, _)| clip_instead(messages, &shorter, (*at, *part), limit, accounting))
+        .unwrap_or(shorter)
 }
 
-/// The largest number up to `most` that fits, if smaller ones do; 0 where none does.
+/// Replaces the stub of a result by the result's beginning and end if more than a quarter of `limit` is unused.
+fn clip_instead(
+    messages: &[ContextMessage],
+    stubbed: &[ContextMessage],
+    (at, part_at): (usize, usize),
+    limit: u64,
+    accounting: &dyn Accounting,
+) -> Option<Vec<ContextMessage>> {
+    let used = total(stubbed);
+    let mut room = limit.checked_sub(used).filter(|left| *left > limit / 4)?;
+    let (message, stub) = (messages.get(at)?, stubbed.get(at)?);
+    let part = message.parts.get(part_at)?;
+    let Part::ToolResult { content, .. } = part else {
+        return None;
+    };
+    let text = flat(content);
+    let tokens = part_cost(message.role, part, accounting);
+    let block = Clippable {
+        message: at,
+        part: part_at,
+        text_tokens: text_cost(message.role, part, &text, tokens, accounting),
+        text: Some(text),
+        tokens,
+    };
+    // A part may cost more than its text.
+    for _ in 0..GUESSES {
+        let mut longer = stub.clone();
+        let clipped = clipped_part(message, part, &block, room, accounting);
+        longer.parts.get_mut(part_at)?.clone_from(&clipped);
+        longer.tokens = cost(accounting, &longer);
+        let with = (used - stub.tokens).saturating_add(longer.tokens);
+        if with <= limit {
+            let mut out = stubbed.to_vec();
+            out.get_mut(at)?.clone_from(&longer);
+            return Some(out);
+        }
+        room = room.checked_sub(with - limit)?;
+    }
+    None
+}
+
+/// The largest number up to `most` that fits, if smaller ones do; 0 if none does.
 pub(crate) fn last_that(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -214,7 +288,7 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
                 Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => None,
                 Part::ToolCall { .. } => continue,
             };
-            // What the message costs is known: a part that is alone in it is not counted again.
+            // The message's cost is known: its only part is not counted again.
             let tokens = match message.parts.as_slice() {
                 [_] => message
                     .tokens
@@ -279,12 +353,12 @@ fn clip_largest(
     limit: u64,
     accounting: &dyn Accounting,
 ) -> Option<Vec<ContextMessage>> {
-    // What is clipped costs some tokens whatever the level: not worth trying.
+    // A clipped part costs some tokens at any level: not worth trying.
     let large = blocks.iter().filter(|block| block.tokens > SMALLEST_CLIP);
     if large.count() as u64 > limit {
         return None;
     }
-    // What the parts cost says nearly which level it is; what clipping rounds is taken off the level.
+    // The costs of the parts give the level nearly; the tokens by which clipping rounds up are taken off it.
     let mut guess = level(messages, blocks, limit);
     for _ in 0..GUESSES {
         let Some(level) = guess.filter(|level| *level > SMALLEST_CLIP) else {
@@ -329,7 +403,7 @@ fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Optio
     Some(last_that(largest.min(limit), fits))
 }
 
-/// Clips every part above `level` tokens to it, where that is shorter.
+/// Clips every part above `level` tokens to it if that is shorter.
 fn at_level(
     messages: &[ContextMessage],
     blocks: &[Clippable],

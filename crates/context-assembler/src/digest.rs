@@ -1,5 +1,5 @@
 //! Digests: one text for neighbouring messages that were dropped. It points to them, and has the beginnings
-//! of the newest ones, or of all, as far as its limit allows.
+//! and ends of the newest ones, or of all, as far as its limit allows.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,13 @@ use crate::render::range_pointer;
 /// Least length of a message's beginning, in characters.
 const SHORTEST_HEAD: usize = 24;
 
-/// Longest end of a message that is never left out, in characters: what stands for it is as long.
+/// Length from which a shortened message shows its end, too, in characters.
+const BOTH_ENDS: usize = 32;
+
+/// Least length of a message's end, in characters.
+const SHORTEST_TAIL: usize = 8;
+
+/// Longest end of a message that is never left out, in characters: an ellipsis would save nothing.
 const SHORTEST_END: usize = 4;
 
 /// Bytes of a text that cost at least a token, by any estimator.
@@ -91,20 +97,42 @@ struct Head {
     text: String,
     /// Number of characters of the text.
     chars: usize,
+    /// End of the message on one line, if `text` ends before it.
+    end: Option<String>,
 }
 
 impl Head {
+    /// The beginning and the end of the message, `chars` characters together.
+    ///
+    /// With more characters neither is shorter.
     fn line(&self, chars: usize) -> String {
-        match self.text.char_indices().nth(chars) {
-            Some((end, _)) if self.chars > chars.saturating_add(SHORTEST_END) => {
-                let text = self.text.get(..end).unwrap_or_default();
-                // A bracket before the ellipsis would look like a remark.
-                let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == '[');
-                format!("{}: {text}…", self.author)
-            }
-            _ => format!("{}: {}", self.author, self.text),
+        let author = &self.author;
+        if self.chars <= chars.saturating_add(SHORTEST_END) {
+            return format!("{author}: {}", self.text);
         }
+        let head = (chars - chars / 3).max(chars.min(BOTH_ENDS));
+        // With a bracket, the ellipsis would look like a remark.
+        let is_open = |c: char| c.is_whitespace() || c == '[';
+        let is_close = |c: char| c.is_whitespace() || c == ']';
+        let end = self.text.char_indices().nth(head);
+        let end = end.map_or(self.text.len(), |(end, _)| end);
+        let head_text = self.text.get(..end).unwrap_or_default();
+        let tail_text = match chars - head {
+            tail @ SHORTEST_TAIL.. => last_chars(self.end.as_deref().unwrap_or(&self.text), tail),
+            _ => "",
+        };
+        format!(
+            "{author}: {}…{}",
+            head_text.trim_end_matches(is_open),
+            tail_text.trim_start_matches(is_close)
+        )
     }
+}
+
+/// The last `count` characters of a text.
+fn last_chars(text: &str, count: usize) -> &str {
+    let start = text.char_indices().rev().nth(count.saturating_sub(1));
+    start.map_or(text, |(start, _)| text.get(start..).unwrap_or_default())
 }
 
 /// A digest of neighbouring blocks with these lines.
@@ -160,6 +188,12 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
         let first = message.source.range().unwrap_or(block.range).first;
         let mut line = OneLine::new(most);
         message.parts.iter().for_each(|part| line.part(part));
+        let end = message.parts.last().filter(|_| line.chars >= most);
+        let end = end.map(|part| {
+            let mut end = OneLine::end(most);
+            end.part(part);
+            last_chars(&end.text, most).to_owned()
+        });
         let mut author = OneLine::new(SHORTEST_HEAD);
         match tool {
             Some(tool) => author.push(tool),
@@ -170,9 +204,10 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
             author: format!("{first} {}", author.text),
             text: line.text,
             chars: line.chars,
+            end,
         }
     };
-    // A stub stands in place of its call, and says nothing.
+    // A stub has the source of its call, and says nothing.
     let before = std::iter::once(None).chain(block.fitted.messages.iter().map(Some));
     let messages = block.fitted.messages.iter().zip(before);
     let is_stub = |message: &ContextMessage, before: Option<&ContextMessage>| {
@@ -186,7 +221,10 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
 struct OneLine {
     text: String,
     chars: usize,
+    /// Maximum number of characters.
     most: usize,
+    /// Bytes at the end of each text that are taken.
+    end_bytes: usize,
 }
 
 impl OneLine {
@@ -195,6 +233,15 @@ impl OneLine {
             text: String::new(),
             chars: 0,
             most,
+            end_bytes: usize::MAX,
+        }
+    }
+
+    /// Takes the ends of texts, at least `chars` characters of each.
+    fn end(chars: usize) -> Self {
+        Self {
+            end_bytes: chars.saturating_mul(4),
+            ..Self::new(usize::MAX)
         }
     }
 
@@ -226,6 +273,10 @@ impl OneLine {
 
     /// Adds a text behind a space.
     fn push(&mut self, text: &str) {
+        let start = text.len().saturating_sub(self.end_bytes);
+        let text = text
+            .get(text.ceil_char_boundary(start)..)
+            .unwrap_or_default();
         let mut space = self.chars > 0;
         for c in text.chars() {
             if self.chars >= self.most {

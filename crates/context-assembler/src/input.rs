@@ -1,4 +1,4 @@
-//! What a context is assembled from.
+//! The input of an assembly.
 
 use memory_model::{LogEntry, Seq, SeqRange, Summary, TrimPolicyId};
 
@@ -13,8 +13,8 @@ pub enum Item {
     Trimmed(TrimPolicyId, Vec<LogEntry>, u64),
     /// A summary.
     Summary(Box<Summary>),
-    /// Messages that the item before stands for and that are shown beside it, word for word. They are the first to be
-    /// left out, unless they are [requested](AssemblyInput::requested).
+    /// Messages of the summary before, to be shown word for word after it. They are the first to be left out, unless they
+    /// are [requested](AssemblyInput::requested).
     Quoted(Vec<LogEntry>),
     /// Messages that the view leaves out.
     Omitted(SeqRange),
@@ -30,7 +30,7 @@ pub struct AssemblyInput {
     pub view_tokens: u64,
     /// Items of the view without gaps, from the log's first position through its head.
     pub items: Vec<Item>,
-    /// Positions of the messages that say what is to be done now, rising. They are shown before anything else is, each
-    /// of at most a quarter of the room.
+    /// Positions of the messages of the running request, rising. They are shown before anything else, each in at most a
+    /// quarter of the room.
     pub requested: Vec<Seq>,
 }

@@ -81,7 +81,7 @@ impl From<u64> for Budget {
 pub struct AssemblyPolicy {
     /// Number of steps in a budget. What the view is over it is taken off in whole steps, so that the start of
     /// the context changes rarely and a provider's prompt cache holds. Default 4: a quarter at a time. With 0 a
-    /// context stands for itself: as much is shown as fits.
+    /// context is filled for itself alone: it shows as much as fits.
     pub steps: u64,
     /// Number of the newest messages that are always included whole, even over the budget. Older groups and
     /// summaries are then taken whole, newest first, and each one that does not fit is left out. Default
@@ -99,8 +99,8 @@ impl Default for AssemblyPolicy {
 }
 
 impl AssemblyPolicy {
-    /// The policy of a context that stands for itself, as one that a person reads or that another agent begins with:
-    /// without steps.
+    /// The policy of a single context, such as one that a person reads or that another agent begins with: without
+    /// steps.
     pub fn once() -> Self {
         Self {
             steps: 0,
@@ -117,6 +117,8 @@ pub struct InputLimits {
     /// Cost of messages that no summary stands for, newest first, in tokens. The group that holds the
     /// last of these tokens is needed whole.
     pub message_tokens: u64,
+    /// Maximum number of tokens that a single message takes of `message_tokens`, because a context shows no more of it.
+    pub tokens_per_message: u64,
 }
 
 /// Least cost of a summary's headline, in tokens, by which the number of summaries is limited.
@@ -136,6 +138,7 @@ impl AssemblyPolicy {
             return InputLimits {
                 summaries: u64::MAX,
                 message_tokens: u64::MAX,
+                tokens_per_message: u64::MAX,
             };
         }
         let room = budget.limit().saturating_sub(fixed);
@@ -149,8 +152,20 @@ impl AssemblyPolicy {
             message_tokens: view_tokens
                 .saturating_sub(unneeded)
                 .max(MESSAGES_FOR_DIGESTS),
+            tokens_per_message: large_share(room),
         }
     }
+}
+
+/// Part of the room that a group may cost: a quarter.
+const LARGE_SHARE: u64 = 4;
+
+/// Limit from which every group can be shortened to it, in tokens.
+pub(crate) const ABOVE_EVERY_FLOOR: u64 = 1_000;
+
+/// Tokens that a single group may cost if other messages need the rest of the room.
+pub(crate) fn large_share(room: u64) -> u64 {
+    (room / LARGE_SHARE).max(ABOVE_EVERY_FLOOR)
 }
 
 /// The size of a step, in tokens.

@@ -1,5 +1,5 @@
-//! Chooses the blocks of a context so that it covers the whole view: what does not fit is shortened before
-//! anything is left out.
+//! Chooses the blocks of a context so that it covers the whole view: blocks are shortened before any is
+//! left out.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use memory_model::Accounting;
 use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
 use crate::choose::{Choice, Other, Shown, cut, newest};
-use crate::context::Receipt;
-use crate::degrade::{degrade, total};
+use crate::context::{ContextMessage, Receipt};
+use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
-use crate::policy::step_size;
+use crate::policy::{ABOVE_EVERY_FLOOR, large_share, step_size};
 use crate::skeleton::{Piece, Run, Skeleton};
-
-/// Limit from which every group can be shortened to it, in tokens.
-const ABOVE_EVERY_FLOOR: u64 = 1_000;
 
 /// Part of the room that a single request may cost: a quarter.
 const REQUEST_SHARE: u64 = 4;
+
+/// Part of the room that the newest group may cost: half of it.
+const NEWEST_SHARE: u64 = 2;
 
 /// Number of times that the room for digests is made smaller because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
@@ -35,7 +35,7 @@ struct Shortening<'v, 'a> {
     others: Vec<Other<'v, 'a>>,
     room: u64,
     steps: u64,
-    /// Index of the newest group; `None` where the view ends with a summary.
+    /// Index of the newest group; `None` if the view ends with a summary.
     newest: Option<usize>,
     /// Cost of the newest group, in tokens.
     newest_tokens: u64,
@@ -44,8 +44,8 @@ struct Shortening<'v, 'a> {
 
 /// Chooses the blocks of a context of at most `room` tokens.
 ///
-/// Summaries are shortened in steps, and get what [`SummaryCosts::share`](crate::allotment::SummaryCosts::share)
-/// says. Of the other blocks the oldest are dropped in steps, and digests stand for them.
+/// Summaries are shortened in steps, to the tokens of [`SummaryCosts::share`](crate::allotment::SummaryCosts::share).
+/// The oldest other blocks are dropped in steps and replaced by digests.
 pub(crate) fn shorten(
     blocks: &mut [Block<'_>],
     room: u64,
@@ -64,9 +64,10 @@ pub(crate) fn shorten(
         return (0..blocks.len()).map(Choice::whole).collect();
     }
     cap_requests(blocks, room, sum, accounting);
+    limit_large(blocks, newest, room, steps, accounting);
     let blocks = &*blocks;
     let group = blocks.get(newest).filter(|block| !block.is_summary());
-    let newest_tokens = group.map_or(0, |block| block.tokens);
+    let newest_tokens = group.map_or(0, Block::shown_tokens);
     let group = group.map(|_| newest);
     let skeleton = Skeleton::new(blocks, group, accounting);
     let shortening = Shortening {
@@ -86,8 +87,8 @@ pub(crate) fn shorten(
     choices
 }
 
-/// Shortens requests to their share of the room, so that nothing else is left out because one is long. What all other blocks
-/// leave is theirs too. `sum` is what all blocks cost, in tokens.
+/// Shortens requests to their share of the room, or to the room that all other blocks leave if that is more. `sum` is the
+/// cost of all blocks, in tokens.
 fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn Accounting) {
     let requests = blocks.iter().filter(|block| block.is_requested).count() as u64;
     for block in blocks.iter_mut().filter(|block| block.is_requested) {
@@ -95,6 +96,60 @@ fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn 
         let share = room / (REQUEST_SHARE - 1 + requests);
         block.cap(share.max(left), accounting);
     }
+}
+
+/// Limits large groups to their share of the room, so that none takes the room of all others. Requests have a limit of their
+/// own. If small blocks leave more, the large groups share it evenly.
+fn limit_large(
+    blocks: &mut [Block<'_>],
+    newest: usize,
+    room: u64,
+    steps: u64,
+    accounting: &dyn Accounting,
+) {
+    let share = large_share(room);
+    for block in blocks.iter_mut() {
+        let is_large = block.is_group() && !block.is_requested && block.tokens > share;
+        if is_large && is_mostly_text(&block.fitted.messages, accounting) {
+            block.limit = share;
+        }
+    }
+    let is_large = |block: &Block<'_>| block.limit < block.tokens;
+    let even = match blocks.iter().any(Block::is_unread) {
+        true => 0,
+        false => {
+            let large = blocks.iter().filter(|block| is_large(block));
+            let mut large: Vec<u64> = large.map(|block| block.tokens).collect();
+            let small = blocks.iter().filter(|block| !is_large(block));
+            let small = small.map(|block| block.tokens).fold(0, u64::saturating_add);
+            even_share(&mut large, room.saturating_sub(small))
+        }
+    };
+    // Limits change in steps, which keeps the start of the context while messages are appended.
+    let step = step_size(room, steps);
+    for (index, block) in blocks.iter_mut().enumerate() {
+        if !is_large(block) {
+            continue;
+        }
+        block.limit = match index == newest {
+            true => share.max(room / NEWEST_SHARE).max(even),
+            false => share.max(even - even % step),
+        };
+    }
+}
+
+/// The largest amount such that all of `costs` that are larger fit into `room` tokens if they are cut down to it.
+fn even_share(costs: &mut [u64], room: u64) -> u64 {
+    costs.sort_unstable();
+    let (mut left, mut count) = (room, costs.len() as u64);
+    for cost in costs.iter() {
+        let even = left / count;
+        if *cost > even {
+            return even;
+        }
+        (left, count) = (left - cost, count - 1);
+    }
+    u64::MAX
 }
 
 /// The blocks of runs, oldest first.
@@ -118,7 +173,7 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
                     start,
                 });
             }
-            // A request stands where it stood, so that the steps before and behind it stay the same.
+            // A request counts although it is never dropped: the steps before and behind it stay the same.
             if is_run || block.is_requested {
                 start = start.saturating_add(block.cost);
             }
@@ -128,17 +183,17 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
 }
 
 impl Shortening<'_, '_> {
-    /// Chooses the most of several fixed amounts beside which the newest group fits. `newest` is the index of the
-    /// newest block that shows something.
+    /// Chooses the largest of several fixed amounts for summaries that leaves room for the newest group. `newest` is the
+    /// index of the newest block that shows something.
     fn choices(&self, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         let (room, costs) = (self.room, self.costs);
         let (mut stored, mut rendered) = (0_u64, 0_u64);
         let mut complete = true;
         for Other { block, .. } in &self.others {
-            stored = stored.saturating_add(block.cost);
+            stored = stored.saturating_add(block.cost.min(block.limit));
             rendered = rendered.saturating_add(match block.is_unread() {
                 true => block.cost,
-                false => block.tokens,
+                false => block.shown_tokens(),
             });
             complete &= !block.is_unread();
         }
@@ -171,11 +226,11 @@ impl Shortening<'_, '_> {
         self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), newest, receipt)
     }
 
-    /// Summaries of `share` tokens, the other blocks from the step on that fits beside them, and digests of those
-    /// before it.
+    /// Chooses summaries of `share` tokens, the other blocks from the first step on that fits, and digests of the
+    /// blocks before it.
     fn with_others(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
         let room = self.room.saturating_sub(share);
-        // Room for digests, or less where what is dropped has less text.
+        // Room for digests; less if the dropped messages have less text.
         let mut reserve = match self.pointers {
             0 => 0,
             pointers => pointers.max(room / 8),
@@ -187,7 +242,7 @@ impl Shortening<'_, '_> {
         let newest = self.newest.unwrap_or(self.blocks.len());
         let newest = self.others.partition_point(|other| other.index < newest);
         let mut rounds = 1;
-        let (cut, digests) = loop {
+        let (cut, stretches, mut digested) = loop {
             let cut = cut(
                 &self.others,
                 newest,
@@ -196,44 +251,51 @@ impl Shortening<'_, '_> {
             );
             let kept = cut.partial.map_or(cut.first, |(place, _)| place);
             let stretches = self.stretches(index_at(kept).unwrap_or(self.blocks.len()));
-            let slices: Vec<&[Block<'_>]> =
-                stretches.iter().map(|blocks| self.slice(blocks)).collect();
-            let (digests, complete) = digests(&slices, reserve, self.accounting);
+            let (digests, complete) = self.digests(&stretches, reserve);
             let tokens = total(&digests);
             if rounds < DIGEST_ROUNDS && complete && tokens < reserve - reserve / 4 {
                 (reserve, rounds) = (tokens, rounds + 1);
                 continue;
             }
-            break (cut, stretches.into_iter().zip(digests));
+            break (cut, stretches, digests);
         };
         let stepped = self.costs.whole.saturating_sub(share);
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
-        let digests: Vec<_> = digests.collect();
-        let share = match self.steps {
-            // What the messages leave is not wasted.
-            0 => {
-                let whole = self.others.iter().skip(cut.first);
-                let whole: u64 = whole.map(|other| other.block.tokens).sum();
-                let digests: u64 = digests.iter().map(|(_, message)| message.tokens).sum();
-                let partial = cut.partial.map_or(0, |(_, limit)| limit);
-                (self.room - share).saturating_sub(whole + digests + partial) + share
+        let mut share = share;
+        if self.steps == 0 {
+            // Summaries get the room that messages leave, and digests the room that summaries leave.
+            let whole = self.others.iter().skip(cut.first);
+            let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
+            let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
+            let left = room.saturating_sub(messages);
+            share += left.saturating_sub(total(&digested));
+            let unused = share.saturating_sub(self.costs.whole);
+            if unused > 0 {
+                let limit = total(&digested).saturating_add(unused);
+                digested = self.digests(&stretches, limit).0;
             }
-            _ => share,
-        };
+        }
         let mut choices = self.summaries(share);
         if let Some((place, limit)) = cut.partial {
             choices.extend(index_at(place).map(|index| Choice::within(index, limit)));
         }
         let whole = self.others.iter().skip(cut.first);
         choices.extend(whole.map(|other| Choice::whole(other.index)));
-        choices.extend(digests.into_iter().map(|(blocks, message)| Choice {
+        let digests = stretches.into_iter().zip(digested);
+        choices.extend(digests.map(|(blocks, message)| Choice {
             blocks,
             shown: Shown::Digest(message),
         }));
         choices
     }
 
-    /// What digests stand for of the runs before the block `kept`.
+    /// Digests of these blocks that cost at most `limit` tokens together, and whether they have all text of the messages.
+    fn digests(&self, stretches: &[Range<usize>], limit: u64) -> (Vec<ContextMessage>, bool) {
+        let slices: Vec<&[Block<'_>]> = stretches.iter().map(|blocks| self.slice(blocks)).collect();
+        digests(&slices, limit, self.accounting)
+    }
+
+    /// Returns the parts of runs before the block `kept` that digests replace.
     fn stretches(&self, kept: usize) -> Vec<Range<usize>> {
         let runs = self.skeleton.runs().filter(|run| run.pointer.is_some());
         let stretches = runs.map(|run| run.blocks.start..run.blocks.end.min(kept));
@@ -283,7 +345,7 @@ impl Shortening<'_, '_> {
         choices
     }
 
-    /// The newest group, shortened where necessary, and the newest headlines and pointers of `tokens` tokens
+    /// Chooses the newest group, shortened if necessary, and the newest headlines and pointers of `tokens` tokens
     /// together. `newest` is the index of the newest block that shows something.
     fn with_newest_pieces(&self, tokens: u64, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         receipt.stepped_tokens = self.costs.whole.saturating_sub(tokens);
@@ -320,7 +382,7 @@ impl Shortening<'_, '_> {
         floor.map_or(limit, |floor| floor.min(block.tokens).min(self.room))
     }
 
-    /// The newest summary alone, where not even its headline fits beside others.
+    /// Chooses the newest summary alone, for a room too small for its headline and anything else.
     fn newest_summary(&self, newest: usize) -> Choice {
         let forms = self.skeleton.pieces.iter().find_map(|piece| match piece {
             Piece::Summary(forms) if forms.index == newest => Some(forms),

@@ -1,5 +1,5 @@
-//! What a context shows of a view at least: a headline of each summary, and a pointer to each run of other
-//! blocks between them.
+//! The least that a context shows of a view: a headline of each summary, and a pointer to each run of other
+//! blocks.
 
 use std::ops::Range;
 
@@ -22,8 +22,8 @@ pub(crate) enum Piece<'a> {
 /// Neighbouring blocks that are no summaries.
 pub(crate) struct Run {
     pub(crate) blocks: Range<usize>,
-    /// A pointer to the blocks that may be dropped. `None` where no digest may stand for
-    /// them, because they were not all read, a summary stands for them, or they show nothing.
+    /// A pointer to the blocks that may be dropped. `None` if they have no digest, because they were not all read,
+    /// a summary covers them, or they show nothing.
     pub(crate) pointer: Option<ContextMessage>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Skeleton<'a> {
         Self { pieces }
     }
 
-    /// What the summaries cost, with what is always whole.
+    /// Costs of the summaries, with the blocks that are always whole.
     pub(crate) fn costs(&self) -> SummaryCosts {
         let mut costs = SummaryCosts {
             whole: 0,
@@ -121,7 +121,7 @@ impl<'a> Skeleton<'a> {
         })
     }
 
-    /// Index of the first of the newest pieces whose shortest forms cost at most `tokens` together.
+    /// Index of the oldest of the newest pieces that cost at most `tokens` together in their shortest forms.
     pub(crate) fn newest_within(&self, tokens: u64) -> usize {
         let mut sum = 0_u64;
         let newest_first = self.pieces.iter().enumerate().rev();

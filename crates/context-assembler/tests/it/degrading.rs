@@ -175,6 +175,30 @@ fn a_large_group_at_the_cut_leaves_no_hole() {
     );
 }
 
+/// A command says most at its end.
+#[test]
+fn a_digest_shows_both_ends_of_a_command() {
+    let command = format!(
+        r#"{{"command":"cd /srv/app && {} cargo test -p parser -- --nocapture"}}"#,
+        "export FLAG=value && ".repeat(40)
+    );
+    let pasted = format!(
+        "Why does this fail?\n{}error: lexer.rs:42: unknown escape",
+        "   Compiling a crate of the workspace\n".repeat(100)
+    );
+    let mut messages = vec![
+        Message::tool_call("c", "bash", RawJson::parse(&command).unwrap()),
+        Message::tool_result("c", "ok"),
+        Message::user(pasted),
+    ];
+    messages.extend((0..8).map(|n| Message::assistant(format!("Step {n}. ").repeat(100))));
+    let text = render_text(&run(&messages, 1_900).messages);
+    for end in ["-- --nocapture", "unknown escape"] {
+        assert!(text.contains(end), "{text}");
+    }
+    assert!(text.contains("Why does this fail?") && text.contains("cd /srv/app"));
+}
+
 #[test]
 fn large_groups_are_shortened_fast() {
     let many = |count: usize, part: &dyn Fn(usize) -> Part| (0..count).map(part).collect();

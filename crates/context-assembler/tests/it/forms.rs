@@ -193,8 +193,8 @@ fn uncovered(context: &Context, input: &AssemblyInput) -> Vec<Seq> {
 struct Said {
     lines: Vec<String>,
     whole: Vec<SeqRange>,
-    /// By the position and the author.
-    beginnings: BTreeMap<String, String>,
+    /// Beginnings and ends, by the position and the author.
+    beginnings: BTreeMap<String, (String, String)>,
     /// Ranges of digests.
     digests: Vec<SeqRange>,
 }
@@ -231,8 +231,19 @@ fn said(context: &Context) -> Said {
                     said.digests.extend(message.source.range());
                     for line in text.lines().skip(1) {
                         let (author, rest) = line.split_once(':').unwrap_or((line, ""));
-                        let rest = rest.trim().trim_end_matches('…').to_owned();
-                        said.beginnings.insert(author.to_owned(), rest);
+                        let rest = rest.trim();
+                        // A remark has a space or a bracket before its ellipsis.
+                        let is_cut = |(at, _): &(usize, &str)| {
+                            let before = rest[..*at].chars().next_back();
+                            before.is_some_and(|c| c != '[' && !c.is_whitespace())
+                        };
+                        let cut = rest.match_indices('…').find(is_cut);
+                        let ends = match cut {
+                            Some((at, mark)) => (&rest[..at], &rest[at + mark.len()..]),
+                            None => (rest, rest),
+                        };
+                        let ends = (ends.0.to_owned(), ends.1.to_owned());
+                        said.beginnings.insert(author.to_owned(), ends);
                     }
                 }
             }
@@ -262,7 +273,7 @@ fn says_no_less(small: &Context, large: &Context) {
             large.receipt
         );
     }
-    for (author, beginning) in &before.beginnings {
+    for (author, (beginning, end)) in &before.beginnings {
         let seq = Seq(author.split(' ').next().unwrap().parse().unwrap());
         let in_digest = after.digests.iter().any(|range| range.contains(seq));
         assert_eq!(
@@ -273,13 +284,17 @@ fn says_no_less(small: &Context, large: &Context) {
             after.beginnings.keys(),
             after.digests
         );
-        if let Some(longer) = after.beginnings.get(author) {
+        if let Some((longer, longer_end)) = after.beginnings.get(author) {
             let clipped = |text: &str| text.chars().take(150).collect::<String>();
             assert!(
                 longer.starts_with(beginning.as_str()),
                 "{author}: {:?} {:?}",
                 clipped(longer),
                 clipped(beginning)
+            );
+            assert!(
+                longer_end.ends_with(end),
+                "{author}: {longer_end:?} {end:?}"
             );
         }
     }

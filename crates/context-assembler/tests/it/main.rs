@@ -11,6 +11,7 @@ mod budget;
 mod degrading;
 mod examples;
 mod forms;
+mod large;
 mod laws;
 mod prefix;
 mod provider;

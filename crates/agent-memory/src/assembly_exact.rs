@@ -1,0 +1,81 @@
+//! Assembles a context once more by its exact count, so that it fills its budget.
+
+use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, Preamble};
+use memory_model::Accounting;
+use memory_store::Snapshot;
+use token_estimate::{SafetyFactor, TokenEstimator};
+
+use crate::error::Result;
+use crate::session::Session;
+
+/// Maximum number of contexts that are assembled by counts of the one before.
+const ROUNDS: usize = 4;
+
+/// Counts tokens by the tokenizer that an estimator estimates.
+pub(crate) struct ExactCounter {
+    accounting: ContextAccounting,
+    estimated: SafetyFactor,
+}
+
+impl ExactCounter {
+    /// Returns the counter for an estimator; `None` if its tokenizer is not public, or not in this build.
+    pub(crate) fn of(estimator: &dyn TokenEstimator) -> Option<Self> {
+        let name = match estimator.id().name() {
+            "calibrated" => "o200k",
+            "calibrated-cl100k" => "cl100k",
+            _ => return None,
+        };
+        Some(Self {
+            accounting: ContextAccounting::new(token_estimate::estimator(name).ok()?),
+            estimated: estimator.safety_factor(),
+        })
+    }
+
+    /// Counts the tokens of a request. Tools are counted by their estimate and the estimator's factor.
+    fn count(&self, context: &Context) -> u64 {
+        let messages = context.messages.iter();
+        let messages = messages.map(|message| self.accounting.parts(message.role, &message.parts));
+        let tools = context.receipt.tools_tokens;
+        let overhead = context.receipt.request_tokens.saturating_sub(tools);
+        messages
+            .chain([overhead, self.estimated.multiply(tools)])
+            .fold(0, u64::saturating_add)
+    }
+}
+
+impl Session {
+    /// Assembles `context` again for a factor of its own, the one between its exact and its estimated cost. The result
+    /// is within the budget by its exact count.
+    pub(crate) async fn assemble_exactly(
+        &self,
+        snapshot: &Snapshot,
+        preamble: &Preamble<'_>,
+        context: Context,
+        counter: &ExactCounter,
+    ) -> Result<Context> {
+        let budget = context.budget;
+        let estimated = context
+            .tokens
+            .saturating_add(context.receipt.request_tokens);
+        let counted = counter.count(&context);
+        let mut factor = counted as f64 / estimated.max(1) as f64;
+        let mut newest = context.clone();
+        for _ in 0..ROUNDS {
+            // Rounded up: a factor has three decimals.
+            let rounded = SafetyFactor::new(factor + 0.001);
+            let within = Budget::tokens(budget).with_safety_factor(rounded);
+            newest = self
+                .assemble_within(snapshot, preamble, within, &AssemblyPolicy::once())
+                .await?;
+            let counted = counter.count(&newest);
+            if counted <= budget {
+                return Ok(newest);
+            }
+            factor = factor.max(1.0) * counted as f64 / budget.max(1) as f64;
+        }
+        Ok(match counted <= budget {
+            true => context,
+            false => newest,
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! A context that is assembled once fills its budget, and is within it by the tokenizer's own count.
+
+use agent_memory::testing::memory;
+use agent_memory::{
+    AssemblyPolicy, Budget, Context, Message, Mode, RawJson, Session, Strategy,
+    TokenEstimator as _, estimator,
+};
+use context_assembler::ContextAccounting;
+use memory_model::Accounting as _;
+
+/// Two hundred turns of prose, code, tables and Japanese.
+async fn told(strategy: Strategy) -> Session {
+    let memory = memory().strategy(strategy).open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    let mut messages = Vec::new();
+    for n in 0..200 {
+        let id = format!("c{n}");
+        let arguments = format!(r#"{{"command":"rg -n 'fn parse_{n}' src/ && cargo test"}}"#);
+        messages.push(Message::user(format!(
+            "Please rename the function parse_{n} in module {n}, and say why the test fails."
+        )));
+        messages.push(Message::tool_call(
+            &id,
+            "bash",
+            RawJson::parse(&arguments).unwrap(),
+        ));
+        let line = |line: usize| match n % 4 {
+            0 => format!(
+                "src/module_{n}.rs:{line}: let value_{line} = parse_{n}(&input[{line}..])?;\n"
+            ),
+            1 => format!(
+                "| {line:>4} | 0x{:08x} | {} |\n",
+                line * 7_919 * n,
+                "─".repeat(12)
+            ),
+            2 => format!("モジュール{n}の{line}行目で関数の名前を変えました。\n"),
+            _ => format!("Step {line} of {n} checks the callers and says what it has found.\n"),
+        };
+        let result: String = (0..12).map(line).collect();
+        messages.push(Message::tool_result(&id, result));
+        messages.push(Message::assistant(format!(
+            "parse_{n} is read_{n} now. The test failed because its name was written out."
+        )));
+    }
+    let stored = session.ingest_batch(messages).await.unwrap();
+    assert!(stored.inserted() > 0);
+    session.compact(Mode::Full).await.unwrap();
+    session
+}
+
+fn counted(context: &Context) -> u64 {
+    let exact = estimator("o200k").unwrap();
+    let overhead = exact.request_overhead();
+    let accounting = ContextAccounting::new(exact);
+    let messages = context.messages.iter();
+    let messages = messages.map(|message| accounting.parts(message.role, &message.parts));
+    messages.sum::<u64>() + overhead
+}
+
+#[tokio::test]
+async fn a_context_fills_its_budget_and_is_within_it() {
+    for strategy in [Strategy::Dag, Strategy::Handoff, Strategy::Blocks] {
+        let session = told(strategy).await;
+        let policy = AssemblyPolicy::once();
+        for budget in [1_000, 2_000, 3_000, 4_000, 8_000, 16_000] {
+            let tokens = Budget::tokens(budget);
+            let context = session.assemble_with(tokens, &policy).await.unwrap();
+            let counted = counted(&context);
+            assert!(
+                counted <= budget && counted * 100 >= budget * 95,
+                "{strategy} {budget}: {counted} tokens, {}",
+                agent_memory::testing::render_context(&context)
+            );
+        }
+    }
+}
