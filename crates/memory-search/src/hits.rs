@@ -45,6 +45,8 @@ pub struct Hit {
     pub matches: Vec<Range<usize>>,
     /// Time of the message or of the summary.
     pub created_at: Timestamp,
+    /// Name of the message's author; `None` where it has none, and for a summary.
+    pub name: Option<String>,
 }
 
 impl Hit {
@@ -56,6 +58,7 @@ impl Hit {
             snippet: snippet.into(),
             matches: Vec::new(),
             created_at,
+            name: None,
         }
     }
 }

@@ -19,7 +19,7 @@ mod stop;
 mod vectors;
 mod words;
 
-pub use contradiction::{Said, contradicts};
+pub use contradiction::{Change, Changes, Said, contradicts};
 pub use cursor::Cursor;
 pub use embedding::Embedder;
 #[cfg(feature = "static-embeddings")]

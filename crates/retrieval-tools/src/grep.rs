@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::arguments::Arguments;
 use crate::error::Error;
 use crate::room::{Room, longest};
-use crate::text::{Moment, go_on, moment, quoted};
+use crate::text::{Citation, Day, behind, go_on, moment};
 
 /// Maximum number of hits in an answer when a call sets none.
 pub(crate) const DEFAULT_LIMIT: usize = 20;
@@ -115,7 +115,7 @@ impl Arguments for GrepArgs {
     const TITLE: &'static str = "Search the conversation";
     const DESCRIPTION: &'static str = "Search the whole conversation, also where it was summarized. By default for the \
         exact phrase, then for all of its words, then for any of them; the answer says which. Answers with numbered \
-        hits: message:SEQ or a summary id (read more of both with memory_expand), and a snippet.";
+        hits: [n] for the message n, or a summary id (read more with memory_expand, message:n or the id), and a snippet.";
 }
 
 impl GrepArgs {
@@ -298,22 +298,24 @@ pub struct NearMessage {
     /// When the message was said.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
+    /// Name of the message's author; `None` where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 impl NearMessage {
-    /// The line that a model reads.
+    /// The lines that a model reads.
     pub(crate) fn line(&self, label: &str) -> String {
-        let Self {
-            seq,
-            role,
-            created_at,
-            ..
-        } = self;
-        format!(
-            "   {label}{seq}: {role}{} {}\n",
-            Moment(*created_at),
-            quoted(&self.snippet)
-        )
+        let mut out = label.to_owned();
+        let citation = Citation {
+            seq: self.seq,
+            role: Some(self.role),
+            name: self.name.as_deref(),
+            day: Day(self.created_at).to_string(),
+        };
+        let _ = write!(out, "{citation}");
+        behind(&mut out, &self.snippet);
+        out
     }
 }
 
@@ -392,6 +394,9 @@ pub struct GrepHit {
     /// [`memory_search::contradicts`]. In the order by relevance alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<NearMessage>,
+    /// Name of the message's author; `None` where it has none, and for a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 impl GrepHit {
@@ -403,21 +408,24 @@ impl GrepHit {
         }
     }
 
-    /// The line that a model reads, without its number.
+    /// The lines that a model reads, without their number.
     pub(crate) fn write(&self, out: &mut String) {
         if let Some(seq) = self.seq {
-            let _ = write!(out, "message:{seq}");
-        }
-        if let Some(role) = self.role {
-            let _ = write!(out, " {role}");
+            let citation = Citation {
+                seq,
+                role: self.role,
+                name: self.name.as_deref(),
+                day: Day(self.created_at).to_string(),
+            };
+            let _ = write!(out, "{citation}");
         }
         if let Some(id) = &self.summary_id {
             let _ = write!(out, "summary {id}");
         }
         if let (Some(first), Some(last)) = (self.first, self.last) {
-            let _ = write!(out, " of messages:{first}-{last}");
+            let _ = write!(out, " of [{first}]-[{last}]{}", Day(self.created_at));
         }
-        let _ = writeln!(out, "{} {}", Moment(self.created_at), quoted(&self.snippet));
+        behind(out, &self.snippet);
         for (label, messages) in [(BEFORE, &self.before), (AFTER, &self.after)] {
             messages
                 .iter()
@@ -452,10 +460,10 @@ impl GrepHit {
     }
 }
 
-/// What stands before the position of a message beside a hit.
-pub(crate) const BEFORE: &str = "before, at ";
-pub(crate) const AFTER: &str = "after, at ";
-pub(crate) const LATER: &str = "later, at ";
+/// What is written before a message beside a hit.
+pub(crate) const BEFORE: &str = "before: ";
+pub(crate) const AFTER: &str = "after: ";
+pub(crate) const LATER: &str = "changed later: ";
 
 /// Note of an answer when the search index is damaged.
 pub(crate) const DAMAGED_INDEX: &str = "the search index is damaged: what it should hold was read from the messages, and \
@@ -527,8 +535,8 @@ impl GrepAnswer {
         self.hits = hits;
     }
 
-    /// The answer as a model reads it: one numbered line a hit, each snippet in quotes with its
-    /// line breaks escaped; how the hits were found, and how to go on when there are more.
+    /// The answer as a model reads it: the numbered hits, each with its citation and its snippet, of which several lines
+    /// are indented; how the hits were found, and how to go on when there are more.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if let Some(note) = self.note {
@@ -578,7 +586,7 @@ impl GrepAnswer {
         }
         let _ = writeln!(
             out,
-            ". Searched: {}, by {}.",
+            ". Searched: {}, by {}. [n] is message n.",
             words(self.scope),
             self.strategy
         );
@@ -605,6 +613,7 @@ impl From<Hit> for GrepHit {
             before: Vec::new(),
             after: Vec::new(),
             later: None,
+            name: hit.name,
         };
         match hit.target {
             HitTarget::Message {

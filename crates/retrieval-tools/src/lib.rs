@@ -19,6 +19,7 @@ mod page;
 mod piece;
 mod recall;
 mod recalling;
+mod renewing;
 mod retrieval;
 mod room;
 mod searching;
@@ -41,7 +42,7 @@ pub use grep::{
 pub use limits::RetrievalLimits;
 pub use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
 pub use narrowing::Narrowing;
-pub use recall::{Passage, RecallAnswer, RecallArgs};
+pub use recall::{Passage, PassageChange, RecallAnswer, RecallArgs};
 pub use retrieval::Retrieval;
 pub use set::RetrievalSet;
 pub use tools::{Tool, ToolAnswer};

@@ -1,11 +1,10 @@
 //! What `grep` shows beside its hits: neighbours, and what was said otherwise later.
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange};
 use memory_search::{
-    ErrorKind as SearchErrorKind, HitTarget, Query, Said, SearchMode, SearchScope,
+    Changes, ErrorKind as SearchErrorKind, HitTarget, Query, Said, SearchMode, SearchScope,
 };
 use memory_store::LogRead;
 
@@ -16,6 +15,9 @@ use crate::room::Room;
 
 /// Length of the snippet of a message beside a hit, in characters.
 const NEAR_CHARS: usize = 160;
+
+/// Characters of a message that are read for what it says otherwise.
+const READ_CHARS: usize = 600;
 
 /// Messages among which one is looked for that says otherwise.
 const CANDIDATES: usize = 40;
@@ -100,7 +102,7 @@ impl Retrieval {
             .with_mode(SearchMode::Prose)
             .with_scope(SearchScope::Messages)
             .with_limit(CANDIDATES)
-            .with_snippet_chars(2 * NEAR_CHARS);
+            .with_snippet_chars(READ_CHARS);
         query.range = self.grant.range();
         let found = match self.find_raw(&query).await {
             Ok(found) => found.hits,
@@ -108,35 +110,60 @@ impl Retrieval {
             Err(error) if error.kind() == SearchErrorKind::Unsupported => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let mut candidates: Vec<NearMessage> = Vec::new();
+        // The hits and the candidates in the order of the log.
+        let mut said: BTreeMap<Seq, NearMessage> = BTreeMap::new();
         for hit in found {
             if let HitTarget::Message { seq, role, .. } = hit.target
                 && role != Role::Tool
             {
-                candidates.push(NearMessage {
+                let (snippet, created_at, name) = (hit.snippet, hit.created_at, hit.name);
+                said.insert(
                     seq,
-                    role,
-                    snippet: hit.snippet,
-                    created_at: hit.created_at,
-                });
+                    NearMessage {
+                        seq,
+                        role,
+                        snippet,
+                        created_at,
+                        name,
+                    },
+                );
             }
         }
-        candidates.sort_by_key(|one| std::cmp::Reverse(one.seq));
-        // Each is read once, and only when a hit is older.
-        let said: Vec<OnceCell<Said>> = candidates.iter().map(|_| OnceCell::new()).collect();
+        for hit in &answer.hits {
+            if let (Some(seq), Some(role)) = (hit.seq, hit.role)
+                && role != Role::Tool
+            {
+                let (snippet, created_at, name) =
+                    (hit.snippet.clone(), hit.created_at, hit.name.clone());
+                let hit = NearMessage {
+                    seq,
+                    role,
+                    snippet,
+                    created_at,
+                    name,
+                };
+                said.insert(seq, hit);
+            }
+        }
+        let texts = said.values().map(|one| Said::of(&one.snippet)).collect();
+        let changes = Changes::new(texts, &args.pattern);
         room.spend(&answer.to_text(), answer);
         for hit in &mut answer.hits {
-            let Some(seq) = hit.seq else { continue };
-            let newer = candidates.iter().zip(&said);
-            let mut newer = newer.take_while(|(one, _)| one.seq > seq);
-            let earlier = Said::of(&hit.snippet);
-            let later = newer.find(|(one, said)| {
-                earlier.is_contradicted_by(said.get_or_init(|| Said::of(&one.snippet)))
-            });
-            if let Some((later, _)) = later
-                && room.take(&later.line(LATER), later)
-            {
-                hit.later = Some(later.clone());
+            let place = said.keys().position(|seq| Some(*seq) == hit.seq);
+            let changes = place.map(|place| changes.of(place)).unwrap_or_default();
+            let asked = changes.iter().find(|change| change.is_asked);
+            let Some(change) = asked.or(changes.first()) else {
+                continue;
+            };
+            let Some(by) = said.values().nth(change.by) else {
+                continue;
+            };
+            let later = NearMessage {
+                snippet: change.statement.to_owned(),
+                ..by.clone()
+            };
+            if room.take(&later.line(LATER), &later) {
+                hit.later = Some(later);
             }
         }
         Ok(())
@@ -163,5 +190,6 @@ fn in_short(entry: &LogEntry) -> NearMessage {
         role: entry.role,
         snippet,
         created_at: entry.created_at,
+        name: entry.message.name.clone(),
     }
 }

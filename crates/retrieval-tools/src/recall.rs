@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
-use crate::text::{Moment, fenced, go_on, moment};
+use crate::text::{Citation, behind, day_after, go_on, moment, on_one_line};
 
 /// Maximum tokens of an answer, as a model reads it, when a call sets none.
 pub(crate) const DEFAULT_BUDGET: u64 = 2_000;
@@ -92,7 +92,7 @@ pub struct RecallAnswer {
     pub note: Option<&'static str>,
     /// Cost of the passages' words, in tokens; with their citations ([`Self::to_text`]) at most the budget.
     pub tokens: u64,
-    /// Whether these are all passages among the 128 messages that were ranked.
+    /// Whether these are all passages among the messages that were ranked, at most 256.
     pub complete: bool,
     /// Where to continue; `None` when complete. It is bound to this session and query. Messages that are said
     /// meanwhile are left out; they may change the order of the others a little.
@@ -132,8 +132,25 @@ pub struct Passage {
     pub text: String,
     /// Cost of the words, in tokens.
     pub tokens: u64,
-    /// How well the passage answers the query; higher is better. 1 for a message by its turn.
+    /// How well the passage answers the query; higher is better. 1 for a message by its turn, 0 for one that is shown because
+    /// it is beside a passage and there is room.
     pub score: f64,
+    /// Name of the message's author; `None` where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What later messages say otherwise about the same things, as far as words tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<PassageChange>,
+}
+
+/// A later message that says otherwise than a passage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PassageChange {
+    /// Position of the message.
+    pub seq: Seq,
+    /// What it says.
+    pub text: String,
 }
 
 impl Passage {
@@ -145,19 +162,40 @@ impl Passage {
         }
     }
 
-    /// The citation, then the words between fence lines that they cannot contain.
-    pub(crate) fn to_text(&self) -> String {
-        let mut out = self.pointer();
-        if let Some(role) = self.role {
-            let _ = write!(out, " {role}");
+    /// The citation behind that of another passage, what changed later, and the words.
+    pub(crate) fn to_text(&self, before: Option<&Passage>) -> String {
+        let is_found = |passage: &Passage| passage.score > 0.0;
+        let begins_beside = before.is_some_and(is_found) && !is_found(self);
+        let before = before.map(|before| before.created_at).unwrap_or_default();
+        let day = day_after(before, self.created_at);
+        let mut out = String::from(if begins_beside {
+            "Said beside these:\n"
+        } else {
+            ""
+        });
+        out += &match &self.summary_id {
+            Some(id) => format!("summary {id} from [{}] on{day}", self.seq),
+            None => Citation {
+                seq: self.seq,
+                role: self.role,
+                name: self.name.as_deref(),
+                day,
+            }
+            .to_string(),
+        };
+        for (at, change) in self.changed.iter().enumerate() {
+            let begin = if at == 0 { " (changed in" } else { "; in" };
+            let _ = write!(
+                out,
+                "{begin} [{}]: {}",
+                change.seq,
+                on_one_line(&change.text)
+            );
         }
-        let _ = write!(out, "{}", Moment(self.created_at));
-        if !self.path.is_empty() {
-            let path: Vec<&str> = self.path.iter().map(SummaryId::as_str).collect();
-            let _ = write!(out, ", in {}", path.join(" > "));
+        if !self.changed.is_empty() {
+            out.push(')');
         }
-        out.push('\n');
-        fenced(&mut out, &self.text);
+        behind(&mut out, &self.text);
         out
     }
 }
@@ -168,7 +206,10 @@ pub(crate) fn ending(cursor: Option<&str>) -> String {
         None => "This is all that was found".to_owned(),
         Some(cursor) => go_on("There is more:", false, cursor),
     };
-    format!("{next}.\nTo read more around a passage, call memory_expand with message:SEQ.\n")
+    format!(
+        "{next}. [n] is message n; memory_expand with message:n reads on. Day and year are \
+         told where they change.\n"
+    )
 }
 
 impl RecallAnswer {
@@ -187,8 +228,8 @@ impl RecallAnswer {
         out
     }
 
-    /// The answer as a model reads it. All words are between fence lines that they cannot contain. It costs at most
-    /// the budget, unless this does not hold the citation of one passage.
+    /// The answer as a model reads it. Each passage begins with its citation, and its words are on the same line or on
+    /// indented ones. It costs at most the budget, unless this does not hold the citation of one passage.
     pub fn to_text(&self) -> String {
         let mut out = self.beginning();
         if self.passages.is_empty() {
@@ -196,7 +237,9 @@ impl RecallAnswer {
             let _ = writeln!(out, "Nothing was found{so_far}.");
             return out;
         }
-        out.extend(self.passages.iter().map(Passage::to_text));
+        let before = std::iter::once(None).chain(self.passages.iter().map(Some));
+        let passages = self.passages.iter().zip(before);
+        out.extend(passages.map(|(passage, before)| passage.to_text(before)));
         out.push_str(&ending(self.cursor.as_deref()));
         out
     }

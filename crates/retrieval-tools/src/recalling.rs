@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{Child, EntryKind, LogEntry, Seq, SeqRange, SummaryId, ViewName};
+use memory_model::{Child, EntryKind, LogEntry, Part, Role, Seq, SeqRange, SummaryId, ViewName};
 use memory_search::{
     ErrorKind as SearchErrorKind, Fallback, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
 };
@@ -11,7 +11,8 @@ use memory_store::{LogRead, read_spans};
 use crate::arguments::Arguments as _;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::DAMAGED_INDEX;
-use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
+use crate::recall::{DEFAULT_BUDGET, Passage, PassageChange, RecallAnswer, RecallArgs, ending};
+use crate::renewing::renew;
 use crate::retrieval::{BATCH, Retrieval};
 use crate::room::{Room, longest};
 use crate::tools::echo;
@@ -20,7 +21,19 @@ use crate::tools::echo;
 const EXACT: usize = 32;
 
 /// Maximum number of messages that are ranked.
-const CANDIDATES: usize = 128;
+const CANDIDATES: usize = 256;
+
+/// Number of passages whose neighbours are shown where there is room left.
+const BESIDE: usize = 48;
+
+/// How far from a passage they may be.
+const BESIDE_DISTANCE: u32 = 3;
+
+/// Shortest beginning of a passage that is shown where there is no room for more, in bytes.
+const SHORTEST_CUT: usize = 60;
+
+/// The room of an answer divided by the part of it that may be left where there is more to show.
+const LEAST_LEFT: u64 = 32;
 
 /// Maximum length of a passage that a query finds, in characters.
 const PASSAGE_CHARS: usize = 1_200;
@@ -33,11 +46,13 @@ const LINEAGE: f64 = 0.25;
 const RECENCY: f64 = 0.1;
 
 /// A passage before its place in the answer is known.
-struct Candidate {
-    hit: Hit,
-    seq: Seq,
+pub(crate) struct Candidate {
+    pub(crate) hit: Hit,
+    pub(crate) seq: Seq,
     summary: Option<SummaryId>,
-    score: f64,
+    pub(crate) score: f64,
+    /// What later messages say otherwise.
+    pub(crate) changed: Vec<PassageChange>,
 }
 
 /// Candidate passages for a query, the best first, and the summaries that lead to each.
@@ -131,6 +146,8 @@ impl Retrieval {
             created_at: entry.message.created_at,
             tokens: 0,
             score: 1.0,
+            name: entry.message.name,
+            changed: Vec::new(),
         };
         let mut answer = RecallAnswer {
             turn: Some(turn),
@@ -139,20 +156,20 @@ impl Retrieval {
         };
         let mut room = self.room(most);
         room.spend(&ending(None), &answer);
-        self.shorten(&mut passage, &room);
+        self.shorten(&mut passage, answer.passages.last(), &room);
         answer.tokens = passage.tokens;
         answer.passages.push(passage);
         Ok(answer)
     }
 
     /// Cuts the words of a passage until there is room for it with its citation, and counts them.
-    fn shorten(&self, passage: &mut Passage, room: &Room<'_>) {
+    fn shorten(&self, passage: &mut Passage, before: Option<&Passage>, room: &Room<'_>) {
         passage.tokens = self.accounting.text(&passage.text);
-        if !room.holds(&passage.to_text(), passage) {
+        if !room.holds(&passage.to_text(before), passage) {
             let words = std::mem::take(&mut passage.text);
             let end = longest(&words, |cut| {
                 passage.text = format!("{cut}…");
-                room.holds(&passage.to_text(), passage)
+                room.holds(&passage.to_text(before), passage)
             });
             passage.text = format!("{}…", words.get(..end).unwrap_or_default());
             passage.tokens = self.accounting.text(&passage.text);
@@ -194,6 +211,7 @@ impl Retrieval {
         if room.reply.is_some() {
             answer.query.as_mut().into_iter().for_each(echo);
         }
+        let least = most / LEAST_LEFT;
         // More may follow: then the answer ends with a cursor.
         let last = cursor_at(position.skip.saturating_add(CANDIDATES));
         room.spend(&(answer.beginning() + &ending(Some(&last))), &answer);
@@ -222,11 +240,19 @@ impl Retrieval {
                 text: candidate.hit.snippet,
                 // Six digits: the same on every machine.
                 score: (candidate.score * 1e6).round() / 1e6,
+                name: candidate.hit.name,
+                changed: candidate.changed,
             };
-            if answer.passages.is_empty() {
-                self.shorten(&mut passage, &room);
-                room.spend(&passage.to_text(), &passage);
-            } else if !room.take(&passage.to_text(), &passage) {
+            let is_first = answer.passages.is_empty();
+            let whole = passage.text.len();
+            if is_first || room.text > least {
+                // The last one is cut where there is room for a part of it.
+                self.shorten(&mut passage, answer.passages.last(), &room);
+            }
+            let is_scrap = passage.text.len() < whole.min(SHORTEST_CUT);
+            if is_first {
+                room.spend(&passage.to_text(None), &passage);
+            } else if is_scrap || !room.take(&passage.to_text(answer.passages.last()), &passage) {
                 answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
                 answer.complete = false;
                 break;
@@ -234,11 +260,75 @@ impl Retrieval {
             answer.tokens = answer.tokens.saturating_add(passage.tokens);
             answer.passages.push(passage);
         }
+        let is_first_answer = position.skip == 0;
+        if answer.complete && is_first_answer && !answer.stopped && room.text > least {
+            self.add_beside(&mut answer, &mut room, range).await?;
+        }
         if answer.stopped && answer.complete {
             answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
             answer.complete = false;
         }
         Ok(answer)
+    }
+
+    /// Uses the room that is left once all that was found is shown: for what was said beside it, the nearest first. What
+    /// tools answered is left out.
+    async fn add_beside(
+        &self,
+        answer: &mut RecallAnswer,
+        room: &mut Room<'_>,
+        visible: SeqRange,
+    ) -> Result<()> {
+        let found = answer.passages.iter();
+        let found = found.filter(|passage| passage.summary_id.is_none());
+        let found: Vec<Seq> = found.map(|passage| passage.seq).take(BESIDE).collect();
+        let mut known: BTreeSet<Seq> = answer.passages.iter().map(|one| one.seq).collect();
+        let mut beside: Vec<Seq> = Vec::new();
+        for distance in 1..=BESIDE_DISTANCE {
+            for seq in &found {
+                let near = [seq.0.checked_add(distance), seq.0.checked_sub(distance)];
+                for seq in near.into_iter().flatten().map(Seq) {
+                    if visible.contains(seq) && known.insert(seq) {
+                        beside.push(seq);
+                    }
+                }
+            }
+        }
+        let paths = self.paths(&beside.iter().copied().collect()).await?;
+        for seq in beside {
+            let read = LogRead::new(SeqRange::single(seq));
+            let page = self.store.read(self.conversation, &read).await?;
+            let Some(entry) = page.items.into_iter().find(is_said) else {
+                continue;
+            };
+            let mut text = readable(&entry);
+            if let Some((end, _)) = text.char_indices().nth(PASSAGE_CHARS) {
+                text.truncate(end);
+                text.push('…');
+            }
+            let mut passage = Passage {
+                seq,
+                path: paths.get(&seq).cloned().unwrap_or_default(),
+                summary_id: None,
+                role: Some(entry.role),
+                external_id: entry.message.external_id,
+                created_at: entry.message.created_at,
+                tokens: self.accounting.text(&text),
+                text,
+                score: 0.0,
+                name: entry.message.name,
+                changed: Vec::new(),
+            };
+            let whole = passage.text.len();
+            self.shorten(&mut passage, answer.passages.last(), room);
+            let is_scrap = passage.text.len() < whole.min(SHORTEST_CUT);
+            if is_scrap || !room.take(&passage.to_text(answer.passages.last()), &passage) {
+                break;
+            }
+            answer.tokens = answer.tokens.saturating_add(passage.tokens);
+            answer.passages.push(passage);
+        }
+        Ok(())
     }
 
     /// What may answer a query, the best first, and the summaries that lead to each.
@@ -299,6 +389,7 @@ impl Retrieval {
                 seq,
                 summary: None,
                 score,
+                changed: Vec::new(),
             })
             .collect();
         // Words that only a summary has: none of its messages is a candidate.
@@ -315,6 +406,7 @@ impl Retrieval {
                     seq,
                     summary,
                     score,
+                    changed: Vec::new(),
                 });
             }
         }
@@ -331,6 +423,7 @@ impl Retrieval {
                 candidate.score *= 1.0 + LINEAGE * above.fold(0.0, f64::max);
             }
         }
+        renew(&mut candidates, query);
         candidates.sort_by(|a, b| {
             let by_score = b.score.total_cmp(&a.score);
             by_score
@@ -432,6 +525,14 @@ impl Retrieval {
         let views = self.store.views(self.conversation).await?;
         Ok(views.into_iter().next().map(|view| view.name))
     }
+}
+
+/// Whether a message is words alone, of a user or an assistant.
+fn is_said(entry: &LogEntry) -> bool {
+    let is_text = |part: &Part| matches!(part, Part::Text { .. });
+    entry.kind != EntryKind::Note
+        && matches!(entry.role, Role::User | Role::Assistant)
+        && entry.message.parts.iter().all(is_text)
 }
 
 /// Everything that can be read of a message, one text after the other.

@@ -1,37 +1,36 @@
 //! What is read off a sentence.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::fold::fold_case;
-use crate::words::{WordKind, WordLists, visit_words};
+use super::cues::{self, Cue, Found};
+use super::values::{self, ValueKind, Written};
+use crate::words::{Tokenizer, WordKind, WordLists, visit_words};
 
-/// Characters of a word that tell it from another: its endings are left out.
+/// Characters of a word's stem that tell it from another: its endings are left out.
 const STEM_CHARS: usize = 5;
+
+/// Number of content words from which on a sentence names its subject itself.
+const FEW_TERMS: usize = 3;
 
 /// Sentences that are read of one text.
 const MOST_SENTENCES: usize = 24;
 
-/// Kind of a value. Only values of one kind replace each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ValueKind {
-    Number,
-    Time,
-    Date,
-    /// Letters and digits, a path, a name with underscores.
-    Identifier,
-    /// A word of one list.
-    Word(usize),
-}
-
-/// A sentence.
+/// A sentence, or a part of one that says what a value is.
 #[derive(Debug, Default)]
 pub(super) struct Statement {
+    /// Its words.
+    pub(super) text: String,
     /// Beginnings of its content words.
     pub(super) terms: BTreeSet<String>,
+    /// Content words that stand next to each other.
+    pub(super) neighbours: BTreeSet<(String, String)>,
     pub(super) values: BTreeMap<ValueKind, BTreeSet<String>>,
     /// Values that are said to be something's: the word for it, and the value.
     pub(super) sets: Vec<(String, String)>,
+    /// Of things that are never the same, those that it names: the list, and its things.
+    pub(super) apart: BTreeMap<usize, BTreeSet<usize>>,
     /// Whether it asks something.
     pub(super) asks: bool,
     /// Whether it has a phrase of the list of this name.
@@ -40,56 +39,46 @@ pub(super) struct Statement {
     pub(super) drop: bool,
     pub(super) negated: bool,
     pub(super) same: bool,
+    pub(super) rule: bool,
+    pub(super) adding: bool,
+    pub(super) example: bool,
+    /// Whether it speaks of what was named before.
+    pub(super) speaks_of_it: bool,
 }
 
-/// The phrases of `cues.txt`.
-struct Cues {
-    weak: Vec<&'static str>,
-    strong: Vec<&'static str>,
-    drop: Vec<&'static str>,
-    negation: Vec<&'static str>,
-    same: Vec<&'static str>,
-    is: HashSet<&'static str>,
-    values: Vec<Vec<&'static str>>,
-    stop: HashSet<&'static str>,
-}
+/// Words that say nothing about a subject.
+static EMPTY_WORDS: LazyLock<HashSet<&'static str>> =
+    LazyLock::new(|| WordLists::stop_words().chain(cues::links()).collect());
 
-static CUES: LazyLock<Cues> = LazyLock::new(|| {
-    let lines = include_str!("cues.txt").lines();
-    let lines: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
-    let phrases = |text: &'static str| text.split(", ").map(str::trim);
-    let all = |name: &str| {
-        let lines = lines.iter().filter(|(of, _)| *of == name);
-        lines
-            .flat_map(|(_, text)| phrases(text))
-            .collect::<Vec<_>>()
-    };
-    let values = lines.iter().filter(|(of, _)| *of == "values");
-    Cues {
-        weak: all("weak"),
-        strong: all("strong"),
-        drop: all("drop"),
-        negation: all("negation"),
-        same: all("same"),
-        is: all("is").into_iter().collect(),
-        values: values.map(|(_, text)| phrases(text).collect()).collect(),
-        stop: WordLists::stop_words().collect(),
-    }
-});
+/// Words that say that something is a value.
+static LINKS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| cues::links().collect());
 
-/// The sentences of a text. A phrase of correction that stands alone ("No, wait.") belongs to the next one.
-pub(super) fn statements(text: &str) -> Vec<Statement> {
-    let mut all: Vec<Statement> = Vec::new();
+/// The sentences of a text, each with its statements. A phrase of correction that stands alone ("No, wait.") belongs
+/// to the next one.
+pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
+    let mut all: Vec<Vec<Statement>> = Vec::new();
     let (mut weak, mut strong) = (false, false);
     for sentence in sentences(text).into_iter().take(MOST_SENTENCES) {
-        let mut statement = Statement::read(sentence);
-        statement.weak |= weak;
-        statement.strong |= strong;
-        (weak, strong) = match statement.terms.len() < 2 && statement.values.is_empty() {
-            true => (statement.weak, statement.strong),
-            false => (false, false),
+        let mut statements = Sentence::read(sentence).statements();
+        for statement in &mut statements {
+            statement.weak |= weak;
+            statement.strong |= strong;
+        }
+        // "For method names too. End them with …": of what was named before.
+        if let ([only], Some([before])) = (statements.as_mut_slice(), all.last().map(Vec::as_slice))
+            && only.speaks_of_it
+            && !only.values.is_empty()
+            && only.terms.len() < FEW_TERMS
+            && !before.asks
+        {
+            only.terms.extend(before.terms.iter().cloned());
+            only.neighbours.extend(before.neighbours.iter().cloned());
+        }
+        (weak, strong) = match statements.as_slice() {
+            [only] if only.terms.len() < 2 && only.values.is_empty() => (only.weak, only.strong),
+            _ => (false, false),
         };
-        all.push(statement);
+        all.push(statements);
     }
     all
 }
@@ -116,187 +105,365 @@ fn sentences(text: &str) -> Vec<&str> {
     out
 }
 
-impl Statement {
-    /// The words and values of several sentences.
-    pub(super) fn joined(parts: &[Statement]) -> Self {
-        let mut all = Statement::default();
-        for part in parts {
-            all.terms.extend(part.terms.iter().cloned());
-            for (kind, values) in &part.values {
-                let known = all.values.entry(*kind).or_default();
-                known.extend(values.iter().cloned());
+/// Returns a text in lower case, each letter at the same place.
+fn lowered(text: &str) -> String {
+    let lower = |c: char| {
+        let mut lower = c.to_lowercase();
+        match (lower.next(), lower.next()) {
+            (Some(one), None) if one.len_utf8() == c.len_utf8() => one,
+            _ => c,
+        }
+    };
+    text.chars().map(lower).collect()
+}
+
+/// A sentence with what was found in it.
+struct Sentence<'t> {
+    text: &'t str,
+    folded: String,
+    cues: Vec<Found>,
+    values: Vec<Written>,
+}
+
+impl<'t> Sentence<'t> {
+    fn read(sentence: &'t str) -> Self {
+        let (text, folded) = (sentence, lowered(sentence));
+        let mut cues = cues::find(&folded);
+        let mut values = values::written(text);
+        let within = |range: &Range<usize>, by: &Range<usize>| {
+            by.start <= range.start && range.end <= by.end
+        };
+        cues.retain(|cue| {
+            !values
+                .iter()
+                .any(|value| value.is_quoted && within(&cue.range, &value.range))
+        });
+        // A phrase that says nothing takes the phrases in it along.
+        let empty: Vec<Range<usize>> = cues
+            .iter()
+            .filter(|cue| cue.cue == Cue::Empty)
+            .map(|cue| cue.range.clone())
+            .collect();
+        cues.retain(|cue| {
+            let is_part = |by: &Range<usize>| within(&cue.range, by) && cue.range != *by;
+            !empty.iter().any(is_part)
+        });
+        // "Also, …" goes on to another thing.
+        let first = folded.find(char::is_alphanumeric);
+        for cue in &mut cues {
+            let rest = folded.get(cue.range.end..).unwrap_or_default();
+            let goes_on = Some(cue.range.start) == first && rest.starts_with([',', '，', '、']);
+            if goes_on && matches!(cue.cue, Cue::Same | Cue::Adding) {
+                cue.cue = Cue::Empty;
             }
         }
-        all
+        // "Start using …" begins nothing.
+        for cue in &mut cues {
+            let rest = folded.get(cue.range.end..).unwrap_or_default();
+            let next = rest.split_whitespace().next().unwrap_or_default();
+            if matches!(cue.cue, Cue::Apart(..)) && rest.starts_with(' ') && next.ends_with("ing") {
+                cue.cue = Cue::Empty;
+            }
+        }
+        for cue in &cues {
+            if let Cue::Value(list) = cue.cue {
+                values.push(Written {
+                    range: cue.range.clone(),
+                    kind: ValueKind::Word(list),
+                    text: folded.get(cue.range.clone()).unwrap_or_default().to_owned(),
+                    is_quoted: false,
+                });
+            }
+        }
+        values.sort_by_key(|value| value.range.start);
+        Self {
+            text,
+            folded,
+            cues,
+            values,
+        }
     }
 
-    fn read(sentence: &str) -> Self {
-        let folded = fold_case(sentence).replace('’', "'");
-        let cues = &*CUES;
-        let mut spaced = String::from(" ");
-        for c in folded.chars() {
-            match c.is_alphanumeric() || c == '\'' {
-                true => spaced.push(c),
-                false if spaced.ends_with(' ') => {}
-                false => spaced.push(' '),
+    fn statements(&self) -> Vec<Statement> {
+        self.parts()
+            .into_iter()
+            .map(|part| self.statement(part))
+            .collect()
+    }
+
+    /// The parts that each say a value; the whole sentence where it says no more than one.
+    fn parts(&self) -> Vec<Range<usize>> {
+        let mut cuts: Vec<usize> = Vec::new();
+        // A piece without a value belongs to the next one, but for what introduces it.
+        let mut introductions: Vec<usize> = Vec::new();
+        for (at, c) in self.folded.char_indices() {
+            let behind = at + c.len_utf8();
+            let rest = self.folded.get(behind..).unwrap_or_default();
+            match c {
+                ',' | ';' | '，' | '、' | '；' | '—' | '–' => cuts.push(behind),
+                ':' | '：' if c == '：' || rest.starts_with(' ') => {
+                    cuts.push(behind);
+                    introductions.push(behind);
+                }
+                _ => {}
             }
         }
-        spaced.push(' ');
-        let has = |phrase: &str| match is_unspaced(phrase) {
-            true => folded.contains(phrase),
-            false => spaced.contains(&format!(" {phrase} ")),
+        for cue in &self.cues {
+            if matches!(cue.cue, Cue::Joint | Cue::Contrast) {
+                cuts.push(cue.range.start);
+            }
+            if cue.cue == Cue::Contrast {
+                introductions.push(cue.range.start);
+            }
+        }
+        cuts.sort_unstable();
+        let inside = |cut: &usize| {
+            self.values
+                .iter()
+                .any(|value| value.range.start < *cut && *cut < value.range.end)
         };
-        let any = |phrases: &[&str]| phrases.iter().any(|phrase| has(phrase));
+        cuts.retain(|cut| !inside(cut));
+        cuts.push(self.folded.len());
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        let mut begin = 0;
+        for end in cuts {
+            let piece = begin..end;
+            if !self.has_value(&piece) {
+                // It belongs to the next one.
+                continue;
+            }
+            let has_subject = !self.terms(&piece).0.is_empty();
+            let introduced = introductions.iter().filter(|at| piece.contains(at));
+            let alone = introduced
+                .map(|at| *at..end)
+                .rfind(|rest| self.has_value(rest) && self.terms(rest).0.len() >= 2);
+            match parts.last_mut() {
+                // One of several values of the same thing.
+                Some(last) if !has_subject => last.end = end,
+                _ => parts.push(alone.unwrap_or(piece)),
+            }
+            begin = end;
+        }
+        match parts.last_mut() {
+            Some(last) => last.end = self.folded.len(),
+            None => parts.push(0..self.folded.len()),
+        }
+        parts
+            .into_iter()
+            .map(|part| self.without_reason(part))
+            .collect()
+    }
+
+    fn has_value(&self, part: &Range<usize>) -> bool {
+        self.values
+            .iter()
+            .any(|value| part.contains(&value.range.start))
+    }
+
+    /// A part up to the reason or the clause that follows its values.
+    fn without_reason(&self, part: Range<usize>) -> Range<usize> {
+        let inside = self
+            .values
+            .iter()
+            .filter(|value| part.contains(&value.range.start));
+        let Some(last) = inside.map(|value| value.range.end).max() else {
+            return part;
+        };
+        let ends = |cue: &Cue| matches!(cue, Cue::Reason | Cue::Joint | Cue::Contrast);
+        let reasons = self.cues.iter().filter(|cue| ends(&cue.cue));
+        let begins = reasons.map(|cue| cue.range.start);
+        let end = begins.filter(|at| *at >= last && *at < part.end).min();
+        part.start..end.unwrap_or(part.end)
+    }
+
+    fn statement(&self, part: Range<usize>) -> Statement {
+        let here = |cue: &&Found| part.contains(&cue.range.start);
+        let in_part = |kind: Cue| self.cues.iter().filter(here).any(|found| found.cue == kind);
+        let in_all = |kind: Cue| self.cues.iter().any(|found| found.cue == kind);
+        let (terms, neighbours) = self.terms(&part);
         let mut statement = Statement {
-            asks: folded.trim_end().ends_with(['?', '？', '؟']),
-            weak: any(&cues.weak),
-            strong: any(&cues.strong),
-            drop: any(&cues.drop),
-            negated: any(&cues.negation),
-            same: any(&cues.same),
+            text: self
+                .text
+                .get(part.clone())
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+            terms,
+            neighbours,
+            asks: self.folded.trim_end().ends_with(['?', '？', '؟']),
+            weak: in_all(Cue::Weak),
+            strong: in_all(Cue::Strong),
+            same: in_all(Cue::Same),
+            rule: in_all(Cue::Rule),
+            drop: in_part(Cue::Drop),
+            negated: in_part(Cue::Negation),
+            adding: in_part(Cue::Adding),
+            example: in_part(Cue::Example),
+            speaks_of_it: in_part(Cue::Pronoun),
             ..Statement::default()
         };
-        // Phrases and values are no content.
-        let mut content = folded.clone();
-        for phrases in [
-            &cues.weak,
-            &cues.strong,
-            &cues.drop,
-            &cues.negation,
-            &cues.same,
-        ] {
-            for phrase in phrases.iter().filter(|phrase| has(phrase)) {
-                if is_unspaced(phrase) {
-                    content = content.replace(phrase, " ");
-                } else {
-                    content = without(&content, phrase);
-                }
+        for cue in self.cues.iter().filter(here) {
+            if let Cue::Apart(list, thing) = cue.cue {
+                statement.apart.entry(list).or_default().insert(thing);
             }
         }
-        for (kind, words) in cues.values.iter().enumerate() {
-            for word in words.iter().filter(|word| has(word)) {
-                statement
-                    .values
-                    .entry(ValueKind::Word(kind))
-                    .or_default()
-                    .insert((*word).to_owned());
-                content = match is_unspaced(word) {
-                    true => content.replace(word, " "),
-                    false => without(&content, word),
-                };
+        for value in self
+            .values
+            .iter()
+            .filter(|value| part.contains(&value.range.start))
+        {
+            let before = self.folded.get(..value.range.start).unwrap_or_default();
+            if let Some(subject) = subject_before(before) {
+                statement.sets.push((subject, value.text.clone()));
             }
+            let values = statement.values.entry(value.kind).or_default();
+            values.insert(value.text.clone());
         }
-        statement.read_values(&content);
-        statement.read_terms(&content);
         statement
     }
 
-    /// Values that are written in ASCII, and what they are said of.
-    fn read_values(&mut self, content: &str) {
-        let is_value = |c: char| c.is_ascii_alphanumeric() || "_./:-@%+".contains(c);
-        let mut at = 0;
-        while let Some(begin) = content.get(at..).and_then(|rest| rest.find(is_value)) {
-            let begin = at + begin;
-            let rest = content.get(begin..).unwrap_or_default();
-            let end = begin + rest.find(|c| !is_value(c)).unwrap_or(rest.len());
-            at = end;
-            let run = content.get(begin..end).unwrap_or_default();
-            let value = run.trim_matches(|c: char| ".:-/+@".contains(c));
-            let Some(kind) = kind_of(value) else { continue };
-            let first = begin + run.find(value).unwrap_or_default();
-            if let Some(subject) = subject_before(content.get(..first).unwrap_or_default()) {
-                self.sets.push((subject, value.to_owned()));
-            }
-            let values = self.values.entry(kind).or_default();
-            values.insert(value.to_owned());
-        }
-    }
-
-    fn read_terms(&mut self, content: &str) {
-        visit_words(content, &mut |word| {
-            let text = content.get(word.range).unwrap_or_default();
+    /// The content words of a part, and which of them are neighbours.
+    fn terms(&self, part: &Range<usize>) -> (BTreeSet<String>, BTreeSet<(String, String)>) {
+        let (mut terms, mut neighbours) = (BTreeSet::new(), BTreeSet::new());
+        let text = self.folded.get(part.clone()).unwrap_or_default();
+        let is_content = |range: &Range<usize>| {
+            let covers = |by: &Range<usize>| by.start <= range.start && range.end <= by.end;
+            let mut cues = self
+                .cues
+                .iter()
+                .filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
+            !cues.any(|cue| covers(&cue.range))
+                && !self.values.iter().any(|value| covers(&value.range))
+        };
+        let mut before: Option<(usize, String)> = None;
+        visit_words(text, &mut |word| {
+            let range = part.start + word.range.start..part.start + word.range.end;
+            let last = before.take();
             match word.kind {
-                WordKind::Spaced => self.terms.extend(term(text)),
-                WordKind::Unspaced => {
-                    let chars: Vec<char> = text.chars().filter(|c| !EMPTY.contains(c)).collect();
-                    let pairs = chars.windows(2);
-                    self.terms
-                        .extend(pairs.map(|pair| pair.iter().collect::<String>()));
+                _ if !is_content(&range) => {}
+                WordKind::Spaced => {
+                    let Some(one) = term(&self.folded, &word, range.clone()) else {
+                        return;
+                    };
+                    let mut apart = self.cues.iter().filter(|cue| cue.range == range);
+                    let apart = apart.find_map(|cue| match cue.cue {
+                        Cue::Apart(list, thing) => Some(format!("{list}:{thing}")),
+                        _ => None,
+                    });
+                    if let Some(thing) = apart {
+                        // Words for the same thing are one term.
+                        terms.insert(thing);
+                        return;
+                    }
+                    if let Some((end, last)) = last
+                        && matches!(self.folded.get(end..range.start), Some(" " | "-"))
+                    {
+                        neighbours.insert((last, one.clone()));
+                    }
+                    before = Some((range.end, one.clone()));
+                    terms.insert(one);
                 }
+                WordKind::Unspaced => terms.extend(self.pairs(range)),
                 WordKind::Symbol => {}
             }
         });
+        (terms, neighbours)
+    }
+
+    /// The pairs of neighbouring characters that are in no phrase.
+    fn pairs(&self, range: Range<usize>) -> Vec<String> {
+        let text = self.folded.get(range.clone()).unwrap_or_default();
+        let is_taken = |at: usize| {
+            let mut cues = self
+                .cues
+                .iter()
+                .filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
+            cues.any(|cue| cue.range.contains(&at))
+                || self.values.iter().any(|value| value.range.contains(&at))
+        };
+        let chars = text
+            .char_indices()
+            .map(|(at, c)| match is_taken(range.start + at) {
+                true => ' ',
+                false => c,
+            });
+        let chars: Vec<char> = chars.filter(|c| !EMPTY.contains(c)).collect();
+        let is_kana = |c: &char| ('\u{3041}'..='\u{309f}').contains(c);
+        let pairs = chars.windows(2);
+        let pairs = pairs.filter(|pair| !pair.contains(&' ') && !pair.iter().all(is_kana));
+        pairs.map(|pair| pair.iter().collect()).collect()
     }
 }
 
-/// Chinese characters that say nothing about a subject.
-const EMPTY: [char; 19] = [
+/// Characters that say nothing about a subject.
+const EMPTY: [char; 32] = [
     '的', '了', '是', '在', '我', '们', '把', '要', '会', '将', '这', '那', '个', '到', '为', '和',
-    '与', '就', '用',
+    '与', '就', '用', 'は', 'が', 'を', 'の', 'に', 'で', 'と', '은', '는', '을', '를', '의', '에',
 ];
 
-fn is_unspaced(phrase: &str) -> bool {
-    phrase
-        .chars()
-        .next()
-        .is_some_and(|c| ('\u{2e80}'..='\u{9fff}').contains(&c))
-}
-
-/// The beginning of a content word; `None` for another.
-fn term(word: &str) -> Option<String> {
-    let has_digit = word.chars().any(char::is_numeric);
-    let is_empty = CUES.stop.contains(word) || CUES.is.contains(word);
-    (!has_digit && !is_empty && word.chars().count() > 1)
-        .then(|| word.chars().take(STEM_CHARS).collect())
-}
-
-/// Takes a phrase out of a text wherever it stands as whole words.
-fn without(text: &str, phrase: &str) -> String {
-    let (mut out, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find(phrase) {
-        let (before, behind) = rest.split_at(at);
-        let behind = behind.get(phrase.len()..).unwrap_or_default();
-        let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-        out.push_str(before);
-        match is_edge(out.chars().next_back()) && is_edge(behind.chars().next()) {
-            true => out.push(' '),
-            false => out.push_str(phrase),
-        }
-        rest = behind;
+/// The beginning of a content word's stem; `None` for another word.
+fn term(text: &str, word: &crate::words::Word, range: Range<usize>) -> Option<String> {
+    let written = text.get(range.clone())?;
+    let has_digit = written.chars().any(char::is_numeric);
+    if has_digit || EMPTY_WORDS.contains(written) || written.chars().nth(1).is_none() {
+        return None;
     }
-    out + rest
-}
-
-fn kind_of(value: &str) -> Option<ValueKind> {
-    let has = |test: fn(char) -> bool| value.chars().any(test);
-    let letters = has(|c| c.is_ascii_alphabetic());
-    let digits = has(|c| c.is_ascii_digit());
-    let inner = value.contains(['_', '/']) || value.contains('.') && letters;
-    let marks = value.chars().filter(|c| "-/.".contains(*c)).count();
-    match (letters, digits) {
-        (_, false) if !inner || !letters => None,
-        (true, _) => Some(ValueKind::Identifier),
-        (false, _) if value.contains(':') => Some(ValueKind::Time),
-        (false, _) if marks >= 2 => Some(ValueKind::Date),
-        (false, _) => Some(ValueKind::Number),
-    }
+    let word = crate::words::Word {
+        range,
+        kind: word.kind,
+    };
+    let stem = Tokenizer::RANKING.term(text, &word);
+    Some(stem.chars().take(STEM_CHARS).collect())
 }
 
 /// What a value behind `text` is said of, where the words between say that it is.
 fn subject_before(text: &str) -> Option<String> {
     let mut words = Vec::new();
-    visit_words(text, &mut |word| {
-        words.extend(text.get(word.range).map(str::to_owned));
-    });
+    visit_words(text, &mut |word| words.push(word));
     let sign = text.trim_end().ends_with(['=', ':', '：', '—']);
+    let written = |word: &crate::words::Word| text.get(word.range.clone()).unwrap_or_default();
     let mut words = words.into_iter().rev().peekable();
     let mut is_said = sign;
     while words
-        .next_if(|word| CUES.is.contains(word.as_str()))
+        .next_if(|word| LINKS.contains(written(word)))
         .is_some()
     {
         is_said = true;
     }
-    let subject = words.find_map(|word| term(&word));
+    let subject = words.find_map(|word| {
+        let range = word.range.clone();
+        term(text, &word, range)
+    });
     subject.filter(|_| is_said)
+}
+
+impl Statement {
+    /// Whether it claims something that can be changed.
+    pub(super) fn is_claim(&self) -> bool {
+        !self.asks && !self.example
+    }
+
+    /// Whether it may change another one.
+    pub(super) fn may_change(&self) -> bool {
+        let says = self.weak || self.strong || self.drop || self.negated || self.rule;
+        !self.asks && !self.example && (says || !self.values.is_empty())
+    }
+
+    /// The words and values of several sentences.
+    pub(super) fn joined<'s>(parts: impl Iterator<Item = &'s Statement>) -> Self {
+        let mut all = Statement::default();
+        for part in parts {
+            all.terms.extend(part.terms.iter().cloned());
+            all.neighbours.extend(part.neighbours.iter().cloned());
+            for (kind, values) in &part.values {
+                let known = all.values.entry(*kind).or_default();
+                known.extend(values.iter().cloned());
+            }
+            for (list, things) in &part.apart {
+                all.apart.entry(*list).or_default().extend(things);
+            }
+            all.text.push_str(&part.text);
+        }
+        all
+    }
 }

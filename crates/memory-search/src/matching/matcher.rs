@@ -214,7 +214,9 @@ fn message_hit(entry: &LogEntry, snippet: Snippet) -> Hit {
         external_id: entry.external_id.clone(),
         role: entry.role,
     };
-    hit(target, snippet, entry.created_at)
+    let mut hit = hit(target, snippet, entry.created_at);
+    hit.name.clone_from(&entry.message.name);
+    hit
 }
 
 fn summary_hit(summary: &Summary, snippet: Snippet) -> Hit {

@@ -12,6 +12,9 @@ const BEFORE_MONTH: [&str; 11] = [
     "in", "of", "on", "early", "late", "since", "until", "by", "during", "st", "th",
 ];
 
+/// What is written behind a year in Chinese, Japanese and Korean.
+const YEAR_SIGNS: [char; 2] = ['年', '년'];
+
 /// A date, as far as a question gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AskedDate {
@@ -35,11 +38,14 @@ pub(super) enum Nearness {
 
 impl AskedDate {
     /// Returns the dates in a question of these folded words.
-    pub(super) fn all(words: &[String], lists: &WordLists) -> Vec<AskedDate> {
+    pub(super) fn all(words: &[String], text: &str) -> Vec<AskedDate> {
         let mut dates: Vec<AskedDate> = (0..words.len())
-            .filter_map(|at| Self::by_name(words, at, lists))
+            .filter_map(|at| Self::by_name(words, at))
             .collect();
         dates.extend(words.windows(3).filter_map(Self::by_numbers));
+        let written = words.windows(3);
+        dates.extend(written.flat_map(|three| Self::by_numbers_to_year(three, text)));
+        dates.extend((0..words.len()).filter_map(|at| Self::by_signs(words, at)));
         if dates.is_empty() {
             let years = words.iter().filter(|word| is_year(word));
             dates.extend(years.map(|year| AskedDate {
@@ -52,20 +58,20 @@ impl AskedDate {
     }
 
     /// The date around a month's name: `5 May 2023`, `May 5th, 2023`, `in May`.
-    fn by_name(words: &[String], at: usize, lists: &WordLists) -> Option<AskedDate> {
+    fn by_name(words: &[String], at: usize) -> Option<AskedDate> {
         let word = |offset: isize| {
             let at = at.checked_add_signed(offset)?;
             words.get(at).map(String::as_str)
         };
-        let month = *lists.months.get(word(0)?)?;
+        let month = WordLists::month(word(0)?)?;
         let day_of = |offset| day(word(offset)?);
         let day = day_of(-1).or_else(|| day_of(1)).or_else(|| {
-            let ordinal = matches!(word(-1), Some("of" | "st" | "nd" | "rd" | "th"));
+            let ordinal = matches!(word(-1), Some("of" | "st" | "nd" | "rd" | "th" | "de"));
             if ordinal { day_of(-2) } else { None }
         });
         let year_of = |offset| word(offset).filter(|word| is_year(word))?.parse().ok();
         let year = year_of(1).or_else(|| year_of(2)).or_else(|| year_of(3));
-        let is_other_word = matches!(word(0), Some("may" | "march"));
+        let is_other_word = matches!(word(0), Some("may" | "march" | "mars" | "julio"));
         let is_month = !is_other_word
             || day.is_some()
             || year_of(1).is_some()
@@ -75,6 +81,52 @@ impl AskedDate {
             month: Some(month),
             day,
         })
+    }
+
+    /// The date at `at` that is written with signs: `2023年5月8日`, `2023년 5월 8일`; year or day may be missing.
+    fn by_signs(words: &[String], at: usize) -> Option<AskedDate> {
+        let number = |at: usize| words.get(at)?.parse::<i8>().ok();
+        let has_sign = |at: usize, signs: [char; 2]| {
+            let word = words.get(at);
+            word.is_some_and(|word| word.starts_with(signs))
+        };
+        if at >= 1 && has_sign(at - 1, YEAR_SIGNS) {
+            return None;
+        }
+        let year = words.get(at).filter(|word| is_year(word));
+        let year = year.filter(|_| has_sign(at + 1, YEAR_SIGNS));
+        let at = if year.is_some() { at + 2 } else { at };
+        let month = number(at).filter(|month| (1..=12).contains(month))?;
+        let day = number(at + 2).filter(|day| (1..=31).contains(day));
+        has_sign(at + 1, ['月', '월']).then(|| AskedDate {
+            year: year.and_then(|year| year.parse().ok()),
+            month: Some(month),
+            day: day.filter(|_| has_sign(at + 3, ['日', '일'])),
+        })
+    }
+
+    /// The dates `8.5.2023`, `8-5-2023` and `8/5/2023`; the last is read as `5/8/2023` too.
+    fn by_numbers_to_year(words: &[String], text: &str) -> Vec<AskedDate> {
+        let [first, second, year] = words else {
+            return Vec::new();
+        };
+        let written = |sign: char| text.contains(&format!("{first}{sign}{second}{sign}{year}"));
+        let mut orders = Vec::new();
+        if written('.') || written('-') || written('/') {
+            orders.push((first, second));
+        }
+        if written('/') && first != second {
+            orders.push((second, first));
+        }
+        let dates = orders.into_iter().filter_map(|(day, month)| {
+            let date = AskedDate {
+                year: Some(year.parse().ok().filter(|_| is_year(year))?),
+                month: Some(month.parse().ok()?),
+                day: Some(day.parse().ok()?),
+            };
+            date.civil().map(|_| date)
+        });
+        dates.collect()
     }
 
     /// The date `2023-05-08`.
@@ -130,11 +182,15 @@ fn day(word: &str) -> Option<i8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::Language;
+    use crate::fold::fold_case;
+    use crate::words::Tokenizer;
 
     fn dates(question: &str) -> Vec<(Option<i16>, Option<i8>, Option<i8>)> {
-        let words: Vec<String> = question.split(' ').map(str::to_owned).collect();
-        let dates = AskedDate::all(&words, WordLists::of(Language::English));
+        let mut words = Vec::new();
+        Tokenizer::RANKING.visit_query(question, &mut |range, _| {
+            words.push(fold_case(&question[range]));
+        });
+        let dates = AskedDate::all(&words, question);
         let fields = dates.iter().map(|date| (date.year, date.month, date.day));
         fields.collect()
     }
@@ -147,10 +203,22 @@ mod tests {
             "on 8 may 2023",
             "on may 8th 2023",
             "the 8th of may 2023",
-            "on 2023 05 08",
+            "on 2023-05-08",
+            "on 8.5.2023",
+            "am 08.05.2023",
+            "am 8. Mai 2023",
+            "le 8 mai 2023",
+            "el 8 de mayo de 2023",
+            "8 мая 2023 года",
+            "2023年5月8日に何を話しましたか",
+            "2023年5月8日我们说了什么？",
+            "2023년 5월 8일에 무엇을",
         ] {
             assert_eq!(dates(question), [full], "{question}");
         }
+        assert_eq!(dates("on 13/5/2023"), dates("on 5/13/2023"));
+        assert_eq!(dates("on 5/8/2023").len(), 2);
+        assert_eq!(dates("5月に"), [(None, Some(5), None)]);
         assert_eq!(dates("in june"), [(None, Some(6), None)]);
         assert_eq!(dates("in may 2022"), [(Some(2022), Some(5), None)]);
         assert_eq!(dates("summer of 2022"), [(Some(2022), None, None)]);
@@ -158,6 +226,9 @@ mod tests {
             "may i ask",
             "the march of time",
             "on 2023 15 40",
+            "version 1.40.2023",
+            "8 5 2023",
+            "13月",
             "40 apples",
         ] {
             let none = dates(question).iter().all(|date| date.1.is_none());

@@ -71,16 +71,16 @@ impl Question {
                 asked.push(AskedTerm { term, weight });
             }
         });
-        question.read_asker(&words);
+        question.read_asker(&words, text);
         // A question of nothing but such words is about them.
         let asked = if asked.is_empty() { all } else { asked };
         question.look_up(corpus, &asked);
         question
     }
 
-    fn read_asker(&mut self, words: &[String]) {
+    fn read_asker(&mut self, words: &[String], text: &str) {
         let lists = WordLists::of(Language::English);
-        self.dates = AskedDate::all(words, lists);
+        self.dates = AskedDate::all(words, text);
         let how_long = words.windows(2).any(|two| two == ["how", "long"]);
         self.first_person = words
             .iter()

@@ -44,6 +44,14 @@ impl WordLists {
             .flat_map(|lists| lists.stop.iter().copied())
     }
 
+    /// Returns the number of the month, 1 to 12, that a folded word names in any language that has a list.
+    pub(crate) fn month(word: &str) -> Option<i8> {
+        let lists = [&ENGLISH, &GERMAN, &FRENCH, &SPANISH, &RUSSIAN];
+        lists
+            .into_iter()
+            .find_map(|lists| lists.months.get(word).copied())
+    }
+
     /// Returns the usual form of a folded word.
     pub(crate) fn usual_form<'w>(&self, word: &'w str) -> &'w str
     where

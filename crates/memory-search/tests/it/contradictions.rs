@@ -1,6 +1,6 @@
 //! Later statements that say otherwise, against labelled tables.
 
-use memory_search::{Said, contradicts};
+use memory_search::{Changes, Said, contradicts};
 
 /// A line of a table.
 struct Pair {
@@ -136,4 +136,70 @@ fn statements_about_other_things_are_not_taken_for_corrections() {
     println!("{wrong} of {asked}");
     assert!(wrong * 100 <= asked, "{wrong} of {asked}");
     assert!(asked > 1_000);
+}
+
+/// The places of the texts that change each text.
+fn changed_by(texts: &[&str], question: &str) -> Vec<Vec<usize>> {
+    let said = texts.iter().map(|text| Said::of(text)).collect();
+    let changes = Changes::new(said, question);
+    let of = |text| changes.of(text).iter().map(|change| change.by).collect();
+    (0..texts.len()).map(of).collect()
+}
+
+#[test]
+fn the_same_words_with_another_value_change_a_rule() {
+    let texts = [
+        "From now on, I want you to end table names with '_t'. This helps the export.",
+        "Sure, I'll start view names with 'v_' and end trigger names with '_trg'.",
+        "Also, going forward, please start table names with 't_'.",
+        "Likewise, for trigger names, I'd like you to use '_tr' as the suffix.",
+        "From now on, end table names with '_tab', because the tool asks for it.",
+        "Should I end table names with '_x'?",
+    ];
+    let found = changed_by(&texts, "What should table names end with?");
+    let expected: [&[usize]; 6] = [&[4], &[3], &[], &[], &[], &[]];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_compound_is_not_the_word_in_it() {
+    let texts = [
+        "Always end table names with '_t'.",
+        "Always end table alias names with '_a'.",
+        "From now on, table alias names end with '_b'.",
+    ];
+    assert_eq!(changed_by(&texts, "table names"), [vec![], vec![2], vec![]]);
+    let asked = Changes::new(
+        [
+            "The port is 80, the host is 'a.example'.",
+            "The host is now 'b.example'.",
+        ]
+        .map(Said::of)
+        .into(),
+        "Which port is it?",
+    );
+    let changes = asked.of(0);
+    assert!(changes.len() == 1 && !changes[0].is_asked, "{changes:?}");
+    assert!(changes[0].statement.contains("b.example"));
+}
+
+#[test]
+fn what_only_sounds_like_a_correction_is_none() {
+    for (earlier, later) in [
+        ("Understood, Mara Lind.", "Don't worry, Mara Lind."),
+        (
+            "Always import 'json' in scripts.",
+            "Always import 'math' in scripts.",
+        ),
+        (
+            "Please end job names with '_j'.",
+            "If job names end with '_k', please tell me.",
+        ),
+        (
+            "Keep the input limit at 20 MB.",
+            "From now on, keep the output limit at 50 MB.",
+        ),
+    ] {
+        assert!(!contradicts(earlier, later), "{earlier} | {later}");
+    }
 }

@@ -411,7 +411,7 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
     let later = answer.hits[1].later.as_ref().unwrap();
     assert_eq!(later.seq, Seq(62));
     let text = answer.to_text();
-    let line = "\n   later, at 62: user ";
+    let line = "\nchanged later: [62] user";
     assert_eq!(text.matches(line).count(), 1, "{text}");
     // Nothing newer says otherwise than the correction.
     assert_eq!(answer.hits[0].later, None);
@@ -492,7 +492,7 @@ async fn a_tool_narrows_and_neighbours_are_shown_in_short() {
     // Each message is shown once.
     assert_eq!((of(0, "before"), of(0, "after")), (vec![1, 2], vec![5]));
     assert_eq!((of(1, "before"), of(1, "after")), (vec![], vec![6]));
-    assert!(text.contains("\n   before, at 2: user ") && text.contains("\n   after, at 5: "));
+    assert!(text.contains("\nbefore: [2] user") && text.contains("\nafter: [5] "));
     let snippet = json["hits"][0]["after"][0]["snippet"].as_str().unwrap();
     assert_eq!(snippet.chars().count(), 161);
     // They keep within the answer's tokens, whatever is asked for.
@@ -637,7 +637,7 @@ async fn a_message_without_a_time_has_none_and_a_question_about_a_time_says_so()
     let all = tools.grep(&args).await.unwrap();
     assert_eq!((seqs(&all), all.undated), (vec![1, 2], None));
     assert!(!all.to_text().contains("1970"));
-    assert!(all.to_text().contains("message:1 user \"The valve"));
+    assert!(all.to_text().contains("[1] user: The valve"));
     let json = serde_json::to_value(&all).unwrap();
     assert!(json["hits"][0]["created_at"].is_null() && json["hits"][1]["created_at"].is_string());
 

@@ -28,7 +28,7 @@ async fn no_limit_of_a_call_exceeds_the_hosts() {
     let called = few
         .call("memory_grep", r#"{"pattern":"number","limit":1000000}"#)
         .await;
-    assert!(called.text.contains("\n7. message:7") && !called.text.contains("\n8. "));
+    assert!(called.text.contains("\n7. [7] ") && !called.text.contains("\n8. "));
     let none = tools.with_limits(RetrievalLimits::none());
     assert_eq!(none.grep(&all).await.unwrap().hits.len(), 150);
 }

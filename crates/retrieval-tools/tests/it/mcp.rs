@@ -148,7 +148,7 @@ async fn every_revision_lists_and_calls_the_tools() {
         assert_eq!(answer["isError"], false, "{answer}");
         assert_eq!(answer["structuredContent"]["hits"][0]["seq"], 12);
         let text = answer["content"][0]["text"].as_str().unwrap();
-        assert!(text.starts_with("1. message:12 "), "{text}");
+        assert!(text.starts_with("1. [12] "), "{text}");
         let answer = client.call("memory_grep", json!({"pat": 1})).await;
         assert_eq!(answer["isError"], true, "{answer}");
         let unknown = client

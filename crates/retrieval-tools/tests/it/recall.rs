@@ -246,3 +246,70 @@ async fn a_path_goes_from_the_views_top_down_to_the_message() {
         .unwrap();
     assert_eq!(passage.path, [top.id, a.id]);
 }
+
+#[tokio::test]
+async fn what_was_changed_is_below_what_changed_it_and_says_so() {
+    let world = World::new().await;
+    let mut said: Vec<Message> = (1..=40)
+        .map(|n| {
+            Message::user(format!(
+                "Entry {n} of the diary: tea at four, rain at five."
+            ))
+        })
+        .collect();
+    let mut say = |at: usize, text: &str| said[at - 1] = Message::user(text);
+    say(
+        3,
+        "Please end the names of all tables with '_old', always end table names so.",
+    );
+    say(5, "Always begin table names with 't_'.");
+    say(12, "Please end view names with '_v'.");
+    say(
+        20,
+        "From now on, please end all table names with '_mid', since the export needs it.",
+    );
+    say(
+        33,
+        "One more thing. Going forward, end table names with '_tab', so that the tool finds them.",
+    );
+    say(36, "Going forward, end view names with '_view'.");
+    world.say(said).await;
+    let tools = world.tools();
+    let answer = tools.recall("What should table names end with?").await;
+    let answer = answer.unwrap();
+    let place = |seq: u32| answer.passages.iter().position(|one| one.seq == Seq(seq));
+    let text = answer.to_text();
+    assert_eq!(place(33), Some(0), "{text}");
+    assert!(place(33) < place(20) && place(33) < place(3), "{text}");
+    let changed = |seq: u32| {
+        let passage = &answer.passages[place(seq).unwrap()];
+        passage
+            .changed
+            .iter()
+            .map(|one| one.seq.0)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!([changed(3), changed(20)], [[33], [33]], "{text}");
+    assert_eq!((changed(33), changed(5)), (vec![], vec![]), "{text}");
+    assert_eq!(changed(12), [36], "{text}");
+    let line =
+        "\n[20] user (changed in [33]: Going forward, end table names with '_tab'): From now on";
+    assert!(text.contains(line), "{text}");
+}
+
+#[tokio::test]
+async fn the_budget_is_used_and_what_fills_it_is_cut() {
+    let world = World::new().await;
+    let long = |n: usize| Message::user(format!("the canal, part {n}: {}", "water ".repeat(190)));
+    world.say((1..=30).map(long).collect()).await;
+    for budget in [700, 1_500, 4_000] {
+        let args = RecallArgs::query("canal").set(|it| it.budget = budget);
+        let answer = world.tools().recall(args).await.unwrap();
+        assert!(!answer.complete);
+        let read = HeuristicEstimator::Bytes4.text(&answer.to_text());
+        assert!(
+            read <= budget && read * 100 >= budget * 95,
+            "{read} of {budget}"
+        );
+    }
+}

@@ -105,7 +105,7 @@ async fn an_answer_says_that_its_time_was_over() {
     assert_eq!(answer.hits.len(), 5);
     let text = answer.to_text();
     assert!(
-        text.contains("5. message:5 ") && text.contains("To search on, repeat"),
+        text.contains("5. [5] ") && text.contains("To search on, repeat"),
         "{text}"
     );
     let tools = world.tools().with_stop(over_at_every(1));

@@ -142,7 +142,7 @@ async fn calls_answer_in_text_and_json() {
     let answer = tools
         .call("memory_grep", r#"{"pattern":"number 12"}"#)
         .await;
-    assert!(!answer.is_error && answer.text.contains("message:12"));
+    assert!(!answer.is_error && answer.text.contains("[12] "));
     assert_eq!(answer.json["hits"][0]["seq"], 12);
     let describe = format!(r#"{{"summary_id":"{}"}}"#, top.id);
     let answer = tools.call("memory_describe", &describe).await;
@@ -435,11 +435,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
             .to_text()
             .starts_with("Note: nothing has the exact phrase")
     );
-    assert!(
-        answer
-            .to_text()
-            .contains("1. session \"c\" message:2 user ")
-    );
+    assert!(answer.to_text().contains("1. session \"c\" [2] user"));
     let nothing = set.grep("zeppelin").await.unwrap();
     assert_eq!(nothing.to_text(), "No matches found in 3 sessions.\n");
     // A cursor belongs to its sessions and its question.

@@ -1,0 +1,218 @@
+//! Which of many texts change what earlier ones say.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::statement::Statement;
+use super::{Compounds, Later, Said, are_apart};
+
+/// The statements of the texts of one conversation, and which of them later ones change.
+#[derive(Debug)]
+pub struct Changes {
+    said: Vec<Said>,
+    compounds: Compounds,
+    /// What may change another statement, by its content words.
+    by_term: HashMap<String, Vec<usize>>,
+    later: Vec<Place>,
+    asked: BTreeSet<String>,
+    /// The statements with a value and most words of the question.
+    answers: Vec<(usize, Place)>,
+}
+
+/// Fewest words of a question that an answer to it has.
+const FEWEST_ASKED: usize = 2;
+
+/// The place of what may change a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    text: usize,
+    sentence: usize,
+    /// The part of the sentence; `None` for the sentence and the next.
+    part: Option<usize>,
+    terms: usize,
+}
+
+/// A statement that a later text changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Change<'s> {
+    /// Number of the text that changes it: the newest one that is known.
+    pub by: usize,
+    /// What that text says.
+    pub statement: &'s str,
+    /// Whether the statement that is changed has as many words of the question as any of its text.
+    pub is_asked: bool,
+}
+
+impl Changes {
+    /// Reads texts in the order in which they were said, and the question that they are to answer.
+    pub fn new(said: Vec<Said>, question: &str) -> Self {
+        let compounds = Compounds::of(&said);
+        let (mut by_term, mut later) = (HashMap::<String, Vec<usize>>::new(), Vec::new());
+        for (text, one) in said.iter().enumerate() {
+            for (sentence, it) in one.0.iter().enumerate() {
+                let parts = it.parts.iter().enumerate();
+                let parts = parts.filter(|(_, part)| part.may_change());
+                let parts = parts.map(|(at, part)| (Some(at), part));
+                for (part, statement) in parts.chain(it.with_next.iter().map(|two| (None, two))) {
+                    for term in &statement.terms {
+                        by_term.entry(term.clone()).or_default().push(later.len());
+                    }
+                    let terms = statement.terms.len();
+                    later.push(Place {
+                        text,
+                        sentence,
+                        part,
+                        terms,
+                    });
+                }
+            }
+        }
+        let asked = Said::of(question).0.into_iter();
+        let asked = asked
+            .flat_map(|sentence| sentence.parts)
+            .flat_map(|part| part.terms);
+        let asked: BTreeSet<String> = asked.collect();
+        let mut answers = Vec::new();
+        let mut most = FEWEST_ASKED;
+        for (text, one) in said.iter().enumerate() {
+            for (sentence, it) in one.0.iter().enumerate() {
+                for (at, part) in it.parts.iter().enumerate() {
+                    let words = part.terms.intersection(&asked).count();
+                    if part.values.is_empty() || part.adding || words < most {
+                        continue;
+                    }
+                    if words > most {
+                        answers.clear();
+                        most = words;
+                    }
+                    let (part, terms) = (Some(at), part.terms.len());
+                    answers.push((
+                        text,
+                        Place {
+                            text,
+                            sentence,
+                            part,
+                            terms,
+                        },
+                    ));
+                }
+            }
+        }
+        Self {
+            said,
+            compounds,
+            by_term,
+            later,
+            asked,
+            answers,
+        }
+    }
+
+    /// The statements of a text that later ones change, in their order. A change that was changed again is followed to
+    /// the newest one.
+    pub fn of(&self, text: usize) -> Vec<Change<'_>> {
+        let parts = || {
+            let sentences = self.said.get(text).into_iter().flat_map(|said| &said.0);
+            sentences.flat_map(|sentence| &sentence.parts)
+        };
+        let words = |part: &Statement| part.terms.intersection(&self.asked).count();
+        let most = parts().map(words).max().unwrap_or_default();
+        let changes = parts().filter_map(|part| {
+            let place = self.newest(text, part)?;
+            Some(Change {
+                by: place.text,
+                statement: self.statement(place)?.text.as_str(),
+                is_asked: words(part) == most,
+            })
+        });
+        changes.collect()
+    }
+
+    /// The newest text that answers the question as an earlier one does: with as many of its words as any text has in one
+    /// statement, and with other values. Whether it changes the earlier one is not known.
+    pub fn newer_answer(&self, text: usize) -> Option<usize> {
+        let own = self.answers.iter().filter(|(of, _)| *of == text);
+        let newer = self.answers.iter().filter(|(of, _)| *of > text);
+        let newer = newer.filter(|(_, later)| {
+            own.clone().any(|(_, earlier)| {
+                let (Some(earlier), Some(later)) =
+                    (self.statement(*earlier), self.statement(*later))
+                else {
+                    return false;
+                };
+                let mut values = earlier.values.iter();
+                !later.asks
+                    && !are_apart(earlier, later, &self.compounds)
+                    && values.any(|(kind, before)| {
+                        let after = later.values.get(kind);
+                        after.is_some_and(|after| after.is_disjoint(before))
+                    })
+            })
+        });
+        newer.map(|(of, _)| *of).max()
+    }
+
+    /// What changes a statement of a text, or what changed that again.
+    fn newest(&self, text: usize, statement: &Statement) -> Option<Place> {
+        let first = statement;
+        let mut newest: Option<Place> = None;
+        let (mut text, mut statement) = (text, statement);
+        while let Some(place) = self.change(text, statement) {
+            let next = self.statement(place)?;
+            // What one in between leaves open is not open for the first.
+            if newest.is_some() && are_apart(first, next, &self.compounds) {
+                break;
+            }
+            newest = Some(place);
+            (text, statement) = (place.text, next);
+        }
+        newest
+    }
+
+    /// What changes a statement: in the newest of the texts that do.
+    fn change(&self, text: usize, earlier: &Statement) -> Option<Place> {
+        if !earlier.is_claim() {
+            return None;
+        }
+        let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
+        for at in earlier
+            .terms
+            .iter()
+            .flat_map(|term| self.by_term.get(term))
+            .flatten()
+        {
+            *shared.entry(*at).or_default() += 1;
+        }
+        shared.into_iter().rev().find_map(|(at, shared)| {
+            let place = self.later.get(at).copied()?;
+            let is_short = earlier.terms.len().max(place.terms) <= 2;
+            let changes = place.text > text
+                && (shared >= 2 || is_short)
+                && self.later(place)?.changes(earlier, &self.compounds);
+            changes.then_some(place)
+        })
+    }
+
+    fn later(&self, place: Place) -> Option<Later<'_>> {
+        let said = self.said.get(place.text)?;
+        match place.part {
+            Some(_) => Some(Later::One(self.statement(place)?)),
+            None => Some(said.two(place.sentence)),
+        }
+    }
+
+    /// The statement at a place; of two sentences, the one with the phrase of replacing.
+    fn statement(&self, place: Place) -> Option<&Statement> {
+        let sentences = self.said.get(place.text)?.0.get(place.sentence..)?;
+        match place.part {
+            Some(part) => sentences.first()?.parts.get(part),
+            None => {
+                let mut parts = sentences
+                    .iter()
+                    .take(2)
+                    .flat_map(|sentence| &sentence.parts);
+                parts.find(|part| part.strong)
+            }
+        }
+    }
+}
