@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange};
 use memory_search::{
-    Changes, ErrorKind as SearchErrorKind, HitTarget, Query, Said, SearchMode, SearchScope,
+    Changes, ErrorKind as SearchErrorKind, Hit, HitTarget, Query, SearchMode, SearchScope,
 };
 use memory_store::LogRead;
 
 use crate::error::Result;
 use crate::grep::{AFTER, BEFORE, GrepAnswer, GrepArgs, LATER, MAX_AROUND, NearMessage};
+use crate::renewing::read;
 use crate::retrieval::Retrieval;
 use crate::room::Room;
 
@@ -110,6 +111,17 @@ impl Retrieval {
             Err(error) if error.kind() == SearchErrorKind::Unsupported => return Ok(()),
             Err(error) => return Err(error.into()),
         };
+        let of_tool = |hit: &Hit| {
+            matches!(
+                hit.target,
+                HitTarget::Message {
+                    role: Role::Tool,
+                    ..
+                }
+            )
+        };
+        let mut hits = answer.hits.iter();
+        let is_agent = found.iter().any(of_tool) || hits.any(|hit| hit.role == Some(Role::Tool));
         // The hits and the candidates in the order of the log.
         let mut said: BTreeMap<Seq, NearMessage> = BTreeMap::new();
         for hit in found {
@@ -145,7 +157,10 @@ impl Retrieval {
                 said.insert(seq, hit);
             }
         }
-        let texts = said.values().map(|one| Said::of(&one.snippet)).collect();
+        let texts = said
+            .values()
+            .map(|one| read(&one.snippet, Some(one.role), is_agent));
+        let texts = texts.collect();
         let changes = Changes::new(texts, &args.pattern);
         room.spend(&answer.to_text(), answer);
         for hit in &mut answer.hits {

@@ -26,7 +26,13 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     order.retain(|at| candidates.get(*at).is_some_and(is_said));
     order.sort_by_key(|at| candidates.get(*at).map(|one| one.seq));
     let said = order.iter().filter_map(|at| candidates.get(*at));
-    let said = said.map(|one| Said::of(&one.hit.snippet)).collect();
+    let role = |one: &Candidate| match &one.hit.target {
+        HitTarget::Message { role, .. } => Some(*role),
+        HitTarget::Summary { .. } => None,
+    };
+    let is_agent = candidates.iter().any(|one| role(one) == Some(Role::Tool));
+    let said = said.map(|one| read(&one.hit.snippet, role(one), is_agent));
+    let said = said.collect();
     let changes = Changes::new(said, question);
     // By place in the order of the log: the newest of the messages that change what is asked for.
     let mut stale: Vec<Option<usize>> = vec![None; order.len()];
@@ -96,6 +102,15 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
             .get_mut(*at)
             .into_iter()
             .for_each(|one| one.changed = list.clone());
+    }
+}
+
+/// Reads what a message says. Where tools are used, what the assistant says is narration.
+pub(crate) fn read(text: &str, role: Option<Role>, is_agent: bool) -> Said {
+    let said = Said::of(text);
+    match is_agent && role == Some(Role::Assistant) {
+        true => said.as_narration(),
+        false => said,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::statement::Statement;
-use super::{Compounds, Later, Said, are_apart};
+use super::{Compared, Compounds, Said, are_apart, corrects};
 
 /// The statements of the texts of one conversation, and which of them later ones change.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ const FEWEST_ASKED: usize = 2;
 struct Place {
     text: usize,
     sentence: usize,
-    /// The part of the sentence; `None` for the sentence and the next.
-    part: Option<usize>,
+    /// The part of the sentence.
+    part: usize,
     terms: usize,
 }
 
@@ -48,12 +48,12 @@ impl Changes {
     pub fn new(said: Vec<Said>, question: &str) -> Self {
         let compounds = Compounds::of(&said);
         let (mut by_term, mut later) = (HashMap::<String, Vec<usize>>::new(), Vec::new());
-        for (text, one) in said.iter().enumerate() {
-            for (sentence, it) in one.0.iter().enumerate() {
+        let may_change = said.iter().enumerate().filter(|(_, one)| !one.is_narration);
+        for (text, one) in may_change.clone() {
+            for (sentence, it) in one.sentences.iter().enumerate() {
                 let parts = it.parts.iter().enumerate();
                 let parts = parts.filter(|(_, part)| part.may_change());
-                let parts = parts.map(|(at, part)| (Some(at), part));
-                for (part, statement) in parts.chain(it.with_next.iter().map(|two| (None, two))) {
+                for (part, statement) in parts {
                     for term in &statement.terms {
                         by_term.entry(term.clone()).or_default().push(later.len());
                     }
@@ -67,15 +67,15 @@ impl Changes {
                 }
             }
         }
-        let asked = Said::of(question).0.into_iter();
+        let asked = Said::of(question).sentences.into_iter();
         let asked = asked
             .flat_map(|sentence| sentence.parts)
             .flat_map(|part| part.terms);
         let asked: BTreeSet<String> = asked.collect();
         let mut answers = Vec::new();
         let mut most = FEWEST_ASKED;
-        for (text, one) in said.iter().enumerate() {
-            for (sentence, it) in one.0.iter().enumerate() {
+        for (text, one) in may_change {
+            for (sentence, it) in one.sentences.iter().enumerate() {
                 for (at, part) in it.parts.iter().enumerate() {
                     let words = part.terms.intersection(&asked).count();
                     if part.values.is_empty() || part.adding || words < most {
@@ -85,7 +85,7 @@ impl Changes {
                         answers.clear();
                         most = words;
                     }
-                    let (part, terms) = (Some(at), part.terms.len());
+                    let (part, terms) = (at, part.terms.len());
                     answers.push((
                         text,
                         Place {
@@ -112,7 +112,11 @@ impl Changes {
     /// the newest one.
     pub fn of(&self, text: usize) -> Vec<Change<'_>> {
         let parts = || {
-            let sentences = self.said.get(text).into_iter().flat_map(|said| &said.0);
+            let sentences = self
+                .said
+                .get(text)
+                .into_iter()
+                .flat_map(|said| &said.sentences);
             sentences.flat_map(|sentence| &sentence.parts)
         };
         let words = |part: &Statement| part.terms.intersection(&self.asked).count();
@@ -188,31 +192,18 @@ impl Changes {
             let is_short = earlier.terms.len().max(place.terms) <= 2;
             let changes = place.text > text
                 && (shared >= 2 || is_short)
-                && self.later(place)?.changes(earlier, &self.compounds);
+                && corrects(
+                    earlier,
+                    self.statement(place)?,
+                    &self.compounds,
+                    Compared::AmongMany,
+                );
             changes.then_some(place)
         })
     }
 
-    fn later(&self, place: Place) -> Option<Later<'_>> {
-        let said = self.said.get(place.text)?;
-        match place.part {
-            Some(_) => Some(Later::One(self.statement(place)?)),
-            None => Some(said.two(place.sentence)),
-        }
-    }
-
-    /// The statement at a place; of two sentences, the one with the phrase of replacing.
     fn statement(&self, place: Place) -> Option<&Statement> {
-        let sentences = self.said.get(place.text)?.0.get(place.sentence..)?;
-        match place.part {
-            Some(part) => sentences.first()?.parts.get(part),
-            None => {
-                let mut parts = sentences
-                    .iter()
-                    .take(2)
-                    .flat_map(|sentence| &sentence.parts);
-                parts.find(|part| part.strong)
-            }
-        }
+        let sentence = self.said.get(place.text)?.sentences.get(place.sentence)?;
+        sentence.parts.get(place.part)
     }
 }

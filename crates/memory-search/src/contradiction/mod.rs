@@ -28,6 +28,12 @@ const SAME_SUBJECT_IN_TWO: usize = 40;
 /// The same share where nothing but a negation or a value tells that one corrects the other.
 const SAME_STATEMENT: usize = 75;
 
+/// Share of the content words of the longer of two statements of one conversation that both must have, in percent.
+const SAME_LENGTH: usize = 60;
+
+/// The same share where the later one has another value.
+const SAME_LENGTH_OF_VALUES: usize = 40;
+
 /// Number of texts that have two words next to each other, from which on these are a compound.
 const COMPOUND: usize = 2;
 
@@ -48,7 +54,10 @@ pub fn contradicts(earlier: &str, later: &str) -> bool {
 
 /// What a text says, read once to be held against many others.
 #[derive(Debug)]
-pub struct Said(Vec<Sentence>);
+pub struct Said {
+    sentences: Vec<Sentence>,
+    is_narration: bool,
+}
 
 #[derive(Debug)]
 struct Sentence {
@@ -68,7 +77,7 @@ impl Compounds {
     fn of<'s>(said: impl IntoIterator<Item = &'s Said>) -> Self {
         let mut texts: BTreeMap<&(String, String), usize> = BTreeMap::new();
         for one in said {
-            let statements = one.0.iter().flat_map(|sentence| &sentence.parts);
+            let statements = one.sentences.iter().flat_map(|sentence| &sentence.parts);
             let neighbours: BTreeSet<_> = statements.flat_map(|part| &part.neighbours).collect();
             for pair in neighbours {
                 *texts.entry(pair).or_default() += 1;
@@ -113,16 +122,26 @@ impl Said {
         pairs.push(None);
         let sentences = sentences.into_iter().zip(pairs);
         let sentences = sentences.map(|(parts, with_next)| Sentence { parts, with_next });
-        Self(sentences.collect())
+        Self {
+            sentences: sentences.collect(),
+            is_narration: false,
+        }
+    }
+
+    /// Marks the text as narration, such as an agent's words between its calls of tools: among [`Changes`] it changes
+    /// nothing that was said.
+    pub fn as_narration(mut self) -> Self {
+        self.is_narration = true;
+        self
     }
 
     /// Whether a later text says otherwise about the same thing: see [`contradicts`].
     pub fn is_contradicted_by(&self, later: &Self) -> bool {
         let none = Compounds::default();
-        let said = self.0.iter().flat_map(|sentence| &sentence.parts);
+        let said = self.sentences.iter().flat_map(|sentence| &sentence.parts);
         let mut said = said.filter(|earlier| earlier.is_claim());
         said.any(|earlier| {
-            let sentences = later.0.iter().enumerate();
+            let sentences = later.sentences.iter().enumerate();
             let mut parts = sentences.flat_map(|(at, sentence)| {
                 let alone = sentence.parts.iter();
                 let two = sentence.with_next.is_some().then(|| later.two(at));
@@ -134,7 +153,7 @@ impl Said {
 
     /// A sentence and the next.
     fn two(&self, first: usize) -> Later<'_> {
-        Later::Two(self.0.get(first..).unwrap_or_default())
+        Later::Two(self.sentences.get(first..).unwrap_or_default())
     }
 }
 
@@ -149,7 +168,7 @@ enum Later<'s> {
 impl Later<'_> {
     fn changes(&self, earlier: &Statement, compounds: &Compounds) -> bool {
         match self {
-            Later::One(later) => corrects(earlier, later, compounds),
+            Later::One(later) => corrects(earlier, later, compounds, Compared::OneToOne),
             Later::Two(two) => replaces(earlier, two, compounds),
         }
     }
@@ -190,7 +209,16 @@ fn are_apart(earlier: &Statement, later: &Statement, compounds: &Compounds) -> b
     others || compounds.are_apart(earlier, later)
 }
 
-fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bool {
+/// How statements are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    /// Two that are likely to be about the same thing.
+    OneToOne,
+    /// Those of a whole conversation.
+    AmongMany,
+}
+
+fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds, how: Compared) -> bool {
     if later.asks || later.example || later.same && !later.strong && !later.drop {
         return false;
     }
@@ -204,6 +232,13 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
         return false;
     }
     let same_statement = percent >= SAME_STATEMENT && shared >= 2;
+    // Among many statements, only what says nearly the same is about the same thing.
+    let is_near = |length: usize, fewest: usize| {
+        how == Compared::OneToOne || shared >= fewest && shared * 100 >= longer * length
+    };
+    if !is_near(SAME_LENGTH_OF_VALUES, longer.min(2)) {
+        return false;
+    }
     // Another value of a kind that the earlier statement has one of.
     let values = earlier.values.iter();
     let values = values.filter_map(|(kind, before)| Some((before, later.values.get(kind)?)));
@@ -235,6 +270,9 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
         })
     {
         return true;
+    }
+    if !same_statement && how == Compared::AmongMany || !is_near(SAME_LENGTH, 3) {
+        return false;
     }
     let says_other = !later.terms.is_subset(&earlier.terms);
     let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;

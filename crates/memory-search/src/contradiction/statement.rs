@@ -11,6 +11,9 @@ use crate::words::{Tokenizer, WordKind, WordLists, visit_words};
 /// Characters of a word's stem that tell it from another: its endings are left out.
 const STEM_CHARS: usize = 5;
 
+/// What a line of data or code has.
+const DATA: [&str; 6] = ["{\"", "\":", "();", "::", "){", ") {"];
+
 /// Number of content words from which on a sentence names its subject itself.
 const FEW_TERMS: usize = 3;
 
@@ -101,7 +104,9 @@ fn sentences(text: &str) -> Vec<&str> {
         }
     }
     out.extend(text.get(begin..));
-    out.retain(|sentence| !sentence.trim().is_empty());
+    // Data and code say nothing.
+    let is_data = |sentence: &&str| DATA.iter().any(|sign| sentence.contains(sign));
+    out.retain(|sentence| !sentence.trim().is_empty() && !is_data(sentence));
     out
 }
 

@@ -313,3 +313,23 @@ async fn the_budget_is_used_and_what_fills_it_is_cut() {
         );
     }
 }
+
+#[tokio::test]
+async fn narration_of_an_agent_changes_nothing() {
+    let rule = "Please end the names of all tables with '_old'.";
+    let told = "Going forward, I'll end the names of all tables with '_new'.";
+    for has_tools in [false, true] {
+        let world = World::new().await;
+        let mut said = vec![Message::user(rule), Message::assistant(told)];
+        if has_tools {
+            let arguments = RawJson::parse(r#"{"path":"tables.sql"}"#).unwrap();
+            said.push(Message::tool_call("c1", "read", arguments));
+            said.push(Message::tool_result("c1", "names of tables"));
+        }
+        world.say(said).await;
+        let answer = world.tools().recall("names of tables").await.unwrap();
+        let is_first = |one: &&retrieval_tools::Passage| one.seq == Seq(1);
+        let first = answer.passages.iter().find(is_first).unwrap();
+        assert_eq!(first.changed.is_empty(), has_tools, "{}", answer.to_text());
+    }
+}
