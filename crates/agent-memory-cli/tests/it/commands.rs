@@ -674,7 +674,7 @@ fn a_search_says_how_it_was_done() {
     let next = text.out.lines().last().unwrap();
     let next: Vec<&str> = next.split_whitespace().skip(2).collect();
     let second = home.ok(&next);
-    assert!(second.out.contains("message:3"), "{next:?} {}", second.out);
+    assert!(second.out.contains("[3] user"), "{next:?} {}", second.out);
 }
 
 #[test]
