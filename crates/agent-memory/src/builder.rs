@@ -22,7 +22,6 @@ use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
 
 use crate::activity::Activities;
-use crate::compact::Upgraded;
 use crate::error::{Error, ErrorKind, Result};
 use crate::identity::{Identity, IdentityFiles};
 use crate::memory::{Inner, Memory};
@@ -32,6 +31,7 @@ use crate::spawner::{Prefetches, Spawner, Task};
 use crate::state::States;
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
+use crate::upgraded::Upgraded;
 use crate::writers::Writers;
 
 /// Returns an extractive summarizer that knows the agents whose transcripts can be imported.

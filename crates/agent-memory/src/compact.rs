@@ -1,27 +1,13 @@
 //! Compacting a session's view, and rewriting its provisional summaries.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
-
 use compaction_plan::{Mode, Plan, Room};
 use compaction_runner::{CancellationToken, Compaction, Outcome, RedoPlan, RedoPolicy, RedoReport};
 use handoff_compactor::{LeftOut, left_out};
-use memory_model::{ConversationId, SummaryId};
+use memory_model::SummaryId;
 use model_client::guard::{BreakerState, Spent};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
-
-/// The sessions whose extracts of older recipes were made anew. Extracts that this process writes are of the newest.
-#[derive(Debug, Default)]
-pub(crate) struct Upgraded(Mutex<BTreeSet<ConversationId>>);
-
-impl Upgraded {
-    fn is_first(&self, id: ConversationId) -> bool {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(id)
-    }
-}
 
 impl Session {
     /// Compacts the session's view, and returns what was published and why it stopped.

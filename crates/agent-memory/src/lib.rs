@@ -44,6 +44,7 @@ pub mod testing;
 mod tree;
 mod turn_policy;
 mod turns;
+mod upgraded;
 mod usage;
 mod verify;
 mod writers;

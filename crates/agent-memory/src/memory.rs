@@ -13,7 +13,6 @@ use summarize_escalation::{ExtractiveSummarizer, Ladder};
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
 use crate::activity::Activities;
-use crate::compact::Upgraded;
 use crate::error::Result;
 use crate::identity::Identity;
 use crate::requests::Requests;
@@ -21,6 +20,7 @@ use crate::spawner::{Prefetches, Spawner};
 use crate::state::States;
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
+use crate::upgraded::Upgraded;
 use crate::writers::Writers;
 
 /// Settings and resources that sessions share.

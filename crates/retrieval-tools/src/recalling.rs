@@ -11,8 +11,8 @@ use memory_store::{LogRead, read_spans};
 use crate::arguments::Arguments as _;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::DAMAGED_INDEX;
-use crate::recall::{DEFAULT_BUDGET, Passage, PassageChange, RecallAnswer, RecallArgs, ending};
-use crate::renewing::renew;
+use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
+use crate::renewing::{Candidate, renew};
 use crate::retrieval::{BATCH, Retrieval};
 use crate::room::{Room, longest};
 use crate::tools::echo;
@@ -44,16 +44,6 @@ const PASSAGE_CHARS: usize = 1_200;
 const EXACT_WEIGHT: f64 = 0.5;
 const LINEAGE: f64 = 0.25;
 const RECENCY: f64 = 0.1;
-
-/// A passage before its place in the answer is known.
-pub(crate) struct Candidate {
-    pub(crate) hit: Hit,
-    pub(crate) seq: Seq,
-    summary: Option<SummaryId>,
-    pub(crate) score: f64,
-    /// What later messages say otherwise.
-    pub(crate) changed: Vec<PassageChange>,
-}
 
 /// Candidate passages for a query, the best first, and the summaries that lead to each.
 struct Candidates {

@@ -1,10 +1,9 @@
 //! Which passages of `recall` later messages changed, and how these change their order.
 
-use memory_model::Role;
-use memory_search::{Changes, HitTarget, Said};
+use memory_model::{Role, Seq, SummaryId};
+use memory_search::{Changes, Hit, HitTarget, Said};
 
 use crate::recall::PassageChange;
-use crate::recalling::Candidate;
 
 /// What the score of a passage is multiplied by that a later message changed.
 const STALE: f64 = 0.5;
@@ -14,6 +13,16 @@ const SHOWN_CHANGES: usize = 3;
 
 /// Maximum length of what a change says, in characters.
 const CHANGE_CHARS: usize = 120;
+
+/// A passage before its place in the answer is known.
+pub(crate) struct Candidate {
+    pub(crate) hit: Hit,
+    pub(crate) seq: Seq,
+    pub(crate) summary: Option<SummaryId>,
+    pub(crate) score: f64,
+    /// What later messages say otherwise.
+    pub(crate) changed: Vec<PassageChange>,
+}
 
 /// Says of each candidate what later ones changed. Where this is what the question asks for, the later one is as good an
 /// answer as the earlier one, and comes before it.
