@@ -14,6 +14,20 @@ const SHOWN_CHANGES: usize = 3;
 /// Maximum length of what a change says, in characters.
 const CHANGE_CHARS: usize = 120;
 
+/// Whether a question names a number, or a word with a digit, that the earlier of two texts has and the later has not: then
+/// it asks for the earlier one.
+fn names_only(question: &str, earlier: &str, later: &str) -> bool {
+    let words = |text: &'_ str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| word.contains(|c: char| c.is_ascii_digit()));
+        words.map(str::to_lowercase).collect()
+    };
+    let (earlier, later) = (words(earlier), words(later));
+    words(question)
+        .iter()
+        .any(|word| earlier.contains(word) && !later.contains(word))
+}
+
 /// A passage before its place in the answer is known.
 pub(crate) struct Candidate {
     pub(crate) hit: Hit,
@@ -52,7 +66,13 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
         // What is asked for comes first.
         all.sort_by_key(|change| !change.is_asked);
         for change in all {
-            if change.is_asked {
+            let by = |at: usize| order.get(at).and_then(|at| candidates.get(*at));
+            let names_it = by(place)
+                .zip(by(change.by))
+                .is_some_and(|(earlier, later)| {
+                    names_only(question, &earlier.hit.snippet, &later.hit.snippet)
+                });
+            if change.is_asked && !names_it {
                 *newest = (*newest).max(Some(change.by));
             }
             let by = order.get(change.by).and_then(|at| candidates.get(*at));
@@ -138,4 +158,17 @@ fn short(text: &str) -> String {
         end = rest.to_owned();
     }
     format!("…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_that_names_a_number_asks_for_the_message_with_it() {
+        let (earlier, later) = ("module 4321 was renamed", "module 4998 was renamed");
+        assert!(names_only("When was module 4321 renamed?", earlier, later));
+        assert!(!names_only("When was module 4998 renamed?", earlier, later));
+        assert!(!names_only("When was the module renamed?", earlier, later));
+    }
 }
