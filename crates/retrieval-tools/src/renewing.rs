@@ -57,6 +57,14 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     let said = said.map(|one| read(&one.hit.snippet, role(one), is_agent));
     let said = said.collect();
     let changes = Changes::new(said, question);
+    let is_named = |candidates: &[Candidate], earlier: usize, later: usize| {
+        let one = |place: usize| order.get(place).and_then(|at| candidates.get(*at));
+        one(earlier)
+            .zip(one(later))
+            .is_some_and(|(earlier, later)| {
+                names_only(question, &earlier.hit.snippet, &later.hit.snippet)
+            })
+    };
     // By place in the order of the log: the newest of the messages that change what is asked for.
     let mut stale: Vec<Option<usize>> = vec![None; order.len()];
     let mut shown: Vec<Vec<PassageChange>> = Vec::with_capacity(order.len());
@@ -120,6 +128,7 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     for (place, by) in stale.iter().enumerate().rev() {
         if let (None, Some(newer)) = (by, changes.newer_answer(place))
             && stale.get(newer).is_some_and(Option::is_none)
+            && !is_named(candidates, place, newer)
         {
             let own = score(candidates, place);
             let best = score(candidates, newer).max(own / BELOW);
