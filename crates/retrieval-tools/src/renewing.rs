@@ -5,17 +5,17 @@ use memory_search::{Changes, Hit, HitTarget, Said};
 
 use crate::recall::PassageChange;
 
-/// What the score of a passage is multiplied by that a later message changed.
+/// Factor on the score of a passage that a later message changed.
 const STALE: f64 = 0.5;
 
 /// Most changes that are shown with a passage.
 const SHOWN_CHANGES: usize = 3;
 
-/// Maximum length of what a change says, in characters.
+/// Maximum length of a change's text, in characters.
 const CHANGE_CHARS: usize = 120;
 
-/// Whether a question names a number, or a word with a digit, that the earlier of two texts has and the later has not: then
-/// it asks for the earlier one.
+/// Whether a question has a word with a digit that is in the earlier of two texts and not in the later one: it then asks for
+/// the earlier one.
 fn names_only(question: &str, earlier: &str, later: &str) -> bool {
     let words = |text: &'_ str| -> Vec<String> {
         let words = text.split(|c: char| !c.is_alphanumeric());
@@ -34,11 +34,11 @@ pub(crate) struct Candidate {
     pub(crate) seq: Seq,
     pub(crate) summary: Option<SummaryId>,
     pub(crate) score: f64,
-    /// What later messages say otherwise.
+    /// Changes by later messages.
     pub(crate) changed: Vec<PassageChange>,
 }
 
-/// Says of each candidate what later ones changed. Where this is what the question asks for, the later one is as good an
+/// Adds to each candidate the changes by later ones. If the question asks for a changed statement, the later one is as good an
 /// answer as the earlier one, and comes before it.
 pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     let is_said = |one: &Candidate| match &one.hit.target {
@@ -143,7 +143,7 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     }
 }
 
-/// Reads what a message says. Where tools are used, what the assistant says is narration.
+/// Reads a message. In a conversation with tools the assistant's words are narration.
 pub(crate) fn read(text: &str, role: Option<Role>, is_agent: bool) -> Said {
     let said = Said::of(text);
     match is_agent && role == Some(Role::Assistant) {
@@ -155,7 +155,7 @@ pub(crate) fn read(text: &str, role: Option<Role>, is_agent: bool) -> Said {
 /// The highest score of a changed passage, as a part of the score of the one that changes it.
 const BELOW: f64 = 0.999;
 
-/// What a change says, in short: a value is most often at its end.
+/// The text of a change, shortened in front: a value is most often at its end.
 fn short(text: &str) -> String {
     let text = text.trim_matches(|c: char| c.is_whitespace() || ",;".contains(c));
     let length = text.chars().count();

@@ -1,4 +1,4 @@
-//! Which of many texts change what earlier ones say.
+//! Finds texts that change earlier ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use super::{Compared, Compounds, Said, are_apart, corrects};
 pub struct Changes {
     said: Vec<Said>,
     compounds: Compounds,
-    /// What may change another statement, by its content words.
+    /// Statements that may change another one, by content word.
     by_term: HashMap<String, Vec<usize>>,
     later: Vec<Place>,
     asked: BTreeSet<String>,
@@ -21,7 +21,7 @@ pub struct Changes {
 /// Fewest words of a question that an answer to it has.
 const FEWEST_ASKED: usize = 2;
 
-/// The place of what may change a statement.
+/// Position of a statement that may change another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     text: usize,
@@ -156,7 +156,7 @@ impl Changes {
         newer.map(|(of, _)| *of).max()
     }
 
-    /// What changes a statement of a text, or what changed that again.
+    /// The newest change of a statement, changes of changes included.
     fn newest(&self, text: usize, statement: &Statement) -> Option<Place> {
         let first = statement;
         let mut newest: Option<Place> = None;
@@ -173,7 +173,7 @@ impl Changes {
         newest
     }
 
-    /// What changes a statement: in the newest of the texts that do.
+    /// The change of a statement in the newest text that has one.
     fn change(&self, text: usize, earlier: &Statement) -> Option<Place> {
         if !earlier.is_claim() {
             return None;
