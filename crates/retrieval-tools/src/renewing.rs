@@ -14,20 +14,6 @@ const SHOWN_CHANGES: usize = 3;
 /// Maximum length of a change's text, in characters.
 const CHANGE_CHARS: usize = 120;
 
-/// Whether a question has a word with a digit that is in the earlier of two texts and not in the later one: it then asks for
-/// the earlier one.
-fn names_only(question: &str, earlier: &str, later: &str) -> bool {
-    let words = |text: &'_ str| -> Vec<String> {
-        let words = text.split(|c: char| !c.is_alphanumeric());
-        let words = words.filter(|word| word.contains(|c: char| c.is_ascii_digit()));
-        words.map(str::to_lowercase).collect()
-    };
-    let (earlier, later) = (words(earlier), words(later));
-    words(question)
-        .iter()
-        .any(|word| earlier.contains(word) && !later.contains(word))
-}
-
 /// A passage before its place in the answer is known.
 pub(crate) struct Candidate {
     pub(crate) hit: Hit,
@@ -57,14 +43,6 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     let said = said.map(|one| read(&one.hit.snippet, role(one), is_agent));
     let said = said.collect();
     let changes = Changes::new(said, question);
-    let is_named = |candidates: &[Candidate], earlier: usize, later: usize| {
-        let one = |place: usize| order.get(place).and_then(|at| candidates.get(*at));
-        one(earlier)
-            .zip(one(later))
-            .is_some_and(|(earlier, later)| {
-                names_only(question, &earlier.hit.snippet, &later.hit.snippet)
-            })
-    };
     // By place in the order of the log: the newest of the messages that change what is asked for.
     let mut stale: Vec<Option<usize>> = vec![None; order.len()];
     let mut shown: Vec<Vec<PassageChange>> = Vec::with_capacity(order.len());
@@ -74,13 +52,7 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
         // What is asked for comes first.
         all.sort_by_key(|change| !change.is_asked);
         for change in all {
-            let by = |at: usize| order.get(at).and_then(|at| candidates.get(*at));
-            let names_it = by(place)
-                .zip(by(change.by))
-                .is_some_and(|(earlier, later)| {
-                    names_only(question, &earlier.hit.snippet, &later.hit.snippet)
-                });
-            if change.is_asked && !names_it {
+            if change.is_asked {
                 *newest = (*newest).max(Some(change.by));
             }
             let by = order.get(change.by).and_then(|at| candidates.get(*at));
@@ -128,7 +100,6 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     for (place, by) in stale.iter().enumerate().rev() {
         if let (None, Some(newer)) = (by, changes.newer_answer(place))
             && stale.get(newer).is_some_and(Option::is_none)
-            && !is_named(candidates, place, newer)
         {
             let own = score(candidates, place);
             let best = score(candidates, newer).max(own / BELOW);
@@ -167,17 +138,4 @@ fn short(text: &str) -> String {
         end = rest.to_owned();
     }
     format!("…{end}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_question_that_names_a_number_asks_for_the_message_with_it() {
-        let (earlier, later) = ("module 4321 was renamed", "module 4998 was renamed");
-        assert!(names_only("When was module 4321 renamed?", earlier, later));
-        assert!(!names_only("When was module 4998 renamed?", earlier, later));
-        assert!(!names_only("When was the module renamed?", earlier, later));
-    }
 }
