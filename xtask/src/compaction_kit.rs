@@ -12,7 +12,7 @@ use crate::python::environment;
 const PAGE: &str = "docs/measurements/kit.md";
 const COMMAND: &str = "cargo xtask compaction-kit";
 
-/// What pip installs.
+/// The package for pip.
 const PACKAGES: [&str; 1] = ["compaction-conformance-kit==0.8.0"];
 
 const DRIVE: &str = include_str!("compaction_kit/drive.py");

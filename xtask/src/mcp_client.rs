@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use crate::mode::target_folder;
 use crate::python::{call, environment};
 
-/// What pip installs.
+/// The package for pip.
 const PACKAGES: [&str; 1] = ["mcp==2.3.0"];
 
 const DRIVE: &str = include_str!("mcp_client/drive.py");

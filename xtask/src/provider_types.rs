@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use crate::mode::target_folder;
 use crate::python::{call, environment};
 
-/// What pip installs. `google-ai-generativelanguage` holds the messages of Gemini's servers, as protocol buffers.
+/// The package for pip. `google-ai-generativelanguage` holds the messages of Gemini's servers, as protocol buffers.
 const PACKAGES: [&str; 6] = [
     "anthropic==2.12.0",
     "google-ai-generativelanguage==0.12.1",

@@ -1,12 +1,13 @@
 //! Assembling a session's contexts.
 
-use context_assembler::{AssemblyPolicy, Budget, Context, Preamble, assemble};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, Context, Preamble, assemble};
 use memory_model::Accounting as _;
 use memory_store::Snapshot;
 
 use crate::assembly_exact::ExactCounter;
 use crate::assembly_input::{fill, quote, read_all, read_view};
 use crate::error::Result;
+use crate::requests::Request;
 use crate::session::Session;
 
 /// Part of the room that a log must leave free to be shown whole in a live session.
@@ -44,10 +45,10 @@ impl Session {
         // Identity files may change meanwhile: they are read once for a context.
         let beginning = self.beginning();
         let preamble = beginning.preamble();
-        let context = self
-            .assemble_within(snapshot, &preamble, scaled, policy)
-            .await?;
-        let estimator = self.accounting().estimator();
+        let input = self.input(snapshot, &preamble, scaled, policy).await?;
+        let accounting = self.accounting();
+        let context = assemble(&input, &preamble, scaled, policy, accounting)?;
+        let estimator = accounting.estimator();
         let is_cut = snapshot.log_tokens > context.receipt.limit;
         let is_estimated = budget.safety_factor().is_none()
             && scaled.safety_factor() == Some(estimator.safety_factor());
@@ -63,14 +64,14 @@ impl Session {
         }
     }
 
-    /// Assembles a context within a budget that has a factor.
-    pub(crate) async fn assemble_within(
+    /// Reads the input of a context within a budget that has a factor.
+    pub(crate) async fn input(
         &self,
         snapshot: &Snapshot,
         preamble: &Preamble<'_>,
         budget: Budget,
         policy: &AssemblyPolicy,
-    ) -> Result<Context> {
+    ) -> Result<AssemblyInput> {
         let store = &*self.memory().inner.store;
         let fixed = preamble.tokens(self.accounting());
         let mut limits = policy.input_limits(snapshot.tokens(), fixed, budget);
@@ -80,23 +81,11 @@ impl Session {
             limits.tokens_per_message = u64::MAX;
         }
         let most = limits.tokens_per_message;
-        let is_live = policy.steps > 0 && policy.whole_tail.is_none();
-        let all_within = room - room / ROOM_TO_GROW;
-        let mut all = None;
-        if is_live
-            && most < snapshot.log_tokens
-            && snapshot.log_tokens > room
-            && request.outgrown < all_within
-        {
-            all = read_all(store, snapshot, (all_within, most)).await?;
-            if all.is_none() {
-                self.memory()
-                    .inner
-                    .requests
-                    .outgrown(snapshot.conversation, all_within);
-            }
-        }
-        let mut input = match all {
+        let whole = match policy.steps > 0 && policy.whole_tail.is_none() {
+            true => self.whole_log(snapshot, &request, (room, most)).await?,
+            false => None,
+        };
+        let mut input = match whole {
             Some(input) => input,
             None => read_view(store, snapshot, limits).await?,
         };
@@ -109,8 +98,28 @@ impl Session {
         }
         quote(store, snapshot, &mut input).await?;
         self.add_state(snapshot, room, policy, &mut input);
-        let accounting = self.accounting();
-        Ok(assemble(&input, preamble, budget, policy, accounting)?)
+        Ok(input)
+    }
+
+    /// Reads the whole log of a live session in place of its view, if a message that takes more than `most` tokens is the only
+    /// reason why it does not fit into `room`, with room to grow.
+    async fn whole_log(
+        &self,
+        snapshot: &Snapshot,
+        request: &Request,
+        (room, most): (u64, u64),
+    ) -> Result<Option<AssemblyInput>> {
+        let within = room - room / ROOM_TO_GROW;
+        let is_small = most >= snapshot.log_tokens || snapshot.log_tokens <= room;
+        if is_small || request.outgrown >= within {
+            return Ok(None);
+        }
+        let inner = &self.memory().inner;
+        let all = read_all(&*inner.store, snapshot, (within, most)).await?;
+        if all.is_none() {
+            inner.requests.outgrown(snapshot.conversation, within);
+        }
+        Ok(all)
     }
 
     /// Cost of every request besides the view, in tokens: the system prompt, the tools, the identity and the

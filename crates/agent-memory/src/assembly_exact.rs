@@ -1,6 +1,6 @@
 //! Assembles a context once more by its exact count, so that it fills its budget.
 
-use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, Preamble};
+use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, Preamble, assemble};
 use memory_model::Accounting;
 use memory_store::Snapshot;
 use token_estimate::{SafetyFactor, TokenEstimator};
@@ -59,14 +59,19 @@ impl Session {
             .saturating_add(context.receipt.request_tokens);
         let counted = counter.count(&context);
         let mut factor = counted as f64 / estimated.max(1) as f64;
+        let policy = AssemblyPolicy::once();
+        let mut input = None;
         let mut newest = context.clone();
         for _ in 0..ROUNDS {
             // Rounded up: a factor has three decimals.
             let rounded = SafetyFactor::new(factor + 0.001);
             let within = Budget::tokens(budget).with_safety_factor(rounded);
-            newest = self
-                .assemble_within(snapshot, preamble, within, &AssemblyPolicy::once())
-                .await?;
+            // Later rounds have less room: what was read for the first one is enough.
+            let input = match &input {
+                Some(input) => input,
+                None => input.insert(self.input(snapshot, preamble, within, &policy).await?),
+            };
+            newest = assemble(input, preamble, within, &policy, self.accounting())?;
             let counted = counter.count(&newest);
             if counted <= budget {
                 return Ok(newest);

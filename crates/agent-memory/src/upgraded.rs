@@ -1,11 +1,11 @@
-//! The sessions whose extracts are of the newest recipe.
+//! Sessions with no extract of an older recipe.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use memory_model::ConversationId;
 
-/// The sessions whose extracts of older recipes were made anew. Extracts that this process writes are of the newest.
+/// Sessions with their extracts already made anew. Extracts that this process writes use the newest recipe.
 #[derive(Debug, Default)]
 pub(crate) struct Upgraded(Mutex<BTreeSet<ConversationId>>);
 

@@ -1,4 +1,5 @@
-//! Forms of a summary: its lines of at least a rank. A longer form has every line of a shorter one.
+//! Forms of a summary: its lines of at least a rank. A longer form has every line of a shorter one. A line with `…` behind it
+//! is continued in the summary and not in the form.
 
 use memory_model::{Accounting, Summary};
 
@@ -9,6 +10,11 @@ use crate::render::render_summary_form;
 
 /// Cost of the first lines that are the headline of a summary without ranks, in tokens.
 const HEADLINE_TOKENS: u64 = 60;
+
+/// Beginning of a line that continues the one before it.
+const CONTINUES: &str = "  ";
+/// Mark behind a line that is not continued.
+const LEFT_OUT: &str = " …";
 
 /// The forms of a summary, from the headline to the whole summary.
 pub(crate) struct Forms<'a> {
@@ -105,10 +111,26 @@ impl<'a> Forms<'a> {
     }
 
     fn short_form(&self, form: usize, accounting: &dyn Accounting) -> ShortForm {
-        let lines = self.lines.iter().filter(|line| line.form <= form);
-        let texts: Vec<&str> = lines.map(|line| line.text).collect();
-        let (lines, of_lines) = (texts.len(), self.lines.len());
-        let mut message = render_summary_form(self.summary, &texts.join("\n"), (lines, of_lines));
+        let mut text = String::new();
+        let (mut lines, mut is_marked) = (0, true);
+        for line in &self.lines {
+            if line.form <= form {
+                if lines > 0 {
+                    text.push('\n');
+                }
+                text.push_str(line.text);
+                lines += 1;
+                is_marked = false;
+            } else if line.text.starts_with(CONTINUES) && !is_marked {
+                text.push_str(LEFT_OUT);
+                is_marked = true;
+            } else if !line.text.starts_with(CONTINUES) {
+                // Its own beginning is left out, and with it the lines that continue it.
+                is_marked = true;
+            }
+        }
+        let of_lines = self.lines.len();
+        let mut message = render_summary_form(self.summary, &text, (lines, of_lines));
         message.tokens = cost(accounting, &message);
         ShortForm {
             message,
@@ -143,4 +165,45 @@ fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<Line<'a>>
         line.form = form;
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use memory_model::{Hash, Part, Recipe, Seq, SeqRange, SummaryBody};
+    use token_estimate::HeuristicEstimator;
+
+    use super::*;
+    use crate::accounting::ContextAccounting;
+
+    #[test]
+    fn a_line_that_is_not_continued_says_so() {
+        let text = "[1] User: red\n  green\n  blue\n[2] Assistant: yes\n  no\n[3] User: go\n  on";
+        let body = SummaryBody::from_parts(text.to_owned(), Some(vec![9, 1, 9, 1, 1, 9, 9])).ok();
+        let range = SeqRange::new(Seq(1), Seq(3)).unwrap_or(SeqRange::single(Seq(1)));
+        let recipe = Recipe::new("test");
+        let summary = Summary::new(
+            range,
+            0,
+            Vec::new(),
+            Hash::ZERO,
+            recipe,
+            body.unwrap_or_default(),
+        );
+        let accounting = ContextAccounting::new(Arc::new(HeuristicEstimator::Bytes4));
+        let forms = Forms::new(0, &summary, 1_000, &accounting);
+        let Some(Part::Text { text }) = forms.short_form(0, &accounting).message.parts.pop() else {
+            panic!("no text");
+        };
+        let shown: Vec<&str> = text.lines().skip(1).collect();
+        let lines = [
+            "[1] User: red …",
+            "  blue",
+            "[3] User: go",
+            "  on",
+            "</summary>",
+        ];
+        assert_eq!(shown, lines);
+    }
 }

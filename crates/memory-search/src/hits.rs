@@ -45,7 +45,7 @@ pub struct Hit {
     pub matches: Vec<Range<usize>>,
     /// Time of the message or of the summary.
     pub created_at: Timestamp,
-    /// Name of the message's author; `None` where it has none, and for a summary.
+    /// Name of the message's author; `None` for messages without one and for summaries.
     pub name: Option<String>,
 }
 

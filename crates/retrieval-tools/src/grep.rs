@@ -298,7 +298,7 @@ pub struct NearMessage {
     /// When the message was said.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// Name of the message's author; `None` where it has none.
+    /// Name of the message's author, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -394,7 +394,7 @@ pub struct GrepHit {
     /// [`memory_search::contradicts`]. In the order by relevance alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<NearMessage>,
-    /// Name of the message's author; `None` where it has none, and for a summary.
+    /// Name of the message's author; `None` for messages without one and for summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -460,7 +460,7 @@ impl GrepHit {
     }
 }
 
-/// What is written before a message beside a hit.
+/// The marker before a message near a hit.
 pub(crate) const BEFORE: &str = "before: ";
 pub(crate) const AFTER: &str = "after: ";
 pub(crate) const LATER: &str = "changed later: ";

@@ -17,7 +17,7 @@ use crate::room::Room;
 /// Length of the snippet of a message beside a hit, in characters.
 const NEAR_CHARS: usize = 160;
 
-/// Characters of a message that are read for what it says otherwise.
+/// Number of characters of a message that are searched for changes.
 const READ_CHARS: usize = 600;
 
 /// Messages among which one is looked for that says otherwise.

@@ -135,10 +135,10 @@ pub struct Passage {
     /// How well the passage answers the query; higher is better. 1 for a message by its turn, 0 for one that is shown because
     /// it is beside a passage and there is room.
     pub score: f64,
-    /// Name of the message's author; `None` where it has none.
+    /// Name of the message's author, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What later messages say otherwise about the same things, as far as words tell.
+    /// Statements of later messages that change this one, judged by their words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<PassageChange>,
 }
@@ -162,7 +162,7 @@ impl Passage {
         }
     }
 
-    /// The citation behind that of another passage, what changed later, and the words.
+    /// The citation after that of another passage, the later changes, and the words.
     pub(crate) fn to_text(&self, before: Option<&Passage>) -> String {
         let is_found = |passage: &Passage| passage.score > 0.0;
         let begins_beside = before.is_some_and(is_found) && !is_found(self);

@@ -23,16 +23,16 @@ const EXACT: usize = 32;
 /// Maximum number of messages that are ranked.
 const CANDIDATES: usize = 256;
 
-/// Number of passages whose neighbours are shown where there is room left.
+/// Number of passages that are shown with their neighbours if there is room left.
 const BESIDE: usize = 48;
 
 /// How far from a passage they may be.
 const BESIDE_DISTANCE: u32 = 3;
 
-/// Shortest beginning of a passage that is shown where there is no room for more, in bytes.
+/// Minimum length of a passage that is cut to fit, in bytes.
 const SHORTEST_CUT: usize = 60;
 
-/// The room of an answer divided by the part of it that may be left where there is more to show.
+/// Share of an answer's room that may stay empty: one in this many tokens.
 const LEAST_LEFT: u64 = 32;
 
 /// Maximum length of a passage that a query finds, in characters.
@@ -261,7 +261,7 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Uses the room that is left once all that was found is shown: for what was said beside it, the nearest first. What
+    /// Fills the room that all passages leave with their neighbours, nearest first. What
     /// tools answered is left out.
     async fn add_beside(
         &self,

@@ -5,13 +5,13 @@ use memory_search::{Changes, Hit, HitTarget, Said};
 
 use crate::recall::PassageChange;
 
-/// What the score of a passage is multiplied by that a later message changed.
+/// Factor on the score of a passage that a later message changed.
 const STALE: f64 = 0.5;
 
 /// Most changes that are shown with a passage.
 const SHOWN_CHANGES: usize = 3;
 
-/// Maximum length of what a change says, in characters.
+/// Maximum length of a change's text, in characters.
 const CHANGE_CHARS: usize = 120;
 
 /// A passage before its place in the answer is known.
@@ -20,11 +20,11 @@ pub(crate) struct Candidate {
     pub(crate) seq: Seq,
     pub(crate) summary: Option<SummaryId>,
     pub(crate) score: f64,
-    /// What later messages say otherwise.
+    /// Changes by later messages.
     pub(crate) changed: Vec<PassageChange>,
 }
 
-/// Says of each candidate what later ones changed. Where this is what the question asks for, the later one is as good an
+/// Adds to each candidate the changes by later ones. If the question asks for a changed statement, the later one is as good an
 /// answer as the earlier one, and comes before it.
 pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     let is_said = |one: &Candidate| match &one.hit.target {
@@ -114,7 +114,7 @@ pub(crate) fn renew(candidates: &mut [Candidate], question: &str) {
     }
 }
 
-/// Reads what a message says. Where tools are used, what the assistant says is narration.
+/// Reads a message. In a conversation with tools the assistant's words are narration.
 pub(crate) fn read(text: &str, role: Option<Role>, is_agent: bool) -> Said {
     let said = Said::of(text);
     match is_agent && role == Some(Role::Assistant) {
@@ -126,7 +126,7 @@ pub(crate) fn read(text: &str, role: Option<Role>, is_agent: bool) -> Said {
 /// The highest score of a changed passage, as a part of the score of the one that changes it.
 const BELOW: f64 = 0.999;
 
-/// What a change says, in short: a value is most often at its end.
+/// The text of a change, shortened in front: a value is most often at its end.
 fn short(text: &str) -> String {
     let text = text.trim_matches(|c: char| c.is_whitespace() || ",;".contains(c));
     let length = text.chars().count();

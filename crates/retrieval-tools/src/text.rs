@@ -64,7 +64,7 @@ impl fmt::Display for Citation<'_> {
 /// The day of a time behind a comma, such as `, 29 Dec 2023`; an unknown time shows nothing.
 pub(crate) struct Day(pub(crate) Timestamp);
 
-/// The day of a time behind another time: without the year, or nothing at all, where these are the same.
+/// The day of a time, written after another time: parts that are equal are left out.
 pub(crate) fn day_after(before: Timestamp, at: Timestamp) -> String {
     let (day, before) = (Day(at).to_string(), Day(before).to_string());
     let year = |day: &str| {

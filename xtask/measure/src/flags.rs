@@ -1,4 +1,4 @@
-//! What the measures of contexts share: their flags, and ends of texts.
+//! Flags and ends of texts that several measures use.
 
 use std::path::PathBuf;
 

@@ -53,7 +53,7 @@ const OWN: usize = 0;
 const DAG: usize = 1;
 const TAIL: usize = 4;
 
-/// What texts of one size show, added up.
+/// Sums over the texts of one size.
 #[derive(Default)]
 struct Row {
     texts: usize,

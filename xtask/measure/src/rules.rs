@@ -120,7 +120,7 @@ impl Measured {
     }
 }
 
-/// Whether each column holds; `None` where the rule is none of its kind.
+/// Whether each column holds; `None` if it does not apply to the rule.
 type Judged = [Option<bool>; 5];
 
 fn count(counts: &mut Counts, judged: Judged) {

@@ -223,18 +223,20 @@ fn print(app: &mut App, args: &Redo, answer: &Answer, why: &str) -> anyhow::Resu
     let provisional = &answer.provisional;
     if provisional.found == 0 {
         app.out.line(nothing(args))?;
-    } else if args.extracts {
-        app.out.line(&format!(
-            "{} of an older version: {} made anew, {} left; {} above made anew",
-            count(provisional.found, "extract", "extracts"),
-            number(provisional.redone),
-            number(provisional.left),
-            count(answer.rebuilt, "summary", "summaries"),
-        ))?;
     } else {
+        let found = match args.extracts {
+            true => count(provisional.found, "extract is", "extracts are") + " of an older version",
+            false => {
+                count(provisional.found, "summary was", "summaries were")
+                    + " written without a model"
+            }
+        };
+        let why = match (answer.stop_reason, args.extracts) {
+            ("done", true) => "no extract of an older version is left",
+            _ => why,
+        };
         app.out.line(&format!(
-            "{} written without a model: {} redone, {} left; {} above made anew; {} written now",
-            count(provisional.found, "summary was", "summaries were"),
+            "{found}: {} redone, {} left; {} above made anew; {} written now",
             number(provisional.redone),
             number(provisional.left),
             count(answer.rebuilt, "summary", "summaries"),
@@ -267,7 +269,7 @@ fn print(app: &mut App, args: &Redo, answer: &Answer, why: &str) -> anyhow::Resu
     Ok(())
 }
 
-/// What is said where nothing is left to do.
+/// Returns the line for a redo with nothing left to do.
 fn nothing(args: &Redo) -> &'static str {
     match args.extracts {
         true => "Nothing is left to do: no extract in the view is of an older version.",

@@ -41,9 +41,10 @@ fn facts(context: &Context) -> Facts {
                     .any(|tag| line.starts_with(tag))
                 };
                 let lines = text.lines().filter(of_frame);
-                facts
-                    .lines
-                    .extend(lines.map(|line| (summary_id.clone(), line.to_owned())));
+                // The mark of lines that are left out goes when they come.
+                let words = lines.map(|line| line.trim_end_matches(" …").to_owned());
+                let lines = words.map(|words| (summary_id.clone(), words));
+                facts.lines.extend(lines);
             }
             (MessageOrigin::Message { first, last }, _) => {
                 facts.messages.insert((*first, *last));

@@ -1,12 +1,10 @@
 //! No single piece takes the room of everything else.
 
-use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, Preamble, assemble, render_text,
-};
+use context_assembler::{AssemblyInput, Context, render_text};
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
 use token_estimate::HeuristicEstimator;
 
-use crate::laws;
+use crate::laws::assembled;
 use crate::script::{Shown, accounting, input, log};
 
 const BUDGET: u64 = 8_000;
@@ -27,19 +25,6 @@ fn view(newest: Vec<Message>) -> AssemblyInput {
         ranked: true,
     };
     input(&log(messages, &accounting), &[(100, lines)], &accounting)
-}
-
-fn assembled(input: &AssemblyInput, steps: u64) -> Context {
-    let policy = AssemblyPolicy {
-        steps,
-        ..AssemblyPolicy::default()
-    };
-    let accounting = accounting(HeuristicEstimator::Bytes4);
-    let budget = Budget::tokens(BUDGET);
-    let context = assemble(input, &Preamble::default(), budget, &policy, &accounting).unwrap();
-    laws::counted(&context, &accounting);
-    laws::paired(&context);
-    context
 }
 
 /// A call and a result of about `tokens` tokens.
@@ -63,7 +48,7 @@ fn tokens_of(context: &Context, text: &str) -> u64 {
 fn the_newest_result_leaves_half_of_the_room_to_others() {
     let view = view(read("big", 60_000).to_vec());
     for steps in [0, 4] {
-        let context = assembled(&view, steps);
+        let context = assembled(&view, BUDGET, steps);
         let text = render_text(&context.messages);
         let tokens = tokens_of(&context, "FIRST of big");
         assert!((3_500..=4_000).contains(&tokens), "{steps}: {tokens}");
@@ -81,9 +66,9 @@ fn a_large_piece_gets_what_others_leave() {
     let alone = input(&entries, &[], &accounting);
     let two = [read("one", 60_000), read("two", 60_000)].concat();
     let two = input(&log(two, &accounting), &[], &accounting);
-    let context = assembled(&alone, 0);
+    let context = assembled(&alone, BUDGET, 0);
     assert!(context.tokens > 7_900, "{}", context.tokens);
-    let context = assembled(&two, 0);
+    let context = assembled(&two, BUDGET, 0);
     assert!(context.tokens > 7_900, "{}", context.tokens);
     let shares = ["FIRST of one", "FIRST of two"].map(|text| tokens_of(&context, text));
     assert!(shares.iter().all(|tokens| *tokens > 3_900), "{shares:?}");
@@ -97,7 +82,7 @@ fn an_older_large_piece_leaves_room_to_what_came_before_it() {
     ];
     let view = view(newest.concat());
     for (steps, most) in [(0, 2_000), (4, 2_000)] {
-        let context = assembled(&view, steps);
+        let context = assembled(&view, BUDGET, steps);
         let tokens = tokens_of(&context, "FIRST of big");
         assert!((most * 3 / 4..=most).contains(&tokens), "{steps}: {tokens}");
         let text = render_text(&context.messages);
@@ -117,7 +102,7 @@ fn a_large_result_beside_a_small_one_is_shown_from_both_ends() {
     let calls = Message::new(Role::Assistant, vec![call("big"), call("small")]);
     let small = Message::tool_result("small", "ok");
     let [_, big] = read("big", 60_000);
-    let context = assembled(&view(vec![calls, big, small]), 4);
+    let context = assembled(&view(vec![calls, big, small]), BUDGET, 4);
     let tokens = tokens_of(&context, "FIRST of big");
     assert!((3_500..=4_000).contains(&tokens), "{tokens}");
     assert_eq!(tokens, tokens_of(&context, "LAST of big"));

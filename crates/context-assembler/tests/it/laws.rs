@@ -6,6 +6,7 @@ use context_assembler::{
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
+use token_estimate::HeuristicEstimator;
 use turn_map::atoms;
 
 use crate::forms;
@@ -13,6 +14,21 @@ use crate::script::{self, PRESETS, accounting, event, input, log, messages, show
 
 /// The steps that are tried.
 const STEPS: [u64; 3] = [4, 1, 9];
+
+/// Assembles a view at a budget and checks what holds for every context.
+pub(crate) fn assembled(input: &AssemblyInput, budget: u64, steps: u64) -> Context {
+    let policy = AssemblyPolicy {
+        steps,
+        ..AssemblyPolicy::default()
+    };
+    let accounting = accounting(HeuristicEstimator::Bytes4);
+    let budget = Budget::tokens(budget);
+    let context = assemble(input, &Preamble::default(), budget, &policy, &accounting).unwrap();
+    counted(&context, &accounting);
+    paired(&context);
+    assert!(context.tokens <= context.receipt.limit);
+    context
+}
 
 pub(crate) fn needed(error: &Error) -> u64 {
     match error.kind() {

@@ -1,13 +1,10 @@
 //! What the user asked for stands in every context, and a context that stands for itself uses its room.
 
-use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, Item, MessageOrigin, Preamble, assemble,
-    render_text,
-};
+use context_assembler::{AssemblyInput, Context, Item, MessageOrigin, render_text};
 use memory_model::{LogEntry, Message, RawJson, Seq};
 use token_estimate::HeuristicEstimator;
 
-use crate::laws;
+use crate::laws::assembled;
 use crate::script::{Shown, accounting, input, log};
 
 /// Position of the request.
@@ -53,20 +50,6 @@ fn view(entries: &[LogEntry], raw: usize) -> AssemblyInput {
             .insert(at + 1, Item::Quoted(vec![request.clone()]));
     }
     view
-}
-
-fn assembled(input: &AssemblyInput, budget: u64, steps: u64) -> Context {
-    let policy = AssemblyPolicy {
-        steps,
-        ..AssemblyPolicy::default()
-    };
-    let accounting = accounting(HeuristicEstimator::Bytes4);
-    let budget = Budget::tokens(budget);
-    let context = assemble(input, &Preamble::default(), budget, &policy, &accounting).unwrap();
-    laws::counted(&context, &accounting);
-    laws::paired(&context);
-    assert!(context.tokens <= context.receipt.limit);
-    context
 }
 
 fn is_shown(context: &Context, text: &str) -> bool {

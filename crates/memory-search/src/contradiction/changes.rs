@@ -1,4 +1,4 @@
-//! Which of many texts change what earlier ones say.
+//! Finds texts that change earlier ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,10 +10,12 @@ use super::{Compared, Compounds, Said, are_apart, corrects};
 pub struct Changes {
     said: Vec<Said>,
     compounds: Compounds,
-    /// What may change another statement, by its content words.
+    /// Statements that may change another one, by content word.
     by_term: HashMap<String, Vec<usize>>,
     later: Vec<Place>,
     asked: BTreeSet<String>,
+    /// Values that the question names.
+    named: BTreeSet<String>,
     /// The statements with a value and most words of the question.
     answers: Vec<(usize, Place)>,
 }
@@ -21,7 +23,7 @@ pub struct Changes {
 /// Fewest words of a question that an answer to it has.
 const FEWEST_ASKED: usize = 2;
 
-/// The place of what may change a statement.
+/// Position of a statement that may change another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     text: usize,
@@ -39,7 +41,8 @@ pub struct Change<'s> {
     pub by: usize,
     /// What that text says.
     pub statement: &'s str,
-    /// Whether the statement that is changed has as many words of the question as any of its text.
+    /// Whether the statement that is changed has as many words of the question as any of its text, and the question does not
+    /// name its value.
     pub is_asked: bool,
 }
 
@@ -67,11 +70,12 @@ impl Changes {
                 }
             }
         }
-        let asked = Said::of(question).sentences.into_iter();
-        let asked = asked
-            .flat_map(|sentence| sentence.parts)
-            .flat_map(|part| part.terms);
-        let asked: BTreeSet<String> = asked.collect();
+        let (mut asked, mut named) = (BTreeSet::new(), BTreeSet::new());
+        let sentences = Said::of(question).sentences.into_iter();
+        for part in sentences.flat_map(|sentence| sentence.parts) {
+            asked.extend(part.terms);
+            named.extend(part.values.into_values().flatten());
+        }
         let mut answers = Vec::new();
         let mut most = FEWEST_ASKED;
         for (text, one) in may_change {
@@ -104,6 +108,7 @@ impl Changes {
             by_term,
             later,
             asked,
+            named,
             answers,
         }
     }
@@ -123,10 +128,11 @@ impl Changes {
         let most = parts().map(words).max().unwrap_or_default();
         let changes = parts().filter_map(|part| {
             let place = self.newest(text, part)?;
+            let later = self.statement(place)?;
             Some(Change {
                 by: place.text,
-                statement: self.statement(place)?.text.as_str(),
-                is_asked: words(part) == most,
+                statement: later.text.as_str(),
+                is_asked: words(part) == most && !self.names_only(part, later),
             })
         });
         changes.collect()
@@ -146,6 +152,7 @@ impl Changes {
                 };
                 let mut values = earlier.values.iter();
                 !later.asks
+                    && !self.names_only(earlier, later)
                     && !are_apart(earlier, later, &self.compounds)
                     && values.any(|(kind, before)| {
                         let after = later.values.get(kind);
@@ -156,7 +163,14 @@ impl Changes {
         newer.map(|(of, _)| *of).max()
     }
 
-    /// What changes a statement of a text, or what changed that again.
+    /// Whether the question names a value of the earlier statement that the later one does not have: it asks for the earlier.
+    fn names_only(&self, earlier: &Statement, later: &Statement) -> bool {
+        let has = |one: &Statement, value| one.values.values().any(|values| values.contains(value));
+        let mut named = self.named.iter();
+        named.any(|value| has(earlier, value) && !has(later, value))
+    }
+
+    /// The newest change of a statement, changes of changes included.
     fn newest(&self, text: usize, statement: &Statement) -> Option<Place> {
         let first = statement;
         let mut newest: Option<Place> = None;
@@ -173,7 +187,7 @@ impl Changes {
         newest
     }
 
-    /// What changes a statement: in the newest of the texts that do.
+    /// The change of a statement in the newest text that has one.
     fn change(&self, text: usize, earlier: &Statement) -> Option<Place> {
         if !earlier.is_claim() {
             return None;
@@ -205,5 +219,30 @@ impl Changes {
     fn statement(&self, place: Place) -> Option<&Statement> {
         let sentence = self.said.get(place.text)?.sentences.get(place.sentence)?;
         sentence.parts.get(place.part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_that_names_a_value_asks_for_the_text_with_it() {
+        let said = || {
+            let texts = [
+                "The port of the staging server is 4321.",
+                "The port of the staging server is now 4998.",
+            ];
+            texts.into_iter().map(Said::of).collect()
+        };
+        let asked = |question: &str| {
+            let changes = Changes::new(said(), question);
+            changes.of(0).first().map(|change| change.is_asked)
+        };
+        let general = "What is the port of the staging server?";
+        assert_eq!(asked(general), Some(true));
+        let exact = "Since when is the port of the staging server 4321?";
+        assert_eq!(asked(exact), Some(false));
+        assert_eq!(Changes::new(said(), exact).newer_answer(0), None);
     }
 }

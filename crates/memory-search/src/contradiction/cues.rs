@@ -1,10 +1,10 @@
-//! The phrases of `cues.txt`, and where a text has them.
+//! The phrases of `cues.txt`, and a search for them.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// What a phrase says about its sentence.
+/// Meaning of a phrase for its sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cue {
     /// A value that follows is meant to replace another.
@@ -27,11 +27,11 @@ pub(super) enum Cue {
     Reason,
     /// Two clauses meet.
     Joint,
-    /// Two clauses meet, of which the second says what matters.
+    /// A boundary between clauses. The second one counts.
     Contrast,
     /// Words that say nothing about a subject.
     Empty,
-    /// It speaks of what was named before.
+    /// The sentence refers to an earlier name.
     Pronoun,
     /// A value that is written as a word: the number of its list.
     Value(usize),

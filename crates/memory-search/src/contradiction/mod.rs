@@ -1,12 +1,12 @@
 //! Whether a later statement says otherwise than an earlier one about the same thing.
 //!
-//! There is no model. Sentences are compared, and where a sentence says several values, its parts. Two statements are
+//! There is no model. Sentences are compared, or the parts of a sentence with several values. Two statements are
 //! about the same thing if they share most of their content words, and neither names a thing that the other
 //! does not: one of a pair that is never the same (`start`, `end`), or a compound (`argument names`) of which the other
 //! has a part alone. The later one must have another value in the same place, or a phrase by which people correct
-//! themselves, decide otherwise or drop a plan. Two later sentences are taken together where one has such a phrase.
+//! themselves, decide otherwise or drop a plan. Two later sentences count as one if either has such a phrase.
 //! The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
-//! Precision counts more than recall: what is shown with a hit and is no correction costs trust.
+//! Precision counts more than recall: a false correction beside a hit costs trust.
 
 mod changes;
 mod cues;
@@ -31,7 +31,7 @@ const SAME_STATEMENT: usize = 75;
 /// Share of the content words of the longer of two statements of one conversation that both must have, in percent.
 const SAME_LENGTH: usize = 60;
 
-/// The same share where the later one has another value.
+/// The same share if the later one has another value.
 const SAME_LENGTH_OF_VALUES: usize = 40;
 
 /// Number of texts that have two words next to each other, from which on these are a compound.
@@ -61,13 +61,13 @@ pub struct Said {
 
 #[derive(Debug)]
 struct Sentence {
-    /// What it says; where it says several values, each of them.
+    /// Its statements, one for each value.
     parts: Vec<Statement>,
     /// This sentence and the next as one, where one of them has a phrase of replacing.
     with_next: Option<Statement>,
 }
 
-/// Words that stand next to each other in several texts, such as `argument names`: they name one thing, which neither
+/// Words that are adjacent in several texts, such as `argument names`: they name one thing, which neither
 /// word names alone.
 #[derive(Debug, Default)]
 struct Compounds(BTreeSet<(String, String)>);
@@ -157,11 +157,11 @@ impl Said {
     }
 }
 
-/// What may change an earlier statement.
+/// A statement that may change an earlier one.
 #[derive(Debug, Clone, Copy)]
 enum Later<'s> {
     One(&'s Statement),
-    /// Two sentences that follow each other: one names the thing, the other says what became of it.
+    /// Two adjacent sentences: one names the thing, the other its change.
     Two(&'s [Sentence]),
 }
 
@@ -174,7 +174,7 @@ impl Later<'_> {
     }
 }
 
-/// Whether two sentences that follow each other replace what an earlier one says.
+/// Whether two adjacent sentences replace an earlier one.
 fn replaces(earlier: &Statement, two: &[Sentence], compounds: &Compounds) -> bool {
     let Some(later) = two.first().and_then(|first| first.with_next.as_ref()) else {
         return false;

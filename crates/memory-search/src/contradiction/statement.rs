@@ -11,7 +11,7 @@ use crate::words::{Tokenizer, WordKind, WordLists, visit_words};
 /// Characters of a word's stem that tell it from another: its endings are left out.
 const STEM_CHARS: usize = 5;
 
-/// What a line of data or code has.
+/// Characters that mark a line of data or code.
 const DATA: [&str; 6] = ["{\"", "\":", "();", "::", "){", ") {"];
 
 /// Number of content words from which on a sentence names its subject itself.
@@ -20,14 +20,14 @@ const FEW_TERMS: usize = 3;
 /// Sentences that are read of one text.
 const MOST_SENTENCES: usize = 24;
 
-/// A sentence, or a part of one that says what a value is.
+/// A sentence, or a part of one that sets a value.
 #[derive(Debug, Default)]
 pub(super) struct Statement {
     /// Its words.
     pub(super) text: String,
     /// Beginnings of its content words.
     pub(super) terms: BTreeSet<String>,
-    /// Content words that stand next to each other.
+    /// Adjacent content words.
     pub(super) neighbours: BTreeSet<(String, String)>,
     pub(super) values: BTreeMap<ValueKind, BTreeSet<String>>,
     /// Values that are said to be something's: the word for it, and the value.
@@ -45,7 +45,7 @@ pub(super) struct Statement {
     pub(super) rule: bool,
     pub(super) adding: bool,
     pub(super) example: bool,
-    /// Whether it speaks of what was named before.
+    /// Whether it refers to an earlier name.
     pub(super) speaks_of_it: bool,
 }
 
@@ -56,7 +56,7 @@ static EMPTY_WORDS: LazyLock<HashSet<&'static str>> =
 /// Words that say that something is a value.
 static LINKS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| cues::links().collect());
 
-/// The sentences of a text, each with its statements. A phrase of correction that stands alone ("No, wait.") belongs
+/// The sentences of a text, each with its statements. A phrase of correction by itself ("No, wait.") belongs
 /// to the next one.
 pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
     let mut all: Vec<Vec<Statement>> = Vec::new();
@@ -122,7 +122,7 @@ fn lowered(text: &str) -> String {
     text.chars().map(lower).collect()
 }
 
-/// A sentence with what was found in it.
+/// A sentence and its findings.
 struct Sentence<'t> {
     text: &'t str,
     folded: String,
@@ -196,7 +196,7 @@ impl<'t> Sentence<'t> {
             .collect()
     }
 
-    /// The parts that each say a value; the whole sentence where it says no more than one.
+    /// The parts that each set a value, or the whole sentence if it sets at most one.
     fn parts(&self) -> Vec<Range<usize>> {
         let mut cuts: Vec<usize> = Vec::new();
         // A piece without a value belongs to the next one, but for what introduces it.

@@ -8,7 +8,7 @@ pub(super) enum ValueKind {
     Number,
     Time,
     Date,
-    /// Letters and digits, a path, a name with underscores or capitals within, what stands in quotation marks.
+    /// Letters and digits, a path, a name with underscores or inner capitals, a quoted text.
     Name,
     /// A word of one list.
     Word(usize),
@@ -73,7 +73,7 @@ pub(super) fn written(text: &str) -> Vec<Written> {
     out
 }
 
-/// What stands in quotation marks.
+/// A quoted text.
 fn quoted(text: &str) -> Vec<Written> {
     let mut out: Vec<Written> = Vec::new();
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);

@@ -12,7 +12,7 @@ const BEFORE_MONTH: [&str; 11] = [
     "in", "of", "on", "early", "late", "since", "until", "by", "during", "st", "th",
 ];
 
-/// What is written behind a year in Chinese, Japanese and Korean.
+/// The sign behind a year in Chinese, Japanese and Korean.
 const YEAR_SIGNS: [char; 2] = ['年', '년'];
 
 /// A date, as far as a question gives it.

@@ -26,7 +26,7 @@ async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
     verified(&world.reference, "the reference").await
 }
 
-/// Plays random sequences of calls on a store and on [`InMemoryStore`], compares every answer, and
+/// Plays random sequences of calls on a store and on [`InMemoryStore`](memory_store::InMemoryStore), compares every answer, and
 /// in the end everything that can be read, also with a model still simpler than that; then
 /// verifies both. The first `cases` sequences are the same at every run. A failure is shrunk to a
 /// short sequence before it is reported.

@@ -27,15 +27,15 @@ pub(super) struct Cut {
     pub(super) before: Vec<u8>,
     /// All texts before the cut, with arguments and results of tools.
     pub(super) past: String,
-    /// What the next calls of tools used and the past names.
+    /// Things that the next calls used and earlier messages name.
     pub(super) needed: BTreeSet<Thing>,
-    /// What the user typed before the cut, in order.
+    /// The user's words before the cut, in order.
     pub(super) typed: Vec<String>,
-    /// The agent's own summary, where it wrote one here.
+    /// The agent's own summary at the cut, if there is one.
     pub(super) theirs: Option<String>,
 }
 
-/// What a line of a transcript says.
+/// The content of a transcript's line.
 struct Said<'a> {
     text: String,
     calls: Vec<&'a Value>,
@@ -104,7 +104,7 @@ fn is_request(text: &str) -> bool {
     !text.is_empty() && is_typed && text.chars().count() <= LONGEST
 }
 
-/// Returns what a line of Claude Code or pi says; `None` for others and for sub-agents.
+/// Reads a line of Claude Code or pi; `None` for other lines and sub-agents.
 fn said(line: &Value) -> Option<Said<'_>> {
     let mut said = Said {
         text: String::new(),

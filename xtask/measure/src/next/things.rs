@@ -14,7 +14,7 @@ const IDENTIFIER: usize = 1;
 const HASH: usize = 2;
 const NUMBER: usize = 3;
 
-/// Arguments that hold what a call writes, has just read or asks another agent.
+/// Arguments with texts that a call writes, has just read or sends to another agent.
 const WRITTEN: [&str; 9] = [
     "content",
     "new_string",
@@ -56,7 +56,7 @@ impl Patterns {
         })
     }
 
-    /// What a call with these arguments names.
+    /// Things that a call names in these arguments.
     pub(super) fn things(&self, arguments: &Value) -> BTreeSet<Thing> {
         let mut out = BTreeSet::new();
         let arguments = arguments.as_object().into_iter().flatten();

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::files::{files, json};
 
-/// What rules are about, the longest names first, and the words for it; imports and comments have none.
+/// Subjects of rules, longest names first, with their words; imports and comments have none.
 const NOUNS: [(&str, &str); 8] = [
     ("function argument", r"(?i)\b(arguments?|parameters?)\b"),
     ("function", r"(?i)\bfunctions?\b"),
@@ -42,11 +42,11 @@ pub(super) struct Dialogue {
 
 /// A rule with its values.
 pub(super) struct Rule {
-    /// What holds now.
+    /// The current value.
     pub(super) current: Meant,
-    /// What held before.
+    /// Earlier values.
     pub(super) stale: Vec<Meant>,
-    /// What asks for the rule: in general, and for its very words. Not all kinds of rules have questions.
+    /// Questions for the rule: a general one and an exact one. Some kinds of rules have none.
     pub(super) questions: Option<[String; 2]>,
 }
 
@@ -189,7 +189,7 @@ fn turns(session: &str, names: &[String; 2]) -> anyhow::Result<Vec<(String, Stri
 }
 
 impl Rule {
-    /// A rule with a value that can be looked for; `None` for others, and where its own session does not show the value.
+    /// A rule with a value that can be found; `None` for others, and if its own session does not show the value.
     fn of(values: &[(usize, &str)], said: &[String]) -> anyhow::Result<Option<Self>> {
         let (Some((_, first)), Some((at, topic))) = (values.first(), values.last()) else {
             return Ok(None);
