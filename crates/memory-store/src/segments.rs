@@ -88,6 +88,25 @@ impl IndexState {
             }
         }
     }
+
+    /// Returns the state with a segment that it takes, which a store keeps by the number `id`.
+    pub fn with(mut self, new: &NewIndexSegment<'_>, id: u64) -> Self {
+        self.segments.retain(|one| !new.replaces.contains(&one.id));
+        let place = |one: &IndexSegment| (one.kind.as_str(), one.first);
+        let segment = IndexSegment {
+            id,
+            kind: new.kind,
+            first: new.first,
+            last: new.last,
+            documents: new.documents,
+            format: new.format.to_owned(),
+        };
+        let at = self
+            .segments
+            .partition_point(|one| place(one) < place(&segment));
+        self.segments.insert(at, segment);
+        self
+    }
 }
 
 /// What a search by an index begins with.
@@ -164,11 +183,11 @@ pub trait IndexStore: Send + Sync + fmt::Debug {
     /// The keys of a segment's chunks, rising; empty where the segment was replaced meanwhile.
     async fn index_keys(&self, segment: u64) -> Result<Vec<Vec<u8>>>;
 
-    /// The bytes of some of a segment's chunks; fewer where the segment was replaced meanwhile.
-    async fn index_chunks(&self, segment: u64, keys: &[Vec<u8>]) -> Result<Vec<Chunk>>;
+    /// Reads the chunks of a segment with these keys, or all of them, by key; fewer if the segment was replaced meanwhile.
+    async fn index_chunks(&self, segment: u64, keys: Option<&[Vec<u8>]>) -> Result<Vec<Chunk>>;
 
-    /// Keeps a segment. Returns whether it was kept: it is not where another one is there, where it does
-    /// not follow the last one of its kind, where what it replaces is gone, or where there was an erasure.
+    /// Keeps a segment. Returns the state with it, or `None` if it is not kept: another one is there, it does not follow
+    /// the last one of its kind, a segment that it replaces is gone, or something was erased since.
     ///
     /// # Errors
     /// `NotFound` when the conversation does not exist.
@@ -176,7 +195,7 @@ pub trait IndexStore: Send + Sync + fmt::Debug {
         &self,
         conversation: ConversationId,
         segment: &NewIndexSegment<'_>,
-    ) -> Result<bool>;
+    ) -> Result<Option<IndexState>>;
 
     /// Removes all segments of a conversation.
     ///

@@ -81,16 +81,17 @@ pub fn keys(segment: u64) -> Result<SelectStatement> {
         .take())
 }
 
-/// Some of a segment's chunks by key: rows for [`chunk`].
+/// Chunks of a segment with these keys, or all, by key: rows for [`chunk`].
 ///
 /// # Errors
 /// As [`keys`].
-pub fn chunks(segment: u64, keys: &[Vec<u8>]) -> Result<SelectStatement> {
+pub fn chunks(segment: u64, keys: Option<&[Vec<u8>]>) -> Result<SelectStatement> {
+    let with = keys.map(|keys| Expr::col(K::Key).is_in(keys.iter().map(Vec::as_slice)));
     Ok(Query::select()
         .columns([K::Key, K::Data])
         .from(K::Table)
         .and_where(Expr::col(K::Segment).eq(to_int("segment", segment)?))
-        .and_where(Expr::col(K::Key).is_in(keys.iter().map(Vec::as_slice)))
+        .and_where_option(with)
         .order_by(K::Key, Order::Asc)
         .take())
 }

@@ -26,8 +26,12 @@ const FAILING: u64 = 60;
 const CALLS_A_SUMMARY: u64 = 6;
 /// Summaries that may be made ahead and not be published: what one preparation makes.
 const AHEAD: u64 = 8;
-/// Paths that a good model names of a source with many.
+/// Addresses, paths and identifiers that a good model names.
+const ADDRESSES: usize = 2;
 const PATHS: usize = 4;
+const IDENTIFIERS: usize = 4;
+/// Bytes of an extract to each sentence of a model's own, where the language is not English.
+const QUOTED: usize = 1_000;
 const WINDOW: u64 = 32_000;
 
 /// A model that writes good extracts, and that fails by its dice unless it is healed.
@@ -89,54 +93,61 @@ impl Summarizer for Unreliable {
     }
 }
 
-/// An extract, begun in the language of the conversation, as a good model would; where it names none of the
-/// conversation's addresses, with two of them; and where it names few paths, with some of those that tools printed.
+/// An extract with sentences in the language of the conversation, as a good model would write; it names some of the
+/// addresses, paths and identifiers of its source.
 async fn good(request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
     let extracts = ExtractiveSummarizer::new().with_conventions(Arc::new(KnownAgents));
     let mut extract = extracts.summarize(request).await?;
-    let has = |from: char, to: char| extract.text.chars().any(|c| (from..=to).contains(&c));
-    let first = if has('\u{3040}', '\u{30ff}') {
+    let text = &mut extract.text;
+    let has = |from: char, to: char| text.chars().any(|c| (from..=to).contains(&c));
+    let own = if has('\u{3040}', '\u{30ff}') {
         "会話のここまでの経過を、後で読む人のためにまとめたものです。\n"
     } else if has('\u{ac00}', '\u{d7af}') {
         "나중에 읽을 사람을 위해 지금까지의 대화를 정리한 내용입니다.\n"
     } else {
         ""
     };
-    extract.text.insert_str(0, first);
-    if !extract.text.contains("https://") {
-        for address in beginning(request, "https://", false).iter().take(2) {
-            extract.text.push_str(&format!("\n{address}"));
-        }
-    }
-    // Of the paths that tools printed an extract tells those that were used. More of them would make a Japanese text
-    // an English one.
-    if first.is_empty()
-        && extract
-            .text
-            .split(ends_word)
-            .filter(|word| word.starts_with('/'))
-            .count()
-            < PATHS
-    {
-        for path in beginning(request, "/", true).iter().take(PATHS) {
-            extract.text.push_str(&format!("\n{path}"));
-        }
-    }
+    text.insert_str(0, &own.repeat(1 + text.len() / QUOTED));
+    let is_address = |word: &str| word.starts_with("https://");
+    let is_path = |word: &str| word.starts_with('/') && word.len() > 8;
+    name(text, words(request, false, is_address), ADDRESSES);
+    name(text, words(request, true, is_path), PATHS);
+    name(text, words(request, false, is_identifier), IDENTIFIERS);
     Ok(extract)
 }
 
-fn ends_word(c: char) -> bool {
-    c.is_whitespace() || "()<>[]{}`\"',;|".contains(c)
+/// Whether a word is a name with an underscore in it.
+fn is_identifier(word: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    word.len() > 3 && word.chars().all(is_name) && word.trim_matches('_').contains('_')
 }
 
-/// The words of a source that begin in this way: of its summaries, or of its messages.
-fn beginning(request: &SummaryRequest<'_>, begin: &str, of_messages: bool) -> Vec<String> {
+/// Adds words to a text until it holds `most` of them.
+fn name(text: &mut String, words: Vec<String>, most: usize) {
+    let mut held = words.iter().filter(|word| text.contains(*word)).count();
+    for word in words {
+        if held < most && !text.contains(&word) {
+            text.push_str(&format!("\n{word}"));
+            held += 1;
+        }
+    }
+}
+
+/// The different words of a source's messages or summaries that are of a kind, in order.
+fn words(
+    request: &SummaryRequest<'_>,
+    of_messages: bool,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let ends = |c: char| c.is_whitespace() || "()<>[]{}`\"',;|".contains(c);
+    let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     let mut add = |text: &str| {
-        let words = text
-            .split(ends_word)
-            .filter(|word| word.starts_with(begin) && word.len() > 8);
-        found.extend(words.map(str::to_owned));
+        for word in text.split(ends).filter(|word| is_wanted(word)) {
+            if seen.insert(word.to_owned()) {
+                found.push(word.to_owned());
+            }
+        }
     };
     for piece in request.source {
         match piece {
@@ -145,8 +156,6 @@ fn beginning(request: &SummaryRequest<'_>, begin: &str, of_messages: bool) -> Ve
             _ => {}
         }
     }
-    let mut seen = BTreeSet::new();
-    found.retain(|word| seen.insert(word.clone()));
     found
 }
 

@@ -259,7 +259,7 @@ impl Handle<'_> {
             .collect();
         let mut read: Vec<Chunk> = Vec::new();
         for keys in missing.chunks(256) {
-            read.extend(self.index()?.index_chunks(segment.0, keys).await?);
+            read.extend(self.index()?.index_chunks(segment.0, Some(keys)).await?);
         }
         if read.len() != missing.len() {
             return Err(self.cache.unreadable(segment, false).into());

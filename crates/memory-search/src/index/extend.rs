@@ -210,11 +210,11 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             let is_first = progress.messages == 0;
             let with_it = state.segments.len() + 1;
             let documents = u64::from(made.data.documents);
-            if !self.put(made, &state, &[]).await? {
+            let Some(put) = self.put(made, &state, &[]).await? else {
                 return Ok(());
-            }
+            };
             progress.messages += documents;
-            state = self.merged(IndexedKind::Messages).await?;
+            state = self.merged(IndexedKind::Messages, put).await?;
             // A merge has checked the segments that it read.
             if is_first && state.segments.len() == with_it {
                 self.check_one(&state).await?;
@@ -224,11 +224,11 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             && let Some(made) = self.next_summaries(&state).await?
         {
             let documents = u64::from(made.data.documents);
-            if !self.put(made, &state, &[]).await? {
+            let Some(put) = self.put(made, &state, &[]).await? else {
                 return Ok(());
-            }
+            };
             progress.summaries += documents;
-            state = self.merged(IndexedKind::Summaries).await?;
+            state = self.merged(IndexedKind::Summaries, put).await?;
         }
         Ok(())
     }
@@ -284,7 +284,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
                 let made = self.made_again(segment).await?;
                 let mut chunks = made.data.chunks.clone();
                 let format = self.sealed(&made, &mut chunks);
-                let kept = self.stored_chunks(segment).await?;
+                let kept = self.index.index_chunks(segment.id, None).await?;
                 if format != segment.format || kept != chunks {
                     let (first, last) = (segment.first, segment.last);
                     let what = format!("{} {first} to {last}", kind.as_str());
@@ -327,7 +327,13 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Seal::put_on(&row, chunks)
     }
 
-    async fn put(&self, made: Made, state: &IndexState, replaces: &[u64]) -> Result<bool> {
+    /// Keeps a segment, and returns the state with it; `None` if the store did not take it.
+    async fn put(
+        &self,
+        made: Made,
+        state: &IndexState,
+        replaces: &[u64],
+    ) -> Result<Option<IndexState>> {
         let mut made = made;
         let mut chunks = std::mem::take(&mut made.data.chunks);
         let format = self.sealed(&made, &mut chunks);
@@ -436,18 +442,21 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         let key = key.ok_or_else(unreadable)?;
         let chunks = self
             .index
-            .index_chunks(segment.id, std::slice::from_ref(&key));
+            .index_chunks(segment.id, Some(std::slice::from_ref(&key)));
         let chunk = chunks.await?.into_iter().next().ok_or_else(unreadable)?;
         let data = seal.opened(&key, chunk.data).ok_or_else(unreadable)?;
         let last = last_summary(&data).map_err(|_| unreadable())?;
         last.ok_or_else(unreadable)
     }
 
-    /// Merges the last segments of a kind where enough of them are no larger than the last one, or one before it is
-    /// smaller; and returns the state.
-    async fn merged(&self, kind: IndexedKind) -> std::result::Result<IndexState, Stop> {
+    /// Merges the last segments of a kind while there are enough of one size, or one before is smaller than the last; and
+    /// returns the state then.
+    async fn merged(
+        &self,
+        kind: IndexedKind,
+        mut state: IndexState,
+    ) -> std::result::Result<IndexState, Stop> {
         loop {
-            let state = self.state().await?;
             let segments: Vec<&IndexSegment> = state.of(kind).collect();
             let last = to_merge(&segments);
             let (Some(oldest), Some(newest)) = (last.first(), last.last()) else {
@@ -468,25 +477,16 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
                 last: newest.last,
                 data,
             };
-            if !self.put(made, &state, &replaces).await? {
-                return Ok(state);
+            match self.put(made, &state, &replaces).await? {
+                Some(put) => state = put,
+                None => return Ok(state),
             }
         }
     }
 
-    /// The chunks of a segment as they are stored.
-    async fn stored_chunks(&self, segment: &IndexSegment) -> Result<Vec<Chunk>> {
-        let keys = self.index.index_keys(segment.id).await?;
-        let mut chunks = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(256) {
-            chunks.extend(self.index.index_chunks(segment.id, keys).await?);
-        }
-        Ok(chunks)
-    }
-
     /// Returns all chunks of a segment; `None` if it is damaged.
     async fn read(&self, segment: &IndexSegment) -> Result<Option<SegmentData>> {
-        let stored = self.stored_chunks(segment).await?;
+        let stored = self.index.index_chunks(segment.id, None).await?;
         let keys: Vec<Vec<u8>> = stored.iter().map(|chunk| chunk.key.clone()).collect();
         let Some(seal) = Seal::of(segment).filter(|seal| seal.has_keys(&keys)) else {
             return Ok(None);

@@ -32,27 +32,24 @@ impl Inner {
         &mut self,
         conversation: ConversationId,
         new: &NewIndexSegment<'_>,
-    ) -> Result<bool> {
+    ) -> Result<Option<IndexState>> {
         let record = self.get(conversation)?;
         let (state, own_first) = (record.index_state(), record.info.own_first().0);
         if !state.takes(new, own_first) {
-            return Ok(false);
+            return Ok(None);
         }
         self.index_segments += 1;
-        let segment = IndexSegment {
-            id: self.index_segments,
-            kind: new.kind,
-            first: new.first,
-            last: new.last,
-            documents: new.documents,
-            format: new.format.to_owned(),
-        };
+        let id = self.index_segments;
+        let state = state.with(new, id);
         let record = self.get_mut(conversation)?;
         record
             .index
             .retain(|(one, _)| !new.replaces.contains(&one.id));
-        record.index.push((segment, new.chunks.to_vec()));
-        Ok(true)
+        let kept = state.segments.iter().find(|one| one.id == id).cloned();
+        record
+            .index
+            .extend(kept.map(|kept| (kept, new.chunks.to_vec())));
+        Ok(Some(state))
     }
 
     fn chunks_of(&self, segment: u64) -> &[Chunk] {
@@ -92,9 +89,12 @@ impl IndexStore for InMemoryStore {
         Ok(chunks.map(|chunk| chunk.key.clone()).collect())
     }
 
-    async fn index_chunks(&self, segment: u64, keys: &[Vec<u8>]) -> Result<Vec<Chunk>> {
+    async fn index_chunks(&self, segment: u64, keys: Option<&[Vec<u8>]>) -> Result<Vec<Chunk>> {
         let inner = self.lock();
         let chunks = inner.chunks_of(segment);
+        let Some(keys) = keys else {
+            return Ok(chunks.to_vec());
+        };
         let chunk = |key: &Vec<u8>| {
             let at = chunks.binary_search_by(|chunk| chunk.key.cmp(key)).ok()?;
             chunks.get(at).cloned()
@@ -106,7 +106,7 @@ impl IndexStore for InMemoryStore {
         &self,
         conversation: ConversationId,
         segment: &NewIndexSegment<'_>,
-    ) -> Result<bool> {
+    ) -> Result<Option<IndexState>> {
         self.lock().put_index_segment(conversation, segment)
     }
 

@@ -42,6 +42,12 @@ impl Lineage {
         scope
     }
 
+    /// Returns the first position of its own log.
+    pub(super) fn own_first(&self) -> Seq {
+        let fork = self.0.first().and_then(|own| own.fork);
+        fork.map_or(Seq::FIRST, |(_, at)| at.next())
+    }
+
     /// Which logs are read, in order.
     pub(super) fn segments(&self) -> Vec<Segment> {
         let mut last: Option<Seq> = None;

@@ -117,7 +117,7 @@ impl<D: Database> IndexStore for SqlStore<D> {
         rows.iter().map(|row| row.bytes(0)).collect()
     }
 
-    async fn index_chunks(&self, segment: u64, keys: &[Vec<u8>]) -> Result<Vec<Chunk>> {
+    async fn index_chunks(&self, segment: u64, keys: Option<&[Vec<u8>]>) -> Result<Vec<Chunk>> {
         let mut reader = self.database.read().await?;
         let rows = reader.all(&sql::chunks(segment, keys)?).await?;
         rows.iter().map(sql::chunk).collect()
@@ -127,29 +127,29 @@ impl<D: Database> IndexStore for SqlStore<D> {
         &self,
         conversation: ConversationId,
         segment: &NewIndexSegment<'_>,
-    ) -> Result<bool> {
+    ) -> Result<Option<IndexState>> {
         let mut writer = self.database.write().await?;
         let mut tx = self.database.begin(&mut writer).await?;
         let on = &mut tx;
-        let info = self.get(on, conversation).await?;
+        let lineage = self.lineage(on, conversation).await?;
         let state = self.index_of(on, conversation).await?;
-        if !state.takes(segment, info.own_first().0) {
-            return Ok(false);
+        if !state.takes(segment, lineage.own_first().0) {
+            return Ok(None);
         }
         if !segment.replaces.is_empty() {
             self.forget_segments(on, Which::Ids(segment.replaces))
                 .await?;
         }
         let row = on.first(&work::next_fences(conversation, 1)?).await?;
-        let number = row.map_or(Ok(0), |row| row.int(0))?;
-        let number = to_u32("number of a segment", number)?;
+        let row = row.ok_or_else(|| no_conversation(conversation))?;
+        let number = to_u32("number of a segment", row.int(0)?)?;
         let id = to_count("segment", packed(conversation.0, number))?;
         on.run(&sql::put(conversation, id, segment)?).await?;
         for chunks in segment.chunks.chunks(ROWS) {
             on.run(&sql::put_chunks(id, chunks)?).await?;
         }
         self.database.commit(tx).await?;
-        Ok(true)
+        Ok(Some(state.with(segment, id)))
     }
 
     async fn drop_index(&self, conversation: ConversationId) -> Result<()> {
