@@ -74,7 +74,7 @@ pub fn assemble(
         return Err(too_small(&blocks));
     }
     let mut room = receipt.limit.saturating_sub(fixed);
-    let state = input.state.as_ref().map(|text| state(text, accounting));
+    let state = state(input, &blocks, accounting);
     let state = state.filter(|state| {
         let least = newest.and_then(|index| blocks.get(index));
         let least = least.map_or(0, |block| least_tokens(block, accounting));
@@ -106,11 +106,19 @@ pub fn assemble(
 }
 
 /// The message that tells the state of the conversation.
-fn state(text: &str, accounting: &dyn Accounting) -> ContextMessage {
-    let parts = vec![Part::text(render_state(text))];
-    let mut message = ContextMessage::new(Role::User, MessageOrigin::State, parts);
+fn state(
+    input: &AssemblyInput,
+    blocks: &[Block<'_>],
+    accounting: &dyn Accounting,
+) -> Option<ContextMessage> {
+    let origin = MessageOrigin::State {
+        first: blocks.first()?.range.first,
+        last: blocks.last()?.range.last,
+    };
+    let parts = vec![Part::text(render_state(input.state.as_ref()?))];
+    let mut message = ContextMessage::new(Role::User, origin, parts);
     message.tokens = cost(accounting, &message);
-    message
+    Some(message)
 }
 
 /// Takes the blocks of the newest `tail` messages, and of the others, newest first, each that fits.

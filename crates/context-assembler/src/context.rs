@@ -122,7 +122,12 @@ pub enum MessageOrigin {
         last: Seq,
     },
     /// The state of the conversation.
-    State,
+    State {
+        /// First position that it tells about.
+        first: Seq,
+        /// Last position that it tells about.
+        last: Seq,
+    },
     /// A summary.
     Summary {
         /// First position that the summary covers.
@@ -148,7 +153,7 @@ impl MessageOrigin {
         match self {
             MessageOrigin::Identity
             | MessageOrigin::System
-            | MessageOrigin::State
+            | MessageOrigin::State { .. }
             | MessageOrigin::Quoted { .. } => None,
             MessageOrigin::Message { first, last }
             | MessageOrigin::Trimmed { first, last }

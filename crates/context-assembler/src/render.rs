@@ -182,7 +182,7 @@ fn render(messages: &[ContextMessage], with_tokens: bool) -> String {
         let place = match &message.source {
             MessageOrigin::Identity => "identity".to_owned(),
             MessageOrigin::System => "system prompt".to_owned(),
-            MessageOrigin::State => "state".to_owned(),
+            MessageOrigin::State { .. } => "state".to_owned(),
             MessageOrigin::Summary {
                 summary_id,
                 first,

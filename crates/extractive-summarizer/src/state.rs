@@ -14,6 +14,9 @@ use crate::source::Source;
 use crate::text::{clip, digest, sentences, squeeze};
 use crate::tool_call::command;
 
+/// Says how positions are read.
+const LEGEND: &str = "[n] is the message to expand.";
+
 /// Characters below which a message of the user is no goal.
 const GOAL: usize = 24;
 /// Number of the newest requests that are listed.
@@ -141,7 +144,7 @@ fn chars(max_tokens: u64) -> usize {
 fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
     lines.sort_by_key(|line| line.priority);
     let mut headed: BTreeSet<Section> = BTreeSet::new();
-    let mut left = max_tokens;
+    let mut left = max_tokens.saturating_sub(estimator.text(LEGEND) + 1);
     lines.retain(|line| {
         let heading = match headed.contains(&line.section) {
             true => 0,
@@ -155,8 +158,11 @@ fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) 
         }
         fits
     });
+    if lines.is_empty() {
+        return None;
+    }
     lines.sort_by_key(|line| line.section);
-    let mut out = String::new();
+    let mut out = format!("{LEGEND}\n");
     let mut last = None;
     for line in lines {
         if last.replace(line.section) != Some(line.section) {
@@ -166,7 +172,7 @@ fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) 
         out.push('\n');
     }
     out.truncate(out.trim_end().len());
-    (!out.is_empty()).then_some(out)
+    Some(out)
 }
 
 /// A user's sentence in a summary that a message behind the summary replaces.

@@ -45,7 +45,7 @@ fn it_comes_behind_the_last_summary() {
         let sources: Vec<&MessageOrigin> = context.messages.iter().map(|one| &one.source).collect();
         let at = sources
             .iter()
-            .position(|source| **source == MessageOrigin::State)
+            .position(|source| matches!(source, MessageOrigin::State { .. }))
             .unwrap();
         let is_summary = |source: &&MessageOrigin| matches!(source, MessageOrigin::Summary { .. });
         assert_eq!(
