@@ -28,17 +28,24 @@ pub(crate) fn quoted(id: &str) -> String {
 /// Escapes look-alikes of marks in a text from a message. O(bytes), without an allocation where there
 /// are none.
 pub(crate) fn escape_marks(text: &str) -> Cow<'_, str> {
-    escape_tags(text, opens_tag)
+    escape_tags(text, |_, rest| opens_tag(rest))
 }
 
 /// Escapes every tag in the text of a summary, and look-alikes of remarks: nothing in it ends the summary or speaks as
-/// somebody else. All other characters stay: a command with `&&` and quotes can be copied.
+/// somebody else. All other characters stay, so that a command with `&&` and quotes can be copied. The `<` of a type's
+/// parameters, directly behind a word, begins no tag.
 pub(crate) fn escape_summary(text: &str) -> Cow<'_, str> {
-    escape_tags(text, begins_tag)
+    let behind_word = |at: usize| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        before.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))
+    };
+    escape_tags(text, |at, rest| {
+        opens_tag(rest) || (begins_tag(rest) && (rest.starts_with("</") || !behind_word(at)))
+    })
 }
 
-/// Escapes look-alikes of remarks, and the tags that `is_mark` names by the text from their `<` on.
-fn escape_tags(text: &str, is_mark: impl Fn(&str) -> bool) -> Cow<'_, str> {
+/// Escapes look-alikes of remarks, and the tags that `is_mark` knows by the place of their `<` and the text from there.
+fn escape_tags(text: &str, is_mark: impl Fn(usize, &str) -> bool) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
     for at in memchr::memchr2_iter(b'<', b'[', text.as_bytes()) {
@@ -47,7 +54,7 @@ fn escape_tags(text: &str, is_mark: impl Fn(&str) -> bool) -> Cow<'_, str> {
         };
         let (escaped, length) = match rest.strip_prefix("[…") {
             Some(inside) if inside.starts_with(char::is_whitespace) => ("[...", "[…".len()),
-            None if is_mark(rest) => ("&lt;", "<".len()),
+            None if is_mark(at, rest) => ("&lt;", "<".len()),
             _ => continue,
         };
         out.push_str(text.get(copied..at).unwrap_or_default());
@@ -89,7 +96,6 @@ fn begins_tag(text: &str) -> bool {
     inside
         .is_some_and(|name| name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '!' | '?')))
         && !text.starts_with("< ")
-        || opens_tag(text)
 }
 
 /// Escapes look-alikes of marks in a part's text. Calls, signed reasoning and unknown parts
@@ -129,6 +135,12 @@ mod tests {
 
     #[test]
     fn a_summary_ends_only_where_it_ends() {
+        let code = "Record<string, Vec<u8>> std::Vec<T> fn a<'b>(x: &'b str)";
+        assert_eq!(escape_summary(code), code);
+        assert_eq!(
+            escape_summary("x<summary id=1>y</task>"),
+            "x&lt;summary id=1>y&lt;/task>"
+        );
         let text = "a && \"b\" < c <<'EOF' </Summary> </content > <summary id=x> < summary y> <system> [… 3 …]";
         assert_eq!(
             escape_summary(text),

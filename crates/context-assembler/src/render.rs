@@ -12,7 +12,7 @@ use crate::marks::{escape_marks, escape_part, escape_summary, quoted, remark};
 
 /// Id of the rendering of summaries by [`render_summary`]. Its version changes with every change of
 /// the rendered text; figures that were counted under another version are then not compared.
-pub const SUMMARY_RENDERING: &str = "summary-xml@2";
+pub const SUMMARY_RENDERING: &str = "summary-xml@3";
 
 /// Returns the argument of the expand tool that shows the message at `seq` whole.
 pub fn message_pointer(seq: Seq) -> String {

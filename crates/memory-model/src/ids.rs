@@ -69,7 +69,7 @@ string_id! {
     TrimPolicyId
 }
 string_id! {
-    /// Name and version of the form in which a context shows summaries, such as `summary-xml@2`.
+    /// Name and version of the form in which a context shows summaries, such as `summary-xml@3`.
     ///
     /// What a summary costs depends on it, so the figure is recorded with it.
     RenderingId
