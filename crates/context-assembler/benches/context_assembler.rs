@@ -53,8 +53,8 @@ fn assembling(c: &mut Criterion) {
         let read = Item::Raw(log[first..].to_vec());
         let input = AssemblyInput {
             view_tokens: running,
-            requested: Vec::new(),
             items: unread.into_iter().chain([read]).collect(),
+            ..AssemblyInput::default()
         };
         group.bench_function(BenchmarkId::from_parameter(name), |b| {
             b.iter(|| {

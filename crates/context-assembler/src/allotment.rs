@@ -7,7 +7,7 @@ use crate::choose::Choice;
 use crate::forms::Forms;
 
 /// Factor by which a summary's share of the tokens falls with each summary after it.
-const SHARE_OF_OLDER: f64 = 0.7;
+const SHARE_OF_OLDER: f64 = 0.55;
 
 /// Tokens that are enough for the summaries of a view, at most thirteen sixteenths of the room.
 const ENOUGH: u64 = 6_000;

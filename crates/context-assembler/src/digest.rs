@@ -1,9 +1,9 @@
 //! Digests: one text for neighbouring messages that were dropped. It points to them, and has the beginnings
-//! and ends of the newest ones, or of all, as far as its limit allows.
+//! and ends of all, or of some, as far as its limit allows: what was said before what tools printed, the newest first.
 
 use std::collections::HashMap;
 
-use memory_model::{Accounting, Part, ResultContent, Role, SeqRange};
+use memory_model::{Accounting, Part, ResultContent, Role, Seq, SeqRange};
 
 use crate::accounting::cost;
 use crate::blocks::{Block, Content};
@@ -12,8 +12,11 @@ use crate::degrade::{last_that, total};
 use crate::marks::{escape_marks, remark};
 use crate::render::range_pointer;
 
-/// Least length of a message's beginning, in characters.
-const SHORTEST_HEAD: usize = 24;
+/// Least length of a message's beginning, in characters: less says nothing.
+const SHORTEST_HEAD: usize = 72;
+
+/// Longest name of an author, in characters.
+const LONGEST_AUTHOR: usize = 24;
 
 /// Length from which a shortened message shows its end, too, in characters.
 const BOTH_ENDS: usize = 32;
@@ -37,7 +40,7 @@ pub(crate) fn digests(
     accounting: &dyn Accounting,
 ) -> (Vec<ContextMessage>, bool) {
     let most_bytes = limit.saturating_mul(BYTES_PER_TOKEN);
-    // Heads of the messages, newest first; no more than could be shown.
+    // Heads of the messages, newest first, those that speak before all others; no more than could be shown.
     let mut heads: Vec<Head> = Vec::new();
     let mut all_heads = true;
     for (stretch, blocks) in stretches.iter().enumerate().rev() {
@@ -50,12 +53,14 @@ pub(crate) fn digests(
             }
         }
     }
-    // The digests with the newest `count` heads of at most `chars` characters.
+    heads.sort_by_key(|head| !head.speaks);
+    // The digests with the first `count` heads of at most `chars` characters.
     let render = |count: usize, chars: usize| -> Vec<ContextMessage> {
         let messages = stretches.iter().enumerate().filter_map(|(at, blocks)| {
             let heads = heads.iter().take(count).filter(|head| head.stretch == at);
-            let mut lines: Vec<String> = heads.map(|head| head.line(chars)).collect();
-            lines.reverse();
+            let mut heads: Vec<&Head> = heads.collect();
+            heads.sort_by_key(|head| head.place);
+            let lines: Vec<String> = heads.iter().map(|head| head.line(chars)).collect();
             let mut message = digest(blocks, &lines)?;
             message.tokens = cost(accounting, &message);
             Some(message)
@@ -91,6 +96,10 @@ fn levels(longest: usize) -> Vec<usize> {
 struct Head {
     /// Index of the message's stretch.
     stretch: usize,
+    /// Position of the message, and its place in its block.
+    place: (Seq, usize),
+    /// Whether it is a text of somebody, not what a tool printed or a call alone.
+    speaks: bool,
     /// Position and author, as they are shown.
     author: String,
     /// Text of the message on one line, as far as it could be shown.
@@ -148,7 +157,7 @@ fn digest(blocks: &[Block<'_>], lines: &[String]) -> Option<ContextMessage> {
         (1, 0) => "1 message left out".to_owned(),
         (_, 0) => format!("{messages} messages left out"),
         (_, shown) if shown as u64 >= messages => format!("{messages} messages, shortened"),
-        (_, shown) => format!("{messages} messages, the beginnings of the last {shown}"),
+        (_, shown) => format!("{messages} messages, the beginnings of {shown}"),
     };
     let mut text = remark(format!("{what}; expand {pointer}"));
     if !lines.is_empty() {
@@ -180,7 +189,7 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
             tools.insert(id, name);
         }
     }
-    let head = |message: &ContextMessage| {
+    let head = |(place, message): (usize, &ContextMessage)| {
         let tool = message.parts.iter().find_map(|part| match part {
             Part::ToolResult { call_id, .. } => tools.get(call_id.as_str()),
             _ => None,
@@ -194,13 +203,16 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
             end.part(part);
             last_chars(&end.text, most).to_owned()
         });
-        let mut author = OneLine::new(SHORTEST_HEAD);
+        let mut author = OneLine::new(LONGEST_AUTHOR);
         match tool {
             Some(tool) => author.push(tool),
             None => author.push(&message.role.to_string()),
         }
+        let is_text = |part: &Part| matches!(part, Part::Text { .. });
         Head {
             stretch,
+            place: (first, place),
+            speaks: tool.is_none() && message.parts.iter().any(is_text),
             author: format!("{first} {}", author.text),
             text: line.text,
             chars: line.chars,
@@ -214,7 +226,8 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
         message.role == Role::Tool && before.is_some_and(|call| call.source == message.source)
     };
     let messages = messages.filter(|(message, before)| !is_stub(message, *before));
-    messages.map(|(message, _)| head(message)).collect()
+    let messages = messages.map(|(message, _)| message).enumerate();
+    messages.map(head).collect()
 }
 
 /// Texts on one line, with single spaces and without control characters.

@@ -199,6 +199,37 @@ fn a_digest_shows_both_ends_of_a_command() {
     assert!(text.contains("Why does this fail?") && text.contains("cd /srv/app"));
 }
 
+/// In little room a digest tells what was said, not what a tool printed, in lines that can be understood.
+#[test]
+fn a_digest_tells_what_was_said_before_what_a_tool_printed() {
+    let mut messages = vec![Message::user(
+        "Look into the parser: does it read an escape at the end of a file?",
+    )];
+    for n in 0..20 {
+        let id = format!("c{n}");
+        let arguments = RawJson::parse("{}").unwrap();
+        messages.push(Message::tool_call(&id, "read", arguments));
+        messages.push(Message::tool_result(
+            &id,
+            format!("{n} fn parse();\n").repeat(90),
+        ));
+    }
+    messages.push(Message::assistant(
+        "It does not: the lexer stops one byte before the end, and drops the escape.",
+    ));
+    messages.extend((0..3).map(|n| Message::assistant(format!("Step {n}. ").repeat(100))));
+    let text = render_text(&run(&messages, 1_000).messages);
+    let (digest, _) = text.split_once("Step 0.").unwrap();
+    assert!(
+        digest.contains("does it read an escape at the end of a file?"),
+        "{digest}"
+    );
+    assert!(
+        digest.contains("the lexer stops one byte before the end"),
+        "{digest}"
+    );
+}
+
 #[test]
 fn large_groups_are_shortened_fast() {
     let many = |count: usize, part: &dyn Fn(usize) -> Part| (0..count).map(part).collect();
