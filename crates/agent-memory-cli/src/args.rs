@@ -362,6 +362,12 @@ pub(crate) struct Context {
     /// Budget of the context, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
+    /// Most pictures of the context: older ones are left out
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) pictures: Option<usize>,
+    /// Most bytes of the context, pictures and files in Base64: the oldest of these are left out, then text
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) bytes: Option<u64>,
     /// Strategy whose view is assembled [default: the session's own]
     #[arg(long, value_parser = strategy())]
     pub(crate) strategy: Option<Strategy>,

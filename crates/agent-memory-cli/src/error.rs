@@ -257,6 +257,9 @@ fn from_memory(error: &agent_memory::Error) -> Failure {
         MemoryKind::BudgetTooSmall { needed } => {
             Failure::new(Kind::BudgetTooSmall, text).hint(format!("give --budget {needed} or more"))
         }
+        MemoryKind::TooFewBytes { needed } => {
+            Failure::new(Kind::BudgetTooSmall, text).hint(format!("give --bytes {needed} or more"))
+        }
         MemoryKind::UnknownEstimator => Failure::new(Kind::NewerSchema, text)
             .hint("use the version of the program that wrote it, or a newer one"),
         MemoryKind::Store(kind) => advised(store_kind(kind), &text, error),

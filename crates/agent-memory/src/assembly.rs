@@ -57,7 +57,7 @@ impl Session {
         }
         match ExactCounter::of(estimator) {
             Some(counter) => {
-                self.assemble_exactly(snapshot, &preamble, context, &counter)
+                self.assemble_exactly(snapshot, &preamble, scaled, context, &counter)
                     .await
             }
             None => Ok(context),

@@ -50,6 +50,7 @@ impl Session {
         &self,
         snapshot: &Snapshot,
         preamble: &Preamble<'_>,
+        within: Budget,
         context: Context,
         counter: &ExactCounter,
     ) -> Result<Context> {
@@ -65,7 +66,7 @@ impl Session {
         for _ in 0..ROUNDS {
             // Rounded up: a factor has three decimals.
             let rounded = SafetyFactor::new(factor + 0.001);
-            let within = Budget::tokens(budget).with_safety_factor(rounded);
+            let within = within.with_safety_factor(rounded);
             // Later rounds have less room: what was read for the first one is enough.
             let input = match &input {
                 Some(input) => input,

@@ -19,6 +19,11 @@ pub enum ErrorKind {
         /// Smallest sufficient budget, in tokens.
         needed: u64,
     },
+    /// The budget has too few bytes for the newest messages, even shortened as far as possible.
+    TooFewBytes {
+        /// Bytes of the smallest context that was tried.
+        needed: u64,
+    },
     /// This build does not have the estimator, such as the one that counted a session.
     UnknownEstimator,
     /// The table of models does not have the model.
@@ -117,6 +122,9 @@ impl From<context_assembler::Error> for Error {
         let kind = match error.kind() {
             context_assembler::ErrorKind::BudgetTooSmall { needed } => {
                 ErrorKind::BudgetTooSmall { needed }
+            }
+            context_assembler::ErrorKind::TooFewBytes { needed } => {
+                ErrorKind::TooFewBytes { needed }
             }
             _ => ErrorKind::Invalid,
         };

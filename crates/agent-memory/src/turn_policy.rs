@@ -21,6 +21,12 @@ pub struct Window {
     /// Cost of the application's own system prompt and tools, in tokens.
     #[serde(default)]
     pub system_tokens: u64,
+    /// Most pictures of a context; `None` for no limit.
+    #[serde(default)]
+    pub pictures: Option<usize>,
+    /// Most bytes of a context, as [`Budget::with_bytes`] counts them; `None` for no limit.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 impl Window {
@@ -30,6 +36,8 @@ impl Window {
             tokens,
             reserve: (tokens / 4).min(8_192),
             system_tokens: 0,
+            pictures: None,
+            bytes: None,
         }
     }
 
@@ -68,6 +76,8 @@ impl Window {
     pub fn budget(&self) -> Budget {
         let taken = self.reserve.saturating_add(self.system_tokens);
         Budget::tokens(self.tokens.saturating_sub(taken))
+            .with_pictures(self.pictures)
+            .with_bytes(self.bytes)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::degrade::{degrade, total};
 use crate::forms::Forms;
 use crate::input::AssemblyInput;
 use crate::marks::render_state;
+use crate::media::{MediaLimits, bytes, limit_media};
 use crate::policy::{AssemblyPolicy, Budget};
 use crate::preamble::Preamble;
 use crate::shorten::shorten;
@@ -27,8 +28,10 @@ use crate::shorten::shorten;
 /// result get a stub, results move behind their calls, those that came too late are text where
 /// they stand, and no two calls have the same id. The receipt names what was moved and renamed.
 ///
+/// A budget may also limit [pictures](Budget::with_pictures) and [bytes](Budget::with_bytes).
+///
 /// # Errors
-/// `BudgetTooSmall` when preamble and newest group do not fit however much the group is
+/// `TooFewBytes` when the newest group does not fit in the budget's bytes. `BudgetTooSmall` when preamble and newest group do not fit however much the group is
 /// shortened; `needed` is then the smallest budget that does. Not with
 /// [`whole_tail`](AssemblyPolicy::whole_tail), which goes over the budget instead.
 pub fn assemble(
@@ -39,16 +42,89 @@ pub fn assemble(
     accounting: &dyn Accounting,
 ) -> Result<Context, Error> {
     let budget = budget.or_safety_factor(accounting.estimator().safety_factor());
+    let mut media = MediaLimits {
+        pictures: budget.pictures(),
+        bytes: budget.bytes(),
+    };
+    let mut limit = budget.limit();
+    let mut least = 0;
+    loop {
+        let room = Room {
+            budget,
+            limit,
+            media,
+        };
+        let context = assemble_within(input, preamble, room, policy, accounting);
+        let Some(most) = budget.bytes() else {
+            return context;
+        };
+        let context = match context {
+            Err(_) if limit < budget.limit() => return Err(too_few_bytes(most, least)),
+            context => context?,
+        };
+        let (all, of_media) = bytes(&context.messages);
+        if all <= most {
+            return Ok(context);
+        }
+        if limit == 0 {
+            return Err(too_few_bytes(most, all));
+        }
+        least = all;
+        // Pictures and files get the bytes that texts leave, and texts all of them once there is no picture.
+        match media.bytes {
+            Some(bytes) if of_media > 0 && bytes > 0 => {
+                let left = most.saturating_sub(all - of_media);
+                media.bytes = Some(left.min(bytes.saturating_sub(1)));
+            }
+            _ => {
+                let part = u128::from(limit) * u128::from(most) / u128::from(all);
+                limit = u64::try_from(part)
+                    .unwrap_or(limit)
+                    .min(limit - 1 - limit / 65);
+            }
+        }
+    }
+}
+
+fn too_few_bytes(most: u64, needed: u64) -> Error {
+    Error {
+        kind: ErrorKind::TooFewBytes { needed },
+        budget: most,
+        fixed: 0,
+    }
+}
+
+/// What a context may cost.
+struct Room {
+    budget: Budget,
+    /// Maximum estimated cost, in tokens: that of the budget, or less.
+    limit: u64,
+    media: MediaLimits,
+}
+
+fn assemble_within(
+    input: &AssemblyInput,
+    preamble: &Preamble<'_>,
+    room: Room,
+    policy: &AssemblyPolicy,
+    accounting: &dyn Accounting,
+) -> Result<Context, Error> {
+    let Room {
+        budget,
+        limit,
+        media,
+    } = room;
     let overhead = accounting.estimator().request_overhead();
     let request = overhead.saturating_add(preamble.tools_tokens);
     let mut receipt = Receipt {
         view_tokens: input.view_tokens,
-        limit: budget.limit(),
+        limit,
         request_tokens: request,
         tools_tokens: preamble.tools_tokens,
         ..Receipt::default()
     };
     let mut blocks = blocks(input, accounting, &mut receipt);
+    receipt.media_left_out = limit_media(&mut blocks, media, policy.steps > 0, accounting);
     let newest = newest(&blocks);
     let mut messages = preamble.messages(accounting);
     for message in &messages {

@@ -203,12 +203,19 @@ pub struct Receipt {
     /// Calls that got another id, with their results, because theirs was empty or used by an earlier
     /// call.
     pub renamed_calls: Vec<RenamedCall>,
+    /// Number of pictures and files that were left out for the budget's limits of pictures and bytes.
+    #[serde(skip_serializing_if = "is_none")]
+    pub media_left_out: usize,
     /// Trim policies of the view that this build does not know; their messages are shown whole.
     pub unknown_trims: Vec<TrimPolicyId>,
 }
 
 fn is_zero(tokens: &u64) -> bool {
     *tokens == 0
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A result that was moved after its call.
@@ -308,12 +315,18 @@ pub enum ErrorKind {
         /// Smallest sufficient budget, in tokens.
         needed: u64,
     },
+    /// The budget's limit of bytes is too small for what begins the context and the newest group.
+    TooFewBytes {
+        /// Bytes of the smallest context that was tried.
+        needed: u64,
+    },
 }
 
 /// Error returned when no context can be assembled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     pub(crate) kind: ErrorKind,
+    /// The limit, in tokens or bytes.
     pub(crate) budget: u64,
     /// Cost of a request beside the view, in tokens.
     pub(crate) fixed: u64,
@@ -328,13 +341,20 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ErrorKind::BudgetTooSmall { needed } = self.kind;
-        write!(
-            f,
-            "a budget of {} tokens is too small: {needed} are needed, {} of them for the request, the system \
-             prompt, the identity and the tools, and the rest for the newest messages, shortened as far as possible",
-            self.budget, self.fixed
-        )
+        match self.kind {
+            ErrorKind::BudgetTooSmall { needed } => write!(
+                f,
+                "a budget of {} tokens is too small: {needed} are needed, {} of them for the request, the system \
+                 prompt, the identity and the tools, and the rest for the newest messages, shortened as far as possible",
+                self.budget, self.fixed
+            ),
+            ErrorKind::TooFewBytes { needed } => write!(
+                f,
+                "a budget of {} bytes is too small: the newest messages, shortened as far as possible and with what \
+                 begins the context, have {needed}",
+                self.budget
+            ),
+        }
     }
 }
 

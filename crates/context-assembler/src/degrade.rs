@@ -127,7 +127,7 @@ fn marked(mut messages: Vec<ContextMessage>, whole: &[ContextMessage]) -> Vec<Co
 }
 
 /// The argument of the expand tool for the message that holds a part.
-fn pointer(message: &ContextMessage) -> String {
+pub(crate) fn pointer(message: &ContextMessage) -> String {
     match (&message.source, message.source.range()) {
         (MessageOrigin::Summary { summary_id, .. }, _) => summary_id.to_string(),
         (_, Some(range)) => range_pointer(range),
@@ -442,6 +442,15 @@ fn at_level(
     out
 }
 
+/// The remark in the place of a part that is no text.
+pub(crate) fn no_text(part: &Part, pointer: &str) -> String {
+    match part {
+        Part::Image(_) => remark(format!("image left out; expand {pointer}")),
+        Part::File(_) => remark(format!("file left out; expand {pointer}")),
+        _ => remark("reasoning left out"),
+    }
+}
+
 fn clipped_part(
     message: &ContextMessage,
     part: &Part,
@@ -452,9 +461,7 @@ fn clipped_part(
     let pointer = pointer(message);
     let text = match (&block.text, part) {
         (Some(text), _) => clip(text, block.text_tokens, level, &pointer, accounting),
-        (None, Part::Image(_)) => remark(format!("image left out; expand {pointer}")),
-        (None, Part::File(_)) => remark(format!("file left out; expand {pointer}")),
-        (None, _) => remark("reasoning left out"),
+        (None, part) => no_text(part, &pointer),
     };
     match part {
         Part::ToolResult {

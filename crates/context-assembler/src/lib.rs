@@ -16,6 +16,7 @@ mod group;
 mod ids;
 mod input;
 mod marks;
+mod media;
 mod messages;
 mod policy;
 mod preamble;

@@ -13,6 +13,10 @@ pub struct Budget {
     tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     safety_factor: Option<SafetyFactor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pictures: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
 }
 
 impl Budget {
@@ -22,7 +26,40 @@ impl Budget {
         Self {
             tokens,
             safety_factor: None,
+            pictures: None,
+            bytes: None,
         }
+    }
+
+    /// Sets the most pictures of a context, `None` for no limit; a remark takes the place of older ones. Providers refuse requests with more
+    /// than some number of them.
+    #[must_use]
+    pub fn with_pictures(self, most: impl Into<Option<usize>>) -> Self {
+        Self {
+            pictures: most.into(),
+            ..self
+        }
+    }
+
+    /// Sets the most bytes of a context, `None` for no limit: the parts of its messages as JSON, with pictures and files in Base64. Remarks take the
+    /// place of the oldest pictures and files, and texts are shortened after that. What a provider's shape adds to the
+    /// parts is not in it.
+    #[must_use]
+    pub fn with_bytes(self, most: impl Into<Option<u64>>) -> Self {
+        Self {
+            bytes: most.into(),
+            ..self
+        }
+    }
+
+    /// Most pictures, if there is a limit.
+    pub fn pictures(self) -> Option<usize> {
+        self.pictures
+    }
+
+    /// Most bytes, if there is a limit.
+    pub fn bytes(self) -> Option<u64> {
+        self.bytes
     }
 
     /// Sets the factor; one below 1 is raised to 1.

@@ -35,9 +35,10 @@ pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<(
         None => session.current_view().await?,
         Some(version) => session.view_at(ViewVersion(version)).await?,
     };
-    let context = view
-        .assemble_with(Budget::tokens(args.budget), &AssemblyPolicy::once())
-        .await?;
+    let budget = Budget::tokens(args.budget)
+        .with_pictures(args.pictures)
+        .with_bytes(args.bytes);
+    let context = view.assemble_with(budget, &AssemblyPolicy::once()).await?;
     if let Some(provider) = args.form.provider() {
         return Ok(app.out.json(&context.to_request(provider))?);
     }

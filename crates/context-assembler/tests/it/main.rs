@@ -13,6 +13,7 @@ mod examples;
 mod forms;
 mod large;
 mod laws;
+mod media;
 mod prefix;
 mod provider;
 mod requests;

@@ -1,0 +1,135 @@
+//! Limits of a request beside its tokens: the oldest pictures and files give way to a remark.
+
+use memory_model::{Accounting, Media, MediaSource, Part, ResultContent};
+
+use crate::accounting::cost;
+use crate::blocks::Block;
+use crate::context::ContextMessage;
+use crate::degrade::{no_text, pointer, total};
+
+/// How many pictures a context may show, and how many bytes pictures and files may have together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MediaLimits {
+    pub(crate) pictures: Option<usize>,
+    pub(crate) bytes: Option<u64>,
+}
+
+impl MediaLimits {
+    /// The limits with pictures left out in whole halves of the maximum, so that the beginning of a context changes rarely;
+    /// `shown` is the number of pictures without a limit.
+    fn in_steps(self, shown: usize) -> Self {
+        let pictures = self.pictures.map(|most| {
+            let step = (most / 2).max(1);
+            let left_out = shown.saturating_sub(most).div_ceil(step) * step;
+            shown.saturating_sub(left_out)
+        });
+        Self { pictures, ..self }
+    }
+}
+
+/// Replaces the oldest pictures and files over the limits by a remark each. Returns how many.
+pub(crate) fn limit_media(
+    blocks: &mut [Block<'_>],
+    mut limits: MediaLimits,
+    has_steps: bool,
+    accounting: &dyn Accounting,
+) -> usize {
+    if has_steps {
+        let messages = blocks.iter().flat_map(|block| &block.fitted.messages);
+        let mut shown = 0;
+        for part in messages.flat_map(|message| &message.parts) {
+            visit(part, &mut |part| {
+                shown += usize::from(matches!(part, Part::Image(_)))
+            });
+        }
+        limits = limits.in_steps(shown);
+    }
+    let mut left = limits;
+    let mut replaced = 0;
+    for block in blocks.iter_mut().rev() {
+        let before = replaced;
+        for message in block.fitted.messages.iter_mut().rev() {
+            let pointer = pointer(message);
+            let here = replaced;
+            for part in message.parts.iter_mut().rev() {
+                replace(part, &pointer, &mut left, &mut replaced);
+            }
+            if replaced > here {
+                message.tokens = cost(accounting, message);
+            }
+        }
+        if replaced > before {
+            block.tokens = total(&block.fitted.messages);
+        }
+    }
+    replaced
+}
+
+/// Replaces a part, or parts of a result, for which nothing of the limits is left.
+fn replace(part: &mut Part, pointer: &str, left: &mut MediaLimits, replaced: &mut usize) {
+    let (is_picture, media) = match part {
+        Part::Image(media) => (true, media),
+        Part::File(media) => (false, media),
+        Part::ToolResult {
+            content: ResultContent::Parts(parts),
+            ..
+        } => {
+            for part in parts.iter_mut().rev() {
+                replace(part, pointer, left, replaced);
+            }
+            return;
+        }
+        _ => return,
+    };
+    let pictures = match left.pictures {
+        Some(pictures) if is_picture => pictures.checked_sub(1).map(Some),
+        pictures => Some(pictures),
+    };
+    let bytes = match left.bytes {
+        Some(bytes) => bytes.checked_sub(media_bytes(media)).map(Some),
+        None => Some(None),
+    };
+    match pictures.zip(bytes) {
+        Some((pictures, bytes)) => *left = MediaLimits { pictures, bytes },
+        None => {
+            // What is older than one that is left out is left out, too.
+            match pictures {
+                None => left.pictures = Some(0),
+                Some(_) => left.bytes = Some(0),
+            }
+            *part = Part::text(no_text(part, pointer));
+            *replaced += 1;
+        }
+    }
+}
+
+/// Calls `found` with each part, those of results too.
+fn visit(part: &Part, found: &mut impl FnMut(&Part)) {
+    match part {
+        Part::ToolResult {
+            content: ResultContent::Parts(parts),
+            ..
+        } => parts.iter().for_each(|part| visit(part, found)),
+        part => found(part),
+    }
+}
+
+fn media_bytes(media: &Media) -> u64 {
+    let (MediaSource::Data(text) | MediaSource::Url(text)) = &media.source;
+    text.len() as u64
+}
+
+/// Bytes of messages as JSON, and those of pictures and files among them.
+pub(crate) fn bytes(messages: &[ContextMessage]) -> (u64, u64) {
+    let (mut all, mut media) = (0_u64, 0_u64);
+    for part in messages.iter().flat_map(|message| &message.parts) {
+        let json = serde_json::to_vec(part).map_or(0, |json| json.len() as u64);
+        all = all.saturating_add(json);
+        visit(part, &mut |part| {
+            if let Part::Image(one) | Part::File(one) = part {
+                media = media.saturating_add(media_bytes(one));
+            }
+        });
+    }
+    (all, media)
+}
