@@ -14,7 +14,7 @@ use crate::print::{self, Length};
 use crate::rank;
 use crate::source::Source;
 use crate::text::{has_name, is_wide};
-use crate::users;
+use crate::users::{self, Sentences};
 use crate::wrap::wrapped;
 
 /// Minimum weight of an item that tells something; lighter ones fill the rest of the budget.
@@ -35,6 +35,10 @@ const CORE_ERROR: usize = 150;
 /// anything else.
 const EXPLAINS: usize = 500;
 const EXPLAINED: (usize, usize) = (2_000, 8_000);
+/// What users say of a conversation without tools, in per cent of its extract; and how many of users' messages there are
+/// for each call of a tool, at least, in such a conversation.
+const TALK: u64 = 75;
+const CALLS: usize = 4;
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
@@ -104,6 +108,8 @@ pub(crate) fn compose(
 
     // Where only users speak, all is theirs, and there may be hardly room for what they said.
     let prose = composer.items.iter().all(|item| item.kind.users());
+    // Where people talk and no tools are called, what they say is what happens.
+    let talk = is_talk(&composer.items);
     let expand_share = match gathered.topics.is_empty() && target < LAST_LINE {
         true => 0,
         false => share(10).min(120),
@@ -113,12 +119,17 @@ pub(crate) fn compose(
     if is_dense(source, target) {
         composer.core((share(6), share(8)), &mut left);
     }
-    let (soft, hard) = match prose {
-        true => (left, left),
-        false => (share(50).min(left), share(66).min(left)),
-    };
-    composer.explained(left / 5 * 2, &mut left);
-    composer.users(soft.min(left), hard.min(left), &mut left);
+    match (prose, talk) {
+        (true, _) => composer.users(left, left, &mut left),
+        (false, true) => {
+            composer.users(share(TALK).min(left), share(TALK).min(left), &mut left);
+            composer.explained(left / 5 * 2, &mut left);
+        }
+        (false, false) => {
+            composer.explained(left / 5 * 2, &mut left);
+            composer.users(share(50).min(left), share(66).min(left), &mut left);
+        }
+    }
     composer.others(&mut left);
 
     composer.use_up(&parts, expand_share, left, target);
@@ -131,6 +142,14 @@ pub(crate) fn compose(
 /// Whether a text names something beside the positions of the messages.
 fn names_something(text: &str) -> bool {
     text.lines().any(|line| has_name(print::said(line)))
+}
+
+/// Whether people talk: few calls of tools come between what they say.
+fn is_talk(items: &[&Item]) -> bool {
+    let calls = |item: &&&Item| matches!(item.kind, Kind::Act | Kind::Error);
+    let calls = items.iter().filter(calls).count();
+    let users = items.iter().filter(|item| item.kind == Kind::User).count();
+    calls * CALLS <= users
 }
 
 /// Whether an item's text is in a script with few characters a word.
@@ -249,9 +268,10 @@ impl Composer<'_> {
             .collect();
         // Costs of sentences do not add up to those of lines: less room is given until they fit.
         let mut room = hard.saturating_sub(spent);
+        let sentences = Sentences::of(&self.items, &rest, self.estimator);
         for _ in 0..USER_ROUNDS {
-            let texts = users::shortened(&self.items, &rest, room, self.estimator);
-            let lines = texts
+            let lines = sentences
+                .within(room)
                 .into_iter()
                 .map(|(at, text)| (at, self.line(&text, Kind::User)));
             let lines: Vec<(usize, Line)> = lines.collect();
@@ -473,7 +493,10 @@ impl Composer<'_> {
         let short = target < SHORT && self.items.iter().all(|item| item.kind.users());
         let lost = short && has_name(sentence) && !names_something(&text);
         if tells && !lost {
-            return rank::ranked(&lines(parts, &self.printed(), self.estimator));
+            return rank::ranked(
+                &lines(parts, &self.printed(), self.estimator),
+                is_talk(&self.items),
+            );
         }
         let text = cut_to_tokens(&best, target, self.estimator).unwrap_or_default();
         rank::rank_lines(&text, self.estimator)

@@ -143,7 +143,6 @@ pub(crate) const STANDING: &[&str] = &[
     "must never",
     "must always",
     "only ever",
-    "make sure",
     "instead of",
     "rather than",
     "今後",

@@ -10,6 +10,7 @@ mod gather;
 mod item;
 mod ledger;
 mod lines;
+mod news;
 mod parse;
 mod parts;
 mod print;

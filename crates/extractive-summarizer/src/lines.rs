@@ -11,6 +11,8 @@ use crate::ledger::{self, Entry};
 use crate::parts::Parts;
 use crate::ran::Ran;
 use crate::rank::{Line, Topic};
+use crate::text::is_fence;
+use crate::users;
 use crate::value;
 use crate::wrap::REST;
 
@@ -104,12 +106,16 @@ impl Lines<'_> {
     /// Adds the printed lines of an item.
     fn item(&mut self, item: &Item, text: &str, place: value::Place) {
         let head = self.lines.len();
+        let code = code_lines(item);
         // Whether the item's first line goes on.
         let mut first = true;
         for (n, line) in text.split('\n').enumerate() {
             first &= n == 0 || line.starts_with(REST);
             let cost = self.cost(line);
-            let worth = value::of_line(item, line, n, cost, place);
+            let mut worth = value::of_line(item, line, n, cost, place);
+            if code.contains(line.trim().trim_end_matches(" …")) {
+                worth /= users::CODE;
+            }
             let topic = match n > 0 && value::is_quoted(item, line, first) {
                 true => Topic::Documents,
                 false => value::topic(item, line, n, place),
@@ -131,6 +137,17 @@ impl Lines<'_> {
             head,
         });
     }
+}
+
+/// The lines of code in what a user said, and those around it.
+fn code_lines(item: &Item) -> BTreeSet<&str> {
+    let mut code = false;
+    let lines = item.lines.iter().filter(|_| item.kind.users());
+    let inside = lines.filter(|line| {
+        code ^= is_fence(line);
+        code || is_fence(line)
+    });
+    inside.map(|line| line.trim()).collect()
 }
 
 /// Indices of the items that tell what another line tells: what a ledger lists, a user's words that come again or are

@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use memory_model::{RankedLine, SummaryBody};
 use token_estimate::TokenEstimator;
 
+use crate::news::News;
+
 /// Cost of a headline, the shortest form of a summary, in tokens.
 pub const HEADLINE_TOKENS: u64 = 60;
 
@@ -84,8 +86,12 @@ impl Topic {
     ];
 
     /// The share of a form, in relation to the others'.
-    const fn share(self) -> u64 {
+    const fn share(self, talk: bool) -> u64 {
         match self {
+            // What is said is what happens.
+            Self::Rules if talk => 4_000,
+            Self::Users if talk => 500,
+
             Self::Rules => 500,
             Self::Users => 63,
             Self::Documents => 1,
@@ -116,14 +122,17 @@ pub(crate) struct Line {
 
 /// Ranks lines, so that each form has all topics in their shares, and of each the most valuable lines. A line comes
 /// after the one that it continues.
-pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
+pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
     let mut queues: Vec<(u64, u64, VecDeque<usize>)> = Vec::new();
     for topic in Topic::ALL {
         let mut queue: Vec<usize> = (0..lines.len())
             .filter(|at| lines.get(*at).is_some_and(|line| line.topic == topic))
             .collect();
         queue.sort_by_key(|at| (Reverse(lines.get(*at).map_or(0, |l| l.worth)), *at));
-        queues.push((0, topic.share(), queue.into()));
+        if topic == Topic::Users {
+            queue = by_news(lines, &queue);
+        }
+        queues.push((0, topic.share(talk), queue.into()));
     }
     let mut ranks: Vec<Option<u8>> = vec![None; lines.len()];
     let mut cost = 0_u64;
@@ -163,6 +172,20 @@ pub(crate) fn ranked(lines: &[Line]) -> SummaryBody {
     SummaryBody::ranked(all)
 }
 
+/// Lines of a queue, each with most of what the ones before it do not say.
+fn by_news(lines: &[Line], queue: &[usize]) -> Vec<usize> {
+    let line = |n: usize| lines.get(*queue.get(n)?);
+    let worth = |n: usize| line(n).map_or(0, |line| line.worth);
+    let texts = (0..queue.len()).map(|n| line(n).map_or("", |line| line.text.as_str()));
+    let mut news = News::of(texts, &worth);
+    let mut order = Vec::with_capacity(queue.len());
+    while let Some(n) = news.next(&worth) {
+        news.tell(n);
+        order.extend(queue.get(n));
+    }
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,10 +211,10 @@ mod tests {
         let lines = [
             line("user", Topic::Users, 5, None),
             line("  more", Topic::Users, 9, Some(0)),
-            line("other user", Topic::Users, 7, None),
+            line("other", Topic::Users, 7, None),
             line("command", Topic::Commands, 1, None),
         ];
-        let body = ranked(&lines);
+        let body = ranked(&lines, false);
         let ranks = body.ranks().unwrap();
         assert!(ranks[0] > ranks[1], "the head first");
         assert!(ranks[3] > ranks[2], "commands have their turn: {ranks:?}");
@@ -206,7 +229,7 @@ mod tests {
             worth,
             head,
         };
-        let body = ranked(&[line(0, None), line(7, Some(0)), line(9, Some(0))]);
+        let body = ranked(&[line(0, None), line(7, Some(0)), line(9, Some(0))], false);
         let ranks = body.ranks().unwrap();
         assert_eq!(ranks[0], ranks[2]);
         assert!(ranks[1] < ranks[2]);

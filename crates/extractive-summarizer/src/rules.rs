@@ -276,7 +276,10 @@ pub(crate) fn force(sentence: &str) -> Force {
         return Force::SmallTalk;
     }
     let asks = sentence.trim_end().ends_with(['?', '？']);
-    let standing = any(&words, sentence, &SAID_STANDING) || always(&words) || forbids(&words);
+    let standing = any(&words, sentence, &SAID_STANDING)
+        || always(&words)
+        || forbids(&words)
+        || makes_sure(&words);
     let wish = || {
         let imperative =
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
@@ -315,7 +318,9 @@ fn always(words: &Words<'_>) -> bool {
             || before.ends_with("'ve")
             || matches!(
                 before,
-                "is" | "are"
+                "i'll"
+                    | "is"
+                    | "are"
                     | "am"
                     | "was"
                     | "were"
@@ -326,12 +331,39 @@ fn always(words: &Words<'_>) -> bool {
                     | "been"
                     | "almost"
                     | "i"
+                    | "he"
+                    | "she"
+                    | "they"
+                    | "it"
+                    | "who"
                     | "not"
-            );
+            )
+            || is_told(after);
         matches!(words.at(n), "always" | "never")
             && !tells
             && !matches!(after, "" | "mind" | "been")
     })
+}
+
+/// Whether a verb tells what happens or happened: `cheers`, `mentioned`.
+fn is_told(verb: &str) -> bool {
+    let third = verb.ends_with('s')
+        && !["ss", "us", "as", "is"]
+            .iter()
+            .any(|end| verb.ends_with(end));
+    third || verb.ends_with("ed")
+}
+
+/// Whether the words ask to make sure of something; not whether speakers tell that they want to do so themselves.
+fn makes_sure(words: &Words<'_>) -> bool {
+    let own = |n: usize| {
+        let back = |many: usize| n.checked_sub(many).map_or("", |n| words.at(n));
+        let speaker = |word: &str| word == "i" || word.starts_with("i'");
+        let wants = matches!(back(2), "want" | "wanted" | "need" | "like" | "trying");
+        let told = (n..words.words.len()).any(|n| matches!(words.at(n), "you" | "your"));
+        back(1) == "to" && wants && (speaker(back(3)) || speaker(back(4))) && !told
+    };
+    (0..words.words.len()).any(|n| words.at(n) == "make" && words.at(n + 1) == "sure" && !own(n))
 }
 
 /// Whether a clause forbids something.
@@ -731,6 +763,9 @@ mod tests {
             "Don't touch the generated files.",
             "We no longer support Node.",
             "- Always run the linter.",
+            "Make sure that the tests pass.",
+            "I want you to make sure that the tests pass.",
+            "I want to make sure that you run the tests.",
             "RULE: the budget ends in May.",
             "今後はコメントを英語で書いてください。",
             "앞으로 커밋은 작게 나눠 주세요.",
@@ -750,6 +785,11 @@ mod tests {
             "Don't hesitate to reach out.",
             "It's been a pleasure, as always.",
             "I've always liked the 1990s.",
+            "I'll never forget that summer.",
+            "The cat always sleeps on the chair, and she never bites.",
+            "You always mentioned it.",
+            "I want to make sure the page loads fast.",
+            "I'm also trying to make sure that nobody waits.",
             "I don't know which of them it is.",
             "Should we always do that?",
             "Fix the build.",

@@ -18,7 +18,7 @@ const ID: &str = "extractive@9";
 /// Of messages it takes the user's rules in their latest form, what the user asked for, what the assistant explained,
 /// concluded and decided, errors and what was said right after them, what the tools did and how that ended, what edits changed,
 /// and the files read and changed; of summaries their most valuable
-/// lines. Newer material ranks higher, and lines are printed in the order of the conversation. Each line carries the `[seq]` of its message.
+/// lines. In conversations with hardly any calls of tools, users' words come before the assistant's. Newer material ranks higher, and lines are printed in the order of the conversation. Each line carries the `[seq]` of its message.
 ///
 /// Time is linear in the source; a huge message is read at its head and its tail.
 ///

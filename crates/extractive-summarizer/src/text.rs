@@ -251,6 +251,11 @@ fn push(sentence: &str, out: &mut Vec<String>) {
     }
 }
 
+/// Whether a line begins or ends a block of code.
+pub(crate) fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```")
+}
+
 /// Whether a sentence states a wish or a rule.
 pub(crate) fn is_directive(sentence: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(DIRECTIVES));

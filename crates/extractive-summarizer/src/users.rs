@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 use token_estimate::TokenEstimator;
 
 use crate::item::{Item, Kind, PASTED, RULE, TYPED, VALUED};
+use crate::news::News;
 use crate::print::{MORE, add_note, beginning};
 use crate::rules::is_small_talk;
-use crate::text::{has_name, is_directive, line_sentences};
+use crate::text::{has_name, is_directive, is_fence, line_sentences};
+
+/// How many times less a line of code says than a sentence.
+pub(crate) const CODE: u64 = 4;
 
 /// Number of letters below which a first sentence may be a greeting.
 const GREETING: usize = 16;
@@ -34,151 +38,200 @@ struct Sentence {
     value: u64,
 }
 
-/// Shortens the items at these indices sentence by sentence until they cost at most `room` tokens
-/// together, and returns their printed texts by index. Typed sentences come before pasted and injected
-/// ones, short and newer ones before long and older ones.
-pub(crate) fn shortened(
-    items: &[&Item],
-    users: &[usize],
-    room: u64,
-    estimator: &dyn TokenEstimator,
-) -> Vec<(usize, String)> {
-    let mut sentences: Vec<Sentence> = Vec::new();
-    // Where nobody but users speaks, as in a mail or a note, short sentences are not the ones that tell most.
-    let prose = items.iter().all(|item| item.kind.users());
-    let beside = if prose { 16 } else { 4 };
-    for (age, at) in users.iter().rev().enumerate() {
-        let Some(item) = items.get(*at) else { continue };
-        let ends = age == 0 || age + 1 == users.len();
-        for (line, text) in item.lines.iter().enumerate() {
-            let telling = |text: &String| text.chars().any(char::is_alphanumeric);
-            let told = line_sentences(text).into_iter().filter(telling);
-            for (n, text) in told.enumerate() {
-                let cost = estimator.text(&text) + 1;
-                let mut value = match item.kind {
-                    Kind::User if item.weight >= VALUED => 6_000,
-                    Kind::User if item.weight >= RULE => 3_000,
-                    Kind::User if item.weight >= TYPED => 600,
-                    Kind::User if item.weight > PASTED => 110,
-                    Kind::User => 100,
-                    _ => 70,
-                };
-                let named = has_name(&text);
-                // A greeting begins a message and says nothing.
-                if line == 0 && n == 0 && (named || letters(&text) >= GREETING) {
-                    value *= if ends && !prose { 4 } else { 2 };
+/// Sentences of items of users.
+pub(crate) struct Sentences<'a> {
+    items: &'a [&'a Item],
+    estimator: &'a dyn TokenEstimator,
+    sentences: Vec<Sentence>,
+    beside: u64,
+}
+
+impl<'a> Sentences<'a> {
+    /// Reads the items at these indices.
+    pub(crate) fn of(
+        items: &'a [&'a Item],
+        users: &[usize],
+        estimator: &'a dyn TokenEstimator,
+    ) -> Self {
+        let mut sentences: Vec<Sentence> = Vec::new();
+        // Where nobody but users speaks, as in a mail or a note, short sentences are not the ones that tell most.
+        let prose = items.iter().all(|item| item.kind.users());
+        for (age, at) in users.iter().rev().enumerate() {
+            let Some(item) = items.get(*at) else { continue };
+            let ends = age == 0 || age + 1 == users.len();
+            let mut code = false;
+            for (line, text) in item.lines.iter().enumerate() {
+                if is_fence(text) {
+                    code = !code;
+                    continue;
                 }
-                if named && prose {
-                    value *= 4;
+                let telling = |text: &String| text.chars().any(char::is_alphanumeric);
+                let told = line_sentences(text).into_iter().filter(telling);
+                for (n, text) in told.enumerate() {
+                    let cost = estimator.text(&text) + 1;
+                    let mut value = match item.kind {
+                        Kind::User if item.weight >= VALUED => 6_000,
+                        Kind::User if item.weight >= RULE => 3_000,
+                        Kind::User if item.weight >= TYPED => 600,
+                        Kind::User if item.weight > PASTED => 110,
+                        Kind::User => 100,
+                        _ => 70,
+                    };
+                    let named = has_name(&text);
+                    // A greeting begins a message and says nothing.
+                    if line == 0 && n == 0 && (named || letters(&text) >= GREETING) {
+                        value *= if ends && !prose { 4 } else { 2 };
+                    }
+                    if named && prose {
+                        value *= 4;
+                    }
+                    if is_directive(&text) {
+                        value = value * 3 / 2;
+                    }
+                    if is_small_talk(&text) {
+                        value /= 6;
+                    }
+                    if code {
+                        value /= CODE;
+                    }
+                    // What is newer is worth up to a third more.
+                    value += value * (users.len() - age) as u64 / (3 * users.len() as u64);
+                    sentences.push(Sentence {
+                        at: *at,
+                        line,
+                        text,
+                        cost,
+                        value,
+                    });
                 }
-                if is_directive(&text) {
-                    value = value * 3 / 2;
-                }
-                if is_small_talk(&text) {
-                    value /= 6;
-                }
-                // What is newer is worth up to a third more.
-                value += value * (users.len() - age) as u64 / (3 * users.len() as u64);
-                sentences.push(Sentence {
-                    at: *at,
-                    line,
-                    text,
-                    cost,
-                    value,
-                });
             }
         }
-    }
-    let mut order: Vec<usize> = (0..sentences.len()).collect();
-    order.sort_by_key(|n| {
-        let worth = sentences
-            .get(*n)
-            .map_or(0, |s| s.value * 1000 / (s.cost + beside));
-        (std::cmp::Reverse(worth), *n)
-    });
-    let mut left = room;
-    let mut opened = BTreeSet::new();
-    let mut chosen = BTreeSet::new();
-    let mut told = BTreeSet::new();
-    for n in order {
-        let Some(sentence) = sentences.get(n) else {
-            continue;
-        };
-        if told.contains(&sentence.text) {
-            continue;
-        }
-        let head = match opened.contains(&sentence.at) {
-            true => 0,
-            false => items
-                .get(sentence.at)
-                .map_or(0, |item| estimator.text(&beginning(item)) + 2),
-        };
-        // A gap may have to be marked, unless the sentence stands beside a printed one.
-        let printed = |n: Option<usize>| n.is_some_and(|n| chosen.contains(&n));
-        let gap = !printed(n.checked_sub(1)) && !printed(n.checked_add(1));
-        let cost = head + sentence.cost + u64::from(gap);
-        if cost <= left {
-            left -= cost;
-            opened.insert(sentence.at);
-            chosen.insert(n);
-            told.insert(&sentence.text);
+        Self {
+            items,
+            estimator,
+            sentences,
+            beside: if prose { 16 } else { 4 },
         }
     }
-    let mut out: Vec<(usize, String)> = Vec::new();
-    let mut gap = false;
-    let mut last_line = 0;
-    for (n, sentence) in sentences.iter().enumerate() {
-        let first = n == 0
-            || sentences
-                .get(n - 1)
-                .is_some_and(|before| before.at != sentence.at);
-        if first {
-            if gap && let Some((_, text)) = out.last_mut() {
-                text.push_str(" …");
+
+    /// Chooses sentences until they cost `room` tokens together, and returns the printed texts of their items by index. Typed
+    /// sentences come before pasted and injected ones, those that tell something new before others, and newer ones before
+    /// older ones.
+    pub(crate) fn within(&self, room: u64) -> Vec<(usize, String)> {
+        let chosen = self.chosen(room);
+        self.printed(&chosen)
+    }
+
+    /// Whether each sentence is chosen.
+    fn chosen(&self, room: u64) -> Vec<bool> {
+        let sentences = &self.sentences;
+        let worth = |n: usize| {
+            let sentence = sentences.get(n);
+            sentence.map_or(0, |s| s.value * 1000 / (s.cost + self.beside))
+        };
+        let mut news = News::of(sentences.iter().map(|s| s.text.as_str()), &worth);
+        let mut left = room;
+        let mut opened = BTreeSet::new();
+        let mut chosen = vec![false; sentences.len()];
+        let mut told = BTreeSet::new();
+        while let Some(n) = news.next(&worth) {
+            let Some(sentence) = sentences.get(n) else {
+                continue;
+            };
+            if told.contains(&sentence.text) {
+                continue;
             }
-            gap = false;
+            let head = match opened.contains(&sentence.at) {
+                true => 0,
+                false => self
+                    .items
+                    .get(sentence.at)
+                    .map_or(0, |item| self.estimator.text(&beginning(item)) + 2),
+            };
+            // A gap may have to be marked, unless the sentence stands beside a printed one.
+            let printed = |n: Option<usize>| n.and_then(|n| chosen.get(n)) == Some(&true);
+            let gap = !printed(n.checked_sub(1)) && !printed(n.checked_add(1));
+            let cost = head + sentence.cost + u64::from(gap);
+            if cost <= left {
+                left -= cost;
+                opened.insert(sentence.at);
+                told.insert(&sentence.text);
+                news.tell(n);
+                if let Some(chosen) = chosen.get_mut(n) {
+                    *chosen = true;
+                }
+            }
         }
-        if !chosen.contains(&n) {
-            gap = opened.contains(&sentence.at);
-            continue;
-        }
-        match out.last_mut() {
-            Some((at, text)) if *at == sentence.at => {
-                if gap {
+        chosen
+    }
+
+    /// The printed texts of the items with a chosen sentence.
+    fn printed(&self, chosen: &[bool]) -> Vec<(usize, String)> {
+        let opened: BTreeSet<usize> = self
+            .sentences
+            .iter()
+            .zip(chosen)
+            .filter(|(_, chosen)| **chosen)
+            .map(|(sentence, _)| sentence.at)
+            .collect();
+        let mut out: Vec<(usize, String)> = Vec::new();
+        let mut gap = false;
+        let mut last_line = 0;
+        for (n, (sentence, chosen)) in self.sentences.iter().zip(chosen).enumerate() {
+            let first = n == 0
+                || self
+                    .sentences
+                    .get(n - 1)
+                    .is_some_and(|before| before.at != sentence.at);
+            if first {
+                if gap && let Some((_, text)) = out.last_mut() {
                     text.push_str(" …");
                 }
-                text.push_str(match sentence.line == last_line {
-                    true => " ",
-                    false => "\n",
-                });
-                if sentence.line != last_line {
-                    text.push_str(MORE);
-                }
-                text.push_str(&sentence.text);
+                gap = false;
             }
-            _ => {
-                let mut text = items
-                    .get(sentence.at)
-                    .map_or_else(String::new, |i| beginning(i));
-                if gap {
-                    text.push_str("… ");
+            if !chosen {
+                gap = opened.contains(&sentence.at);
+                continue;
+            }
+            match out.last_mut() {
+                Some((at, text)) if *at == sentence.at => {
+                    if gap {
+                        text.push_str(" …");
+                    }
+                    text.push_str(match sentence.line == last_line {
+                        true => " ",
+                        false => "\n",
+                    });
+                    if sentence.line != last_line {
+                        text.push_str(MORE);
+                    }
+                    text.push_str(&sentence.text);
                 }
-                text.push_str(&sentence.text);
-                out.push((sentence.at, text));
+                _ => {
+                    let mut text = self
+                        .items
+                        .get(sentence.at)
+                        .map_or_else(String::new, |i| beginning(i));
+                    if gap {
+                        text.push_str("… ");
+                    }
+                    text.push_str(&sentence.text);
+                    out.push((sentence.at, text));
+                }
+            }
+            gap = false;
+            last_line = sentence.line;
+        }
+        if gap && let Some((_, text)) = out.last_mut() {
+            text.push_str(" …");
+        }
+        for (at, text) in &mut out {
+            if let Some(item) = self.items.get(*at) {
+                add_note(item, text);
             }
         }
-        gap = false;
-        last_line = sentence.line;
+        out
     }
-    if gap && let Some((_, text)) = out.last_mut() {
-        text.push_str(" …");
-    }
-    for (at, text) in &mut out {
-        if let Some(item) = items.get(*at) {
-            add_note(item, text);
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -202,12 +255,37 @@ mod tests {
         };
         let items = [item(1, "Begin with ants."), item(2, "End with zebras.")];
         let items: Vec<&Item> = items.iter().collect();
-        let told = shortened(&items, &[0, 1], 200, &HeuristicEstimator::Bytes4);
+        let told = Sentences::of(&items, &[0, 1], &HeuristicEstimator::Bytes4).within(200);
         let text: Vec<&str> = told.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(
             text.join("\n"),
             "[2] User: Run the template.\n  Keep the order.\n  Never skip a step.\n  \
              End with zebras.\n[1] User: … Begin with ants."
         );
+    }
+
+    #[test]
+    fn sentences_come_before_lines_of_code() {
+        let lines = [
+            "The report shows wrong totals since we moved the archive to Lisbon.",
+            "```python",
+            "rows_12 = load_7(1984)",
+            "rows_13 = load_8(2011)",
+            "```",
+            "Where does it read the rows of a month twice, and would anybody notice?",
+        ];
+        let lines = lines.map(str::to_owned).to_vec();
+        let item = Item::new(SeqRange::single(Seq(1)), Kind::User, "User", TYPED).with_lines(lines);
+        let reply = Item::new(SeqRange::single(Seq(2)), Kind::Reply, "Assistant", TYPED);
+        let items = [&item, &reply];
+        let sentences = Sentences::of(&items, &[0], &HeuristicEstimator::Bytes4);
+        let within = |room| {
+            let told = sentences.within(room).into_iter().map(|(_, text)| text);
+            told.collect::<String>()
+        };
+        let said = "[1] User: The report shows wrong totals since we moved the archive to Lisbon. …\n  \
+                    Where does it read the rows of a month twice, and would anybody notice?";
+        assert_eq!(within(44), said);
+        assert!(within(60).contains("rows_12 = load_7"), "{}", within(60));
     }
 }

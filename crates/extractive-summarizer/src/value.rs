@@ -6,7 +6,7 @@ use crate::print::{DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
 use crate::rules::is_small_talk;
-use crate::text::{has_name, is_decision, is_directive, is_step, is_wide};
+use crate::text::{has_name, is_decision, is_directive, is_fence, is_step, is_wide};
 use crate::tool_call::is_look;
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
@@ -41,7 +41,8 @@ const SAID_LINES: usize = 4;
 pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
         _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
-        _ if !line.chars().any(char::is_alphanumeric) || is_fence(line) => Topic::Details,
+        _ if is_fence(line) && !item.kind.users() => Topic::Details,
+        _ if !is_fence(line) && !line.chars().any(char::is_alphanumeric) => Topic::Details,
         Kind::User | Kind::Error | Kind::Act if place.told => Topic::Details,
         Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
         Kind::User if is_mark(item) => Topic::Details,
@@ -72,10 +73,6 @@ pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
         true => is_refusal(item),
         false => said.starts_with('"') && said.contains(ANSWER) && !line.contains(ANSWER),
     }
-}
-
-fn is_fence(line: &str) -> bool {
-    line.trim_start().starts_with("```")
 }
 
 /// Whether a line is a heading: alone it says little.

@@ -217,3 +217,66 @@ fn an_explanation_is_kept_before_announcements() {
         assert!(text.contains(cause.as_str()), "{cause}: {text}");
     }
 }
+
+const THINGS: [(&str, &str, u32); 12] = [
+    ("boiler", "Marsden", 1984),
+    ("gutter", "Okafor", 2011),
+    ("chimney", "Lindqvist", 1937),
+    ("cellar", "Petrov", 1902),
+    ("veranda", "Almeida", 1968),
+    ("staircase", "Novak", 1955),
+    ("greenhouse", "Fontaine", 2003),
+    ("garage", "Hoshino", 1991),
+    ("attic", "Brandt", 1949),
+    ("fountain", "Iversen", 1926),
+    ("pantry", "Castellan", 1973),
+    ("workshop", "Dvorak", 1960),
+];
+
+/// Somebody asks about the parts of a house, and the assistant explains each at length.
+fn house() -> Vec<Message> {
+    let asked = |(thing, who, year): (&str, &str, u32)| {
+        let advice = (1..30).map(|n| {
+            format!(
+                "{n}. Look at the {thing} from all sides because its materials age, and note in list {n} \
+                 which of the repairs can wait until the next season."
+            )
+        });
+        [
+            Message::user(format!(
+                "I want to make sure that I get this right, can you help me? The {thing} was built in {year} \
+                 by {who}, and I hope to repair it."
+            )),
+            Message::assistant(format!(
+                "Certainly! Here is how to repair it:\n{}",
+                advice.collect::<Vec<_>>().join("\n")
+            )),
+        ]
+    };
+    THINGS.into_iter().flat_map(asked).collect()
+}
+
+/// Where no tools are called, what users state comes before explanations, also in a shorter form, and in few words.
+#[test]
+fn in_talk_users_words_come_before_explanations() {
+    let log = log(house(), &Calibrated::O200k);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let body = ExtractiveSummarizer::new().extract_ranked(&source, 1_500, &Calibrated::O200k);
+    let rank = extractive_summarizer::rank_of(600);
+    let lines = body.lines();
+    let short: Vec<&str> = lines
+        .filter(|line| line.rank >= rank)
+        .map(|line| line.text)
+        .collect();
+    for text in [body.text(), &short.join("\n")] {
+        for (thing, who, year) in THINGS {
+            let stated = format!("The {thing} was built in {year} by {who}");
+            assert!(text.contains(&stated), "{stated}: {text}");
+        }
+    }
+    assert!(
+        body.text().contains("Look at the workshop"),
+        "{}",
+        body.text()
+    );
+}
