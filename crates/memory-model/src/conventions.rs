@@ -38,7 +38,21 @@ pub trait AgentConventions: Send + Sync + Debug {
             text: Cow::Borrowed(text),
             is_error,
             rejection: None,
+            is_interrupted: false,
         }
+    }
+
+    /// Returns the id under which a call that creates a task put it into the list, as its result tells it.
+    fn created_task<'a>(&self, call: &ToolUse, result: &'a str) -> Option<&'a str> {
+        let _ = (call, result);
+        None
+    }
+
+    /// Returns the folder in which the calls of a message run, as an absolute path. `meta` is the message's metadata;
+    /// `None` where it does not tell.
+    fn working_folder<'a>(&self, meta: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
+        let _ = meta;
+        None
     }
 
     /// Returns which part of a user's message a person typed. `meta` is the message's metadata.
@@ -70,6 +84,14 @@ impl<C: AgentConventions + ?Sized> AgentConventions for Arc<C> {
         (**self).tool_result(call, text, is_error)
     }
 
+    fn created_task<'a>(&self, call: &ToolUse, result: &'a str) -> Option<&'a str> {
+        (**self).created_task(call, result)
+    }
+
+    fn working_folder<'a>(&self, meta: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
+        (**self).working_folder(meta)
+    }
+
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
         (**self).user_text(text, meta)
     }
@@ -97,10 +119,12 @@ pub enum ToolAction {
     Search,
     /// Changes a file.
     Edit,
-    /// Asks the user; the result is the user's answer.
+    /// Asks the user; the text of the outcome has a line `question → answer` for each question.
     AskUser,
     /// Replaces the state of a list of tasks.
     UpdateTasks,
+    /// Creates or changes one task of a list: [`ToolUse::task`].
+    ChangeTask,
     /// Has another agent work; the result is its report.
     Delegate,
     /// Anything else.
@@ -123,6 +147,50 @@ pub struct ToolUse {
     pub edits: Vec<TextEdit>,
     /// The other arguments: name and text, in order.
     pub arguments: Vec<(String, String)>,
+    /// The task that the call creates or changes.
+    pub task: Option<TaskChange>,
+    /// Where a command runs.
+    pub shell: Shell,
+}
+
+/// Where a command runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shell {
+    /// Nothing tells: a `cd` of an earlier call may still hold.
+    #[default]
+    Unknown,
+    /// In a new shell, in the folder in which the agent itself works.
+    New,
+    /// In a new shell, in this folder.
+    In(String),
+}
+
+/// A change of one task of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskChange {
+    /// Id of the task; `None` for a new one, whose result has the id ([`AgentConventions::created_task`]).
+    pub id: Option<String>,
+    /// What is to be done; `None` where that stays as it is.
+    pub subject: Option<String>,
+    /// The new state; `None` where it stays as it is.
+    pub state: Option<TaskState>,
+}
+
+/// State of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum TaskState {
+    /// Somebody works on it.
+    Doing,
+    /// It is to be done.
+    #[default]
+    Open,
+    /// It is done.
+    Done,
+    /// Nobody is to do it any more.
+    Dropped,
 }
 
 /// A file that a tool call uses.
@@ -152,6 +220,8 @@ pub struct ToolOutcome<'a> {
     pub is_error: bool,
     /// Set where the user refused the call.
     pub rejection: Option<Rejection<'a>>,
+    /// Whether the call neither failed nor succeeded, because the user or another call's failure ended it.
+    pub is_interrupted: bool,
 }
 
 /// A tool call that the user refused.
@@ -338,6 +408,7 @@ impl ToolArguments {
             subject,
             files: files.into_iter().collect(),
             edits,
+            ..ToolUse::default()
         }
     }
 }

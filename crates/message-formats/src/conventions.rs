@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use memory_model::RawJson;
 use memory_model::conventions::{
-    AgentConventions, FileAccess, Rejection, TextEdit, ToolAction, ToolArguments, ToolOutcome,
-    ToolUse, UserText, is_path,
+    AgentConventions, FileAccess, Rejection, Shell, TaskChange, TaskState, TextEdit, ToolAction,
+    ToolArguments, ToolOutcome, ToolUse, UserText, is_path,
 };
 use serde_json::Value;
 
@@ -68,12 +68,28 @@ const PATCHED: [&str; 3] = ["*** Update File: ", "*** Add File: ", "*** Delete F
 /// Part of a result that reports that the user refused the call, and what comes before the reason.
 const REFUSED: &str = "The user doesn't want to";
 const REASON: &str = "the user said:";
-/// Before questions of which a user answered only some.
+/// Before questions of which a user answered only some, before each of them, and before its answer.
 const ASKED: &str = "Questions asked:";
+const ASKED_ONE: &str = "- \"";
+const ASKED_ANSWER: &str = "Answer: ";
 /// Around a user's answers.
 const ANSWERED: &str = "User has answered your questions: ";
 const ANSWERED_END: &str = ". You can now continue with the user's answers in mind.";
+/// Between a question and its answer, between an answer and the next question, and behind an answer.
+const ANSWER: &str = "\"=\"";
+const NEXT: &str = ", \"";
 const NOTES: &str = "\" user notes: ";
+const CHOSEN: &str = "\" selected markdown:";
+/// Between a question and its answer, as they are told.
+const TOLD: &str = " → ";
+/// Words in the result of a call that the user interrupted, and that of one which another call's failure kept from running.
+const INTERRUPTED: &str = "[Request interrupted by user";
+const ABORTED: &str = "Command aborted";
+const NOT_RUN: &str = "Sibling tool call errored";
+/// What the result of a call that creates a task begins with, before and behind its id.
+const CREATED: (&str, &str) = ("Task #", " created");
+/// Name of the field with the folder in which an agent works.
+const FOLDER: &str = "\"cwd\":\"";
 /// Before what a program adds to the report of an agent.
 const REPORT_ENDS: [&str; 2] = ["\n<usage>", "\nagentId: "];
 /// Longest addition to a report, in bytes.
@@ -89,8 +105,8 @@ impl AgentConventions for KnownAgents {
         "known-agents@1"
     }
 
-    fn tool_use(&self, name: &str, arguments: &str) -> ToolUse {
-        let name = name.to_lowercase();
+    fn tool_use(&self, original: &str, arguments: &str) -> ToolUse {
+        let name = original.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
         let arguments = ToolArguments::parse(arguments);
         let mut use_ = ToolUse::default();
@@ -139,6 +155,18 @@ impl AgentConventions for KnownAgents {
                 use_.edits = patches(&arguments, &use_.subject);
             }
         }
+        if use_.action == ToolAction::RunCommand {
+            use_.shell = match arguments.text("workdir") {
+                Some(folder) => Shell::In(folder),
+                // Claude Code's shell goes on in the folder of the call before; its messages name it.
+                None if original == "Bash" => Shell::Unknown,
+                None => Shell::New,
+            };
+        }
+        use_.task = task_change(original, &arguments);
+        if use_.task.is_some() {
+            use_.action = ToolAction::ChangeTask;
+        }
         // A task that moves on is told by its number and where it is now.
         let moved = arguments.text("taskId").zip(arguments.text("status"));
         if let Some(tasks) = tasks.or(moved.map(|(task, status)| format!("{task}: {status}"))) {
@@ -159,6 +187,19 @@ impl AgentConventions for KnownAgents {
         is_error: bool,
     ) -> ToolOutcome<'a> {
         let action = call.map_or(ToolAction::Other, |call| call.action);
+        let some = match action {
+            ToolAction::AskUser if is_error => some_answers(text),
+            _ => None,
+        };
+        if let Some(text) = some {
+            return ToolOutcome {
+                text: Cow::Owned(text),
+                is_error: false,
+                rejection: None,
+                is_interrupted: false,
+            };
+        }
+        let is_interrupted = is_error && is_interrupted(text);
         let rejection = (is_error && text.contains(REFUSED)).then(|| {
             let reason = text.split_once(REASON).map_or("", |(_, reason)| reason);
             // Before a user's answers to some of several questions a program says how to go on.
@@ -177,9 +218,24 @@ impl AgentConventions for KnownAgents {
         };
         ToolOutcome {
             text,
-            is_error,
+            is_error: is_error && !is_interrupted,
             rejection,
+            is_interrupted,
         }
+    }
+
+    fn created_task<'a>(&self, call: &ToolUse, result: &'a str) -> Option<&'a str> {
+        let task = call.task.as_ref().filter(|task| task.id.is_none())?;
+        task.subject.as_ref()?;
+        let (id, _) = result.strip_prefix(CREATED.0)?.split_once(CREATED.1)?;
+        (!id.contains(char::is_whitespace)).then_some(id)
+    }
+
+    fn working_folder<'a>(&self, meta: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
+        let (_, folder) = meta?.as_str().split_once(FOLDER)?;
+        let (folder, _) = folder.split_once('"')?;
+        let is_plain = folder.starts_with('/') && !folder.contains('\\');
+        is_plain.then_some(Cow::Borrowed(folder))
     }
 
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
@@ -227,9 +283,10 @@ fn tasks(value: &Value) -> Option<String> {
     for task in list {
         let what = text(task, &["content", "step", "text", "title", "subject"])?;
         let state = text(task, &["status", "state"]).unwrap_or_default();
-        let group = match state.as_str() {
-            "completed" | "done" => 2,
-            "in_progress" | "doing" => 0,
+        let group = match task_state(&state) {
+            TaskState::Doing => 0,
+            TaskState::Done => 2,
+            TaskState::Dropped => continue,
             _ => 1,
         };
         if let Some((_, tasks)) = groups.get_mut(group) {
@@ -294,27 +351,94 @@ fn patch(text: &str, out: &mut Vec<TextEdit>) {
     }
 }
 
-/// The user's answers without what the program says around them, and without notes that say the
+/// Whether a failed call did not fail by itself.
+fn is_interrupted(text: &str) -> bool {
+    text.contains(INTERRUPTED) || text.contains(NOT_RUN) || text.trim_end().ends_with(ABORTED)
+}
+
+/// The task that a call creates or changes.
+fn task_change(name: &str, arguments: &ToolArguments) -> Option<TaskChange> {
+    let mut change = TaskChange::default();
+    match name {
+        "TaskCreate" => change.subject = Some(squeeze(&arguments.text("subject")?)),
+        "TaskUpdate" => {
+            change.id = Some(arguments.text("taskId")?);
+            change.subject = arguments.text("subject").map(|text| squeeze(&text));
+            change.state = arguments.text("status").map(|state| task_state(&state));
+        }
+        _ => return None,
+    }
+    Some(change)
+}
+
+fn task_state(state: &str) -> TaskState {
+    match state {
+        "completed" | "done" => TaskState::Done,
+        "in_progress" | "in-progress" | "doing" => TaskState::Doing,
+        "cancelled" | "canceled" | "deleted" => TaskState::Dropped,
+        _ => TaskState::Open,
+    }
+}
+
+/// The user's answers, a line for each question, without what the program says around them and without notes that say the
 /// answer again.
 fn answers(text: &str) -> String {
     let text = text.trim();
     let text = text.strip_prefix(ANSWERED).unwrap_or(text);
-    let mut rest = text.strip_suffix(ANSWERED_END).unwrap_or(text);
-    let mut out = String::with_capacity(rest.len());
-    while let Some((before, notes)) = rest.split_once(NOTES) {
-        out.push_str(before);
-        out.push('"');
-        let answer = before.rsplit_once("=\"").map_or("", |(_, answer)| answer);
-        rest = match notes.strip_prefix(answer) {
-            Some(after) if !answer.is_empty() => after,
-            _ => {
-                out.push_str(NOTES.trim_start_matches('"'));
-                notes
-            }
-        };
+    let text = text.strip_suffix(ANSWERED_END).unwrap_or(text);
+    let mut pieces = text.split(ANSWER);
+    let mut question = pieces.next().and_then(|first| first.strip_prefix('"'));
+    let mut pieces = pieces.peekable();
+    let mut out = String::with_capacity(text.len());
+    while let Some(asked) = question {
+        let Some(piece) = pieces.next() else { break };
+        let next = piece.rsplit_once(NEXT).filter(|_| pieces.peek().is_some());
+        question = next.map(|(_, question)| question);
+        add_answer(asked, next.map_or(piece, |(answer, _)| answer), &mut out);
     }
-    out.push_str(rest);
+    if out.is_empty() {
+        out.push_str(text);
+    }
     out
+}
+
+/// Adds the line of a question, and below it what a program shows beside its answer.
+fn add_answer(question: &str, answer: &str, out: &mut String) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    // As a question it would be a sentence of its own.
+    out.push_str(squeeze(question).trim_end_matches(['?', '？']));
+    out.push_str(TOLD);
+    if let Some((answer, notes)) = answer.split_once(NOTES) {
+        let notes = notes.strip_suffix('"').unwrap_or(notes);
+        out.push_str(answer);
+        if notes != answer {
+            out.push_str(&format!(" ({notes})"));
+        }
+    } else if let Some((answer, chosen)) = answer.split_once(CHOSEN) {
+        out.push_str(answer);
+        out.push('\n');
+        out.push_str(chosen.trim());
+    } else {
+        out.push_str(answer.strip_suffix('"').unwrap_or(answer));
+    }
+}
+
+/// The answers of a user who answered some questions and wants to talk about the others; `None` of one who answered none.
+fn some_answers(text: &str) -> Option<String> {
+    let (_, asked) = text.split_once(ASKED)?;
+    let mut out = String::new();
+    for one in asked.split(&format!("\n{ASKED_ONE}")).skip(1) {
+        let (question, rest) = one.split_once("\"\n")?;
+        let answer = rest.trim();
+        add_answer(
+            question,
+            answer.strip_prefix(ASKED_ANSWER).unwrap_or(answer),
+            &mut out,
+        );
+    }
+    out.contains(TOLD).then_some(out)
 }
 
 /// An agent's report without the program's additions.
@@ -432,7 +556,80 @@ mod tests {
     fn notes_that_say_something_else_are_told() {
         assert_eq!(
             answers("\"A?\"=\"x\" user notes: y, \"B?\"=\"z\" user notes: z"),
-            "\"A?\"=\"x\" user notes: y, \"B?\"=\"z\""
+            "A → x (y)\nB → z"
+        );
+    }
+
+    #[test]
+    fn each_question_is_told_with_its_answer() {
+        assert_eq!(
+            answers(
+                "User has answered your questions: \"Which store? One file, please.\"=\"a, \"b\", c\", \"How?\"=\"so\" \
+                 selected markdown:\n## Plan\n1, \"x\". You can now continue with the user's answers in mind."
+            ),
+            "Which store? One file, please. → a, \"b\", c\nHow → so\n## Plan\n1, \"x\""
+        );
+        assert_eq!(answers("They did not say."), "They did not say.");
+        let call = of(
+            "AskUserQuestion",
+            r#"{"questions":[{"question":"Which port?"}]}"#,
+        );
+        let text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n\
+                    Start by asking.\n\nQuestions asked:\n- \"Which port?\"\n  Answer: 8031\n- \"Which host?\"\n  \
+                    (No answer provided)";
+        let outcome = KnownAgents.tool_result(Some(&call), text, true);
+        assert_eq!(
+            outcome.text,
+            "Which port → 8031\nWhich host → (No answer provided)"
+        );
+        assert!(!outcome.is_error && outcome.rejection.is_none());
+    }
+
+    #[test]
+    fn an_interruption_is_no_failure() {
+        for text in [
+            "Exit code 137\n[Request interrupted by user for tool use]\n=== RUN",
+            "some output\n\nCommand aborted",
+            "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        ] {
+            let outcome = KnownAgents.tool_result(None, text, true);
+            assert!(outcome.is_interrupted && !outcome.is_error, "{text}");
+            let outcome = KnownAgents.tool_result(None, text, false);
+            assert!(!outcome.is_interrupted, "{text}");
+        }
+    }
+
+    #[test]
+    fn tasks_are_created_and_changed_one_by_one() {
+        let create = of("TaskCreate", r#"{"subject":"Fix it","description":"x"}"#);
+        assert_eq!(create.action, ToolAction::ChangeTask);
+        let result = "Task #7 created successfully: Fix it";
+        assert_eq!(KnownAgents.created_task(&create, result), Some("7"));
+        let update = of("TaskUpdate", r#"{"taskId":"7","status":"deleted"}"#);
+        let change = update.task.as_ref().unwrap();
+        assert_eq!(
+            (change.id.as_deref(), change.state),
+            (Some("7"), Some(TaskState::Dropped))
+        );
+        assert_eq!(KnownAgents.created_task(&update, result), None);
+        // Of a list, what was cancelled is not open.
+        let plan =
+            r#"{"plan":[{"step":"a","status":"cancelled"},{"step":"b","status":"in_progress"}]}"#;
+        assert_eq!(of("update_plan", plan).subject, "doing: b");
+    }
+
+    #[test]
+    fn a_message_tells_the_folder_of_its_calls() {
+        let meta = RawJson::parse(r#"{"cwd":"/srv/app","version":"2"}"#).unwrap();
+        let folder = KnownAgents.working_folder(Some(&meta));
+        assert_eq!(folder.as_deref(), Some("/srv/app"));
+        assert_eq!(KnownAgents.working_folder(None), None);
+        let shell = |name: &str, arguments: &str| of(name, arguments).shell;
+        assert_eq!(shell("Bash", r#"{"command":"ls"}"#), Shell::Unknown);
+        assert_eq!(shell("bash", r#"{"command":"ls"}"#), Shell::New);
+        assert_eq!(
+            shell("exec_command", r#"{"cmd":"ls","workdir":"/a"}"#),
+            Shell::In("/a".to_owned())
         );
     }
 

@@ -164,6 +164,7 @@ impl AgentConventions for Refusing {
         ToolOutcome {
             text: text.into(),
             is_error,
+            is_interrupted: false,
             rejection: reason.map(|reason| Rejection {
                 notice: "refused: ",
                 reason,
