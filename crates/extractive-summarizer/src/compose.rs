@@ -7,7 +7,7 @@ use token_estimate::TokenEstimator;
 
 use crate::cut::cut_to_tokens;
 use crate::frame;
-use crate::item::{Gathered, Item, Kind, LAST_WORD, RULE, TYPED};
+use crate::item::{Gathered, Item, Kind, LAST_WORD, RULE, TASKS, TYPED};
 use crate::lines::{Printed, lines};
 use crate::parts::{LISTED, Parts, is_dense};
 use crate::print::{self, Length};
@@ -31,6 +31,8 @@ const STEPS: [(usize, usize); 5] = [
 /// The lengths at which what failed and what ran is printed before anything else.
 const CORE_RUN: usize = 96;
 const CORE_ERROR: usize = 150;
+/// The lengths at which the state of a list of tasks is printed before anything else but rules.
+const TASK_LIST: (usize, usize) = (600, 600);
 /// Length from which an assistant's message explains something, in bytes, and the lengths at which it is printed before
 /// anything else.
 const EXPLAINS: usize = 500;
@@ -116,6 +118,8 @@ pub(crate) fn compose(
     };
     let mut left = room.saturating_sub(expand_share);
     composer.rules(left / 5 * 4, &mut left);
+    let tasks = composer.places(|item| item.kind == Kind::Act && item.weight == TASKS);
+    composer.print_at(&tasks, TASK_LIST, &mut left, &|_| share(10));
     if is_dense(source, target) {
         composer.core((share(6), share(8)), &mut left);
     }

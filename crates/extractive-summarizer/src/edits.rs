@@ -11,6 +11,8 @@ use crate::text::{clip, squeeze, window};
 const BYTES: usize = 16 * 1024;
 /// Maximum length of a line, in characters.
 const CHARS: usize = 90;
+/// Maximum number of lines of a file that is told as an edit.
+const SHORT_FILE: usize = 3;
 /// Maximum number of places of one call.
 const PLACES: usize = 3;
 /// Maximum number of new names.
@@ -65,11 +67,12 @@ const DEFINES: &[&str] = &[
 const DEFINES_OUTSIDE: &[&str] = &["const", "let", "var", "static", "val"];
 
 /// Returns what edits change: lines that go (`- `), lines that come (`+ `), names that are new, and
-/// how many lines that is. Empty for edits that change no text.
+/// how many lines that is. Empty for edits that change no text. Of a whole file, names and number of lines are enough.
 ///
 /// In prose, the new names are those of headings.
 pub(crate) fn changes(edits: &[TextEdit], prose: bool) -> Vec<String> {
     let (mut come, mut go) = (0, 0);
+    let mut written = false;
     let mut all: Vec<&str> = Vec::new();
     let mut out: Vec<String> = Vec::new();
     for edit in edits {
@@ -77,6 +80,12 @@ pub(crate) fn changes(edits: &[TextEdit], prose: bool) -> Vec<String> {
         let known = names(&before, prose);
         let mut new = names(&after, prose);
         new.retain(|name| !known.contains(name));
+        if before.is_empty() && after.len() > SHORT_FILE {
+            come += edit.new.lines().count();
+            written = true;
+            all.extend(new);
+            continue;
+        }
         let (gone, added) = changed_lines(&before, &after);
         (come, go) = (come + added.len(), go + gone.len());
         if out.len() < 2 * PLACES {
@@ -100,7 +109,7 @@ pub(crate) fn changes(edits: &[TextEdit], prose: bool) -> Vec<String> {
         let more: Vec<String> = more.iter().map(|name| clip(name, NAME_CHARS)).collect();
         out.push(format!("new: {}", more.join(", ")));
     }
-    if come + go > told && told > 0 {
+    if written || (come + go > told && told > 0) {
         out.push(format!("+{come} -{go} lines"));
     }
     out
@@ -244,7 +253,7 @@ mod tests {
                 &ToolArguments::parse(&call.to_string()).edits(&["content"]),
                 true
             ),
-            ["+ # Title", "new: Use", "+5 -0 lines"]
+            ["new: Title, Use", "+5 -0 lines"]
         );
         // An import says less than what it is for.
         let call =

@@ -26,28 +26,80 @@ pub(crate) struct Folded<'a> {
 }
 
 /// Returns lines of files, each named by its last two components at least: changed files first, newest first, with the
-/// number of changes. Folders are relative to that of the first line. Empty where that is not shorter than the whole paths.
+/// number of changes. Folders are relative to that of the line that names one; relative paths that are not known to be
+/// below it come before that line. Empty where that is not shorter than the whole paths.
 pub(crate) fn lines<'a>(
     files: &'a BTreeMap<String, FileStat>,
     room: u64,
     estimator: &dyn TokenEstimator,
 ) -> Folded<'a> {
     let root = root(files.keys().map(String::as_str));
+    let mut folded = Folded::default();
+    // The folder of all is named as such.
+    let is_above = |path: &str| {
+        let rest = root.strip_prefix(path);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    let (above, below): (Vec<File<'_>>, Vec<File<'_>>) = files
+        .iter()
+        .map(|(path, stat)| (path.as_str(), stat))
+        .partition(|(path, _)| is_above(path));
+    folded
+        .listed
+        .extend(above.into_iter().map(|(path, _)| path));
+    let is_loose = |path: &str| !is_absolute(path) && !path.starts_with(root);
+    let (loose, below): (Vec<File<'_>>, Vec<File<'_>>) =
+        below.into_iter().partition(|(path, _)| is_loose(path));
+    let loose = groups(&loose, "", estimator);
+    let below = groups(&below, root, estimator);
+    let cost = |line: &str| estimator.text(line) + 1;
+    let title = Some(format!("{BELOW}{root}:")).filter(|_| !root.is_empty() && !below.is_empty());
+    let mut spent = title.as_deref().map_or(0, cost);
+    let whole: u64 = files.keys().map(|path| cost(path)).sum();
+    let all: u64 = loose
+        .iter()
+        .chain(&below)
+        .map(|group| cost(&group.line))
+        .sum();
+    if spent + all >= whole {
+        return Folded::default();
+    }
+    let mut take = |groups: Vec<Group<'a>>, folded: &mut Folded<'a>| {
+        let mut lines = Vec::new();
+        for group in groups {
+            spent += cost(&group.line);
+            if spent > room {
+                break;
+            }
+            lines.push(group.line);
+            folded.listed.extend(group.paths);
+        }
+        lines
+    };
+    let below = take(below, &mut folded);
+    folded.lines = take(loose, &mut folded);
+    // The folder alone says nothing.
+    if !below.is_empty() {
+        folded.lines.extend(title);
+        folded.lines.extend(below);
+    }
+    if folded.lines.is_empty() {
+        return Folded::default();
+    }
+    folded
+}
+
+/// A path and what was done with the file.
+type File<'a> = (&'a str, &'a FileStat);
+
+/// The lines of files whose folders are relative to `root`, in their order.
+fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) -> Vec<Group<'a>> {
     let mut folders: BTreeMap<&str, Vec<Entry<'_>>> = BTreeMap::new();
     let mut beside: Vec<Entry<'_>> = Vec::new();
-    let mut folded = Folded::default();
-    for (path, stat) in files {
-        // The folder of all is named as such.
-        if root
-            .strip_prefix(path.as_str())
-            .is_some_and(|rest| rest.starts_with('/'))
-        {
-            folded.listed.insert(path);
-            continue;
-        }
+    for (path, stat) in files.iter().copied() {
         let below = match path.strip_prefix(root) {
             // A file of the common folder itself is named with it, below the folder that holds both.
-            Some(name) if !name.contains('/') && !root.is_empty() => {
+            Some(name) if !name.contains('/') && is_absolute(root) => {
                 let name = path.strip_prefix(above(root)).unwrap_or(path);
                 beside.push(Entry {
                     name,
@@ -87,29 +139,15 @@ pub(crate) fn lines<'a>(
         &mut groups,
     );
     groups.sort_by(|a, b| (a.order, &a.line).cmp(&(b.order, &b.line)));
-    let cost = |line: &str| estimator.text(line) + 1;
-    let below = Some(format!("{BELOW}{root}:")).filter(|_| !root.is_empty());
-    let mut spent = below.as_deref().map_or(0, cost);
-    let whole: u64 = files.keys().map(|path| cost(path)).sum();
-    if spent + groups.iter().map(|group| cost(&group.line)).sum::<u64>() >= whole {
-        return Folded::default();
-    }
-    for group in groups {
-        spent += cost(&group.line);
-        if spent > room {
-            break;
-        }
-        folded.lines.push(group.line);
-        folded.listed.extend(group.paths);
-    }
-    // The folder alone says nothing.
-    if folded.lines.is_empty() {
-        return Folded::default();
-    }
-    if let Some(below) = below {
-        folded.lines.insert(0, below);
-    }
-    folded
+    groups
+}
+
+/// Whether a path says all by itself.
+fn is_absolute(path: &str) -> bool {
+    path.starts_with(['/', '~'])
+        || path
+            .get(1..3)
+            .is_some_and(|drive| drive == ":\\" || drive == ":/")
 }
 
 /// The folder that holds a folder.
@@ -183,12 +221,14 @@ fn line(start: &str, files: &[Entry<'_>]) -> String {
     line
 }
 
-/// The folder that at least half of the paths share and that, named once, saves most; none where that is short.
+/// The folder that at least half of the paths share and that, named once, saves most; none where that is short, or
+/// relative and not that of all relative paths: a path that is printed is never taken for another.
 fn root<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut total = 0_usize;
+    let (mut total, mut relative) = (0_usize, 0_usize);
     for path in paths {
         total += 1;
+        relative += usize::from(!is_absolute(path));
         // A file keeps two components.
         let folders = path.match_indices('/').map(|(at, _)| at);
         let folders: Vec<usize> = folders.skip(1).collect();
@@ -199,6 +239,7 @@ fn root<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     counts
         .into_iter()
         .filter(|(folder, count)| count * 2 >= total && total > 1 && folder.len() > 12)
+        .filter(|(folder, count)| is_absolute(folder) || *count == relative)
         .max_by_key(|(folder, count)| folder.len() * count)
         .map_or("", |(folder, _)| folder)
 }
@@ -208,6 +249,46 @@ mod tests {
     use token_estimate::HeuristicEstimator;
 
     use super::*;
+
+    fn of(paths: &[&str]) -> BTreeMap<String, FileStat> {
+        let stat = FileStat {
+            read: 1,
+            ..FileStat::default()
+        };
+        paths
+            .iter()
+            .map(|path| ((*path).to_owned(), stat))
+            .collect()
+    }
+
+    #[test]
+    fn a_relative_path_is_not_told_below_a_folder() {
+        let files = of(&[
+            "/srv/projects/crumb/src/lexer/mod.rs",
+            "/srv/projects/crumb/src/lexer/words.rs",
+            "/srv/projects/crumb/src/lexer/cursor.rs",
+            "packages/agent/src/theme/dark.json",
+        ]);
+        assert_eq!(
+            lines(&files, 1_000, &HeuristicEstimator::Bytes4).lines,
+            [
+                "Files: read packages/agent/src/theme/dark.json",
+                "Files below /srv/projects/crumb/src/:",
+                "Files: read lexer/cursor.rs, lexer/mod.rs, lexer/words.rs",
+            ]
+        );
+        // A relative folder is named where it is that of all.
+        let names = ["theme/dark.json", "theme/light.json", "tui/footer.ts"];
+        let names = names.map(|name| format!("packages/agent/src/{name}"));
+        let mut paths = names.each_ref().map(String::as_str).to_vec();
+        let files = of(&paths);
+        let all = lines(&files, 1_000, &HeuristicEstimator::Bytes4).lines;
+        assert_eq!(all[0], "Files below packages/agent/src/:");
+        paths.push("packages/tui/src/text.ts");
+        let files = of(&paths);
+        let all = lines(&files, 1_000, &HeuristicEstimator::Bytes4).lines;
+        assert!(!all.iter().any(|line| line.starts_with(BELOW)), "{all:?}");
+    }
 
     #[test]
     fn a_folder_is_not_named_alone() {

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::conventions::{AgentConventions, ToolAction};
+use memory_model::conventions::{AgentConventions, Shell, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
 use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
 use crate::parse;
 use crate::ran::Ran;
 use crate::results::{self, Calls};
+use crate::shell;
 use crate::source::Source;
 use crate::standing;
+use crate::tasks;
 use crate::text::{
     clip, has_name, is_decision, is_step, is_wide, sentences, squeeze, unwrapped, verbatim,
 };
@@ -39,11 +41,12 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     let mut gathered = Gathered::default();
     let mut calls = Calls::new(conventions);
     for (piece, last_word) in source.iter().zip(finals) {
-        gathered.now += 1;
         match piece {
             Source::Summary(summary) => {
                 end_group(&mut gathered, &mut calls.group);
+                let begin = gathered.items.len();
                 parse::summary(&mut gathered, summary, conventions);
+                known_tasks(&mut gathered, &mut calls, begin);
             }
             Source::Message(entry) if entry.kind == EntryKind::Message => {
                 gathered.messages += 1;
@@ -56,10 +59,24 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     add_searched(&mut gathered, std::mem::take(&mut calls.searched));
     demote_templates(&mut gathered);
     results::telling_ends(&mut gathered, &calls.outputs);
-    results::resolve(&mut gathered.items);
+    results::usual(&mut gathered.items, &calls.usual);
+    results::resolve(&mut gathered.items, &calls.passed);
     results::undone(&mut gathered.items);
     standing::apply(&mut gathered.items);
     gathered
+}
+
+/// Takes over the lists of tasks among the items from `begin` on.
+fn known_tasks(gathered: &mut Gathered, calls: &mut Calls<'_>, begin: usize) {
+    for at in begin..gathered.items.len() {
+        let item = gathered.items.get(at);
+        let item = item.filter(|item| item.kind == Kind::Act && !item.runs());
+        let list = item.and_then(|item| item.lines.first());
+        if let Some(list) = list.filter(|line| tasks::is_list(line)) {
+            let all = calls.board.read(list).then(|| calls.board.line());
+            results::tasks(gathered, &mut calls.tasks, at, all);
+        }
+    }
 }
 
 /// Adds the paths in which calls searched, but for those of files that are known by a longer path.
@@ -70,14 +87,11 @@ fn add_searched(gathered: &mut Gathered, searched: Vec<(String, usize)>) {
         ends.map(str::to_owned).collect::<Vec<_>>()
     };
     let known: BTreeSet<String> = gathered.files.keys().flat_map(ends).collect();
-    let now = gathered.now;
-    for (path, piece) in searched {
+    for (path, place) in searched {
         if !known.contains(&path) {
-            gathered.now = piece;
-            gathered.file(&path, 0, 1);
+            gathered.file_at(&path, 0, 1, place);
         }
     }
-    gathered.now = now;
 }
 
 /// Demotes long messages that begin alike: a program wrote them.
@@ -175,6 +189,7 @@ fn message<'a>(
         speech(gathered, calls, entry, &said, last_word);
     }
     let range = SeqRange::single(entry.seq);
+    let folder = calls.conventions.working_folder(entry.meta.as_ref());
     for part in &entry.parts {
         match part {
             Part::ToolCall {
@@ -182,8 +197,15 @@ fn message<'a>(
                 name,
                 arguments,
             } => {
-                let told = calls.conventions.tool_use(name, arguments.as_str());
-                call(gathered, calls, range, id, Call::new(name, told));
+                let mut told = calls.conventions.tool_use(name, arguments.as_str());
+                if let Some(folder) = &folder {
+                    for file in &mut told.files {
+                        file.path = shell::joined(folder, &file.path);
+                    }
+                }
+                let used = Call::new(name, told);
+                named_paths(gathered, calls, &used, folder.as_deref());
+                call(gathered, calls, range, id, used);
             }
             Part::ToolResult {
                 call_id,
@@ -318,6 +340,47 @@ fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, 
     gathered.push(Item::new(range, Kind::Reply, "Assistant", weight).with_lines(lines));
 }
 
+/// Notes the path in which a call searches, and the files that a command names. `folder` is the one in which the calls of
+/// the message run.
+fn named_paths(gathered: &mut Gathered, calls: &mut Calls<'_>, call: &Call, folder: Option<&str>) {
+    if call.is(ToolAction::Search) {
+        let (pattern, path) = match call.about.rsplit_once(" in ") {
+            Some((pattern, path)) => (pattern, path),
+            None => (&*call.about, ""),
+        };
+        if !pattern.is_empty() {
+            gathered.searches.push(pattern.to_owned());
+        }
+        if call.told.files.is_empty() && path.contains('/') && !path.contains(' ') {
+            let path = path.trim_end_matches('/');
+            let path = shell::joined(folder.unwrap_or(""), path);
+            calls.searched.push((path, gathered.uses));
+        }
+    }
+    if call.is(ToolAction::RunCommand) {
+        let patterns = shell::patterns(&call.about);
+        gathered.searches.extend(patterns.map(str::to_owned));
+        let (cd, command) = shell::split_cd(&call.about);
+        let base = match (&call.told.shell, folder) {
+            _ if cd == shell::BEFORE => None,
+            (Shell::In(folder), _) => Some(&**folder),
+            (_, Some(folder)) => Some(folder),
+            (Shell::New, None) => Some(""),
+            // A `cd` of an earlier call may still hold.
+            _ => None,
+        };
+        for path in shell::files(command) {
+            let path = path.strip_prefix("./").unwrap_or(path);
+            let path = match base {
+                Some(base) => shell::joined(&shell::joined(base, &cd), path),
+                None if cd.starts_with('/') => shell::joined(&cd, path),
+                None => path.to_owned(),
+            };
+            calls.searched.push((path, gathered.uses));
+        }
+    }
+}
+
 fn call<'a>(
     gathered: &mut Gathered,
     calls: &mut Calls<'a>,
@@ -335,7 +398,8 @@ fn call<'a>(
         () if call.about.is_empty() => 5,
         () if !call.text.is_empty() => 45,
         () if !call.changed.is_empty() => 26,
-        () if call.is(ToolAction::UpdateTasks) => 40,
+        // Its result tells the list.
+        () if call.is(ToolAction::ChangeTask) => 2,
         () if call.lasting => 42,
         () if call.looks => 6,
         () if !call.told.files.is_empty() => 12,
@@ -344,15 +408,6 @@ fn call<'a>(
     };
     if call.is(ToolAction::RunCommand) {
         gathered.ran.extend(Ran::listed(&call.about));
-    }
-    if call.is(ToolAction::Search)
-        && call.told.files.is_empty()
-        && let Some((_, path)) = call.told.subject.rsplit_once(" in ")
-        && path.contains('/')
-        && !path.contains(' ')
-    {
-        let path = path.trim_end_matches('/').to_owned();
-        calls.searched.push((path, gathered.now));
     }
     let lines = match call.text.is_empty() {
         true => vec![call.about.clone()],
@@ -367,14 +422,7 @@ fn call<'a>(
     gathered.items.push(item);
     let at = gathered.items.len() - 1;
     if call.is(ToolAction::UpdateTasks) {
-        // The newest state is the state.
-        if let Some(old) = calls
-            .tasks
-            .replace(at)
-            .and_then(|at| gathered.items.get_mut(at))
-        {
-            old.weight = 0;
-        }
+        results::tasks(gathered, &mut calls.tasks, at, None);
     } else {
         calls.group.push(at);
     }

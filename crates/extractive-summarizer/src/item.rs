@@ -16,6 +16,8 @@ pub(crate) const RULE: u32 = 110;
 pub(crate) const TYPED: u32 = 100;
 /// Weight of a user's sentence that a later one replaces.
 pub(crate) const REPLACED: u32 = 30;
+/// Weight of the state of a list of tasks.
+pub(crate) const TASKS: u32 = 51;
 /// Minimum weight of the assistant's last text before the user's turn.
 pub(crate) const LAST_WORD: u32 = 60;
 /// Weight of a document in a user's message.
@@ -23,6 +25,8 @@ pub(crate) const PASTED: u32 = 50;
 /// Weight of what a program put into a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
+/// Label of what a user answered to a question.
+pub(crate) const ASKED: &str = "Asked";
 /// Label of a call that runs a command, in the place of its tool's name.
 pub(crate) const COMMAND: &str = "$";
 
@@ -101,7 +105,7 @@ impl Item {
     }
 }
 
-/// Numbers of changes and reads of a file, and the piece with the last one.
+/// Numbers of changes and reads of a file, and the place of the last one among those of all files.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FileStat {
     pub(crate) changed: u32,
@@ -116,6 +120,8 @@ pub(crate) struct Gathered {
     pub(crate) files: BTreeMap<String, FileStat>,
     /// Commands in the order in which they ran; those that changed something that lasts are items.
     pub(crate) ran: Vec<Ran>,
+    /// What calls searched for, in their order.
+    pub(crate) searches: Vec<String>,
     /// Subjects that summaries offer for expansion.
     pub(crate) topics: Vec<String>,
     pub(crate) messages: u64,
@@ -123,8 +129,8 @@ pub(crate) struct Gathered {
     /// Number of errors that summaries count and do not show.
     pub(crate) unlisted_errors: u64,
     pub(crate) images: u64,
-    /// Number of pieces read so far.
-    pub(crate) now: usize,
+    /// Number of uses of files so far.
+    pub(crate) uses: usize,
 }
 
 impl Gathered {
@@ -135,10 +141,27 @@ impl Gathered {
     }
 
     pub(crate) fn file(&mut self, path: &str, changed: u32, read: u32) {
+        self.uses += 1;
+        self.file_at(path, changed, read, self.uses);
+    }
+
+    /// Notes a use of a file in the place of an earlier one.
+    pub(crate) fn file_at(&mut self, path: &str, changed: u32, read: u32, place: usize) {
         let stat = self.files.entry(path.to_owned()).or_default();
         stat.changed += changed;
         stat.read += read;
-        stat.last = self.now;
+        stat.last = stat.last.max(place);
+    }
+
+    /// Takes back a use of a file that failed.
+    pub(crate) fn unused(&mut self, path: &str, changed: u32, read: u32) {
+        if let Some(stat) = self.files.get_mut(path) {
+            stat.changed = stat.changed.saturating_sub(changed);
+            stat.read = stat.read.saturating_sub(read);
+            if stat.changed + stat.read == 0 {
+                self.files.remove(path);
+            }
+        }
     }
 }
 

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::Seq;
 use token_estimate::TokenEstimator;
 
+use crate::failure::{self, without_times};
 use crate::item::{COMMAND, Item, Kind};
-use crate::print::note_of;
 use crate::ran::Ran;
+use crate::shell::{self, anywhere, command, is_look};
 use crate::text::{clip, squeeze};
-use crate::tool_call::{anywhere, command, is_error_line, is_exit_code, is_lasting, is_look};
+use crate::tool_call::is_lasting;
 
 /// Beginning of a line of commands.
 pub(crate) const RAN: &str = "Ran: ";
@@ -37,6 +38,8 @@ const BESIDE_COMMAND: u64 = 3;
 /// Maximum length of what an error says, and of a second line of it that reports it, in characters.
 const ERROR_CHARS: usize = 80;
 const REPORT_CHARS: usize = 48;
+/// Number of the first characters by which lines of an error are told apart.
+const SAME_CHARS: usize = 6;
 /// Maximum length of the call that failed, in characters, and number of a command's words.
 const CALL_CHARS: usize = 24;
 const CALL_WORDS: usize = 3;
@@ -58,22 +61,23 @@ pub(crate) struct Entry {
 impl Ran {
     /// A command line; `None` for an empty one.
     pub(crate) fn of(line: &str) -> Option<Self> {
-        let after = command(line);
-        let before = line.strip_suffix(after).unwrap_or("").trim_end();
-        let cd = before.strip_suffix("&&").unwrap_or("").trim_end();
-        let head = beginning(after, COMMAND_CHARS);
-        (!head.is_empty()).then(|| Self {
-            cd: cd.to_owned(),
-            head,
-            times: 1,
-        })
+        let (folder, after) = shell::split_cd(line);
+        let head = beginning(shell::without_filters(after), COMMAND_CHARS);
+        let cd = match &*folder {
+            "" | shell::BEFORE => String::new(),
+            folder => format!("cd {folder}"),
+        };
+        (!head.is_empty()).then_some(Self { cd, head, times: 1 })
     }
 
-    /// A command line that a ledger lists. `None` for one that changed something that lasts and says why, or is too long:
-    /// its item tells it.
+    /// A command line that a ledger lists. `None` for one that only looks at something, and for one that changed something
+    /// that lasts and says why, or is too long: its item tells it.
     pub(crate) fn listed(line: &str) -> Option<Self> {
         let says_why = |ran: &Self| !ran.is_whole() || ran.head.contains(['"', '\'']);
-        Self::of(line).filter(|ran| !is_lasting(line) || !says_why(ran))
+        let ran = Self::of(line).filter(|_| !is_look(line))?;
+        // A piece of a script says nothing.
+        let is_piece = !ran.is_whole() && ran.head.contains(['"', '\'', '$', '<', '{']);
+        (!is_piece && (!is_lasting(line) || !says_why(&ran))).then_some(ran)
     }
 
     /// Whether its beginning is all of it.
@@ -100,17 +104,7 @@ pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec
         *times += one.times;
     }
     let mut folders: BTreeMap<&str, Vec<Command>> = BTreeMap::new();
-    let mut last = last.into_iter().peekable();
-    while let Some(((cd, head), (at, times))) = last.next() {
-        // The next one, in the order of their texts, may be the same with its output sent elsewhere.
-        if let Some(((next_cd, next), (next_at, next_times))) = last.peek_mut()
-            && *next_cd == cd
-            && next.strip_prefix(head).is_some_and(is_redirection)
-        {
-            *next_at = at.max(*next_at);
-            *next_times += times;
-            continue;
-        }
+    for ((cd, head), (at, times)) in last {
         let text = match times {
             1 => head.to_owned(),
             _ => format!("{head}{TIMES}{times}"),
@@ -146,13 +140,6 @@ pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec
         }
     }
     chosen(groups, room, estimator)
-}
-
-/// Whether what follows a command only says where its output goes.
-fn is_redirection(rest: &str) -> bool {
-    [" 2>", " >", " |"]
-        .iter()
-        .any(|start| rest.starts_with(start) && !rest.starts_with(" ||"))
 }
 
 /// A command of a ledger.
@@ -308,18 +295,18 @@ struct Failure {
     seq: Seq,
     call: String,
     says: String,
-    later: Option<Seq>,
     times: u32,
 }
 
-/// Returns the lines of failed calls, of at most `room` tokens: what each was and says first. Errors that say the same
-/// but for times are one line, newer ones come first, and those that were mended last.
+/// Returns the lines of failed calls that nothing made good, of at most `room` tokens: what each was and what was wrong.
+/// Errors that say the same but for times are one line, and newer ones come first.
 pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for item in items {
         let listed = item.kind == Kind::Error && item.weight >= LISTED_ERROR;
-        let Some(says) = says(item).filter(|_| listed) else {
+        // What was made good is told by its item.
+        let Some(says) = says(item).filter(|_| listed && item.later.is_none()) else {
             continue;
         };
         let seq = item.range.first;
@@ -328,18 +315,17 @@ pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) 
         match failures.get_mut(place) {
             Some(failure) => {
                 failure.times += 1;
-                (failure.seq, failure.later, failure.says) = (seq, item.later, says);
+                (failure.seq, failure.call, failure.says) = (seq, call(item), says);
             }
             None => failures.push(Failure {
                 seq,
                 call: call(item),
                 says,
-                later: item.later,
                 times: 1,
             }),
         }
     }
-    failures.sort_by_key(|failure| (failure.later.is_some(), Reverse(failure.seq)));
+    failures.sort_by_key(|failure| Reverse(failure.seq));
     let mut spent = 0;
     let mut entries: Vec<(Seq, Entry)> = Vec::new();
     for failure in failures {
@@ -359,30 +345,11 @@ pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) 
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// A text without its times and durations: `1.15s`, `22:02:21.647`.
-fn without_times(text: &str) -> String {
-    let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '-' | '_' | '/');
-    let is_time = |word: &str| {
-        let word = word.trim_end_matches(['.', ':']);
-        word.contains(['.', ':'])
-            && word.starts_with(|c: char| c.is_ascii_digit())
-            && word
-                .chars()
-                .all(|c| c.is_ascii_digit() || ".:-TZms".contains(c))
-    };
-    let words = text.split_inclusive(|c: char| !part(c));
-    let words = words.filter(|word| !is_time(word.trim_end_matches(|c: char| !part(c))));
-    words.collect()
-}
-
 impl Failure {
     fn line(&self) -> String {
         let mut line = format!("{FAILED}[{}] {}: {}", self.seq, self.call, self.says);
         if self.times > 1 {
             line.push_str(&format!("{TIMES}{}", self.times));
-        }
-        if let (Some(seq), Some((begins, ends))) = (self.later, note_of(Kind::Error)) {
-            line.push_str(&format!("{begins}{seq}{ends}"));
         }
         line
     }
@@ -400,8 +367,22 @@ fn call(item: &Item) -> String {
             let line = anywhere(command(line));
             first_words(&line).unwrap_or_else(|| clip(&line, CALL_CHARS))
         }
-        None => clip(line, CALL_CHARS),
+        None => match line.split_once(": ") {
+            Some((name, path)) if !path.contains(' ') => format!("{name}: {}", end(path)),
+            _ => clip(line, CALL_CHARS),
+        },
     }
+}
+
+/// The end of a long path.
+fn end(path: &str) -> String {
+    let cut = path
+        .rmatch_indices('/')
+        .nth(1)
+        .filter(|_| path.len() > CALL_CHARS);
+    cut.map_or(path.to_owned(), |(at, _)| {
+        format!("…{}", path.get(at..).unwrap_or(path))
+    })
 }
 
 /// The program and the subcommands that a command line begins with; `None` where it begins with something else.
@@ -425,23 +406,27 @@ fn first_words(line: &str) -> Option<String> {
     (!text.is_empty() && text.len() <= CALL_CHARS).then_some(text)
 }
 
-/// The first line of an error that tells something, with the line that reports it.
+/// The line of an error that says most, with the next one that says what is wrong.
 fn says(item: &Item) -> Option<String> {
     let plain = item.outcome.iter().map(|line| squeeze(untagged(line)));
-    let lines: Vec<String> = plain.filter(|line| telling(line)).collect();
-    let first = lines.first()?;
-    let mut says = beginning(first, ERROR_CHARS);
-    let report = lines.iter().skip(1).find(|line| is_error_line(line));
-    if let Some(report) = report.filter(|_| !is_error_line(first)) {
+    let lines: Vec<(u8, String)> = plain.map(|line| (failure::tells(&line), line)).collect();
+    let told = lines
+        .iter()
+        .map(|(tells, _)| *tells)
+        .max()
+        .filter(|tells| *tells > 0)?;
+    let first = lines.iter().position(|(tells, _)| *tells == told)?;
+    let mut says = beginning(&lines.get(first)?.1, ERROR_CHARS);
+    // What begins as the first line does is more of the same.
+    let begin = |line: &str| line.chars().take(SAME_CHARS).collect::<String>();
+    let other = |line: &str| begin(line) != begin(&says);
+    let mut more = lines.iter().skip(first + 1);
+    let more = more.find(|(tells, line)| *tells > 2 && other(line));
+    if let Some((_, more)) = more.filter(|_| told > 2) {
         says.push_str(" | ");
-        says.push_str(&beginning(report, REPORT_CHARS));
+        says.push_str(&beginning(more, REPORT_CHARS));
     }
     Some(says)
-}
-
-/// Whether a line says more than that a program ended.
-fn telling(line: &str) -> bool {
-    line.chars().filter(|c| c.is_alphabetic()).count() > 3 && !is_exit_code(line)
 }
 
 /// A line without the tags that a program puts around its messages.
@@ -553,10 +538,7 @@ mod tests {
             "make lint",
         ];
         let entries = ran(&all(&commands), 100, BYTES);
-        assert_eq!(
-            texts(&entries),
-            ["Ran: make lint || exit · make lint 2>&1 | tail -5 ×3"]
-        );
+        assert_eq!(texts(&entries), ["Ran: make lint || exit · make lint ×3"]);
     }
 
     #[test]
@@ -600,7 +582,7 @@ mod tests {
         mended.later = Some(Seq(9));
         let items = [
             error(3, "Read: a.rs", &missing),
-            error(5, "Read: b.rs", &missing),
+            error(5, "Read: /srv/crumb/src/lexer/b.rs", &missing),
             mended,
             error(
                 8,
@@ -612,18 +594,16 @@ mod tests {
         assert_eq!(
             texts(&entries),
             [
-                "Failed: [5] Read: a.rs: File does not exist. ×2",
-                "Failed: [7] make lint: lint: 3 errors (ok at [9])",
-                "Failed: [8] git merge topic: Merging a.rs | error: conflict in a.rs",
+                "Failed: [5] Read: …/lexer/b.rs: File does not exist. ×2",
+                "Failed: [8] git merge topic: error: conflict in a.rs",
             ]
         );
-        // What was mended comes last.
-        let worth: Vec<u64> = entries.iter().map(|entry| entry.worth).collect();
-        assert!(worth[2] > worth[0] && worth[0] > worth[1]);
+        // What was mended is not listed, and newer ones come first.
+        assert!(entries[1].worth > entries[0].worth);
         let (seq, call, says) = read_failed(&entries[1].text).unwrap();
         assert_eq!(
             (seq, call, says),
-            (Seq(7), "make lint", "lint: 3 errors (ok at [9])")
+            (Seq(8), "git merge topic", "error: conflict in a.rs")
         );
     }
 

@@ -57,8 +57,8 @@ pub(crate) fn lines(
     }
     lines.entries(&parts.failed, Topic::Failures);
     lines.entries(&parts.ran, Topic::Commands);
-    lines.files(&parts.folded);
     lines.all(parts.files.as_deref(), Topic::Frame);
+    lines.files(&parts.folded);
     lines.all(parts.expand.as_deref(), Topic::Frame);
     lines.lines
 }
@@ -90,16 +90,15 @@ impl Lines<'_> {
 
     /// Adds the lines of files by folder. The one that names the folder of the others comes with the first of them.
     fn files(&mut self, texts: &[String]) {
-        let first = self.lines.len();
+        let mut head = None;
         for (n, text) in texts.iter().enumerate() {
             let cost = self.cost(text);
             let below = text.starts_with(folders::BELOW);
-            let head = texts
-                .first()
-                .filter(|text| text.starts_with(folders::BELOW));
-            let head = head.filter(|_| n > 0).map(|_| first);
             let worth = if below { 0 } else { u64::MAX - n as u64 };
             self.push(text, cost, Topic::Files, worth, head);
+            if below {
+                head = Some(self.lines.len() - 1);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Reads summaries as sources: the lines of an extract, or the prose of a model.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::conventions::{AgentConventions, ToolAction};
@@ -10,11 +11,14 @@ use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{self, ASKED, EXPAND, FILES, HEADER, NAMES, STAND, lists_identifiers};
 use crate::gather::is_nod;
-use crate::item::{COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
+use crate::item::{ASKED as ASKED_USER, COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
 use crate::ledger;
 use crate::print::{ARROW, DETAIL, MORE, note_of};
 use crate::ran::Ran;
+use crate::results::LOOKED;
+use crate::shell::is_look;
 use crate::source::SummarySource;
+use crate::tasks;
 use crate::text::{is_decision, is_directive, is_step};
 use crate::tool_call::is_lasting;
 use crate::wrap::joined;
@@ -108,8 +112,11 @@ pub(crate) fn summary(
     gathered.calls += stated.calls;
     gathered.images += stated.images;
     gathered.unlisted_errors += stated.errors.saturating_sub(shown);
-    for (path, (changed, read)) in told {
-        gathered.file(&path, changed, read);
+    // Lists begin with the newest.
+    let mut told: Vec<(String, Told)> = told.into_iter().collect();
+    told.sort_by_key(|(_, told)| Reverse(told.place));
+    for (path, told) in told {
+        gathered.file(&path, told.changed, told.read);
     }
 }
 
@@ -155,7 +162,22 @@ fn failures(
         if !within.covers(&range) {
             continue;
         }
-        let mut item = Item::new(range, Kind::Error, "Error", 36).with_lines(vec![call]);
+        // A line names a tool with its file, and a command without its mark.
+        let file = says.split_once(": ").map(|(file, _)| file);
+        let is_file = |file: &str| !file.contains(' ') && file.contains(['/', '.', '…']);
+        let (line, says) = match file.filter(|file| !call.contains(' ') && is_file(file)) {
+            Some(file) => (
+                format!("{call}: {file}"),
+                says.get(file.len() + 2..).unwrap_or(""),
+            ),
+            None => (format!("{COMMAND} {call}"), says),
+        };
+        let weight = if is_look(&format!("{call} ")) {
+            LOOKED
+        } else {
+            36
+        };
+        let mut item = Item::new(range, Kind::Error, "Error", weight).with_lines(vec![line]);
         item.outcome = says.split(" | ").map(str::to_owned).collect();
         item.later = later;
         gathered.items.push(item);
@@ -226,15 +248,25 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         "" | "System" => (Kind::Note, 40),
         "User" => (Kind::User, TYPED),
         "Injected" => (Kind::Injected, INJECTED),
+        // The answers to questions weigh as much as they do in messages.
+        ASKED_USER => (Kind::User, 90),
         _ if label.starts_with("User ") => (Kind::User, TYPED),
         "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
         "Assistant" if is_nod(&[text.to_owned()]) || is_step(text) => (Kind::Reply, 1),
         "Assistant" => (Kind::Reply, if telling { 60 } else { 25 }),
+        "Error"
+            if text
+                .strip_prefix(COMMAND)
+                .is_some_and(|line| is_look(line.trim_start())) =>
+        {
+            (Kind::Error, LOOKED)
+        }
         "Error" => (Kind::Error, 36),
         COMMAND if is_lasting(text) => (Kind::Act, 42),
         _ => (Kind::Act, if looked { 6 } else { 25 }),
     };
     let (text, outcome) = match kind {
+        Kind::Act if tasks::is_list(text) => (text, ""),
         Kind::Act | Kind::Error => text.split_once(ARROW).unwrap_or((text, "")),
         _ => (text, ""),
     };
@@ -268,9 +300,17 @@ fn in_folder(line: &str) -> Option<(&str, &str)> {
     base.ends_with('/').then_some((base, list))
 }
 
+/// What a summary's lists tell of a file.
+struct Told {
+    /// Number of files that were listed before it.
+    place: usize,
+    changed: u32,
+    read: u32,
+}
+
 /// Adds the files of a `Files` line: of any writer's line, what looks like a path. A file that two lines name counts by the
 /// larger figures.
-fn files<'a>(told: &mut BTreeMap<String, (u32, u32)>, mut base: &'a str, rest: &'a str) {
+fn files<'a>(told: &mut BTreeMap<String, Told>, mut base: &'a str, rest: &'a str) {
     let mut rest = rest.trim();
     if let Some(under) = rest.strip_prefix("(under ")
         && let Some((path, after)) = under.split_once(") ")
@@ -295,8 +335,14 @@ fn files<'a>(told: &mut BTreeMap<String, (u32, u32)>, mut base: &'a str, rest: &
                 false => format!("{base}{path}"),
             };
             let (changes, reads) = if changed { (times, 0) } else { (0, times) };
-            let figures = told.entry(path).or_insert((0, 0));
-            *figures = (figures.0.max(changes), figures.1.max(reads));
+            let place = told.len();
+            let figures = told.entry(path).or_insert(Told {
+                place,
+                changed: 0,
+                read: 0,
+            });
+            figures.changed = figures.changed.max(changes);
+            figures.read = figures.read.max(reads);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::folders;
 use crate::frame;
 use crate::item::{FileStat, Gathered, Item, Kind};
 use crate::ledger::{self, Entry};
+use crate::shell;
 use crate::source::{Source, tokens};
 
 /// How many times longer than an extract its messages are from which it is as dense as an extract of summaries.
@@ -134,9 +135,10 @@ impl Parts {
         let entries = self.failed.iter().chain(&self.ran);
         let entries = entries.map(|entry| entry.text.as_str());
         let folded = self.folded.iter().map(String::as_str);
+        // Paths behind the line that names a folder are below it.
         entries
-            .chain(folded)
             .chain(self.files.as_deref())
+            .chain(folded)
             .chain(self.expand.as_deref())
     }
 
@@ -172,7 +174,8 @@ fn listed_commands(items: &mut [Item], ran: &[Entry]) {
     let whole: BTreeSet<String> = ledger::whole_commands(ran).collect();
     for item in items {
         let silent = item.runs() && item.weight > LISTED && item.outcome.is_empty();
-        if silent && item.lines.first().is_some_and(|line| whole.contains(line)) {
+        let head = item.lines.first().map(|line| shell::without_filters(line));
+        if silent && head.is_some_and(|head| whole.contains(head)) {
             item.weight = LISTED;
         }
     }

@@ -1,8 +1,12 @@
 //! Prints an item at a length.
 
+use std::cmp::Reverse;
+
+use crate::failure;
 use crate::item::{COMMAND, Item, Kind, LAST_WORD};
+use crate::shell::anywhere;
 use crate::text::{clip, digest, is_step, sentences, squeeze};
-use crate::tool_call::{anywhere, is_error_line, is_exit_code, lasting};
+use crate::tool_call::lasting;
 
 /// Separator of an action and its outcome.
 pub(crate) const ARROW: &str = " → ";
@@ -183,18 +187,17 @@ fn count(lines: &[String]) -> usize {
     lines.iter().map(|line| line.chars().count() + 2).sum()
 }
 
-/// The outcome of an item, shortened: the first line of an error that tells something, the lines that report it and the
-/// last one, then the others from the first one on.
+/// The outcome of an item, shortened: the lines of an error that say what is wrong, then the others from the first one on.
 pub(crate) fn ending(item: &Item, chars: usize) -> String {
     let mut order: Vec<usize> = Vec::new();
     if item.kind == Kind::Error {
-        // How it begins, and what reports it.
-        let telling = |n: &usize| item.outcome.get(*n).is_some_and(|line| !is_exit_code(line));
-        order.extend((0..item.outcome.len()).find(telling));
-        let reports = |line: &str| is_error_line(line) && !is_exit_code(line);
-        let errors = |n: &usize| item.outcome.get(*n).is_some_and(|line| reports(line));
-        order.extend((0..item.outcome.len()).filter(errors));
-        order.extend(item.outcome.len().checked_sub(1));
+        let tells = |n: &usize| item.outcome.get(*n).map_or(0, |line| failure::tells(line));
+        order.extend(0..item.outcome.len());
+        order.sort_by_cached_key(|n| Reverse(tells(n)));
+        // Where not all fits, what says nothing of what is wrong is left out.
+        if order.first().is_some_and(|n| tells(n) > 2) && count(&item.outcome) > chars {
+            order.retain(|n| tells(n) > 1);
+        }
     }
     let edit = item.kind == Kind::Act && item.file.is_some();
     if edit {
@@ -208,7 +211,9 @@ pub(crate) fn ending(item: &Item, chars: usize) -> String {
         said.retain(|sentence| sentence.chars().any(char::is_alphabetic));
         return digest(&said, chars, true);
     }
-    order.extend(0..item.outcome.len());
+    if order.is_empty() || edit {
+        order.extend(0..item.outcome.len());
+    }
     let mut taken = std::collections::BTreeMap::new();
     let mut room = chars;
     for n in order {
@@ -278,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_error_its_beginning_and_the_lines_that_report_it_come_first() {
+    fn of_an_error_the_lines_that_report_it_come_first() {
         let lines = [
             "Exit code 1",
             "> build",
@@ -287,7 +292,7 @@ mod tests {
             "the end",
         ];
         let item = ended(Kind::Error, &lines);
-        assert_eq!(ending(&item, 52), "> build | a.ts(1,2): error TS2305: none");
+        assert_eq!(ending(&item, 52), "a.ts(1,2): error TS2305: none | the end");
         assert_eq!(ending(&item, 200), lines.join(" | "));
     }
 

@@ -1,17 +1,30 @@
 //! Outcomes of calls: errors, refusals, answers, reports.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::conventions::{AgentConventions, Rejection, ToolAction};
 use memory_model::{Seq, SeqRange};
 
-use crate::item::{COMMAND, Gathered, Item, Kind, PASTED, TYPED, TYPED_BYTES};
+use crate::failure::{self, is_exit_code};
+use crate::item::{ASKED, COMMAND, Gathered, Item, Kind, PASTED, TASKS, TYPED, TYPED_BYTES};
 use crate::parts::LISTED;
-use crate::text::{clip, squeeze, verbatim};
-use crate::tool_call::{Call, RESULT_BYTES, command, errors, is_exit_code, last_lines};
+use crate::shell::{Does, command};
+use crate::tasks::Board;
+use crate::text::{clip, squeeze, verbatim, window};
+use crate::tool_call::{Call, RESULT_BYTES, errors, last_lines};
 
 /// Beginning of the line of a call that the user refused.
 pub(crate) const REFUSAL: &str = "(refused ";
+
+/// Outcome of a call that was interrupted.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+/// Weight of a use of a file that failed and was made good.
+const MENDED: u32 = 5;
+/// Weight of a command that only looks at something and failed.
+pub(crate) const LOOKED: u32 = 12;
+/// Number of an output's first lines that may be what a program says each time.
+const USUAL: usize = 8;
 
 /// Number of characters of a call's questions that an answer holds if it repeats them.
 const ASKED_CHARS: usize = 20;
@@ -28,8 +41,14 @@ pub(crate) struct Calls<'a> {
     pub(crate) group: Vec<usize>,
     /// Index of the last item with the state of a task list.
     pub(crate) tasks: Option<usize>,
-    /// Paths in which calls searched, with the number of the piece.
+    /// The tasks that are changed one by one.
+    pub(crate) board: Board,
+    /// Paths in which calls searched or that commands name, with the number of uses of files before.
     pub(crate) searched: Vec<(String, usize)>,
+    /// Lines with which outputs of commands without an error begin.
+    pub(crate) usual: BTreeSet<String>,
+    /// Tests that passed, with the message that says so.
+    pub(crate) passed: BTreeMap<String, Seq>,
     /// Whether a call failed and nobody has said anything since.
     pub(crate) trouble: bool,
     /// Texts with which programs reported refusals.
@@ -45,7 +64,10 @@ impl<'a> Calls<'a> {
             open: BTreeMap::new(),
             group: Vec::new(),
             tasks: None,
+            board: Board::default(),
             searched: Vec::new(),
+            usual: BTreeSet::new(),
+            passed: BTreeMap::new(),
             trouble: false,
             refusals: BTreeSet::new(),
             outputs: Vec::new(),
@@ -85,21 +107,96 @@ pub(crate) fn telling_ends(gathered: &mut Gathered, outputs: &[(usize, Vec<Strin
     }
 }
 
-/// Notes at each failed command which later call ran the same command without an error.
-pub(crate) fn resolve(items: &mut [Item]) {
-    let mut later: BTreeMap<String, Seq> = BTreeMap::new();
+/// Leaves out of errors what outputs of commands without an error say, too.
+pub(crate) fn usual(items: &mut [Item], usual: &BTreeSet<String>) {
+    let errors = items.iter_mut().filter(|item| item.kind == Kind::Error);
+    for item in errors.filter(|_| !usual.is_empty()) {
+        item.outcome = failure::lines(std::mem::take(&mut item.outcome), usual);
+    }
+}
+
+/// Notes at each failed call which later one made it good: a command that did at least the same without an error, the same
+/// tests as passed, or another use of the same file. Demotes the uses of files that were made good.
+pub(crate) fn resolve(items: &mut [Item], passed: &BTreeMap<String, Seq>) {
+    let mut ran: BTreeMap<String, Vec<(Seq, Does)>> = BTreeMap::new();
+    let mut used: BTreeMap<String, Seq> = BTreeMap::new();
     for item in items.iter_mut().rev() {
-        let [line] = item.lines.as_slice() else {
-            continue;
-        };
+        let seq = item.range.first;
+        let line = item.lines.first().map_or("", String::as_str);
         match item.kind {
-            Kind::Act if item.runs() && item.weight > 0 => {
-                later.insert(format!("{COMMAND} {line}"), item.range.first);
+            Kind::Act if item.weight == 0 || is_interrupted(item) => {}
+            Kind::Act if item.runs() => {
+                let does = Does::of(line);
+                let programs: BTreeSet<&str> = does.programs().collect();
+                for program in programs {
+                    let runs = ran.entry(program.to_owned()).or_default();
+                    runs.push((seq, does.clone()));
+                }
             }
-            Kind::Error => item.later = item.later.or(later.get(line).copied()),
+            Kind::Act => {
+                let path = item.file.as_deref().unwrap_or(line);
+                used.insert(name(path).to_owned(), seq);
+            }
+            Kind::Error if item.later.is_none() => {
+                let line = line
+                    .split_once(' ')
+                    .map_or("", |(label, line)| match label {
+                        COMMAND => line,
+                        _ => "",
+                    });
+                item.later = match line.is_empty() {
+                    true => file_of(item).and_then(|path| used.get(name(path)).copied()),
+                    false => mended(&Does::of(line), &ran).or_else(|| all_passed(item, passed)),
+                };
+                if line.is_empty() && item.later.is_some() {
+                    item.weight = item.weight.min(MENDED);
+                }
+            }
             _ => {}
         }
     }
+}
+
+/// The first of the later runs, the newest of which come first, that makes good what failed.
+fn mended(failed: &Does, ran: &BTreeMap<String, Vec<(Seq, Does)>>) -> Option<Seq> {
+    let runs = failed
+        .programs()
+        .last()
+        .and_then(|program| ran.get(program));
+    let mut runs = runs.into_iter().flatten().rev();
+    runs.find(|(_, does)| does.makes_good(failed))
+        .map(|(seq, _)| *seq)
+}
+
+/// The message that tells the last of an error's failed tests as passed, if all of them passed later.
+fn all_passed(item: &Item, passed: &BTreeMap<String, Seq>) -> Option<Seq> {
+    let lines = item.outcome.iter();
+    let tests: Vec<(&str, bool)> = lines.flat_map(|line| failure::tests(line)).collect();
+    let failed = tests.iter().filter(|(_, passed)| !passed);
+    let later = failed.map(|(name, _)| {
+        passed
+            .get(*name)
+            .copied()
+            .filter(|seq| *seq > item.range.first)
+    });
+    later.collect::<Option<Vec<Seq>>>()?.into_iter().max()
+}
+
+/// The file of a failed call that is no command.
+fn file_of(item: &Item) -> Option<&str> {
+    let line = item.lines.first()?;
+    let told = || line.split_once(": ").map(|(_, path)| path);
+    let path = item.file.as_deref().or_else(told)?;
+    (!path.contains(' ') && path.contains(['/', '.'])).then_some(path)
+}
+
+/// The last part of a path.
+fn name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+fn is_interrupted(item: &Item) -> bool {
+    item.outcome.first().is_some_and(|line| line == INTERRUPTED)
 }
 
 /// Demotes edits of which a later one puts back what the first one changed.
@@ -183,19 +280,34 @@ pub(crate) fn result(
     let told = call.map(|(_, call)| &call.told);
     let outcome = calls.conventions.tool_result(told, text, failed);
     let text = untagged(&outcome.text);
+    if let Some((_, call)) = call.filter(|_| outcome.is_error || outcome.is_interrupted) {
+        for file in &call.told.files {
+            let changed = u32::from(file.changed);
+            gathered.unused(&file.path, changed, 1 - changed);
+        }
+    }
+    if outcome.is_interrupted {
+        if let Some(act) = call.and_then(|(at, _)| gathered.items.get_mut(*at)) {
+            act.outcome = vec![INTERRUPTED.to_owned()];
+            act.weight = act.weight.min(LISTED);
+        }
+        return;
+    }
+    let failed = outcome.is_error;
     if let Some((at, call)) = call
         && call.is(ToolAction::AskUser)
         && !failed
     {
         // The answers name the questions.
         let begins: String = call.about.chars().take(ASKED_CHARS).collect();
+        let begins = begins.split(['?', '？']).next().unwrap_or("");
         if let Some(act) = gathered.items.get_mut(*at)
-            && text.contains(&begins)
+            && text.contains(begins)
         {
             act.weight = 0;
         }
         let said = verbatim(text, RESULT_BYTES, RESULT_BYTES);
-        let mut item = Item::new(range, Kind::User, "User", 90).with_lines(said);
+        let mut item = Item::new(range, Kind::User, ASKED, 90).with_lines(said);
         if item.bytes() > TYPED_BYTES {
             item.weight = PASTED;
         }
@@ -203,9 +315,19 @@ pub(crate) fn result(
         return;
     }
     let output = match call {
-        Some((_, call)) if call.is(ToolAction::RunCommand) && !failed => errors(text),
+        // What a look shows is what others say.
+        Some((_, call)) if call.is(ToolAction::RunCommand) && !failed && !call.looks => {
+            errors(text)
+        }
         _ => Vec::new(),
     };
+    if call.is_some_and(|(_, call)| call.is(ToolAction::RunCommand)) {
+        let (head, tail) = window(text, RESULT_BYTES, RESULT_BYTES);
+        let tests = [head, tail].into_iter().flat_map(failure::tests);
+        let passed = tests.filter(|(_, passed)| *passed);
+        let passed = passed.map(|(name, _)| (name.to_owned(), range.first));
+        calls.passed.extend(passed);
+    }
     if failed || !output.is_empty() {
         calls.trouble = match outcome.rejection {
             Some(rejection) => refusal(gathered, call, range, rejection, &mut calls.refusals),
@@ -214,8 +336,46 @@ pub(crate) fn result(
         return;
     }
     let Some((at, call)) = call else { return };
+    if call.is(ToolAction::RunCommand) {
+        let lines = text.lines().take(USUAL);
+        let lines = lines.map(|line| squeeze(window(line, 400, 0).0));
+        calls
+            .usual
+            .extend(lines.filter(|line| failure::tells(line) > 0));
+    }
+    if let Some(change) = &call.told.task {
+        let created = calls.conventions.created_task(&call.told, text);
+        if let Some(id) = change.id.as_deref().or(created) {
+            calls.board.apply(change, id);
+        }
+        let list = calls.board.line();
+        tasks(gathered, &mut calls.tasks, *at, Some(list));
+        return;
+    }
     if let Some(ends) = succeeded(gathered, *at, call, text) {
         calls.outputs.push((*at, ends));
+    }
+}
+
+/// Makes an item the state of the list of tasks: the newest one is the state.
+pub(crate) fn tasks(
+    gathered: &mut Gathered,
+    newest: &mut Option<usize>,
+    at: usize,
+    list: Option<String>,
+) {
+    if let Some(old) = newest.filter(|old| *old != at)
+        && let Some(old) = gathered.items.get_mut(old)
+    {
+        old.weight = 0;
+    }
+    *newest = Some(at);
+    if let Some(item) = gathered.items.get_mut(at) {
+        if let Some(list) = list {
+            item.lines = vec![list];
+            item.detail.clear();
+        }
+        item.weight = TASKS;
     }
 }
 
@@ -301,20 +461,27 @@ fn error(
     text: &str,
     output: Vec<String>,
 ) -> bool {
+    // What a line overwrote was a line.
+    let text = &*match text.contains('\r') {
+        true => Cow::Owned(text.replace('\r', "\n")),
+        false => Cow::Borrowed(text),
+    };
     let all = || verbatim(text, RESULT_BYTES, RESULT_BYTES);
     // A search that finds nothing fails, too, and says nothing.
     let says = |line: &&str| !line.trim().is_empty() && !is_exit_code(line);
     let looks = call.is_some_and(|(_, call)| call.looks);
     let miss = output.is_empty() && looks && text.lines().filter(says).count() == 0;
+    let runs = call.is_some_and(|(_, call)| call.is(ToolAction::RunCommand));
     let weight = match output.is_empty() {
-        true if miss => 12,
+        true if miss => 2,
+        true if looks && runs => LOOKED,
         true if looks => 28,
         true => 40,
         false => 34,
     };
     let mut item = Item::new(range, Kind::Error, "Error", weight).with_lines(vec![about(call)]);
     if output.is_empty() {
-        item.outcome = all();
+        item.outcome = failure::lines(all(), &BTreeSet::new());
     } else {
         item.outcome = output;
         item.detail = all();

@@ -1,5 +1,6 @@
 //! The state of a conversation: its goal, its rules, what was concluded, what is open, what fails.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use memory_model::conventions::AgentConventions;
@@ -8,11 +9,14 @@ use token_estimate::TokenEstimator;
 
 use crate::frame::common_folder;
 use crate::gather::gather;
-use crate::item::{COMMAND, Gathered, Item, Kind, LAST_WORD, REPLACED, RULE, TYPED, is_mark};
+use crate::item::{
+    ASKED, COMMAND, Gathered, Item, Kind, LAST_WORD, REPLACED, RULE, TYPED, is_mark,
+};
 use crate::print::{ARROW, ending, findings, note_of};
+use crate::shell::Does;
 use crate::source::Source;
+use crate::tasks;
 use crate::text::{clip, digest, sentences, squeeze};
-use crate::tool_call::command;
 
 /// Says how positions are read.
 const LEGEND: &str = "[n] is the message to expand.";
@@ -27,8 +31,10 @@ const CONCLUSIONS: usize = 2;
 const FAILING: usize = 4;
 /// Minimum weight of a failed command that is listed: more than a failed search.
 const FAILED: u32 = 30;
-/// Number of changed files that are listed.
+/// Number of changed files that are listed, of other files, and of searches.
 const FILES: usize = 12;
+const READ: usize = 5;
+const SEARCHES: usize = 4;
 /// Characters of a line in a state of 512 tokens, which other sizes have in proportion.
 const LINE: u64 = 320;
 /// Least and most characters of a line.
@@ -43,6 +49,8 @@ enum Section {
     Concluded,
     Tasks,
     Files,
+    Read,
+    Searches,
     Failing,
 }
 
@@ -55,6 +63,8 @@ impl Section {
             Self::Concluded => "Last answers, newest first",
             Self::Tasks => "Tasks",
             Self::Files => "Changed files, newest first",
+            Self::Read => "Read, newest first",
+            Self::Searches => "Searched for, newest first",
             Self::Failing => "Failed and not run again without an error",
         }
     }
@@ -230,7 +240,8 @@ fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
 
 /// Whether an item is what a user typed, and nothing replaced it.
 fn asks(item: &Item) -> bool {
-    item.kind == Kind::User && item.weight >= TYPED && item.later.is_none() && !is_mark(item)
+    let typed = item.kind == Kind::User && item.weight >= TYPED && item.label != ASKED;
+    typed && item.later.is_none() && !is_mark(item)
 }
 
 /// Adds the lines of a conversation in which something is worked on.
@@ -270,23 +281,41 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     if let Some(text) = tasks(&items) {
         add(Section::Tasks, 9, clip(&text, 2 * chars));
     }
-    let mut files: Vec<_> = gathered
-        .files
-        .iter()
-        .filter(|(_, file)| file.changed > 0)
-        .collect();
-    files.sort_by_key(|(path, file)| (std::cmp::Reverse(file.last), *path));
-    let folder = common_folder(files.iter().map(|(path, _)| path.as_str()));
-    for (n, (path, file)) in files.into_iter().take(FILES).enumerate() {
+    let mut files: Vec<_> = gathered.files.iter().collect();
+    files.sort_by_key(|(path, file)| (Reverse(file.last), *path));
+    let (changed, mut read): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|(_, file)| file.changed > 0);
+    read.truncate(READ);
+    let paths = changed.iter().take(FILES).chain(&read);
+    let folder = common_folder(paths.map(|(path, _)| path.as_str()));
+    let below = |path: &'_ str| path.strip_prefix(folder).unwrap_or(path).to_owned();
+    if !folder.is_empty() {
+        add(Section::Files, 13, format!("below {folder}:"));
+    }
+    for (n, (path, file)) in changed.into_iter().take(FILES).enumerate() {
         let times = match file.changed {
             1 => String::new(),
             times => format!(" ×{times}"),
         };
-        let path = match n {
-            0 => path,
-            _ => path.strip_prefix(folder).unwrap_or(path),
-        };
-        add(Section::Files, 13 + 2 * n, format!("{path}{times}"));
+        add(
+            Section::Files,
+            13 + 2 * n,
+            format!("{}{times}", below(path)),
+        );
+    }
+    if !read.is_empty() {
+        let read: Vec<String> = read.into_iter().map(|(path, _)| below(path)).collect();
+        add(Section::Read, 17, read.join(", "));
+    }
+    let mut seen = BTreeSet::new();
+    let searches = gathered.searches.iter().rev();
+    let searches = searches.filter(|pattern| seen.insert(pattern.as_str()));
+    let searches: Vec<String> = searches
+        .take(SEARCHES)
+        .map(|pattern| clip(pattern, chars / 4))
+        .collect();
+    if !searches.is_empty() {
+        add(Section::Searches, 16, searches.join(" · "));
     }
     // What failed before the last requests was dealt with, or nobody cares.
     let asked = items.iter().filter(asks).rev().nth(1);
@@ -315,44 +344,33 @@ fn said(item: &Item, chars: usize) -> String {
 
 /// The newest state of a task list.
 fn tasks(items: &[&Item]) -> Option<String> {
-    let listed = |text: &&str| {
-        ["doing: ", "open: "]
-            .iter()
-            .any(|begin| text.starts_with(begin))
-    };
-    let lists = items.iter().rev().filter(|item| item.kind == Kind::Act);
-    let mut lists = lists.filter_map(|item| Some((item, item.lines.first()?.as_str())));
-    let (item, text) = lists.find(|(_, text)| listed(text) || text.starts_with("done: "))?;
-    listed(&text).then(|| at(item, text))
+    let acts = items
+        .iter()
+        .rev()
+        .filter(|item| item.kind == Kind::Act && !item.runs());
+    let mut lists = acts.filter_map(|item| Some((item, item.lines.first()?.as_str())));
+    let (item, text) = lists.find(|(_, text)| tasks::is_list(text))?;
+    tasks::is_open(text).then(|| at(item, text))
 }
 
 /// Commands that failed and did not run again without an error, the newest first.
 fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
-    let mut since: BTreeSet<String> = BTreeSet::new();
-    let mut failing = Vec::new();
+    let mut failing: Vec<(Does, &Item)> = Vec::new();
     for item in items.iter().rev() {
-        let line = item.lines.first().map_or("", String::as_str);
-        match item.kind {
-            Kind::Act if item.label == COMMAND => {
-                since.insert(program(line));
+        let line = item
+            .lines
+            .first()
+            .and_then(|line| line.strip_prefix(COMMAND));
+        let Some(line) = line.filter(|_| item.kind == Kind::Error) else {
+            continue;
+        };
+        if item.weight >= FAILED && item.later.is_none() {
+            // A newer run of the same tells how it is.
+            let does = Does::of(line.trim_start());
+            if !failing.iter().any(|(newer, _)| newer.makes_good(&does)) {
+                failing.push((does, item));
             }
-            Kind::Error if item.weight >= FAILED && item.later.is_none() => {
-                let line = line.strip_prefix(COMMAND).map(str::trim_start);
-                if line.is_some_and(|line| since.insert(program(line))) {
-                    failing.push(*item);
-                }
-            }
-            _ => {}
         }
     }
-    failing
-}
-
-/// The program of a command and what it works on: its first words without flags, folder and pipes.
-fn program(line: &str) -> String {
-    let line = command(line);
-    let first = line.split(['|', ';', '>']).next().unwrap_or(line);
-    let is_word = |word: &&str| !word.starts_with('-') && !word.contains('=');
-    let words = first.split_whitespace().filter(is_word).take(3);
-    words.collect::<Vec<_>>().join(" ")
+    failing.into_iter().map(|(_, item)| item).collect()
 }

@@ -1,17 +1,22 @@
 //! A tool call in a line, and the telling lines of its result.
 
-use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use memory_model::conventions::{ToolAction, ToolUse};
 
 use crate::edits::changes;
+use crate::failure::{self, is_error_line};
 use crate::item::COMMAND;
+use crate::shell::{command, is_look};
 use crate::text::{clip, squeeze, verbatim, window};
 
 /// Maximum length that is read of a result's start and of its end, in bytes each.
 pub(crate) const RESULT_BYTES: usize = 16 * 1024;
 /// Maximum length that is read of a call's subject, in bytes.
 const ABOUT_BYTES: usize = 4_000;
+/// Maximum number of a result's lines of which those that say most of an error are chosen.
+const ERRORS: usize = 12;
 /// Maximum length of the name of a call whose subject is a text, such as a plan, in characters.
 const ABOUT_CHARS: usize = 80;
 
@@ -39,44 +44,6 @@ const LASTING: &[&str] = &[
     "terraform",
     "kubectl",
     "apply",
-];
-
-/// Beginnings of commands that only look at something.
-const LOOKING: &[&str] = &[
-    "cat ",
-    "ls",
-    "grep ",
-    "rg ",
-    "find ",
-    "head ",
-    "tail ",
-    "sed -n",
-    "awk ",
-    "tree",
-    "jq ",
-    "pwd",
-    "which ",
-    "wc ",
-    "echo ",
-    "nl ",
-    "less ",
-    "stat ",
-    "file ",
-    "du ",
-    "git status",
-    "git diff",
-    "git log",
-    "git show",
-    "git branch",
-    "git remote",
-    "gh pr view",
-    "gh pr diff",
-    "gh pr list",
-    "gh pr checks",
-    "gh issue view",
-    "gh issue list",
-    "gh api",
-    "gh run view",
 ];
 
 /// A tool call, as an extract tells it.
@@ -177,23 +144,6 @@ impl Call {
     }
 }
 
-/// A command without the `cd` before it.
-pub(crate) fn command(line: &str) -> &str {
-    match line.split_once("&&") {
-        Some((before, after)) if before.starts_with("cd ") => after.trim_start(),
-        _ => line,
-    }
-}
-
-/// A command of git without the folder that it is told to work in.
-pub(crate) fn anywhere(command: &str) -> Cow<'_, str> {
-    let told = command.strip_prefix("git -C ");
-    match told.and_then(|after| after.split_once(' ')) {
-        Some((_, after)) => Cow::Owned(format!("git {after}")),
-        None => Cow::Borrowed(command),
-    }
-}
-
 /// The part of a chain of commands that changes something that lasts, with what comes after it;
 /// else the command without the `cd` before it.
 pub(crate) fn lasting(line: &str) -> &str {
@@ -217,12 +167,6 @@ pub(crate) fn is_lasting(line: &str) -> bool {
     !is_look(line) && LASTING.iter().any(|word| lower.contains(word))
 }
 
-/// Whether a command only looks at something; a `cd` before it does not count.
-pub(crate) fn is_look(line: &str) -> bool {
-    let command = anywhere(command(line));
-    LOOKING.iter().any(|start| command.starts_with(start))
-}
-
 /// A command or another subject on one line, otherwise verbatim.
 fn one_line(text: &str) -> String {
     let mut rest = window(text, ABOUT_BYTES, 0).0.trim();
@@ -238,10 +182,10 @@ fn is_prose(path: &str) -> bool {
     matches!(end, "md" | "mdx" | "markdown" | "txt" | "rst" | "adoc")
 }
 
-/// The first three lines of a result that report an error, in its head and its tail.
+/// The three lines of a result that say most of an error, in its head and its tail, and none twice.
 pub(crate) fn errors(text: &str) -> Vec<String> {
     let (head, tail) = window(text, RESULT_BYTES, RESULT_BYTES);
-    let mut out = Vec::new();
+    let mut out: Vec<String> = Vec::new();
     for line in head.lines().chain(tail.lines()) {
         if line.len() > 4_000 && !line.get(..200).is_some_and(is_error_line) {
             continue;
@@ -251,10 +195,17 @@ pub(crate) fn errors(text: &str) -> Vec<String> {
             if !out.contains(&line) {
                 out.push(line);
             }
-            if out.len() == 3 {
+            if out.len() == ERRORS {
                 break;
             }
         }
+    }
+    let mut out = failure::lines(out, &BTreeSet::new());
+    let mut order: Vec<u8> = out.iter().map(|line| failure::tells(line)).collect();
+    order.sort_by_key(|tells| Reverse(*tells));
+    if let Some(least) = order.get(2) {
+        out.retain(|line| failure::tells(line) >= *least);
+        out.truncate(3);
     }
     out
 }
@@ -269,100 +220,6 @@ pub(crate) fn last_lines(text: &str) -> Vec<String> {
         .filter(|line| line.chars().any(char::is_alphanumeric))
         .take(4)
         .collect()
-}
-
-/// Whether a line of a command's output reports an error, rather than mentions one.
-pub(crate) fn is_error_line(line: &str) -> bool {
-    let line = line.trim_start();
-    if line.is_empty() {
-        return false;
-    }
-    let starts = [
-        "error",
-        "Error",
-        "ERROR",
-        "fatal",
-        "FATAL",
-        "panic",
-        "FAIL",
-        "--- FAIL",
-        "Traceback",
-        "Exception",
-        "thread '",
-        "ERR!",
-        "npm ERR",
-        "npm error",
-        "E   ",
-        "✗",
-        "✖",
-        "❌",
-        "Exit code",
-        "exit code",
-        "exit status",
-        "Command failed",
-        "Segmentation",
-    ];
-    let holds = [
-        "panicked at",
-        ": error:",
-        "error[E",
-        "Error:",
-        "Exception:",
-        "exit status ",
-        "exit code ",
-        "command not found",
-        "No such file",
-        "Permission denied",
-        "permission denied",
-        "CONFLICT (",
-        "FAILED",
-        "cannot find",
-        "undefined:",
-        "timed out",
-    ];
-    let reports = starts.iter().any(|mark| line.starts_with(mark))
-        || holds.iter().any(|mark| line.contains(mark))
-        || is_numbered_error(line);
-    let harmless = [
-        "0 failed",
-        "0 errors",
-        "no error",
-        "No error",
-        "exit code 0",
-        "exit status 0",
-        "Exit code 0",
-        "0 error",
-        "errors.New",
-        "Error: 0",
-        "errors: 0",
-    ];
-    reports && !harmless.iter().any(|mark| line.contains(mark))
-}
-
-/// Whether a line only says with which code a command ended.
-pub(crate) fn is_exit_code(line: &str) -> bool {
-    let line = line.trim().to_lowercase();
-    let words: Vec<&str> = line.split(' ').collect();
-    let [said @ .., "code" | "status", code] = words.as_slice() else {
-        return false;
-    };
-    let exits = said.len() < 4 && said.iter().any(|word| word.starts_with("exit"));
-    exits && code.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// Whether a line holds `error TS2739:` or another compiler's number for an error.
-fn is_numbered_error(line: &str) -> bool {
-    let Some((_, after)) = line.split_once("error ") else {
-        return false;
-    };
-    let code = after.split([':', ' ']).next().unwrap_or("");
-    let digits = code.trim_start_matches(|c: char| c.is_ascii_uppercase());
-    digits.len() < code.len()
-        && digits.len() > 2
-        && digits.bytes().all(|b| b.is_ascii_digit())
-        && after
-            .get(code.len()..)
-            .is_some_and(|rest| rest.starts_with(':'))
 }
 
 #[cfg(test)]
@@ -395,6 +252,8 @@ mod tests {
         let looks = |command: &str| call(&json!({ "command": command })).looks;
         assert!(looks("ls -l") && looks("cd /a && git status") && looks("git -C /a status"));
         assert!(!looks("git -C /a push") && !looks("cd /a && make"));
+        assert!(looks("cd /a; cat b | head -5 && ls") && looks("gh api repos/a/b"));
+        assert!(!looks("ls && make") && !looks("cat > a.txt") && !looks("gh api a -X POST"));
     }
 
     #[test]
@@ -420,7 +279,7 @@ mod tests {
             ["a.ts(2,3): error TS2304: Cannot"]
         );
         assert_eq!(
-            errors("fn error_kind() {}\n0 errors\nlog.error('x')"),
+            errors("fn error_kind() {}\n0 errors\nlog.error('x')\nErrors are ignored here"),
             [] as [&str; 0]
         );
         assert_eq!(last_lines("a\n\nlast line\n---\n"), ["last line", "a"]);

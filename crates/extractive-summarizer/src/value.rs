@@ -1,13 +1,13 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
-use crate::item::{Item, Kind, PASTED, RULE, TYPED, VALUED, is_mark};
+use crate::item::{ASKED, Item, Kind, PASTED, RULE, TYPED, VALUED, is_mark};
 use crate::ledger::LISTED_ERROR;
-use crate::print::{DETAIL, said};
+use crate::print::{ARROW, DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
 use crate::rules::is_small_talk;
+use crate::shell::is_look;
 use crate::text::{has_name, is_decision, is_directive, is_fence, is_step, is_wide};
-use crate::tool_call::is_look;
 
 /// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
 /// "go on".
@@ -30,9 +30,6 @@ pub(crate) struct Place {
 
 /// Minimum weight of a call that changed something that lasts, or that holds a text.
 const LASTING: u32 = 40;
-
-/// What stands between a question and its answer.
-const ANSWER: &str = "\"=\"";
 
 /// Number of lines of a pasted document that count as what its user said.
 const SAID_LINES: usize = 4;
@@ -68,10 +65,9 @@ pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
     if item.kind != Kind::User {
         return false;
     }
-    let said = item.lines.first().map_or("", String::as_str);
     match first {
         true => is_refusal(item),
-        false => said.starts_with('"') && said.contains(ANSWER) && !line.contains(ANSWER),
+        false => item.label == ASKED && !line.contains(ARROW),
     }
 }
 

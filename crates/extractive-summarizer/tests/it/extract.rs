@@ -368,8 +368,9 @@ fn an_edit_says_what_it_changed_and_a_refusal_what_it_refused() {
     assert!(text.contains("\n  no new exports please\n"), "{text}");
     // The refusal names the call; the file is named in full once.
     assert!(!text.contains("[8] edit"), "{text}");
+    // A refused edit changes nothing.
     assert!(
-        text.contains("Files: changed /app/src/timer.ts ×3"),
+        text.contains("Files: changed /app/src/timer.ts ×2"),
         "{text}"
     );
 }
@@ -477,8 +478,7 @@ fn answers_are_told_without_what_a_program_says_around_them() {
         failed("2", "The user doesn't want to proceed with this tool use."),
     ];
     let text = extract(&fixtures::entries(messages), 400);
-    let answers =
-        "[3] User: \"Which store is best?\"=\"sqlite\n  with one file\", \"How many?\"=\"one\"\n";
+    let answers = "[3] Asked: Which store is best → sqlite\n  with one file\n  How many → one\n";
     assert!(text.contains(answers), "{text}");
     // The answers and the refusal name the questions.
     let refused = "[5] User: (refused AskUserQuestion: Which store is best? How many?)";
@@ -560,5 +560,158 @@ fn without_conventions_no_agents_wording_is_known() {
     assert_eq!(
         summarizer().id(),
         format!("{}+known-agents@1", generic.id())
+    );
+}
+
+/// A short extract of messages, whose lists of failures and files are like those of summaries.
+fn dense(mut messages: Vec<Message>) -> String {
+    let filler = "Nothing of this matters to anybody. ".repeat(2_000);
+    messages.push(Message::assistant(filler));
+    messages.push(Message::user("Go on."));
+    extract(&fixtures::entries(messages), 700)
+}
+
+fn done(id: &str, command: &str, result: &str) -> [Message; 2] {
+    [bash(id, command), Message::tool_result(id, result)]
+}
+
+fn broke(id: &str, command: &str, result: &str) -> [Message; 2] {
+    [bash(id, command), failed(id, result)]
+}
+
+#[test]
+fn what_was_made_good_is_no_open_failure() {
+    let mut messages = vec![Message::user("Check it all.")];
+    messages.extend(broke(
+        "1",
+        "cd /app && cargo test -p x --lib 2>&1 | tail -5",
+        "error: one failed",
+    ));
+    messages.extend(broke("2", "make lint", "lint: 3 errors"));
+    messages.extend(broke(
+        "3",
+        "go test ./...",
+        "--- FAIL: TestHidden (0.1s)\nFAIL",
+    ));
+    messages.extend(broke(
+        "4",
+        "git merge topic",
+        "CONFLICT (content): Merge conflict in a.rs",
+    ));
+    messages.extend(broke("5", "npm run check", "a.ts(1,2): error TS2305: none"));
+    messages.push(call(
+        "6",
+        "read",
+        serde_json::json!({ "path": "src/wrong/b.rs" }),
+    ));
+    messages.push(failed("6", "File does not exist."));
+    messages.push(call(
+        "7",
+        "read",
+        serde_json::json!({ "path": "src/right/b.rs" }),
+    ));
+    messages.push(Message::tool_result("7", "fn b() {}"));
+    messages.extend(done("8", "cargo test", "12 passed"));
+    messages.extend(done(
+        "9",
+        "go test ./a -run Hidden -v",
+        "--- PASS: TestHidden (0.2s)",
+    ));
+    messages.extend(done("10", "git commit --no-edit", "[main 1a2b3c4] Merge"));
+    let text = dense(messages);
+    let failures: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("Failed: "))
+        .collect();
+    assert_eq!(
+        failures,
+        [
+            "Failed: [5] make lint: lint: 3 errors",
+            "Failed: [11] npm run check: a.ts(1,2): error TS2305: none",
+        ],
+        "{text}"
+    );
+    // Nor was the file read that is not there.
+    let read = text.lines().find(|line| line.starts_with("Files: "));
+    assert_eq!(read, Some("Files: read src/right/b.rs"));
+}
+
+#[test]
+fn an_error_is_told_by_the_line_that_says_it() {
+    let hello = "hello: a shell says this each time.";
+    let log = "2026-02-24T23:05:27Z ERROR loader: failed to stat an entry";
+    let mut messages = vec![Message::user("Check it all.")];
+    messages.extend(done("1", "make docs", hello));
+    messages.extend(broke(
+        "2",
+        "make lint",
+        &format!("Exit code 1\n{hello}\n[lint] $ linter run\nsrc/a.go:9:2: x is unused"),
+    ));
+    let noisy = format!(
+        "{log}\n{}\n{}\nfatal: no such key",
+        log.replace("27Z", "28Z"),
+        log.replace("27Z", "29Z")
+    );
+    messages.extend(broke("3", "make keys", &noisy));
+    messages.extend(broke("4", "make all", &format!("Exit code 1\n{hello}")));
+    // What a look shows is no failure, and neither is an interruption.
+    messages.extend(done(
+        "5",
+        "gh api repos/a/b/comments",
+        "Error: is ignored here, says the reviewer",
+    ));
+    messages.extend(broke("6", "sleep 500", "Command aborted"));
+    let text = dense(messages);
+    let failures: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("Failed: "))
+        .collect();
+    assert_eq!(
+        failures,
+        [
+            "Failed: [5] make lint: src/a.go:9:2: x is unused",
+            "Failed: [7] make keys: fatal: no such key",
+            &format!("Failed: [9] make all: {hello}"),
+        ],
+        "{text}"
+    );
+    let errors = text.matches("failed to stat").count();
+    assert!(errors < 2, "{text}");
+}
+
+#[test]
+fn paths_are_told_from_the_folder_in_which_their_calls_ran() {
+    let paths = |messages: Vec<Message>, meta: Option<&str>| {
+        let mut entries = fixtures::entries(messages);
+        for entry in &mut entries {
+            entry.message.meta = meta.map(|meta| RawJson::parse(meta.to_owned()).unwrap());
+        }
+        let text = extract(&entries, 400);
+        let files = text.lines().find(|line| line.starts_with("Files: "));
+        files.unwrap_or_default().to_owned()
+    };
+    let commands = |tool: &str| {
+        let of = |id: &str, line: &str| {
+            let command = call(id, tool, serde_json::json!({ "command": line }));
+            [command, Message::tool_result(id, "ok")]
+        };
+        let mut messages = vec![Message::user("Look at them.")];
+        messages.extend(of("1", "cd sub && cat src/a.rs"));
+        messages.extend(of("2", "(cd other; head src/b.rs)"));
+        messages.extend(of("3", "cd - && cat src/c.rs"));
+        messages
+    };
+    // A message that names the folder; a shell that starts anew; a shell of which nothing is known.
+    assert_eq!(
+        paths(commands("Bash"), Some(r#"{"cwd":"/srv/app"}"#)),
+        "Files: read /srv/app/other/src/b.rs, /srv/app/sub/src/a.rs, src/c.rs"
+    );
+    assert_eq!(
+        paths(commands("bash"), None),
+        "Files: read other/src/b.rs, src/c.rs, sub/src/a.rs"
+    );
+    assert_eq!(
+        paths(commands("Bash"), None),
+        "Files: read src/a.rs, src/b.rs, src/c.rs"
     );
 }

@@ -121,3 +121,72 @@ fn a_rule_that_changed_behind_its_summary_is_marked_there() {
     );
     assert!(state.text(&[], 100, &BYTES4).unwrap().contains("'_x'"));
 }
+
+fn tool(id: &str, name: &str, arguments: serde_json::Value, result: &str) -> [Message; 2] {
+    let arguments = RawJson::parse(arguments.to_string()).unwrap();
+    [
+        Message::tool_call(id, name, arguments),
+        Message::tool_result(id, result),
+    ]
+}
+
+/// Two tasks that are created, of which one is done and another is begun; a third one is cancelled.
+fn tasks() -> Vec<Message> {
+    let create = |n: u32, subject: &str| {
+        let result = format!("Task #{n} created successfully: {subject}");
+        let arguments = serde_json::json!({ "subject": subject, "description": "x" });
+        tool(&format!("c{n}"), "TaskCreate", arguments, &result)
+    };
+    let update = |id: &str, n: u32, status: &str| {
+        let arguments = serde_json::json!({ "taskId": n.to_string(), "status": status });
+        tool(
+            id,
+            "TaskUpdate",
+            arguments,
+            &format!("Updated task #{n} status"),
+        )
+    };
+    let mut messages = vec![Message::user(
+        "Move the settings into a file, please, and ship it.",
+    )];
+    messages.extend(create(1, "Move settings (from → to)"));
+    messages.extend(create(2, "Ship the exporter"));
+    messages.extend(create(3, "Write a poem"));
+    messages.extend(update("u1", 1, "completed"));
+    messages.extend(update("u2", 2, "in_progress"));
+    messages.extend(update("u3", 3, "deleted"));
+    messages
+}
+
+#[test]
+fn tasks_that_are_changed_one_by_one_are_told_as_a_list() {
+    let all = log(tasks(), &BYTES4);
+    let pieces: Vec<Source<'_>> = all.iter().map(Source::from).collect();
+    let text = state(&pieces, &[]);
+    assert!(
+        text.contains("Tasks:\n[12] doing: #2 Ship the exporter | done: #1 | dropped: #3"),
+        "{text}"
+    );
+    // A summary keeps the list, and later messages change it.
+    let extract = ExtractiveSummarizer::new().with_conventions(std::sync::Arc::new(KnownAgents));
+    let extract = extract.extract(&pieces, 300, &BYTES4);
+    let range = SeqRange::new(Seq(1), Seq(13)).unwrap();
+    let arguments = serde_json::json!({ "taskId": "2", "status": "completed" });
+    let mut newer = log(
+        tool("u4", "TaskUpdate", arguments, "Updated").to_vec(),
+        &BYTES4,
+    );
+    (newer[0].seq, newer[1].seq) = (Seq(14), Seq(15));
+    let mut pieces = vec![summary(range, &extract)];
+    assert!(state(&pieces, &[]).contains("doing: #2 Ship the exporter"));
+    pieces.extend(newer.iter().map(Source::from));
+    let text = state(&pieces, &[]);
+    assert!(
+        !text.contains("Tasks:") && !text.contains("exporter |"),
+        "{text}"
+    );
+    // Nor does what an earlier summary tells come back.
+    let both = ExtractiveSummarizer::new().with_conventions(std::sync::Arc::new(KnownAgents));
+    let both = both.extract(&pieces, 300, &BYTES4);
+    assert!(!both.contains("doing:"), "{both}");
+}
