@@ -1,6 +1,7 @@
 //! Standing rules of users: which sentences state one, and which of them a later one replaces or withdraws.
 
-use std::sync::LazyLock;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock};
 
 use aho_corasick::AhoCorasick;
 
@@ -60,7 +61,7 @@ pub(crate) struct Statement {
     /// Whether the value is one of several: it is added.
     adds: bool,
     /// Words of the subject that follow each other directly.
-    pairs: Vec<(String, String)>,
+    pairs: Arc<[(String, String)]>,
 }
 
 /// Phrases, and what finds a sentence that may have one.
@@ -84,6 +85,14 @@ static SAID_SINCE: LazyLock<Cues> = LazyLock::new(|| Cues::of(SINCE));
 static SAID_UNIVERSAL: LazyLock<Cues> = LazyLock::new(|| Cues::of(UNIVERSAL));
 static SAID_WITHDRAWS: LazyLock<Cues> = LazyLock::new(|| Cues::of(WITHDRAWS));
 static SAID_KINDLY: LazyLock<Cues> = LazyLock::new(|| Cues::of(SMALL_TALK));
+
+static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.iter().copied().collect());
+static SAME_AS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| SAME.iter().copied().collect());
+
+/// Whether a word says nothing of a subject.
+pub(crate) fn is_little(word: &str) -> bool {
+    LITTLE.contains(word)
+}
 
 /// Whether a text has one of these phrases. Those of scripts without spaces may be anywhere, and others are whole words.
 fn any(words: &Words<'_>, sentence: &str, cues: &Cues) -> bool {
@@ -269,13 +278,16 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
     let withdraws = any(&said, sentence, &SAID_WITHDRAWS);
     said.find_weak(!withdraws);
     let said = said;
+    if !said.has_value() && !withdraws {
+        return Vec::new();
+    }
     let changes = any(&said, sentence, &SAID_CHANGES);
     let fresh = changes
         || is_new(&said)
         || any(&said, sentence, &SAID_SINCE)
         || any(&said, sentence, &SAID_UPDATES);
     let universal = fresh || any(&said, sentence, &SAID_UNIVERSAL);
-    let pairs = said.pairs(sentence);
+    let pairs: Arc<[(String, String)]> = said.pairs(sentence).into();
     let mut found = Vec::new();
     let (mut start, mut first) = (0, Vec::new());
     let mut carried: Vec<String> = Vec::new();
@@ -356,7 +368,7 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         let statement = Statement {
             single: is_single(&said, sentence, from, at),
             adds: adds(&said, sentence, from, at),
-            pairs: pairs.clone(),
+            pairs: Arc::clone(&pairs),
             value: said.value(at).cloned(),
             changes,
             fresh,
@@ -454,11 +466,8 @@ impl Words<'_> {
                 let before = self.before(n, 1);
                 let whole = self.clause(n) == self.clause(n + 1)
                     && !self.is_value(n + 1)
-                    && !STOP_WORDS.contains(&self.at(n + 1));
-                !whole
-                    && (before.is_empty()
-                        || STOP_WORDS.contains(&before)
-                        || before.ends_with("ing"))
+                    && !is_little(self.at(n + 1));
+                !whole && (before.is_empty() || is_little(before) || before.ends_with("ing"))
             }
             "under" | "below" if self.is_value(n + 1) => return vec!["limit".to_owned()],
             _ => false,
@@ -605,7 +614,7 @@ impl Words<'_> {
             .value(at)
             .is_some_and(|value| value.class == Class::LetterCase);
         let aim = |n: usize| matches!(self.at(n), "for" | "in");
-        let aims = aim(at + 1) || (STOP_WORDS.contains(&self.at(at + 1)) && aim(at + 2));
+        let aims = aim(at + 1) || (is_little(self.at(at + 1)) && aim(at + 2));
         let from = match (user || case) && (aims || known) {
             true => link,
             false => from,
@@ -722,12 +731,11 @@ fn stems(word: &str, sentence: &str) -> Vec<String> {
         _ => {
             let lower = word.to_lowercase().replace('’', "'");
             let whose = lower.strip_suffix("'s").unwrap_or(&lower);
-            if SAME.iter().any(|(word, _)| *word == whose) {
+            if SAME_AS.contains_key(whose) {
                 return vec![stem(whose)];
             }
             let telling = whose.split('-').filter(|part| {
-                let little =
-                    part.contains('\'') || STOP_WORDS.contains(part) || CHANGING.contains(part);
+                let little = part.contains('\'') || is_little(part) || CHANGING.contains(part);
                 !little && part.chars().count() > 1
             });
             telling.map(stem).collect()
@@ -737,10 +745,7 @@ fn stems(word: &str, sentence: &str) -> Vec<String> {
 
 /// An English word without its ending: `names` and `naming` are one.
 fn stem(word: &str) -> String {
-    let same = |word: &str| {
-        let same = SAME.iter().find(|(from, _)| *from == word);
-        same.map(|(_, same)| (*same).to_owned())
-    };
+    let same = |word: &str| SAME_AS.get(word).map(|same| (*same).to_owned());
     if let Some(same) = same(word) {
         return same;
     }
@@ -764,16 +769,10 @@ fn stem(word: &str) -> String {
 impl Statement {
     /// Whether it replaces or withdraws an earlier statement.
     pub(crate) fn replaces(&self, earlier: &Self) -> bool {
-        let shared = earlier.subject.iter();
-        let shared = shared.filter(|word| self.subject.contains(word)).count();
-        let values = self.value.as_ref().zip(earlier.value.as_ref());
-        let kin = values.is_some_and(|(value, other)| {
-            let zones = value.class == Class::TimeZone && other.class == Class::TimeZone;
-            zones || value.is_beside(other)
-        });
-        let more = self.subject.len() - shared;
         let same = self.has_value_of(earlier);
         if self.withdraws && (same || self.value.is_none()) {
+            let shared = self.shares(earlier);
+            let more = self.subject.len() - shared;
             let about = (shared > 1 && more < 2) || (same && shared > 0);
             return about && !earlier.withdraws;
         }
@@ -787,16 +786,32 @@ impl Statement {
         let typed = value.class == other.class && value.class != Class::Code;
         let adds = self.adds || earlier.adds;
         let anew = self.fresh && !adds && (weak || typed || earlier.single);
+        let named = value.class == Class::Name && other.class == Class::Name;
+        let both = self.single && earlier.single;
+        let one = both && !weak;
+        if !(self.changes || anew || one || (both && named)) {
+            return false;
+        }
+        let shared = self.shares(earlier);
+        let more = self.subject.len() - shared;
         // Who or where something is may be told of several, unless it is told in the same words.
         let alike = shared > 2 && more == 0 && shared == earlier.subject.len();
-        let named = alike && value.class == Class::Name && other.class == Class::Name;
-        let one = self.single && earlier.single && (!weak || named);
-        let changed = self.changes || anew || one;
+        if !(self.changes || anew || one || alike) {
+            return false;
+        }
         let all = self.changes || self.fresh || more == 0 || shared == earlier.subject.len();
         let only = shared == 1 && self.subject.len() == 1 && earlier.subject.len() == 1;
-        let shared = shared + usize::from(kin && shared > 0);
+        let zones = value.class == Class::TimeZone && other.class == Class::TimeZone;
+        let kin = shared > 0 && (zones || value.is_beside(other));
+        let shared = shared + usize::from(kin);
         let enough = shared > 2 || (shared > 1 && all) || (only && (self.changes || anew));
-        changed && enough && !self.narrows(earlier) && self.same_subject(earlier, self.universal)
+        enough && !self.narrows(earlier) && self.same_subject(earlier, self.universal)
+    }
+
+    /// Number of words that both subjects have.
+    fn shares(&self, other: &Self) -> usize {
+        let words = other.subject.iter();
+        words.filter(|word| self.subject.contains(word)).count()
     }
 
     /// Whether it may replace another.

@@ -1,8 +1,7 @@
 //! The words of a sentence, and the values among them: quoted ones, names of code, numbers, dates.
 
-use crate::cues::{
-    ANSWERS, LETTER_CASES, MONTHS, NUMBERS, SCALES, STOP_WORDS, UNITS, WEEKDAYS, WISHES, ZONES,
-};
+use crate::cues::{ANSWERS, LETTER_CASES, MONTHS, NUMBERS, SCALES, UNITS, WEEKDAYS, WISHES, ZONES};
+use crate::rules::is_little;
 use crate::text::is_wide;
 
 /// Maximum length of a quoted value, in characters, and number of its words.
@@ -114,6 +113,17 @@ impl Value {
 const CURRENCIES: [char; 4] = ['$', '€', '£', '¥'];
 
 fn is_letter_case(text: &str) -> bool {
+    let ends = |text: &str, end: &str| {
+        let at = text.len().checked_sub(end.len());
+        let tail = at.and_then(|at| text.get(at..));
+        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+    };
+    if !["case", "caps", "capitals"]
+        .iter()
+        .any(|end| ends(text, end))
+    {
+        return false;
+    }
     let bare: String = text
         .chars()
         .filter(|c| c.is_alphanumeric())
@@ -449,27 +459,27 @@ impl<'a> Words<'a> {
         if dated && word.text.starts_with(char::is_uppercase) && WEEKDAYS.contains(&lower) {
             return Some((1, Some(Value::new(word.text, Class::Date))));
         }
-        if let Some(next) = next.filter(|next| next.clause == word.clause) {
+        let kind = ["case", "time", "letters"];
+        let next = next.filter(|next| next.clause == word.clause);
+        if let Some(next) = next.filter(|next| kind.contains(&next.lower.as_str())) {
             let text = format!("{} {}", word.text, next.text);
-            if matches!(next.lower.as_str(), "case" | "time" | "letters") {
-                let is_case =
-                    is_letter_case(&text) || (next.lower == "letters" && is_letter_case(lower));
-                let capital = word.text.starts_with(char::is_uppercase);
-                let is_zone = next.lower == "time"
-                    && capital
-                    && matches!(
-                        lower,
-                        "pacific" | "mountain" | "central" | "eastern" | "atlantic"
-                    );
-                return match () {
-                    () if is_case && next.lower == "letters" => {
-                        Some((2, Some(Value::new(word.text, Class::LetterCase))))
-                    }
-                    () if is_case => Some((2, Some(Value::new(&text, Class::LetterCase)))),
-                    () if is_zone => Some((2, Some(Value::new(&text, Class::TimeZone)))),
-                    () => None,
-                };
-            }
+            let is_case =
+                is_letter_case(&text) || (next.lower == "letters" && is_letter_case(lower));
+            let capital = word.text.starts_with(char::is_uppercase);
+            let is_zone = next.lower == "time"
+                && capital
+                && matches!(
+                    lower,
+                    "pacific" | "mountain" | "central" | "eastern" | "atlantic"
+                );
+            return match () {
+                () if is_case && next.lower == "letters" => {
+                    Some((2, Some(Value::new(word.text, Class::LetterCase))))
+                }
+                () if is_case => Some((2, Some(Value::new(&text, Class::LetterCase)))),
+                () if is_zone => Some((2, Some(Value::new(&text, Class::TimeZone)))),
+                () => None,
+            };
         }
         if self
             .value(at.wrapping_sub(1))
@@ -481,7 +491,8 @@ impl<'a> Words<'a> {
         if is_letter_case(lower) {
             return Some((1, Some(Value::new(word.text, Class::LetterCase))));
         }
-        if ZONES.contains(&word.text) {
+        let capital = word.text.starts_with(char::is_uppercase);
+        if capital && ZONES.contains(&word.text) {
             return Some((1, Some(Value::new(word.text, Class::TimeZone))));
         }
         self.number(at)
@@ -489,6 +500,10 @@ impl<'a> Words<'a> {
 
     /// A number in words, if it is one of several or of something that is counted.
     fn number(&self, at: usize) -> Option<(usize, Option<Value>)> {
+        // No other letter begins one.
+        if !self.at(at).starts_with(['e', 'f', 'n', 'o', 's', 't', 'z']) {
+            return None;
+        }
         let (mut total, mut part, mut length) = (0_u64, 0_u64, 0);
         while let Some(word) = self.words.get(at + length) {
             let lower = word.lower.as_str();
@@ -558,7 +573,7 @@ impl<'a> Words<'a> {
     fn manner(&self) -> Option<usize> {
         let telling = |n: usize| {
             let word = self.at(n);
-            word.len() > 2 && !STOP_WORDS.contains(&word) && !WISHES.contains(&word)
+            word.len() > 2 && !is_little(word) && !WISHES.contains(&word)
         };
         let at = (1..self.words.len()).find(|n| ANSWERS.contains(&self.at(*n)))?;
         if !(0..at).any(|n| WISHES.contains(&self.at(n))) {
