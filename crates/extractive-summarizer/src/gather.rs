@@ -29,6 +29,8 @@ const NOD: usize = 40;
 
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
+/// Length of the beginning that long messages of a program have in common, in characters: longer than `Glad to hear that. Now,`.
+const TEMPLATE_BEGIN: usize = 64;
 
 /// Maximum length that is read of the start of a text, in bytes; twice that of a user's.
 const HEAD_BYTES: usize = 96 * 1024;
@@ -62,7 +64,7 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     results::usual(&mut gathered.items, &calls.usual);
     results::resolve(&mut gathered.items, &calls.passed);
     results::undone(&mut gathered.items);
-    standing::apply(&mut gathered.items);
+    gathered.forgotten = standing::apply(&mut gathered.items);
     gathered
 }
 
@@ -100,7 +102,9 @@ fn demote_templates(gathered: &mut Gathered) {
         let user = item.kind == Kind::User && item.weight == TYPED;
         let first = item.lines.first();
         let long = user && item.bytes() > TEMPLATE_BYTES;
-        first.filter(|_| long).map(|first| clip(first, 24))
+        first
+            .filter(|_| long)
+            .map(|first| clip(first, TEMPLATE_BEGIN))
     };
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for item in &gathered.items {

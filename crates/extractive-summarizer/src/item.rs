@@ -1,5 +1,6 @@
 //! The material of an extract: items with weights, files and names.
 
+use crate::standing::Forgotten;
 use std::collections::BTreeMap;
 
 use memory_model::{Seq, SeqRange};
@@ -117,6 +118,8 @@ pub(crate) struct FileStat {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) items: Vec<Item>,
+    /// Sentences of replies that name what a user replaced later.
+    pub(crate) forgotten: Vec<Forgotten>,
     pub(crate) files: BTreeMap<String, FileStat>,
     /// Commands in the order in which they ran; those that changed something that lasts are items.
     pub(crate) ran: Vec<Ran>,

@@ -29,6 +29,7 @@ pub mod text;
 mod tool_call;
 mod users;
 mod value;
+mod words;
 mod wrap;
 
 pub use cut::{CUT_NOTE, cut_to_tokens};

@@ -1,28 +1,30 @@
 //! Standing rules of users: which sentences state one, and which of them a later one replaces or withdraws.
 
-use std::sync::LazyLock;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock};
 
 use aho_corasick::AhoCorasick;
 
 use crate::cues::{
-    ADDS, ASKS, CHANGES, ENDS, IMPERATIVES, LINKS, REFERS, SAME, SMALL_TALK, STANDING, STOP_WORDS,
-    TOPICS, UPDATES, WITHDRAWS,
+    ADDS, ASKS, CHANGES, CHANGING, EDGES, ENDS, IMPERATIVES, LINKS, PURPOSES, REFERS, SAME, SINCE,
+    SMALL_TALK, STANDING, STOP_WORDS, TOPICS, UNIVERSAL, UPDATES, WITHDRAWS,
 };
 use crate::text::{is_wide, matcher};
+use crate::words::{Class, Value, Word, Words, words};
 
 /// Maximum length of a sentence that states a rule, in bytes.
 const RULE_BYTES: usize = 600;
-/// Maximum length of a quoted value, in characters, and number of its words.
-const QUOTED: usize = 40;
-const QUOTED_WORDS: usize = 3;
 /// Maximum number of values of a sentence that are read.
 const VALUES: usize = 4;
 /// Maximum length of a sentence that tells what is new, in bytes.
 const UPDATE: usize = 160;
-/// In the place of a value among the words of a sentence.
-const VALUE: &str = "\0";
 /// Number of words before a value among which `with` links it to its subject.
 const LINKED: usize = 4;
+
+/// The stem of words for a name.
+const NAME: &str = "nam";
+/// Verbs behind `and` that go on about the same subject.
+const MODAL: [&str; 4] = ["must", "should", "may", "shall"];
 
 /// How a sentence binds the steps to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,183 +48,20 @@ pub(crate) struct Statement {
     topic: usize,
     /// Number of the first ones that come from an earlier clause.
     lead: usize,
-    value: Option<String>,
+    value: Option<Value>,
     /// Whether the subject has one value: it starts *with*, is, or is set *to* it.
     single: bool,
+    /// Whether it says that something is other than before.
     changes: bool,
+    /// Whether it says that something is so from now on.
+    fresh: bool,
+    /// Whether it is of all things of its kind.
+    universal: bool,
     withdraws: bool,
-}
-
-/// A word of a sentence.
-struct Word<'a> {
-    text: &'a str,
-    lower: String,
-    clause: usize,
-}
-
-/// The words of a sentence, lower-cased, and its values. Values are [`VALUE`] among the words.
-struct Words<'a> {
-    words: Vec<Word<'a>>,
-    values: Vec<String>,
-    quoted: bool,
-}
-
-fn closing(open: char) -> Option<char> {
-    Some(match open {
-        '\'' | '"' | '`' => open,
-        '“' => '”',
-        '‘' => '’',
-        '「' => '」',
-        '『' => '』',
-        '«' => '»',
-        _ => return None,
-    })
-}
-
-/// The text in quotation marks with which `text` begins.
-fn quoted(text: &str) -> Option<&str> {
-    let open = text.chars().next()?;
-    let close = closing(open)?;
-    let inside = text.get(open.len_utf8()..)?;
-    let end = inside.find(close)?;
-    let value = inside.get(..end)?;
-    let after = inside.get(end + close.len_utf8()..)?.chars().next();
-    let ends = !after.is_some_and(|c| c.is_alphanumeric() && !is_wide(c));
-    let words = value.split_whitespace().count();
-    let fits = (1..=QUOTED_WORDS).contains(&words) && value.chars().count() <= QUOTED;
-    (ends && fits && value.trim() == value).then_some(value)
-}
-
-/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals after a word that takes
-/// a value.
-fn is_value(word: &str, before: &str) -> bool {
-    let upper = word.chars().filter(|c| c.is_uppercase()).count();
-    let hump = word.len() > 3
-        && word
-            .as_bytes()
-            .windows(2)
-            .any(|pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
-    let capitals = upper > 2 && upper == word.chars().count();
-    let named = matches!(
-        before,
-        "use" | "using" | "all" | "in" | "as" | "to" | "is" | "are"
-    );
-    word.contains(|c: char| c.is_numeric() || c == '_') || hump || (capitals && named)
-}
-
-fn words(sentence: &str) -> Words<'_> {
-    let mut found = Words {
-        words: Vec::new(),
-        values: Vec::new(),
-        quoted: false,
-    };
-    let (mut clause, mut at, mut before) = (0, 0, ' ');
-    let kind = |c: char| match c {
-        '\u{3040}'..='\u{309f}' => 1,
-        '\u{30a0}'..='\u{30ff}' => 2,
-        '\u{3400}'..='\u{9fff}' => 3,
-        '\u{ac00}'..='\u{d7af}' => 4,
-        c if c.is_alphanumeric() || matches!(c, '_' | '@' | '\'' | '’') => 5,
-        _ => 0,
-    };
-    while let Some(rest) = sentence.get(at..)
-        && let Some(c) = rest.chars().next()
-    {
-        if (!before.is_alphanumeric() || is_wide(before))
-            && let Some(value) = quoted(rest)
-        {
-            found.quoted = true;
-            found.values.push(value.to_owned());
-            found.push(VALUE, clause);
-            at += value.len() + 2 * c.len_utf8();
-            before = ' ';
-            continue;
-        }
-        before = c;
-        let of = kind(c);
-        if of == 0 || matches!(c, '\'' | '’') {
-            if matches!(
-                c,
-                ',' | ';' | ':' | '(' | ')' | '—' | '–' | '、' | '，' | '：' | '；'
-            ) {
-                clause += 1;
-            }
-            at += c.len_utf8();
-            continue;
-        }
-        let inside =
-            |(_, c): &(usize, char)| kind(*c) == of || (of == 5 && matches!(c, '.' | '-' | '/'));
-        let length: usize = rest
-            .char_indices()
-            .take_while(inside)
-            .map(|(_, c)| c.len_utf8())
-            .sum();
-        let word = rest.get(..length).unwrap_or("");
-        let word = word.trim_end_matches(['.', '-', '/', '\'', '’']);
-        let last = found.words.last().map_or("", |word| word.lower.as_str());
-        if of == 5 && is_value(word, last) {
-            found.values.push(word.to_owned());
-            found.push(VALUE, clause);
-        } else {
-            found.push(word, clause);
-        }
-        before = word.chars().next_back().unwrap_or(c);
-        at += length;
-    }
-    found
-}
-
-impl<'a> Words<'a> {
-    fn push(&mut self, text: &'a str, clause: usize) {
-        self.words.push(Word {
-            text,
-            lower: text.to_lowercase().replace('’', "'"),
-            clause,
-        });
-    }
-
-    fn at(&self, n: usize) -> &str {
-        self.words.get(n).map_or("", |word| word.lower.as_str())
-    }
-
-    /// Whether the words contain a phrase.
-    fn has(&self, phrase: &str) -> bool {
-        let begins = |n: usize| {
-            phrase
-                .split(' ')
-                .zip(n..)
-                .all(|(word, n)| self.at(n) == word)
-        };
-        (0..self.words.len()).any(begins)
-    }
-
-    /// Whether the word at an index begins a clause, or follows a word that begins one and says little.
-    fn begins(&self, n: usize) -> bool {
-        let clause = |n: usize| self.words.get(n).map(|word| word.clause);
-        let mut n = n;
-        while let Some(before) = n.checked_sub(1) {
-            if clause(before) != clause(n) {
-                return true;
-            }
-            if !matches!(
-                self.at(before),
-                "please"
-                    | "also"
-                    | "and"
-                    | "but"
-                    | "then"
-                    | "so"
-                    | "now"
-                    | "firstly"
-                    | "secondly"
-                    | "first"
-            ) {
-                return false;
-            }
-            n = before;
-        }
-        true
-    }
+    /// Whether the value is one of several: it is added.
+    adds: bool,
+    /// Words of the subject that follow each other directly.
+    pairs: Arc<[(String, String)]>,
 }
 
 /// Phrases, and what finds a sentence that may have one.
@@ -242,8 +81,18 @@ static SAID_STANDING: LazyLock<Cues> = LazyLock::new(|| Cues::of(STANDING));
 static SAID_ASKS: LazyLock<Cues> = LazyLock::new(|| Cues::of(ASKS));
 static SAID_CHANGES: LazyLock<Cues> = LazyLock::new(|| Cues::of(CHANGES));
 static SAID_UPDATES: LazyLock<Cues> = LazyLock::new(|| Cues::of(UPDATES));
+static SAID_SINCE: LazyLock<Cues> = LazyLock::new(|| Cues::of(SINCE));
+static SAID_UNIVERSAL: LazyLock<Cues> = LazyLock::new(|| Cues::of(UNIVERSAL));
 static SAID_WITHDRAWS: LazyLock<Cues> = LazyLock::new(|| Cues::of(WITHDRAWS));
 static SAID_KINDLY: LazyLock<Cues> = LazyLock::new(|| Cues::of(SMALL_TALK));
+
+static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.iter().copied().collect());
+static SAME_AS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| SAME.iter().copied().collect());
+
+/// Whether a word says nothing of a subject.
+pub(crate) fn is_little(word: &str) -> bool {
+    LITTLE.contains(word)
+}
 
 /// Whether a text has one of these phrases. Those of scripts without spaces may be anywhere, and others are whole words.
 fn any(words: &Words<'_>, sentence: &str, cues: &Cues) -> bool {
@@ -253,10 +102,13 @@ fn any(words: &Words<'_>, sentence: &str, cues: &Cues) -> bool {
         .as_ref()
         .is_some_and(|matcher| matcher.is_match(sentence));
     found
-        && cues.phrases.iter().any(|phrase| match phrase.is_ascii() {
-            true => words.has(phrase),
-            false => sentence.contains(phrase),
-        })
+        && cues
+            .phrases
+            .iter()
+            .any(|phrase| match phrase.contains(is_wide) {
+                true => sentence.contains(phrase),
+                false => words.has(phrase),
+            })
 }
 
 /// Whether a sentence is thanks, a greeting or encouragement.
@@ -270,7 +122,7 @@ pub(crate) fn force(sentence: &str) -> Force {
     if sentence.len() > RULE_BYTES {
         return Force::None;
     }
-    let words = words(sentence);
+    let mut words = words(sentence);
     let polite = any(&words, sentence, &SAID_KINDLY);
     if polite && !words.quoted {
         return Force::SmallTalk;
@@ -285,16 +137,41 @@ pub(crate) fn force(sentence: &str) -> Force {
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
         imperative || any(&words, sentence, &SAID_ASKS) || any(&words, sentence, &SAID_CHANGES)
     };
-    let updates = !words.values.is_empty()
-        && sentence.len() <= UPDATE
-        && any(&words, sentence, &SAID_UPDATES);
-    match words.quoted || (standing && !words.values.is_empty()) {
+    let typed = |word: &Word<'_>| {
+        let value = word.value.as_ref();
+        value.is_some_and(|value| matches!(value.class, Class::LetterCase | Class::TimeZone))
+    };
+    let typed = words.words.iter().any(typed);
+    let valued = words.quoted || typed || (standing && words.has_value());
+    let wishes = valued && !standing && wish();
+    let told = sentence.len() <= UPDATE && (any(&words, sentence, &SAID_UPDATES) || is_new(&words));
+    let updates = told && {
+        words.find_weak(true);
+        words.has_value()
+    };
+    match valued {
         _ if asks && !words.quoted => Force::None,
-        true if standing || wish() => Force::Value,
+        true if standing || wishes => Force::Value,
         false if is_labelled(sentence) => Force::Value,
         false if standing || updates => Force::Rule,
         _ => Force::None,
     }
+}
+
+/// Whether the words say that something is so now: `now` with a verb, not `now,` or `for now`.
+fn is_new(words: &Words<'_>) -> bool {
+    if words.at(0) == "new" {
+        return true;
+    }
+    (1..words.words.len()).any(|n| {
+        let before = words.before(n, 1);
+        let mild = [
+            "", "for", "right", "by", "until", "i", "i'm", "and", "but", "from", "just", "so",
+        ];
+        matches!(words.at(n), "now" | "jetzt")
+            && !mild.contains(&before)
+            && words.clause(n - 1) == words.clause(n)
+    })
 }
 
 /// Whether a sentence has a label in capitals, as what somebody wants to be remembered has: `RULE: …`.
@@ -397,16 +274,39 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
     if sentence.len() > RULE_BYTES {
         return Vec::new();
     }
-    let said = words(sentence);
+    let mut said = words(sentence);
     let withdraws = any(&said, sentence, &SAID_WITHDRAWS);
+    said.find_weak(!withdraws);
+    let said = said;
+    if !said.has_value() && !withdraws {
+        return Vec::new();
+    }
     let changes = any(&said, sentence, &SAID_CHANGES);
+    let fresh = changes
+        || is_new(&said)
+        || any(&said, sentence, &SAID_SINCE)
+        || any(&said, sentence, &SAID_UPDATES);
+    let universal = fresh || any(&said, sentence, &SAID_UNIVERSAL);
+    let pairs: Arc<[(String, String)]> = said.pairs(sentence).into();
     let mut found = Vec::new();
-    let mut values = said.values.iter();
     let (mut start, mut first) = (0, Vec::new());
-    let places = (0..said.words.len()).filter(|n| said.is_value(*n));
-    for at in places.take(VALUES) {
-        let value = values.next();
-        if start > 0 && said.qualifies(at) {
+    let mut carried: Vec<String> = Vec::new();
+    let values = (0..said.words.len()).filter(|n| said.is_value(*n));
+    let values: Vec<usize> = values.take(VALUES).collect();
+    let rejects = values.iter().any(|at| said.rejects(*at));
+    let rejects = rejects && values.iter().any(|at| !said.rejects(*at));
+    let changes = changes || rejects;
+    let fresh = fresh || rejects;
+    for at in values {
+        if (start > 0 && said.qualifies(at)) || (rejects && said.rejects(at)) {
+            continue;
+        }
+        if said.names(at) {
+            carried = said.telling(sentence, |n| {
+                (start..at).contains(&n) && said.clause(n) == said.clause(at)
+            });
+            carried.extend(said.value(at).map(|value| value.text.to_lowercase()));
+            start = at + 1;
             continue;
         }
         let (topic, done) = said.topic(at, sentence);
@@ -414,8 +314,27 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
         let topic = subject.len();
         subject.extend(done);
         let mut subject = without_repeats(subject);
-        let lead = subject.len();
-        subject.extend(said.about(start, at, sentence));
+        let mut lead = subject.len();
+        let from = said.begin(start, at);
+        if said.is_manner() {
+            found.push(Statement {
+                subject: vec![stem("answer")],
+                value: said.value(at).cloned(),
+                changes,
+                fresh,
+                universal,
+                ..Statement::default()
+            });
+            break;
+        }
+        subject.append(&mut carried);
+        subject.extend(said.about(from, at, topic > 0, sentence));
+        let dated = said
+            .value(at)
+            .is_some_and(|value| value.class == Class::Date);
+        if dated && !subject.is_empty() {
+            subject.push(stem("date"));
+        }
         if first.is_empty() {
             if said.refers(start, at) && subject.len() < 3 {
                 let clause = said.clause(at);
@@ -429,6 +348,14 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
                 };
                 subject.splice(0..0, words);
             }
+            if subject.len() < 3 {
+                let clause = said.clause(at);
+                let heading = said.telling(sentence, |n| {
+                    n < at && said.clause(n) != clause && said.is_heading(n)
+                });
+                lead += heading.len();
+                subject.splice(topic..topic, heading);
+            }
             first.clone_from(&subject);
         } else if subject.len() < 2 {
             // `… and end them with`: of the same thing as the part before.
@@ -437,11 +364,15 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
             // `… and all method names with`: the same is done.
             subject.splice(0..0, first.first().cloned());
         }
-        let from = std::mem::replace(&mut start, at + 1);
+        start = said.end(at);
         let statement = Statement {
-            single: is_single(&said, sentence, at),
-            value: value.cloned(),
+            single: is_single(&said, sentence, from, at),
+            adds: adds(&said, sentence, from, at),
+            pairs: Arc::clone(&pairs),
+            value: said.value(at).cloned(),
             changes,
+            fresh,
+            universal,
             withdraws,
             topic,
             lead,
@@ -472,22 +403,79 @@ fn without_repeats(mut words: Vec<String>) -> Vec<String> {
 }
 
 impl Words<'_> {
-    fn is_value(&self, n: usize) -> bool {
-        self.words.get(n).is_some_and(|word| word.text == VALUE)
+    /// The place from which on words tell of a value: behind `I want to say that we` and `add a test and`.
+    fn begin(&self, from: usize, at: usize) -> usize {
+        let clause = self.clause(at);
+        let inside = (from..at).rev().take_while(|n| self.clause(*n) == clause);
+        let cut = inside.into_iter().find(|n| {
+            let next = self.at(n + 1);
+            match self.at(*n) {
+                "that" => matches!(next, "we" | "you" | "i" | "all" | "every" | "each"),
+                "and" => IMPERATIVES.contains(&next),
+                "wants" | "prefers" => true,
+                _ => false,
+            }
+        });
+        cut.map_or(from, |n| n + 1)
     }
 
-    fn clause(&self, n: usize) -> Option<usize> {
-        self.words.get(n).map(|word| word.clause)
+    /// Telling words that follow each other directly.
+    fn pairs(&self, sentence: &str) -> Vec<(String, String)> {
+        let mut pairs = Vec::new();
+        let mut last: Option<(usize, String)> = None;
+        for n in 0..self.words.len() {
+            for word in self.tells(n, sentence) {
+                if let Some((before, last)) = last.take()
+                    && before + 1 >= n
+                    && self.clause(before) == self.clause(n)
+                {
+                    pairs.push((last, word.clone()));
+                }
+                last = Some((n, word));
+            }
+        }
+        pairs
+    }
+
+    /// The place behind a value and what is told of it: `'a' for files and …`.
+    fn end(&self, at: usize) -> usize {
+        let clause = self.clause(at);
+        if !matches!(self.at(at + 1), "for" | "in" | "of" | "on") || self.clause(at + 1) != clause {
+            return at + 1;
+        }
+        let mut rest = (at + 1..self.words.len()).take_while(|n| self.clause(*n) == clause);
+        let next = rest.find(|n| self.at(*n) == "and" || self.is_value(*n));
+        match next {
+            Some(next) if self.at(next) == "and" => next,
+            _ => at + 1,
+        }
     }
 
     /// Telling words at the wanted places. To start doing something is to do it.
     fn telling(&self, sentence: &str, wanted: impl Fn(usize) -> bool) -> Vec<String> {
-        let starts = |n: usize| self.at(n) == "start" && self.at(n + 1).ends_with("ing");
-        let words = self.words.iter().enumerate();
-        let words = words.filter(|(n, _)| wanted(*n) && !starts(*n));
-        words
-            .flat_map(|(_, word)| stems(word.text, sentence))
-            .collect()
+        let places = (0..self.words.len()).filter(|n| wanted(*n));
+        places.flat_map(|n| self.tells(n, sentence)).collect()
+    }
+
+    /// Telling words of the word at an index.
+    fn tells(&self, n: usize, sentence: &str) -> Vec<String> {
+        let little = match self.at(n) {
+            "start" => self.at(n + 1).ends_with("ing"),
+            // `Your code` is anything, and `the access code` is not.
+            "code" => {
+                let before = self.before(n, 1);
+                let whole = self.clause(n) == self.clause(n + 1)
+                    && !self.is_value(n + 1)
+                    && !is_little(self.at(n + 1));
+                !whole && (before.is_empty() || is_little(before) || before.ends_with("ing"))
+            }
+            "under" | "below" if self.is_value(n + 1) => return vec!["limit".to_owned()],
+            _ => false,
+        };
+        match self.words.get(n) {
+            Some(word) if !little => stems(word.text, sentence),
+            _ => Vec::new(),
+        }
     }
 
     /// Whether a value only says whose the value before it is: `the 'a' of the 'b'`.
@@ -499,6 +487,34 @@ impl Words<'_> {
             before(1)
         };
         matches!(word, "from" | "of" | "in")
+    }
+
+    /// Whether a value names the subject of the next value in its clause: `the service 'a' runs version 2`.
+    fn names(&self, at: usize) -> bool {
+        let clause = self.clause(at);
+        let code = self
+            .value(at)
+            .is_some_and(|value| value.class == Class::Code);
+        let mut rest = (at + 1..self.words.len()).take_while(|n| self.clause(*n) == clause);
+        let verb = self.at(at + 1);
+        let is_verb = matches!(verb, "is" | "are" | "has" | "was")
+            || (verb.ends_with('s')
+                && verb.len() > 3
+                && !matches!(verb, "this" | "plus" | "names"));
+        code && is_verb && rest.any(|n| self.is_value(n))
+    }
+
+    /// Whether a sentence says that it is not this value: `not 'a' but 'b'`.
+    fn rejects(&self, at: usize) -> bool {
+        let before = self.before(at, 1);
+        let after = self.words.get(at + 1).map_or("", |word| word.text);
+        matches!(before, "not" | "nicht" | "than" | "statt")
+            || (before == "of" && self.before(at, 2) == "instead")
+            || (before == "longer" && self.before(at, 2) == "no")
+            || before.ends_with("不是")
+            || ["ではなく", "じゃなく", "아니라"]
+                .iter()
+                .any(|not| after.starts_with(not))
     }
 
     /// A subject of two things, `start method names and variable names with`, as one of each.
@@ -538,14 +554,27 @@ impl Words<'_> {
                 break;
             }
             if n == 0 || self.clause(n - 1) != Some(word.clause) {
-                let lead = TOPICS.contains(&self.at(n))
-                    || (self.at(n) == "and" && TOPICS.contains(&self.at(n + 1)));
-                opens = lead.then_some(word.clause);
+                let lead = |n: usize| {
+                    let time =
+                        matches!(self.at(n), "any" | "every" | "each") && self.at(n + 1) == "time";
+                    time || TOPICS.contains(&self.at(n))
+                };
+                let opening =
+                    lead(n) || (matches!(self.at(n), "and" | "so" | "now") && lead(n + 1));
+                let own = matches!(self.at(n + 1), "this" | "our" | "these");
+                let why = self.at(n) == "for" && (own || self.is_purpose(n));
+                let alone = self.clause(n + 1) != Some(word.clause);
+                let adverb = alone && word.lower.ends_with("ly");
+                if adverb {
+                    done.extend(stems(word.text, sentence));
+                }
+                opens = (opening && !why).then_some(word.clause);
             }
             let doing = self.at(n).ends_with("ing");
             let doing = doing
-                && n.checked_sub(1)
-                    .is_some_and(|n| TOPICS.contains(&self.at(n)));
+                && n.checked_sub(1).is_some_and(|n| {
+                    TOPICS.contains(&self.at(n)) || self.at(n) == "you're" || self.at(n) == "are"
+                });
             if opens == Some(word.clause) {
                 let words = if doing { &mut done } else { &mut out };
                 words.extend(stems(word.text, sentence));
@@ -554,24 +583,54 @@ impl Words<'_> {
         (out, done)
     }
 
-    /// Telling words around a value, of its clause: those before it, and those after it where they are few.
-    fn about(&self, from: usize, at: usize, sentence: &str) -> Vec<String> {
+    /// Whether a clause names why something is so: `for consistency`.
+    fn is_purpose(&self, at: usize) -> bool {
+        let clause = self.clause(at);
+        let mut words = self.words.iter().skip(at);
+        let abstracts = |word: &Word<'_>| PURPOSES.iter().any(|end| word.lower.ends_with(end));
+        words
+            .by_ref()
+            .take_while(|word| Some(word.clause) == clause)
+            .any(abstracts)
+    }
+
+    /// Telling words around a value, of its clause: those before it, and those after it where they are few. With `known`, an
+    /// earlier clause names the subject.
+    fn about(&self, from: usize, at: usize, known: bool, sentence: &str) -> Vec<String> {
         let clause = self.clause(at);
         // What comes between `with` and the value tells of the value.
         let link = (1..=LINKED).filter_map(|n| at.checked_sub(n));
         let link = link
             .into_iter()
             .find(|n| self.at(*n) == "with")
+            .filter(|_| {
+                self.value(at)
+                    .is_some_and(|value| value.class == Class::Code)
+            })
             .unwrap_or(at);
+        // What is used for something: what comes before says how firmly it is wished.
+        let user = (1..4).any(|n| matches!(self.before(at, n), "use" | "using"));
+        let case = self
+            .value(at)
+            .is_some_and(|value| value.class == Class::LetterCase);
+        let aim = |n: usize| matches!(self.at(n), "for" | "in");
+        let aims = aim(at + 1) || (is_little(self.at(at + 1)) && aim(at + 2));
+        let from = match (user || case) && (aims || known) {
+            true => link,
+            false => from,
+        };
         let inside = |n: &usize| self.clause(*n) == clause;
         let mut out = self.telling(sentence, |n| (from..link).contains(&n) && inside(&n));
         let ends = |n: usize| {
             let target = ["all", "every", "each", "the", "your", "our", "my"];
             let towards = self.at(n) == "to" && target.contains(&self.at(n + 1));
-            ENDS.contains(&self.at(n)) && !towards
+            // `and must`: of the same subject.
+            let goes_on = MODAL.contains(&self.at(n + 1));
+            ENDS.contains(&self.at(n)) && !towards && !goes_on
         };
         let after = (at + 1..self.words.len()).take_while(|n| inside(n) && !ends(*n));
-        let linked = matches!(self.at(at + 1), "for" | "in" | "of" | "on");
+        let linked = matches!(self.at(at + 1), "for" | "in" | "of" | "on")
+            || (self.at(at + 1) == "and" && MODAL.contains(&self.at(at + 2)));
         if out.len() < 2 || linked {
             let after: Vec<usize> = after.collect();
             out.extend(self.telling(sentence, |n| after.contains(&n)));
@@ -581,7 +640,7 @@ impl Words<'_> {
 }
 
 /// Whether the value at an index is the one that its subject has, and not one of several.
-fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
+fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize) -> bool {
     let clause = said.clause(at);
     let before = |n: usize| {
         let n = at.checked_sub(n)?;
@@ -590,8 +649,16 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
     };
     let article = |word: Option<&str>| matches!(word, Some("a" | "an" | "the"));
     let next = if article(before(1)) { 2 } else { 1 };
-    let linked = before(next).is_some_and(|word| LINKS.contains(&word))
-        || (1..=LINKED).any(|n| before(n) == Some("with"));
+    // Of which there is one, such as the time zone in which times are told.
+    let sort = said.value(at).is_some_and(|value| {
+        matches!(
+            value.class,
+            Class::LetterCase | Class::TimeZone | Class::Date
+        )
+    });
+    let linked = before(next).is_some_and(|word| LINKS.contains(&word) || stem(word) == NAME)
+        || (1..=LINKED).any(|n| matches!(before(n), Some("with" | "mit")))
+        || sort;
     // What is used *for* something; `the 'x' tool for all` may be one of several.
     let next_word = match said.clause(at + 1) == clause {
         true => said.at(at + 1),
@@ -601,10 +668,7 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
         && matches!(next_word, "" | "for" | "as" | "and" | "instead");
     let used = (said.has("use") || said.has("using")) && said.has("for");
     let for_all = ["for all", "for every", "for each", "to all"];
-    let adds = (0..said.words.len()).any(|n| {
-        ADDS.iter().any(|stem| said.at(n).starts_with(stem))
-            && said.words.get(n).map(|word| word.clause) == clause
-    });
+    let adds = adds(said, sentence, from, at);
     let after = said.words.get(at + 1).map_or("", |word| word.text);
     let particle = ["で", "に", "と", "から", "로", "으로"];
     let particle = particle.iter().any(|begin| after.starts_with(begin));
@@ -612,15 +676,34 @@ fn is_single(said: &Words<'_>, sentence: &str, at: usize) -> bool {
         word.ends_with(['は', '以', '用', '为', '為', '是', '成', '到', '은', '는'])
     });
     let used = used && !for_all.iter().any(|phrase| said.has(phrase));
-    let adds_wide = ["追加", "添加", "추가"]
-        .iter()
-        .any(|word| sentence.contains(word));
-    !adds_wide && ((!adds && (linked || used || itself)) || particle || marked)
+    // `add 'x' to the end of`
+    let added = edge(said, at) && (said.has("add") || said.has("append") || said.has("include"));
+    !adds && (linked || used || itself || added || particle || marked)
+}
+
+/// Whether the clause of a value tells of the beginning or the end of something.
+fn edge(said: &Words<'_>, at: usize) -> bool {
+    let clause = said.clause(at);
+    (0..said.words.len()).any(|n| EDGES.contains(&said.at(n)) && said.clause(n) == clause)
+}
+
+/// Whether the value at an index comes to others. What is added to an end is the end.
+fn adds(said: &Words<'_>, sentence: &str, from: usize, at: usize) -> bool {
+    let clause = said.clause(at);
+    let next =
+        |n: &usize| *n < at || said.at(*n) != "and" || !IMPERATIVES.contains(&said.at(n + 1));
+    let part = (from..said.words.len()).take_while(next);
+    let adds = part.filter(|n| said.clause(*n) == clause).any(|n| {
+        let word = said.at(n);
+        ADDS.iter().any(|stem| word.starts_with(stem)) && !word.starts_with("important")
+    });
+    let wide = ["追加", "添加", "추가"];
+    (adds && !edge(said, at)) || wide.iter().any(|word| sentence.contains(word))
 }
 
 /// The telling words of one word of a sentence, without their endings.
 fn stems(word: &str, sentence: &str) -> Vec<String> {
-    let Some(first) = word.chars().next().filter(|_| word != VALUE) else {
+    let Some(first) = word.chars().next().filter(|_| word != crate::words::VALUE) else {
         return Vec::new();
     };
     match first {
@@ -633,10 +716,11 @@ fn stems(word: &str, sentence: &str) -> Vec<String> {
                 |c: char| !japanese && "的以为用是改成换在把将请要都从和与或不了我你".contains(c);
             let parts = word.split(little).filter(|part| !part.is_empty());
             parts
-                .filter(|part| !CHANGES.contains(part))
+                .filter(|part| !CHANGES.contains(part) && !SINCE.contains(part))
                 .map(str::to_owned)
                 .collect()
         }
+        '\u{ac00}'..='\u{d7af}' if CHANGES.contains(&word) || SINCE.contains(&word) => Vec::new(),
         '\u{ac00}'..='\u{d7af}' => {
             let bare = word.trim_end_matches([
                 '은', '는', '이', '가', '을', '를', '에', '의', '로', '과', '와', '도',
@@ -646,20 +730,32 @@ fn stems(word: &str, sentence: &str) -> Vec<String> {
         }
         _ => {
             let lower = word.to_lowercase().replace('’', "'");
-            let little = lower.contains('\'') || STOP_WORDS.contains(&lower.as_str());
-            match little || lower.chars().count() < 2 {
-                true => Vec::new(),
-                false => vec![stem(&lower)],
+            let whose = lower.strip_suffix("'s").unwrap_or(&lower);
+            if SAME_AS.contains_key(whose) {
+                return vec![stem(whose)];
             }
+            let telling = whose.split('-').filter(|part| {
+                let little = part.contains('\'') || is_little(part) || CHANGING.contains(part);
+                !little && part.chars().count() > 1
+            });
+            telling.map(stem).collect()
         }
     }
 }
 
 /// An English word without its ending: `names` and `naming` are one.
 fn stem(word: &str) -> String {
-    let ends = ["ing", "ed", "es", "s", "e"];
+    let same = |word: &str| SAME_AS.get(word).map(|same| (*same).to_owned());
+    if let Some(same) = same(word) {
+        return same;
+    }
+    let ends = ["ing", "ed", "es", "s", "e", "ly", "y"];
     let end = ends.iter().find_map(|end| word.strip_suffix(end));
     let bare = end.filter(|bare| bare.chars().count() > 2).unwrap_or(word);
+    let bare = match bare.strip_suffix("ation") {
+        Some(verb) if verb.len() > 2 => bare.get(..verb.len() + 2).unwrap_or(bare),
+        _ => bare,
+    };
     let mut chars = bare.chars().rev();
     let doubled = bare.len() < word.len() && chars.next() == chars.next() && bare.len() > 3;
     let bare = if doubled {
@@ -667,40 +763,89 @@ fn stem(word: &str) -> String {
     } else {
         bare
     };
-    let same = SAME.iter().find(|(word, _)| *word == bare);
-    same.map_or(bare, |(_, same)| same).to_owned()
+    same(bare).unwrap_or_else(|| bare.to_owned())
 }
 
 impl Statement {
     /// Whether it replaces or withdraws an earlier statement.
     pub(crate) fn replaces(&self, earlier: &Self) -> bool {
-        let shared = earlier.subject.iter();
-        let shared = shared.filter(|word| self.subject.contains(word)).count();
-        let more = self.subject.len() - shared;
-        let same = self.value.is_some() && self.value == earlier.value;
+        let same = self.has_value_of(earlier);
         if self.withdraws && (same || self.value.is_none()) {
+            let shared = self.shares(earlier);
+            let more = self.subject.len() - shared;
             let about = (shared > 1 && more < 2) || (same && shared > 0);
             return about && !earlier.withdraws;
         }
-        let other = self.value.is_some() && earlier.value.is_some() && !same;
-        let changed = self.changes || (self.single && earlier.single);
-        let all = self.changes || more == 0 || shared == earlier.subject.len();
-        let enough = shared > 2 || (shared > 1 && all);
-        other && changed && enough && self.same_subject(earlier)
+        let (Some(value), Some(other)) = (&self.value, &earlier.value) else {
+            return false;
+        };
+        if same || !value.is_like(other) {
+            return false;
+        }
+        let weak = value.is_weak() || other.is_weak();
+        let typed = value.class == other.class && value.class != Class::Code;
+        let adds = self.adds || earlier.adds;
+        let anew = self.fresh && !adds && (weak || typed || earlier.single);
+        let named = value.class == Class::Name && other.class == Class::Name;
+        let both = self.single && earlier.single;
+        let one = both && !weak;
+        if !(self.changes || anew || one || (both && named)) {
+            return false;
+        }
+        let shared = self.shares(earlier);
+        let more = self.subject.len() - shared;
+        // Who or where something is may be told of several, unless it is told in the same words.
+        let alike = shared > 2 && more == 0 && shared == earlier.subject.len();
+        if !(self.changes || anew || one || alike) {
+            return false;
+        }
+        let all = self.changes || self.fresh || more == 0 || shared == earlier.subject.len();
+        let only = shared == 1 && self.subject.len() == 1 && earlier.subject.len() == 1;
+        let zones = value.class == Class::TimeZone && other.class == Class::TimeZone;
+        let kin = shared > 0 && (zones || value.is_beside(other));
+        let shared = shared + usize::from(kin);
+        let enough = shared > 2 || (shared > 1 && all) || (only && (self.changes || anew));
+        enough && !self.narrows(earlier) && self.same_subject(earlier, self.universal)
+    }
+
+    /// Number of words that both subjects have.
+    fn shares(&self, other: &Self) -> usize {
+        let words = other.subject.iter();
+        words.filter(|word| self.subject.contains(word)).count()
     }
 
     /// Whether it may replace another.
     pub(crate) fn tells(&self) -> bool {
-        self.subject.len() > 1 && (self.single || self.changes || self.withdraws)
+        let weak = self.value.as_ref().is_some_and(Value::is_weak);
+        let changes = self.changes || self.fresh;
+        (changes && !self.subject.is_empty())
+            || (self.subject.len() > 1 && ((self.single && !weak) || self.withdraws))
     }
 
-    /// Whether it says the same as an earlier statement.
+    /// Whether it says the same as an earlier statement, and as firmly.
     pub(crate) fn repeats(&self, earlier: &Self) -> bool {
-        self.value.is_some()
-            && self.value == earlier.value
+        self.has_value_of(earlier)
             && self.withdraws == earlier.withdraws
+            && (self.single || !earlier.single)
             && self.subject.len() > 1
-            && self.same_subject(earlier)
+            && self.same_subject(earlier, false)
+    }
+
+    fn has_value_of(&self, other: &Self) -> bool {
+        let values = self.value.as_ref().zip(other.value.as_ref());
+        values.is_some_and(|(value, other)| value.is(other))
+    }
+
+    /// Whether it is of a part of an earlier statement's subject: `the backup region` after `the region`.
+    fn narrows(&self, earlier: &Self) -> bool {
+        let known = |word: &String| earlier.subject.contains(word);
+        let mut pairs = self.pairs.iter();
+        pairs.any(|(part, whole)| {
+            known(whole)
+                && !known(part)
+                && self.subject.contains(part)
+                && self.subject.contains(whole)
+        })
     }
 
     /// Whether a text names its value together with words of its subject.
@@ -708,7 +853,7 @@ impl Statement {
         if !self
             .value
             .as_ref()
-            .is_some_and(|value| text.contains(value.as_str()))
+            .is_some_and(|value| text.contains(value.text.as_str()))
         {
             return false;
         }
@@ -719,20 +864,24 @@ impl Statement {
         let others = statements(text, None);
         others
             .iter()
-            .any(|other| other.value == self.value && shared(other) > 1)
+            .any(|other| other.has_value_of(self) && shared(other) > 1)
     }
 
     /// Whether two subjects are one: all words of the one are in the other, none of the others says when it holds, and none
-    /// parts two neighbours, as in `function names` and `function argument names`.
-    fn same_subject(&self, other: &Self) -> bool {
+    /// parts two neighbours, as in `function names` and `function argument names`. With `anywhere`, the shorter one holds
+    /// whatever the longer one says of when it holds.
+    fn same_subject(&self, other: &Self, anywhere: bool) -> bool {
         let (small, large) = match self.subject.len() <= other.subject.len() {
             true => (self, other),
             false => (other, self),
         };
         let place = |word: &String| large.subject.iter().position(|other| other == word);
+        let pairs = &large.pairs;
         let (small, topic) = (&small.subject, large.subject.iter().take(large.topic));
         let mut topic = topic.into_iter().peekable();
-        let elsewhere = topic.peek().is_some() && !topic.any(|word| small.contains(word));
+        let elsewhere = topic.peek().is_some()
+            && !(anywhere && std::ptr::eq(small, &self.subject))
+            && !topic.any(|word| small.contains(word));
         if elsewhere || !small.iter().all(|word| place(word).is_some()) {
             return false;
         }
@@ -742,7 +891,11 @@ impl Statement {
                 (Some(from), Some(to)) if from < large.lead && to >= large.lead => true,
                 (Some(from), Some(to)) if from + 1 < to => {
                     let between = large.subject.get(from + 1..to).unwrap_or_default();
-                    between.iter().all(|word| small.contains(word))
+                    let parts =
+                        |word: &String| pairs.iter().any(|(part, of)| part == word && of == b);
+                    between
+                        .iter()
+                        .all(|word| small.contains(word) || !parts(word))
                 }
                 _ => true,
             },
@@ -898,5 +1051,184 @@ mod tests {
         assert!(one(again).repeats(&one(first)) && !one(again).replaces(&one(first)));
         assert!(one(first).is_named_in("Yes, I will start table names with 't_'."));
         assert!(!one(first).is_named_in("The variable 't_' is unused."));
+    }
+
+    #[test]
+    fn what_is_so_now_replaces_what_was_so() {
+        for (earlier, later) in [
+            // Numbers, amounts, dates.
+            (
+                "The mail relay listens on port 2525.",
+                "Sorry, the mail relay listens on port 2526, not 2525.",
+            ),
+            (
+                "The lease lasts 30 minutes.",
+                "The lease now lasts forty-five minutes.",
+            ),
+            (
+                "Workshop costs must stay under €900.",
+                "New limit for workshop costs: keep them below six hundred euros.",
+            ),
+            (
+                "The freeze is planned for 2031-03-04.",
+                "The freeze date moved to April 11.",
+            ),
+            ("The retro is on Monday.", "The retro has moved to Tuesday."),
+            (
+                "The service `orders` runs version 1.4.2.",
+                "The service `orders` runs version 1.5.0 now.",
+            ),
+            // Names, and other words that their place alone tells.
+            (
+                "The default branch is master.",
+                "The default branch is now main.",
+            ),
+            (
+                "The on-call engineer this week is Dana Fox.",
+                "Lee Chan is now the on-call engineer this week.",
+            ),
+            (
+                "Show all times in UTC.",
+                "From now on, show all times in Eastern time.",
+            ),
+            (
+                "Write the changelog in German.",
+                "From now on, write the changelog in French.",
+            ),
+            (
+                "Use tabs for indentation.",
+                "Use spaces for indentation instead.",
+            ),
+            (
+                "Keep your answers short.",
+                "I would rather get detailed replies.",
+            ),
+            // Names of things, by other words.
+            (
+                "The tool is called KITE-12.",
+                "We are calling the tool HERON-34 now.",
+            ),
+            (
+                "Work goes on in branch topic/kite-1.",
+                "We switched work to branch topic/heron-2; tests come next.",
+            ),
+            (
+                "Never share the door code 4411-a.",
+                "Never reveal the new door code 5522-b; the old one is void.",
+            ),
+            // Letter cases, and how firmly a rule is wished.
+            (
+                "Use snake_case for job names.",
+                "I'd like to stress the use of all uppercase for job names.",
+            ),
+            (
+                "In Lua, we always use snake_case for job names.",
+                "From now on, use CamelCase for job names.",
+            ),
+            (
+                "As for the current rules, begin job names with 'j_'.",
+                "Begin job names with 'job_'.",
+            ),
+            (
+                "Whenever you're naming jobs, count them and start the name with 'j_'.",
+                "From now on, start job names with 'k_'.",
+            ),
+            (
+                "The launch in Lima starts on June 3.",
+                "The launch in Lima is cancelled.",
+            ),
+            (
+                "Der Testserver läuft auf Port 8080.",
+                "Korrektur: Der Testserver läuft auf Port 9090.",
+            ),
+            (
+                "Schreibe alle Berichte auf Deutsch.",
+                "Ab sofort schreibst du alle Berichte auf Englisch.",
+            ),
+            (
+                "試験のポートは8080です。",
+                "試験のポートは8080ではなく9090です。",
+            ),
+            (
+                "報告は日本語で書いてください。",
+                "今後は報告を英語で書いてください。",
+            ),
+            (
+                "시험 서버의 포트는 8080입니다.",
+                "정정: 시험 서버의 포트는 9090입니다.",
+            ),
+        ] {
+            assert!(replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn what_is_so_of_something_else_replaces_nothing() {
+        for (earlier, later) in [
+            (
+                "The staging relay listens on port 25.",
+                "The production relay listens on port 26 now.",
+            ),
+            (
+                "The store region is eu-3.",
+                "The backup store region is now us-4.",
+            ),
+            (
+                "The timeout for reads is 30 seconds.",
+                "The timeout for writes is now 60 seconds.",
+            ),
+            (
+                "The service `orders` runs version 1.4.2.",
+                "The service `bills` runs version 2.0.1 now.",
+            ),
+            (
+                "The meeting with Rhea is on Monday.",
+                "The meeting with Juno is now on Tuesday.",
+            ),
+            (
+                "Dana Fox is the release approver.",
+                "Lee Chan is now the design reviewer.",
+            ),
+            (
+                "Write the changelog in German.",
+                "From now on, write the tests in French.",
+            ),
+            ("The login page is slow.", "The login page is ugly."),
+            (
+                "The launch in Lima starts on June 3.",
+                "The launch in Oslo is cancelled.",
+            ),
+            (
+                "We cache sessions in Redis.",
+                "We now keep jobs in Postgres.",
+            ),
+            (
+                "When naming jobs, start the name with 'j_'.",
+                "When naming jobs, end the name with '_j'.",
+            ),
+            (
+                "Schreibe alle Berichte auf Deutsch.",
+                "Ab sofort schreibst du alle Kommentare auf Englisch.",
+            ),
+            (
+                "報告は日本語で書いてください。",
+                "今後は試験を英語で書いてください。",
+            ),
+            (
+                "본점 서버의 포트는 443입니다.",
+                "정정: 시험 서버의 포트는 9090입니다.",
+            ),
+        ] {
+            assert!(!replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn a_weaker_sentence_does_not_repeat_a_firm_one() {
+        let one = |text: &str| statements(text, None).remove(0);
+        let firm = one("End all job names with '_j'.");
+        assert!(one("End job names with '_j', please.").repeats(&firm));
+        assert!(one("Add '_j' to the end of each job name.").repeats(&firm));
+        assert!(!one("A '_j' in job names, at their end.").repeats(&firm));
     }
 }

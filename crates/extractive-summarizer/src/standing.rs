@@ -1,8 +1,9 @@
 //! Puts users' rules on lines of their own, and leaves out or marks what a later sentence replaces.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use memory_model::Seq;
+use memory_model::{Seq, SeqRange};
 
 use crate::item::{Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
 use crate::rules::{Force, Statement, force, refers, statements};
@@ -25,7 +26,7 @@ const REPLY: usize = 2_000;
 
 /// Beginning and end of the mark at a sentence of which a later one replaces a part.
 const LATER: &str = " (later: [";
-const IN_PART: &str = "] in part)";
+pub(crate) const IN_PART: &str = "] in part)";
 
 /// A sentence of a user's message.
 struct Sentence {
@@ -39,7 +40,7 @@ struct Sentence {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+pub(crate) enum Fate {
     Live,
     /// A later sentence says the same.
     Repeated,
@@ -66,8 +67,16 @@ struct Told {
     sentences: Vec<Sentence>,
 }
 
-/// Splits users' messages into what they say, their rules, and what was replaced.
-pub(crate) fn apply(items: &mut Vec<Item>) {
+/// A sentence of a reply that names what a user replaced later.
+#[derive(Debug)]
+pub(crate) struct Forgotten {
+    pub(crate) range: SeqRange,
+    pub(crate) sentence: String,
+    pub(crate) later: Seq,
+}
+
+/// Splits users' messages into what they say, their rules, and what was replaced. Returns what was taken from replies.
+pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     let mut told: Vec<Told> = Vec::new();
     for (at, item) in items.iter().enumerate() {
         if item.kind == Kind::User && item.later.is_none() && item.weight >= PASTED {
@@ -76,7 +85,7 @@ pub(crate) fn apply(items: &mut Vec<Item>) {
     }
     let mut replaced = compare(&mut told);
     replaced.truncate(COMPARED);
-    forget(items, &replaced);
+    let forgotten = forget(items, &replaced);
     let newest = told.iter().rev().nth(WHOLE).map_or(0, |told| told.item + 1);
     let mut told = told.into_iter().peekable();
     let mut out = Vec::with_capacity(items.len());
@@ -87,6 +96,7 @@ pub(crate) fn apply(items: &mut Vec<Item>) {
         }
     }
     *items = out;
+    forgotten
 }
 
 fn read(at: usize, item: &Item) -> Told {
@@ -136,7 +146,7 @@ fn read(at: usize, item: &Item) -> Told {
 }
 
 /// A sentence without the mark that an earlier extract gave it, and what the mark says.
-fn marked(text: &str) -> (&str, Fate) {
+pub(crate) fn marked(text: &str) -> (&str, Fate) {
     let found = text.strip_suffix(IN_PART).and_then(|rest| {
         let (said, seq) = rest.rsplit_once(LATER)?;
         Some((said, Fate::InPart(Seq(seq.parse().ok()?))))
@@ -147,19 +157,37 @@ fn marked(text: &str) -> (&str, Fate) {
 /// Finds which sentences later ones repeat or replace, the newest first. Returns the replaced statements with the item of
 /// the sentence that replaces them.
 fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
-    let mut later: Vec<(usize, Seq, Statement)> = Vec::new();
+    struct Later {
+        /// Indices of its message and its sentence.
+        place: (usize, usize),
+        item: usize,
+        seq: Seq,
+        statement: Statement,
+        force: Force,
+    }
+    let mut later: Vec<Later> = Vec::new();
+    let mut rules: BTreeSet<String> = BTreeSet::new();
     let mut replaced = Vec::new();
-    for told in told.iter_mut().rev() {
+    let mut replacing = Vec::new();
+    for (message, told) in told.iter_mut().enumerate().rev() {
         let mut own = Vec::new();
-        for sentence in told.sentences.iter_mut().rev() {
+        for (place, sentence) in told.sentences.iter_mut().enumerate().rev() {
             let (mut repeated, mut unread, mut changed) = (0, 0, None);
             let all = sentence.statements.len();
             let mut live = Vec::new();
             for statement in &sentence.statements {
                 // The newest statement about the subject.
-                let about = later.iter().find_map(|(item, seq, later)| match () {
-                    () if later.replaces(statement) => Some((*item, Some(*seq))),
-                    () if later.repeats(statement) => Some((*item, None)),
+                let about = later.iter().find_map(|later| match () {
+                    () if later.statement.replaces(statement) => {
+                        replacing.push(later.place);
+                        Some((later.item, Some(later.seq)))
+                    }
+                    // What is no rule is told last, and may be left out.
+                    () if later.force >= sentence.force.min(Force::Rule)
+                        && later.statement.repeats(statement) =>
+                    {
+                        Some((later.item, None))
+                    }
                     () => None,
                 });
                 match about {
@@ -169,7 +197,13 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
                     }
                     Some((_, None)) => repeated += 1,
                     None if sentence.force >= Force::Rule || statement.tells() => {
-                        live.push((told.item, told.seq, statement.clone()));
+                        live.push(Later {
+                            place: (message, place),
+                            item: told.item,
+                            seq: told.seq,
+                            statement: statement.clone(),
+                            force: sentence.force,
+                        });
                     }
                     None => unread += 1,
                 }
@@ -180,6 +214,12 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
                 None if all > 0 && repeated == all && sentence.force >= Force::Rule => {
                     Fate::Repeated
                 }
+                // Word for word.
+                None if sentence.force >= Force::Rule
+                    && !rules.insert(sentence.text.to_lowercase()) =>
+                {
+                    Fate::Repeated
+                }
                 None => sentence.fate,
             };
             if later.len() < COMPARED {
@@ -188,31 +228,61 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
         }
         later.append(&mut own);
     }
+    for (message, place) in replacing {
+        let sentence = told
+            .get_mut(message)
+            .and_then(|told| told.sentences.get_mut(place));
+        if let Some(sentence) = sentence {
+            sentence.force = sentence.force.max(Force::Rule);
+        }
+    }
     replaced
 }
 
 /// Takes from short replies the sentences that name what a user replaced later.
-fn forget(items: &mut [Item], replaced: &[(usize, Statement)]) {
+fn forget(items: &mut [Item], replaced: &[(usize, Statement)]) -> Vec<Forgotten> {
+    let mut forgotten = Vec::new();
+    let seqs = replaced.iter().map(|(by, statement)| {
+        let seq = items.get(*by).map_or(Seq::FIRST, |item| item.range.first);
+        (*by, seq, statement)
+    });
+    let replaced: Vec<(usize, Seq, &Statement)> = seqs.collect();
     if replaced.is_empty() {
-        return;
+        return forgotten;
     }
     for (at, item) in items.iter_mut().enumerate() {
         if item.kind != Kind::Reply || item.bytes() > REPLY {
             continue;
         }
         let stale = |sentence: &str| {
-            let mut later = replaced.iter().filter(|(by, _)| *by > at);
-            later.any(|(_, statement)| statement.is_named_in(sentence))
+            let mut later = replaced.iter().filter(|(by, ..)| *by > at);
+            let found = later.find(|(.., statement)| statement.is_named_in(sentence));
+            found.map(|(_, seq, _)| *seq)
         };
         for line in &mut item.lines {
             let sentences = line_sentences(line);
-            if sentences.iter().any(|sentence| stale(sentence)) {
-                *line = joined(
-                    sentences
-                        .iter()
-                        .map(|one| (Cow::Borrowed(one.as_str()), !stale(one))),
-                );
+            let fates: Vec<(String, Option<Seq>)> = sentences
+                .into_iter()
+                .map(|one| {
+                    let seq = stale(&one);
+                    (one, seq)
+                })
+                .collect();
+            if fates.iter().all(|(_, seq)| seq.is_none()) {
+                continue;
             }
+            *line = joined(
+                fates
+                    .iter()
+                    .map(|(one, seq)| (Cow::Borrowed(one.as_str()), seq.is_none())),
+            );
+            forgotten.extend(fates.into_iter().filter_map(|(sentence, seq)| {
+                Some(Forgotten {
+                    range: item.range,
+                    sentence,
+                    later: seq?,
+                })
+            }));
         }
         item.lines
             .retain(|line| line.chars().any(char::is_alphanumeric));
@@ -220,6 +290,7 @@ fn forget(items: &mut [Item], replaced: &[(usize, Statement)]) {
             item.weight = 0;
         }
     }
+    forgotten
 }
 
 /// Sentences on one line, with `…` in the place of those that are left out.
@@ -309,8 +380,6 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
 
 #[cfg(test)]
 mod tests {
-    use memory_model::SeqRange;
-
     use super::*;
 
     fn applied(texts: &[&str]) -> Vec<(u32, u32, String)> {
@@ -404,5 +473,38 @@ mod tests {
         let told = applied(&["See this:\n```\n# always use 'x'\n```\nWhat is it?"]);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].1, TYPED);
+    }
+
+    #[test]
+    fn what_replaces_is_a_rule_and_what_is_said_again_is_told_once() {
+        let said = [
+            "Show all times in UTC.",
+            "Never skip a test.",
+            "Never skip a test.",
+            "The clock on the wall is right. All times are in Eastern time now.",
+            "a",
+            "b",
+            "c",
+            "d",
+            "e",
+            "f",
+        ];
+        let told = applied(&said);
+        let rules: Vec<(u32, &str)> = told
+            .iter()
+            .filter(|(_, weight, _)| *weight >= RULE || *weight == REPLACED)
+            .map(|(seq, _, text)| (*seq, text.as_str()))
+            .collect();
+        assert_eq!(
+            rules,
+            [
+                (1, "Show all times in UTC. -> 4"),
+                (3, "Never skip a test."),
+                (
+                    4,
+                    "The clock on the wall is right. All times are in Eastern time now."
+                ),
+            ]
+        );
     }
 }

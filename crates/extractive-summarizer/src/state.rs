@@ -15,6 +15,7 @@ use crate::item::{
 use crate::print::{ARROW, ending, findings, note_of};
 use crate::shell::Does;
 use crate::source::Source;
+use crate::standing::{Fate, IN_PART, marked};
 use crate::tasks;
 use crate::text::{clip, digest, sentences, squeeze};
 
@@ -124,7 +125,7 @@ impl ConversationState {
         print(self.rules(&[], chars(max_tokens)), max_tokens, estimator)
     }
 
-    /// Returns the users' sentences in summaries that later pieces replace.
+    /// Returns the sentences in summaries that later pieces replace.
     pub fn overtaken(&self) -> &[Overtaken] {
         &self.overtaken
     }
@@ -185,7 +186,7 @@ fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) 
     Some(out)
 }
 
-/// A user's sentence in a summary that a message behind the summary replaces.
+/// A sentence in a summary that a message behind the summary replaces: a user's, or an assistant's that repeats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overtaken {
     /// Position of the message with the sentence.
@@ -194,6 +195,8 @@ pub struct Overtaken {
     pub sentence: String,
     /// Position of the message that says something else.
     pub later: Seq,
+    /// Whether it says something else of only one of several things.
+    pub in_part: bool,
 }
 
 impl Overtaken {
@@ -204,23 +207,43 @@ impl Overtaken {
         let line = text.find(&format!("[{}] ", self.seq))?;
         let at = line + text.get(line..)?.find(&self.sentence)? + self.sentence.len();
         let (before, after) = text.split_at_checked(at)?;
+        if after.starts_with(begins) {
+            return None;
+        }
+        let ends = if self.in_part { IN_PART } else { ends };
         let marked = format!("{before}{begins}{}{ends}{after}", self.later);
         SummaryBody::from_parts(marked, body.ranks().map(<[u8]>::to_vec)).ok()
     }
 }
 
 fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
-    let overtaken = gathered.items.iter().filter_map(|item| {
-        let later = item.later.filter(|_| item.weight == REPLACED)?;
-        let own = item.range;
-        let summary = pieces.iter().find(|piece| piece.range().covers(&own))?;
-        let is_outside = summary.range().last < later;
-        (matches!(summary, Source::Summary(_)) && is_outside).then(|| Overtaken {
-            seq: own.first,
-            sentence: item.lines.join(" "),
-            later,
-        })
+    let users = gathered.items.iter().filter(|item| item.kind == Kind::User);
+    let sentences = users.flat_map(|item| {
+        let whole = item.later.filter(|_| item.weight == REPLACED);
+        let whole = whole.map(|later| (item.lines.join(" "), later, false));
+        let parts = item.lines.iter().filter_map(|line| match marked(line) {
+            (said, Fate::InPart(later)) => Some((said.to_owned(), later, true)),
+            _ => None,
+        });
+        whole
+            .into_iter()
+            .chain(parts)
+            .map(|told| (item.range, told))
     });
+    let forgotten = gathered.forgotten.iter();
+    let forgotten = forgotten.map(|one| (one.range, (one.sentence.clone(), one.later, false)));
+    let overtaken = sentences
+        .chain(forgotten)
+        .filter_map(|(own, (sentence, later, in_part))| {
+            let summary = pieces.iter().find(|piece| piece.range().covers(&own))?;
+            let is_outside = summary.range().last < later;
+            (matches!(summary, Source::Summary(_)) && is_outside).then_some(Overtaken {
+                seq: own.last,
+                sentence,
+                later,
+                in_part,
+            })
+        });
     overtaken.collect()
 }
 

@@ -1,0 +1,688 @@
+//! The words of a sentence, and the values among them: quoted ones, names of code, numbers, dates.
+
+use crate::cues::{ANSWERS, LETTER_CASES, MONTHS, NUMBERS, SCALES, UNITS, WEEKDAYS, WISHES, ZONES};
+use crate::rules::is_little;
+use crate::text::is_wide;
+
+/// Maximum length of a quoted value, in characters, and number of its words.
+const QUOTED: usize = 40;
+const QUOTED_WORDS: usize = 3;
+/// Maximum number of words of a name.
+const NAME_WORDS: usize = 3;
+/// In the place of a value among the words of a sentence.
+pub(crate) const VALUE: &str = "\0";
+
+/// What a value is by its form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// A quoted one, or a name of code.
+    Code,
+    /// A number, or a number of something.
+    Amount,
+    Date,
+    TimeZone,
+    LetterCase,
+    /// A person, a place, a product: nothing but its capital tells it.
+    Name,
+    /// A word that its place alone tells: `is main`.
+    Word,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// As the sentence has it.
+    pub(crate) text: String,
+    pub(crate) class: Class,
+    /// The same for all forms of a value: `500` for `five hundred`.
+    key: String,
+}
+
+impl Value {
+    fn new(text: &str, class: Class) -> Self {
+        let key = match class {
+            Class::LetterCase => text
+                .chars()
+                .filter(|c| c.is_alphanumeric())
+                .flat_map(char::to_lowercase)
+                .collect(),
+            Class::Amount => text
+                .chars()
+                .filter(|c| c.is_numeric() || *c == '.')
+                .collect(),
+            _ => text.to_owned(),
+        };
+        Self {
+            text: text.to_owned(),
+            class,
+            key,
+        }
+    }
+
+    /// Reads a value from its form: `snake_case`, `2030-01-31`, `$20`, `v2`.
+    fn of(text: &str) -> Self {
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let dashed: Vec<&str> = text.split('-').collect();
+        let is_date = match dashed.as_slice() {
+            [year, month, day] => {
+                year.len() == 4 && digits(year) && digits(month) && digits(day) && day.len() == 2
+            }
+            [month, day] => month.len() == 2 && day.len() == 2 && digits(month) && digits(day),
+            _ => false,
+        };
+        let number = text.trim_start_matches(CURRENCIES).trim_end_matches('%');
+        let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+            && number
+                .chars()
+                .all(|c| c.is_ascii_digit() || matches!(c, '.' | ','));
+        match () {
+            () if is_date => Self::new(text, Class::Date),
+            () if is_number => Self::new(text, Class::Amount),
+            () if is_letter_case(text) => Self::new(text, Class::LetterCase),
+            () if ZONES.contains(&text) => Self::new(text, Class::TimeZone),
+            () => Self::new(text, Class::Code),
+        }
+    }
+
+    /// Whether two values are one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+
+    /// Whether one may be in the place of the other.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let free = |value: &Self| matches!(value.class, Class::Code | Class::Name | Class::Word);
+        self.class == other.class || free(self) || free(other)
+    }
+
+    /// Whether both are paths in one folder, such as `feature/a` and `feature/b`.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        let folder = |text: &str| {
+            let length = text.find('/')?;
+            (length > 0 && !text.get(..length)?.ends_with(':')).then_some(length)
+        };
+        let own = folder(&self.text).and_then(|length| self.text.get(..=length));
+        own.is_some_and(|own| other.text.starts_with(own))
+    }
+
+    /// Whether its form alone does not tell a value from another word.
+    pub(crate) fn is_weak(&self) -> bool {
+        matches!(self.class, Class::Name | Class::Word)
+    }
+}
+
+const CURRENCIES: [char; 4] = ['$', '€', '£', '¥'];
+
+fn is_letter_case(text: &str) -> bool {
+    let ends = |text: &str, end: &str| {
+        let at = text.len().checked_sub(end.len());
+        let tail = at.and_then(|at| text.get(at..));
+        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+    };
+    if !["case", "caps", "capitals"]
+        .iter()
+        .any(|end| ends(text, end))
+    {
+        return false;
+    }
+    let bare: String = text
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect();
+    LETTER_CASES.contains(&bare.as_str())
+}
+
+/// A word of a sentence.
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) lower: String,
+    /// Number of its clause.
+    pub(crate) clause: usize,
+    pub(crate) value: Option<Value>,
+}
+
+/// The words of a sentence, lower-cased, and its values. Values are [`VALUE`] among the words.
+pub(crate) struct Words<'a> {
+    pub(crate) words: Vec<Word<'a>>,
+    /// Whether a value is quoted.
+    pub(crate) quoted: bool,
+    /// The clauses that end in a colon.
+    headings: Vec<usize>,
+    /// Whether the value is how answers are to be.
+    manner: bool,
+}
+
+fn closing(open: char) -> Option<char> {
+    Some(match open {
+        '\'' | '"' | '`' => open,
+        '“' | '„' => '”',
+        '‘' | '‚' => '’',
+        '「' => '」',
+        '『' => '』',
+        '«' => '»',
+        _ => return None,
+    })
+}
+
+/// The text in quotation marks with which `text` begins, and the length of all.
+fn quoted(text: &str) -> Option<(&str, usize)> {
+    let open = text.chars().next()?;
+    let close = closing(open)?;
+    let inside = text.get(open.len_utf8()..)?;
+    let german = if open == '„' { '“' } else { close };
+    let end = inside.find([close, german])?;
+    let value = inside.get(..end)?;
+    let mut after = inside.get(end..)?.chars();
+    let length = open.len_utf8() + end + after.next()?.len_utf8();
+    let ends = !after
+        .next()
+        .is_some_and(|c| c.is_alphanumeric() && !is_wide(c));
+    let words = value.split_whitespace().count();
+    let fits = (1..=QUOTED_WORDS).contains(&words) && value.chars().count() <= QUOTED;
+    (ends && fits && value.trim() == value).then_some((value, length))
+}
+
+/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals after a word that takes
+/// a value.
+fn is_value(word: &str, before: &str) -> bool {
+    let upper = word.chars().filter(|c| c.is_uppercase()).count();
+    let hump = word.len() > 3
+        && word
+            .as_bytes()
+            .windows(2)
+            .any(|pair| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase()));
+    let capitals = upper > 2 && upper == word.chars().count();
+    let named = matches!(
+        before,
+        "use" | "using" | "all" | "in" | "as" | "to" | "is" | "are"
+    );
+    // `src/Main` and not `and/or` or `CI/CD`.
+    let path = word.contains('/')
+        && (word.contains(['.', '-']) || word.matches('/').count() > 1 || upper > 0)
+        && word.contains(char::is_lowercase);
+    word.contains(|c: char| c.is_numeric() || c == '_') || path || hump || (capitals && named)
+}
+
+/// Reads the words of a sentence.
+pub(crate) fn words(sentence: &str) -> Words<'_> {
+    let mut found = Words {
+        words: Vec::new(),
+        quoted: false,
+        headings: Vec::new(),
+        manner: false,
+    };
+    let (mut clause, mut at, mut before) = (0, 0, ' ');
+    let kind = |c: char| match c {
+        '\u{3040}'..='\u{309f}' => 1,
+        '\u{30a0}'..='\u{30ff}' => 2,
+        '\u{3400}'..='\u{9fff}' => 3,
+        '\u{ac00}'..='\u{d7af}' => 4,
+        c if c.is_alphanumeric() || matches!(c, '_' | '@' | '\'' | '’') => 5,
+        _ => 0,
+    };
+    while let Some(rest) = sentence.get(at..)
+        && let Some(c) = rest.chars().next()
+    {
+        if (!before.is_alphanumeric() || is_wide(before))
+            && let Some((value, length)) = quoted(rest)
+        {
+            found.quoted = true;
+            found.push_value(
+                Value {
+                    class: Class::Code,
+                    ..Value::of(value)
+                },
+                clause,
+            );
+            at += length;
+            before = ' ';
+            continue;
+        }
+        let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let currency = CURRENCIES.contains(&c) && digit(rest.get(c.len_utf8()..).unwrap_or(""));
+        before = c;
+        let of = if currency { 5 } else { kind(c) };
+        if of == 0 || matches!(c, '\'' | '’') {
+            if matches!(
+                c,
+                ',' | ';' | ':' | '(' | ')' | '—' | '–' | '、' | '，' | '：' | '；'
+            ) {
+                if matches!(c, ':' | '：') {
+                    found.headings.push(clause);
+                }
+                clause += 1;
+            }
+            at += c.len_utf8();
+            continue;
+        }
+        let (mut length, mut last) = (0, c);
+        for (n, c) in rest.char_indices() {
+            let inside =
+                n == 0 && currency || kind(c) == of || (of == 5 && matches!(c, '.' | '-' | '/'));
+            let of_number = matches!(c, ',' | ':')
+                && last.is_ascii_digit()
+                && digit(rest.get(n + 1..).unwrap_or(""));
+            if !inside && !of_number {
+                break;
+            }
+            length = n + c.len_utf8();
+            last = c;
+        }
+        let word = rest.get(..length).unwrap_or("");
+        let after = rest.get(length..).unwrap_or("");
+        if of == 5 && after.starts_with("://") {
+            let address = rest
+                .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '>' | ')'));
+            let address = address.into_iter().next().unwrap_or(word);
+            let address = address.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+            found.push_value(Value::new(address, Class::Code), clause);
+            before = ' ';
+            at += address.len().max(1);
+            continue;
+        }
+        let word = word.trim_end_matches(['.', '-', '/', '\'', '’']);
+        let last = found.words.last().map_or("", |word| word.lower.as_str());
+        if of == 5 && is_value(word, last) {
+            found.push_value(Value::of(word), clause);
+        } else {
+            found.push(word, clause);
+        }
+        before = word.chars().next_back().unwrap_or(c);
+        at += length;
+    }
+    found.join();
+    found
+}
+
+impl<'a> Words<'a> {
+    fn push(&mut self, text: &'a str, clause: usize) {
+        self.words.push(Word {
+            text,
+            lower: text.to_lowercase().replace('’', "'"),
+            clause,
+            value: None,
+        });
+    }
+
+    fn push_value(&mut self, value: Value, clause: usize) {
+        self.words.push(Word {
+            text: VALUE,
+            lower: VALUE.to_owned(),
+            clause,
+            value: Some(value),
+        });
+    }
+
+    /// The word at an index in lower case, nothing where there is none.
+    pub(crate) fn at(&self, n: usize) -> &str {
+        self.words.get(n).map_or("", |word| word.lower.as_str())
+    }
+
+    /// The word some places before an index, if it is of the same clause.
+    pub(crate) fn before(&self, at: usize, places: usize) -> &str {
+        match at.checked_sub(places) {
+            Some(n) if self.clause(n) == self.clause(at) => self.at(n),
+            _ => "",
+        }
+    }
+
+    pub(crate) fn value(&self, n: usize) -> Option<&Value> {
+        self.words.get(n).and_then(|word| word.value.as_ref())
+    }
+
+    pub(crate) fn is_value(&self, n: usize) -> bool {
+        self.value(n).is_some()
+    }
+
+    /// Whether there is a value.
+    pub(crate) fn has_value(&self) -> bool {
+        self.words.iter().any(|word| word.value.is_some())
+    }
+
+    pub(crate) fn clause(&self, n: usize) -> Option<usize> {
+        self.words.get(n).map(|word| word.clause)
+    }
+
+    /// Whether the word at an index is of a clause that a colon ends, and no label in capitals.
+    pub(crate) fn is_heading(&self, n: usize) -> bool {
+        let is_label = |word: &&Word<'_>| word.text.chars().all(char::is_uppercase);
+        self.words
+            .get(n)
+            .is_some_and(|word| self.headings.contains(&word.clause) && !is_label(&word))
+    }
+
+    /// Whether the words contain a phrase.
+    pub(crate) fn has(&self, phrase: &str) -> bool {
+        let begins = |n: usize| {
+            phrase
+                .split(' ')
+                .zip(n..)
+                .all(|(word, n)| self.at(n) == word)
+        };
+        (0..self.words.len()).any(begins)
+    }
+
+    /// Whether the word at an index begins a clause, or follows a word that begins one and says little.
+    pub(crate) fn begins(&self, n: usize) -> bool {
+        let mut n = n;
+        while let Some(before) = n.checked_sub(1) {
+            if self.clause(before) != self.clause(n) {
+                return true;
+            }
+            if !matches!(
+                self.at(before),
+                "please"
+                    | "also"
+                    | "and"
+                    | "but"
+                    | "then"
+                    | "so"
+                    | "now"
+                    | "firstly"
+                    | "secondly"
+                    | "first"
+            ) {
+                return false;
+            }
+            n = before;
+        }
+        true
+    }
+
+    /// Makes one value of words that are one: `March 4`, `five hundred`, `snake case`.
+    fn join(&mut self) {
+        let mut at = 0;
+        while at < self.words.len() {
+            if let Some((length, value)) = self.joined(at) {
+                let clause = self.clause(at).unwrap_or(0);
+                let word = Word {
+                    text: VALUE,
+                    lower: VALUE.to_owned(),
+                    clause,
+                    value,
+                };
+                let word = word.value.is_some().then_some(word);
+                self.words.splice(at..at + length, word);
+            }
+            at += 1;
+        }
+    }
+
+    /// The number of words that are one value, and the value; `None` for a value that the one before it has already.
+    fn joined(&self, at: usize) -> Option<(usize, Option<Value>)> {
+        let word = self.words.get(at)?;
+        let next = self.words.get(at + 1);
+        let day = |n: usize| {
+            let value = self.value(n).map(|value| value.text.as_str())?;
+            let digits = value.trim_end_matches(|c: char| c.is_ascii_lowercase());
+            let number: u32 = digits.parse().ok()?;
+            (1..=31).contains(&number).then_some((number, value))
+        };
+        let month = |n: usize| {
+            let word = self.words.get(n)?;
+            if !word.text.starts_with(char::is_uppercase) {
+                return None;
+            }
+            let at = MONTHS.iter().position(|month| *month == word.lower)?;
+            Some((at % 12 + 1, word.text))
+        };
+        let date = |text: String, month: usize, day: u32| {
+            let mut value = Value::new(&text, Class::Date);
+            value.key = format!("{month:02}-{day:02}");
+            Some(value)
+        };
+        if let Some((month, name)) = month(at) {
+            return match day(at + 1) {
+                Some((day, text)) => {
+                    let date = date(format!("{name} {text}"), month, day);
+                    let known = at.checked_sub(1).and_then(|n| self.value(n));
+                    let known = known.is_some_and(|value| value.class == Class::Date);
+                    Some((2, date.filter(|_| !known)))
+                }
+                None => None,
+            };
+        }
+        if let Some((number, text)) = day(at) {
+            let skip = 1 + usize::from(self.at(at + 1) == "of");
+            let (month, name) = month(at + skip)?;
+            return Some((skip + 1, date(format!("{text} {name}"), month, number)));
+        }
+        if word.value.is_some() {
+            return None;
+        }
+        let lower = word.lower.as_str();
+        let before = at.checked_sub(1).map_or("", |n| self.at(n));
+        let dated = matches!(
+            before,
+            "on" | "by" | "until" | "to" | "is" | "every" | "next" | "am"
+        );
+        if dated && word.text.starts_with(char::is_uppercase) && WEEKDAYS.contains(&lower) {
+            return Some((1, Some(Value::new(word.text, Class::Date))));
+        }
+        let kind = ["case", "time", "letters"];
+        let next = next.filter(|next| next.clause == word.clause);
+        if let Some(next) = next.filter(|next| kind.contains(&next.lower.as_str())) {
+            let text = format!("{} {}", word.text, next.text);
+            let is_case =
+                is_letter_case(&text) || (next.lower == "letters" && is_letter_case(lower));
+            let capital = word.text.starts_with(char::is_uppercase);
+            let is_zone = next.lower == "time"
+                && capital
+                && matches!(
+                    lower,
+                    "pacific" | "mountain" | "central" | "eastern" | "atlantic"
+                );
+            return match () {
+                () if is_case && next.lower == "letters" => {
+                    Some((2, Some(Value::new(word.text, Class::LetterCase))))
+                }
+                () if is_case => Some((2, Some(Value::new(&text, Class::LetterCase)))),
+                () if is_zone => Some((2, Some(Value::new(&text, Class::TimeZone)))),
+                () => None,
+            };
+        }
+        if self
+            .value(at.wrapping_sub(1))
+            .is_some_and(|value| value.class == Class::LetterCase)
+            && lower == "letters"
+        {
+            return Some((1, None));
+        }
+        if is_letter_case(lower) {
+            return Some((1, Some(Value::new(word.text, Class::LetterCase))));
+        }
+        let capital = word.text.starts_with(char::is_uppercase);
+        if capital && ZONES.contains(&word.text) {
+            return Some((1, Some(Value::new(word.text, Class::TimeZone))));
+        }
+        self.number(at)
+    }
+
+    /// A number in words, if it is one of several or of something that is counted.
+    fn number(&self, at: usize) -> Option<(usize, Option<Value>)> {
+        // No other letter begins one.
+        if !self.at(at).starts_with(['e', 'f', 'n', 'o', 's', 't', 'z']) {
+            return None;
+        }
+        let (mut total, mut part, mut length) = (0_u64, 0_u64, 0);
+        while let Some(word) = self.words.get(at + length) {
+            let lower = word.lower.as_str();
+            let small = |word: &str| {
+                let n = NUMBERS.iter().position(|number| *number == word)? as u64;
+                Some(if n < 20 { n } else { (n - 18) * 10 })
+            };
+            let parts: Option<u64> = lower.split('-').map(small).sum();
+            if let Some(n) = parts {
+                part += n;
+            } else if let Some((_, scale)) = SCALES.iter().find(|(name, _)| *name == lower)
+                && length > 0
+            {
+                part = part.max(1) * scale;
+                if *scale > 100 {
+                    total += std::mem::take(&mut part);
+                }
+            } else {
+                break;
+            }
+            length += 1;
+        }
+        let counted = UNITS.contains(&self.at(at + length));
+        if length == 0 || (length == 1 && !counted) {
+            return None;
+        }
+        let words = self.words.get(at..at + length)?;
+        let text: Vec<&str> = words.iter().map(|word| word.text).collect();
+        let mut value = Value::new(&text.join(" "), Class::Amount);
+        value.key = (total + part).to_string();
+        Some((length, Some(value)))
+    }
+
+    /// Takes a word as the value where nothing else is one: a name or a word that a subject *is* or is set *to*.
+    /// Without `plain`, a name alone.
+    pub(crate) fn find_weak(&mut self, plain: bool) {
+        if self.has_value() {
+            return;
+        }
+        let mut found = (0..self.words.len()).filter_map(|at| self.weak(at));
+        let found = found.find(|(.., class)| plain || *class == Class::Name);
+        let found = found.or_else(|| {
+            let manner = self.manner().filter(|_| plain)?;
+            self.manner = true;
+            Some((manner, 1, Class::Word))
+        });
+        let Some((at, length, class)) = found else {
+            return;
+        };
+        let words = self.words.get(at..at + length).unwrap_or_default();
+        let text: Vec<&str> = words.iter().map(|word| word.text).collect();
+        let word = Word {
+            text: VALUE,
+            lower: VALUE.to_owned(),
+            clause: self.clause(at).unwrap_or(0),
+            value: Some(Value::new(&text.join(" "), class)),
+        };
+        self.words.splice(at..at + length, [word]);
+    }
+
+    /// Whether the value is how answers are to be: `keep answers short`.
+    pub(crate) fn is_manner(&self) -> bool {
+        self.manner
+    }
+
+    /// The place of the word that says how answers are to be.
+    fn manner(&self) -> Option<usize> {
+        let telling = |n: usize| {
+            let word = self.at(n);
+            word.len() > 2 && !is_little(word) && !WISHES.contains(&word)
+        };
+        let at = (1..self.words.len()).find(|n| ANSWERS.contains(&self.at(*n)))?;
+        if !(0..at).any(|n| WISHES.contains(&self.at(n))) {
+            return None;
+        }
+        let before = at - 1;
+        if self.clause(before) == self.clause(at) && telling(before) {
+            return Some(before);
+        }
+        let after = at + 1;
+        let keeps = (0..at).any(|n| matches!(self.at(n), "keep" | "make"));
+        (keeps && self.clause(after) == self.clause(at) && telling(after)).then_some(after)
+    }
+
+    /// The place and number of words that are a value by their place, from an index on.
+    fn weak(&self, at: usize) -> Option<(usize, usize, Class)> {
+        let clause = self.clause(at);
+        let inside = |n: usize| self.clause(n) == clause;
+        let capital = |n: usize| {
+            let word = self.words.get(n).filter(|_| inside(n));
+            word.is_some_and(|word| {
+                word.text.starts_with(char::is_uppercase)
+                    && !matches!(word.lower.as_str(), "i" | "i'm" | "i'd" | "i'll" | "i've")
+            })
+        };
+        let run = |from: usize| {
+            (from..from + NAME_WORDS)
+                .take_while(|n| capital(*n))
+                .count()
+        };
+        let begins = at == 0 || self.clause(at - 1) != clause;
+        if begins {
+            let names = run(at);
+            let is_label = self.is_label(at);
+            let verb = self.at(at + names);
+            let is_verb = inside(at + names)
+                && (matches!(verb, "now" | "will" | "has" | "owns") || verb.ends_with('s'));
+            return (names > 1 && !is_label && is_verb).then_some((at, names, Class::Name));
+        }
+        let word = self.words.get(at).map_or("", |word| word.text);
+        let language = word.ends_with(['語', '语']) || matches!(word, "中文" | "英文" | "日文");
+        if language && (2..5).contains(&word.chars().count()) {
+            return Some((at, 1, Class::Name));
+        }
+        let before = self.at(at - 1);
+        let link = matches!(
+            before,
+            "is" | "are"
+                | "be"
+                | "to"
+                | "by"
+                | "from"
+                | "as"
+                | "in"
+                | "on"
+                | "with"
+                | "use"
+                | "using"
+                | "called"
+                | "named"
+                | "now"
+                | "ist"
+                | "sind"
+                | "auf"
+                | "heißt"
+                | "jetzt"
+                | "von"
+        );
+        if !link {
+            return None;
+        }
+        // A name before the verb is of the subject: `the flight to Rome is`.
+        let mut rest = (at..self.words.len()).take_while(|n| inside(*n));
+        if rest.any(|n| {
+            matches!(
+                self.at(n),
+                "is" | "are"
+                    | "was"
+                    | "were"
+                    | "has"
+                    | "have"
+                    | "will"
+                    | "moved"
+                    | "ist"
+                    | "sind"
+                    | "wird"
+            )
+        }) {
+            return None;
+        }
+        let names = run(at);
+        if names > 0 {
+            return Some((at, names, Class::Name));
+        }
+        let ends =
+            !inside(at + 1) || matches!(self.at(at + 1), "for" | "instead" | "now" | "statt");
+        let is_one = matches!(
+            before,
+            "is" | "are" | "to" | "now" | "use" | "using" | "called" | "named"
+        );
+        (is_one && ends && self.at(at).len() > 2).then_some((at, 1, Class::Word))
+    }
+
+    /// Whether a clause is a label in capitals.
+    fn is_label(&self, at: usize) -> bool {
+        let clause = self.clause(at);
+        let words = self.words.iter().filter(|word| Some(word.clause) == clause);
+        words
+            .into_iter()
+            .all(|word| word.text.chars().all(char::is_uppercase))
+    }
+}
