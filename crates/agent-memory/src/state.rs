@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use context_assembler::{AssemblyInput, AssemblyPolicy, Item};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
 use extractive_summarizer::{ConversationState, Overtaken, Source};
 use memory_model::{Accounting, ConversationId, Seq, ViewVersion};
 use memory_store::Snapshot;
@@ -46,7 +46,7 @@ impl States {
 }
 
 impl Session {
-    /// Adds the state to the input of a context with `room` tokens, and marks in summaries what later messages replace.
+    /// Adds the state to the input of a context with `room` tokens, and marks in it what later messages replace.
     ///
     /// The summaries of a live session stay as they are, for a provider's cache: its state is the rules that changed, and
     /// stays until other summaries are published.
@@ -85,11 +85,22 @@ impl Session {
         });
         let shown: Vec<Seq> = input.requested.iter().copied().chain(newest).collect();
         let text = state.text(&shown, most, estimator);
+        input.remarks = remarks(state.overtaken());
         for overtaken in state.overtaken() {
             mark(input, overtaken);
         }
         input.state = text;
     }
+}
+
+/// Remarks about sentences of messages that later ones replace.
+fn remarks(overtaken: &[Overtaken]) -> Vec<Remark> {
+    let remarks = overtaken.iter().map(|overtaken| Remark {
+        seq: overtaken.seq,
+        behind: overtaken.sentence.clone(),
+        text: overtaken.note(),
+    });
+    remarks.collect()
 }
 
 /// Marks what a later message replaces, in the summary that tells it.

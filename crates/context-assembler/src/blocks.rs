@@ -1,6 +1,6 @@
 //! Divides the input of an assembly into indivisible blocks.
 
-use memory_model::{Accounting, EntryKind, LogEntry, Seq, SeqRange, Summary};
+use memory_model::{Accounting, EntryKind, LogEntry, Part, Seq, SeqRange, Summary};
 use turn_map::{Atom, AtomBuilder, TrimPolicy};
 
 use crate::accounting::cost;
@@ -8,8 +8,8 @@ use crate::context::{ContextMessage, DegradationStep, MessageOrigin, Receipt};
 use crate::degrade::{degrade, total};
 use crate::fit::Fitted;
 use crate::group::render_atom;
-use crate::input::{AssemblyInput, Item};
-use crate::marks::escape_part;
+use crate::input::{AssemblyInput, Item, Remark};
+use crate::marks::{escape_part, note};
 use crate::render::{message_pointer, render_omitted, render_summary};
 
 /// Content of a block.
@@ -120,6 +120,7 @@ pub(crate) fn blocks<'a>(
         is_quoted: false,
         capped: None,
     };
+    let context = (&*input.remarks, accounting);
     for item in &input.items {
         match item {
             Item::Summary(summary) => {
@@ -133,8 +134,8 @@ pub(crate) fn blocks<'a>(
             Item::Unread(range, cost) => {
                 push(other(Content::Unread, *range, *cost, Vec::new()));
             }
-            Item::Raw(entries) => groups(entries, None, None, accounting, &mut push),
-            Item::Quoted(entries) => groups(entries, None, None, accounting, &mut |block| {
+            Item::Raw(entries) => groups(entries, None, None, context, &mut push),
+            Item::Quoted(entries) => groups(entries, None, None, context, &mut |block| {
                 push(Block {
                     is_quoted: true,
                     ..block
@@ -145,7 +146,7 @@ pub(crate) fn blocks<'a>(
                 if trim.is_none() && !receipt.unknown_trims.contains(policy) {
                     receipt.unknown_trims.push(policy.clone());
                 }
-                groups(entries, trim.as_ref(), Some(*cost), accounting, &mut push);
+                groups(entries, trim.as_ref(), Some(*cost), context, &mut push);
             }
         }
     }
@@ -171,7 +172,7 @@ fn groups<'a>(
     entries: &[LogEntry],
     trim: Option<&TrimPolicy>,
     cost: Option<u64>,
-    accounting: &dyn Accounting,
+    (remarks, accounting): (&[Remark], &dyn Accounting),
     push: &mut impl FnMut(Block<'a>),
 ) {
     let whole = sum(entries);
@@ -190,6 +191,13 @@ fn groups<'a>(
         let mut fitted = render_atom(&atom, entries, |entry| {
             let mut message = entry.message.clone();
             message.parts.iter_mut().for_each(escape_part);
+            for remark in remarks.iter().filter(|remark| remark.seq == entry.seq) {
+                for part in &mut message.parts {
+                    if let Part::Text { text } = part {
+                        note(text, &remark.behind, &remark.text);
+                    }
+                }
+            }
             let pointer = message_pointer(entry.seq);
             let trimmed =
                 trim.and_then(|trim| trim.trim(&message, &pointer, accounting.estimator()));

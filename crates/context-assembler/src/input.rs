@@ -35,4 +35,17 @@ pub struct AssemblyInput {
     pub requested: Vec<Seq>,
     /// State of the conversation: it comes behind the last summary, and is left out where the newest group needs its room.
     pub state: Option<String>,
+    /// Remarks about sentences of messages.
+    pub remarks: Vec<Remark>,
+}
+
+/// A remark behind a sentence of a message, such as that a later message says something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// Position of the message.
+    pub seq: Seq,
+    /// The sentence. Without it in the message's text there is no remark.
+    pub behind: String,
+    /// The remark, without the marks around it.
+    pub text: String,
 }

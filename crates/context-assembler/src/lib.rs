@@ -30,7 +30,7 @@ pub use context::{
     Context, ContextMessage, Degradation, DegradationStep, Dropped, Error, ErrorKind,
     MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary,
 };
-pub use input::{AssemblyInput, Item};
+pub use input::{AssemblyInput, Item, Remark};
 pub use marks::render_identity;
 pub use messages::{assemble_messages, assemble_messages_with};
 pub use policy::{AssemblyPolicy, Budget, InputLimits};

@@ -119,6 +119,14 @@ pub(crate) fn escape_part(part: &mut Part) {
     }
 }
 
+/// Adds a remark behind a sentence of an escaped text.
+pub(crate) fn note(text: &mut String, behind: &str, note: &str) {
+    let behind = escape_marks(behind);
+    if let Some(at) = text.find(&*behind) {
+        text.insert_str(at + behind.len(), &format!(" {}", remark(quoted(note))));
+    }
+}
+
 /// Renders the state of a conversation between `<state>` tags, which its text cannot open or close.
 pub(crate) fn render_state(text: &str) -> String {
     format!("<state>\n{}\n</state>", escape_summary(text))

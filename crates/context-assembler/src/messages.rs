@@ -84,6 +84,7 @@ pub fn assemble_messages_with(
         requested: request.into_iter().collect(),
         items: vec![Item::Raw(entries)],
         state: None,
+        remarks: Vec::new(),
     };
     let preamble = Preamble {
         system,

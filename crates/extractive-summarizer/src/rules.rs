@@ -1113,7 +1113,7 @@ mod tests {
                 "We switched work to branch topic/heron-2; tests come next.",
             ),
             (
-                "Never share the door code 4411-a.",
+                "Never reveal the door code 4411-a.",
                 "Never reveal the new door code 5522-b; the old one is void.",
             ),
             // Letter cases, and how firmly a rule is wished.

@@ -125,7 +125,7 @@ impl ConversationState {
         print(self.rules(&[], chars(max_tokens)), max_tokens, estimator)
     }
 
-    /// Returns the sentences in summaries that later pieces replace.
+    /// Returns the sentences that later pieces replace.
     pub fn overtaken(&self) -> &[Overtaken] {
         &self.overtaken
     }
@@ -186,7 +186,7 @@ fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) 
     Some(out)
 }
 
-/// A sentence in a summary that a message behind the summary replaces: a user's, or an assistant's that repeats it.
+/// A sentence in a message or a summary that a later message replaces: a user's, or an assistant's that repeats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overtaken {
     /// Position of the message with the sentence.
@@ -200,9 +200,16 @@ pub struct Overtaken {
 }
 
 impl Overtaken {
+    /// Returns the note that belongs behind the sentence, such as `(later: [88])`.
+    pub fn note(&self) -> String {
+        let (begins, ends) = note_of(Kind::User).unwrap_or_default();
+        let ends = if self.in_part { IN_PART } else { ends };
+        format!("{}{}{ends}", begins.trim_start(), self.later)
+    }
+
     /// Notes the later message behind the sentence in a summary's text. Returns `None` where the text does not hold it.
     pub fn mark(&self, body: &SummaryBody) -> Option<SummaryBody> {
-        let (begins, ends) = note_of(Kind::User)?;
+        let (begins, _) = note_of(Kind::User)?;
         let text = body.text();
         let line = text.find(&format!("[{}] ", self.seq))?;
         let at = line + text.get(line..)?.find(&self.sentence)? + self.sentence.len();
@@ -210,8 +217,7 @@ impl Overtaken {
         if after.starts_with(begins) {
             return None;
         }
-        let ends = if self.in_part { IN_PART } else { ends };
-        let marked = format!("{before}{begins}{}{ends}{after}", self.later);
+        let marked = format!("{before} {}{after}", self.note());
         SummaryBody::from_parts(marked, body.ranks().map(<[u8]>::to_vec)).ok()
     }
 }
@@ -235,9 +241,9 @@ fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
     let overtaken = sentences
         .chain(forgotten)
         .filter_map(|(own, (sentence, later, in_part))| {
-            let summary = pieces.iter().find(|piece| piece.range().covers(&own))?;
-            let is_outside = summary.range().last < later;
-            (matches!(summary, Source::Summary(_)) && is_outside).then_some(Overtaken {
+            let piece = pieces.iter().find(|piece| piece.range().covers(&own))?;
+            let is_outside = piece.range().last < later;
+            is_outside.then_some(Overtaken {
                 seq: own.last,
                 sentence,
                 later,

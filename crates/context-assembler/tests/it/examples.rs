@@ -234,6 +234,7 @@ fn a_known_trim_is_applied_and_says_so() {
         view_tokens: 100,
         requested: Vec::new(),
         state: None,
+        remarks: Vec::new(),
         items: vec![Item::Trimmed(
             TrimPolicyId::new(policy),
             entries.clone(),
@@ -381,6 +382,7 @@ fn an_item_may_be_empty() {
         view_tokens: 0,
         requested: Vec::new(),
         state: None,
+        remarks: Vec::new(),
         items: vec![Item::Raw(Vec::new()), Item::Omitted(range(1, 9))],
     };
     let policy = AssemblyPolicy::default();

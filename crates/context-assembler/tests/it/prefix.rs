@@ -56,6 +56,7 @@ fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Assemb
         view_tokens,
         requested: Vec::new(),
         state: None,
+        remarks: Vec::new(),
         items: unread.into_iter().chain([read]).collect(),
     }
 }
@@ -184,6 +185,7 @@ impl Growing {
             view_tokens: items.iter().map(cost).sum(),
             requested: Vec::new(),
             state: None,
+            remarks: Vec::new(),
             items,
         }
     }
