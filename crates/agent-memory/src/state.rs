@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
 use extractive_summarizer::{ConversationState, Overtaken, Source};
+use memory_model::conventions::AgentConventions;
 use memory_model::{Accounting, ConversationId, Seq, ViewVersion};
 use memory_store::Snapshot;
 
@@ -17,6 +18,9 @@ const MOST: u64 = 600;
 const SHOWN: u64 = 4;
 /// Tokens below which a state says too little.
 const LEAST: u64 = 60;
+
+/// Tokens of the marks around a remark, at most.
+const MARKS: u64 = 8;
 
 /// Number of sessions whose states are remembered.
 const REMEMBERED: usize = 256;
@@ -59,12 +63,24 @@ impl Session {
     ) {
         let most = (room / SHARE).min(MOST);
         let is_summary = |item: &Item| matches!(item, Item::Summary(_));
-        let is_complete = snapshot.log_tokens <= room;
-        if most < LEAST || is_complete || !input.items.iter().any(is_summary) {
-            return;
-        }
         let conventions = &*self.memory().inner.conventions;
         let estimator = self.accounting().estimator();
+        if snapshot.log_tokens <= room {
+            if policy.steps == 0 {
+                // The log is shown whole in any case.
+                let mut left = room - snapshot.log_tokens;
+                let mut remarks = remarks(input, conventions);
+                remarks.retain(|remark| {
+                    let rest = left.checked_sub(estimator.text(&remark.text) + MARKS);
+                    rest.inspect(|rest| left = *rest).is_some()
+                });
+                input.remarks = remarks;
+            }
+            return;
+        }
+        if most < LEAST || !input.items.iter().any(is_summary) {
+            return;
+        }
         if policy.steps > 0 {
             let states = &self.memory().inner.states;
             let key = (snapshot.version, snapshot.erasures, most);
@@ -85,7 +101,7 @@ impl Session {
         });
         let shown: Vec<Seq> = input.requested.iter().copied().chain(newest).collect();
         let text = state.text(&shown, most, estimator);
-        input.remarks = remarks(state.overtaken());
+        input.remarks = remarks(input, conventions);
         for overtaken in state.overtaken() {
             mark(input, overtaken);
         }
@@ -94,8 +110,14 @@ impl Session {
 }
 
 /// Remarks about sentences of messages that later ones replace.
-fn remarks(overtaken: &[Overtaken]) -> Vec<Remark> {
-    let remarks = overtaken.iter().map(|overtaken| Remark {
+fn remarks(input: &AssemblyInput, conventions: &dyn AgentConventions) -> Vec<Remark> {
+    let messages = input.items.iter().filter_map(|item| match item {
+        Item::Raw(entries) | Item::Trimmed(_, entries, _) | Item::Quoted(entries) => Some(entries),
+        _ => None,
+    });
+    let messages: Vec<Source<'_>> = messages.flatten().map(Source::from).collect();
+    let state = ConversationState::of(&messages, conventions);
+    let remarks = state.overtaken().iter().map(|overtaken| Remark {
         seq: overtaken.seq,
         behind: overtaken.sentence.clone(),
         text: overtaken.note(),
