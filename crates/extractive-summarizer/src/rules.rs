@@ -626,7 +626,10 @@ impl Words<'_> {
             let towards = self.at(n) == "to" && target.contains(&self.at(n + 1));
             // `and must`: of the same subject.
             let goes_on = MODAL.contains(&self.at(n + 1));
-            ENDS.contains(&self.at(n)) && !towards && !goes_on
+            // `instead of what I said before`
+            let instead = (self.at(n), self.at(n + 1)) == ("instead", "of")
+                && matches!(self.at(n + 2), "what" | "that" | "this" | "it");
+            instead || (ENDS.contains(&self.at(n)) && !towards && !goes_on)
         };
         let after = (at + 1..self.words.len()).take_while(|n| inside(n) && !ends(*n));
         let linked = matches!(self.at(at + 1), "for" | "in" | "of" | "on")
@@ -1115,6 +1118,10 @@ mod tests {
             (
                 "Never reveal the door code 4411-a.",
                 "Never reveal the new door code 5522-b; the old one is void.",
+            ),
+            (
+                "For job names, I'd like you to start using the prefix 'j_' instead of what I told you before.",
+                "From now on, when you're naming jobs, start the names with 'k_'.",
             ),
             // Letter cases, and how firmly a rule is wished.
             (
