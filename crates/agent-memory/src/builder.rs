@@ -28,7 +28,7 @@ use crate::memory::{Inner, Memory};
 use crate::process_owner::{self, SystemProcesses};
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner, Task};
-use crate::state::States;
+use crate::states::States;
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
 use crate::upgraded::Upgraded;

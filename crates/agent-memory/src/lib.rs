@@ -35,6 +35,7 @@ mod session_files;
 mod sessions;
 mod spawner;
 mod state;
+mod states;
 mod strategy;
 pub mod summaries;
 mod supplied;

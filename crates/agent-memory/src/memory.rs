@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::identity::Identity;
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner};
-use crate::state::States;
+use crate::states::States;
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
 use crate::upgraded::Upgraded;

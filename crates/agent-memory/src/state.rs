@@ -1,12 +1,9 @@
 //! The state of a conversation, as its summaries tell it.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
 use extractive_summarizer::{ConversationState, Overtaken, Source};
 use memory_model::conventions::AgentConventions;
-use memory_model::{Accounting, ConversationId, Seq, ViewVersion};
+use memory_model::{Accounting, Seq};
 use memory_store::Snapshot;
 
 use crate::session::Session;
@@ -21,33 +18,6 @@ const LEAST: u64 = 60;
 
 /// Tokens of the marks around a remark, at most.
 const MARKS: u64 = 8;
-
-/// Number of sessions whose states are remembered.
-const REMEMBERED: usize = 256;
-
-/// Everything that the state in contexts of a live session depends on: version of its view, number of erasures, and most
-/// tokens.
-type Key = (ViewVersion, u64, u64);
-
-/// The states of the sessions in use.
-#[derive(Debug, Default)]
-pub(crate) struct States(Mutex<BTreeMap<ConversationId, (Key, Option<String>)>>);
-
-impl States {
-    fn get(&self, id: ConversationId, key: Key) -> Option<Option<String>> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (of, state) = all.get(&id)?;
-        (*of == key).then(|| state.clone())
-    }
-
-    fn remember(&self, id: ConversationId, key: Key, state: Option<String>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= REMEMBERED && !all.contains_key(&id) {
-            all.clear();
-        }
-        all.insert(id, (key, state));
-    }
-}
 
 impl Session {
     /// Adds the state to the input of a context with `room` tokens, and marks in it what later messages replace.

@@ -14,7 +14,7 @@ use crate::source::Source;
 use crate::standing;
 use crate::tasks;
 use crate::text::{
-    clip, has_name, is_decision, is_step, is_wide, sentences, squeeze, unwrapped, verbatim,
+    clip, is_decision, is_nod, is_step, is_wide, sentences, squeeze, unwrapped, verbatim,
 };
 use crate::tool_call::Call;
 
@@ -23,9 +23,6 @@ use crate::tool_call::Call;
 const ANSWER: usize = 32;
 /// Maximum length of the question, in characters.
 const ANSWERED: usize = 160;
-
-/// Number of letters below which an assistant's message may say nothing.
-const NOD: usize = 40;
 
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
@@ -305,19 +302,6 @@ fn answered(gathered: &Gathered) -> Option<String> {
         reply.range.last,
         clip(&said, ANSWERED)
     ))
-}
-
-/// Whether an assistant only says that it heard.
-pub(crate) fn is_nod(all: &[String]) -> bool {
-    let length = |c: char| match is_wide(c) {
-        true => 3,
-        false => usize::from(c.is_alphanumeric()),
-    };
-    let letters: usize = all.iter().flat_map(|said| said.chars()).map(length).sum();
-    letters < NOD
-        && !all
-            .iter()
-            .any(|said| has_name(said) || is_decision(said) || said.ends_with(['?', '？']))
 }
 
 fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {

@@ -1,6 +1,5 @@
 //! The material of an extract: items with weights, files and names.
 
-use crate::standing::Forgotten;
 use std::collections::BTreeMap;
 
 use memory_model::{Seq, SeqRange};
@@ -177,4 +176,12 @@ pub(crate) fn is_mark(item: &Item) -> bool {
     let line = line.trim();
     let bracketed = line.starts_with(['[', '(']) && line.ends_with([']', ')']);
     bracketed || line.starts_with("! ") || (line.starts_with('/') && !line.contains(' '))
+}
+
+/// A sentence of a reply that names what a user replaced later.
+#[derive(Debug)]
+pub(crate) struct Forgotten {
+    pub(crate) range: SeqRange,
+    pub(crate) sentence: String,
+    pub(crate) later: Seq,
 }

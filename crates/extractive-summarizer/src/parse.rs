@@ -10,7 +10,6 @@ use memory_model::{Seq, SeqRange};
 use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{self, ASKED, EXPAND, FILES, HEADER, NAMES, STAND, lists_identifiers};
-use crate::gather::is_nod;
 use crate::item::{ASKED as ASKED_USER, COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
 use crate::ledger;
 use crate::print::{ARROW, DETAIL, MORE, note_of};
@@ -19,7 +18,7 @@ use crate::results::LOOKED;
 use crate::shell::is_look;
 use crate::source::SummarySource;
 use crate::tasks;
-use crate::text::{is_decision, is_directive, is_step};
+use crate::text::{is_decision, is_directive, is_nod, is_step};
 use crate::tool_call::is_lasting;
 use crate::wrap::joined;
 

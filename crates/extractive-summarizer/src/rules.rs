@@ -1,16 +1,16 @@
 //! Standing rules of users: which sentences state one, and which of them a later one replaces or withdraws.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use aho_corasick::AhoCorasick;
 
 use crate::cues::{
     ADDS, ASKS, CHANGES, CHANGING, EDGES, ENDS, IMPERATIVES, LINKS, PURPOSES, REFERS, SAME, SINCE,
-    SMALL_TALK, STANDING, STOP_WORDS, TOPICS, UNIVERSAL, UPDATES, WITHDRAWS,
+    SMALL_TALK, STANDING, TOPICS, UNIVERSAL, UPDATES, WITHDRAWS,
 };
 use crate::text::{is_wide, matcher};
-use crate::words::{Class, Value, Word, Words, words};
+use crate::words::{Class, Value, Word, Words, is_little, words};
 
 /// Maximum length of a sentence that states a rule, in bytes.
 const RULE_BYTES: usize = 600;
@@ -86,13 +86,7 @@ static SAID_UNIVERSAL: LazyLock<Cues> = LazyLock::new(|| Cues::of(UNIVERSAL));
 static SAID_WITHDRAWS: LazyLock<Cues> = LazyLock::new(|| Cues::of(WITHDRAWS));
 static SAID_KINDLY: LazyLock<Cues> = LazyLock::new(|| Cues::of(SMALL_TALK));
 
-static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.iter().copied().collect());
 static SAME_AS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| SAME.iter().copied().collect());
-
-/// Whether a word says nothing of a subject.
-pub(crate) fn is_little(word: &str) -> bool {
-    LITTLE.contains(word)
-}
 
 /// Whether a text has one of these phrases. Those of scripts without spaces may be anywhere, and others are whole words.
 fn any(words: &Words<'_>, sentence: &str, cues: &Cues) -> bool {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use memory_model::{Seq, SeqRange};
+use memory_model::Seq;
 
-use crate::item::{Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
+use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
 use crate::rules::{Force, Statement, force, refers, statements};
 use crate::text::line_sentences;
 
@@ -65,14 +65,6 @@ struct Told {
     item: usize,
     seq: Seq,
     sentences: Vec<Sentence>,
-}
-
-/// A sentence of a reply that names what a user replaced later.
-#[derive(Debug)]
-pub(crate) struct Forgotten {
-    pub(crate) range: SeqRange,
-    pub(crate) sentence: String,
-    pub(crate) later: Seq,
 }
 
 /// Splits users' messages into what they say, their rules, and what was replaced. Returns what was taken from replies.
@@ -380,6 +372,8 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
 
 #[cfg(test)]
 mod tests {
+    use memory_model::SeqRange;
+
     use super::*;
 
     fn applied(texts: &[&str]) -> Vec<(u32, u32, String)> {

@@ -480,6 +480,22 @@ fn is_code_name(bytes: &[u8]) -> bool {
             || bytes.windows(2).any(hump))
 }
 
+/// Number of letters below which an assistant's message may say nothing.
+const NOD: usize = 40;
+
+/// Whether an assistant only says that it heard.
+pub(crate) fn is_nod(all: &[String]) -> bool {
+    let length = |c: char| match is_wide(c) {
+        true => 3,
+        false => usize::from(c.is_alphanumeric()),
+    };
+    let letters: usize = all.iter().flat_map(|said| said.chars()).map(length).sum();
+    letters < NOD
+        && !all
+            .iter()
+            .any(|said| has_name(said) || is_decision(said) || said.ends_with(['?', '？']))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

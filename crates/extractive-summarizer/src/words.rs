@@ -1,7 +1,11 @@
 //! The words of a sentence, and the values among them: quoted ones, names of code, numbers, dates.
 
-use crate::cues::{ANSWERS, LETTER_CASES, MONTHS, NUMBERS, SCALES, UNITS, WEEKDAYS, WISHES, ZONES};
-use crate::rules::is_little;
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use crate::cues::{
+    ANSWERS, LETTER_CASES, MONTHS, NUMBERS, SCALES, STOP_WORDS, UNITS, WEEKDAYS, WISHES, ZONES,
+};
 use crate::text::is_wide;
 
 /// Maximum length of a quoted value, in characters, and number of its words.
@@ -11,6 +15,13 @@ const QUOTED_WORDS: usize = 3;
 const NAME_WORDS: usize = 3;
 /// In the place of a value among the words of a sentence.
 pub(crate) const VALUE: &str = "\0";
+
+static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.iter().copied().collect());
+
+/// Whether a word says nothing of a subject.
+pub(crate) fn is_little(word: &str) -> bool {
+    LITTLE.contains(word)
+}
 
 /// What a value is by its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
