@@ -126,6 +126,13 @@ impl Head {
         let end = self.text.char_indices().nth(head);
         let end = end.map_or(self.text.len(), |(end, _)| end);
         let head_text = self.text.get(..end).unwrap_or_default();
+        // No word is cut where there is another one.
+        let words = head_text
+            .rfind(is_open)
+            .filter(|end| *end > head_text.len() / 2);
+        let head_text = head_text
+            .get(..words.unwrap_or(head_text.len()))
+            .unwrap_or_default();
         let tail_text = match chars - head {
             tail @ SHORTEST_TAIL.. => last_chars(self.end.as_deref().unwrap_or(&self.text), tail),
             _ => "",

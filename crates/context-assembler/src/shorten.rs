@@ -20,6 +20,9 @@ const REQUEST_SHARE: u64 = 4;
 /// Part of the room that the newest group may cost: half of it.
 const NEWEST_SHARE: u64 = 2;
 
+/// Part of the room that is left for digests, at least, in a context without steps.
+const DIGEST_SHARE: u64 = 20;
+
 /// Number of times that the room for digests is made smaller because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
 
@@ -199,7 +202,7 @@ impl Shortening<'_, '_> {
         }
         let others = stored.max(rendered);
         let share = match self.steps {
-            0 => costs.filling(rendered, room),
+            0 => self.filling(rendered),
             _ => costs.share(others, room, step_size(room, self.steps)),
         };
         let left =
@@ -226,6 +229,20 @@ impl Shortening<'_, '_> {
         self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), newest, receipt)
     }
 
+    /// Tokens of the summaries in a context without steps: less where a digest of the messages between them and the newest
+    /// group needs room, for these were said last.
+    fn filling(&self, others: u64) -> u64 {
+        let share = self.costs.filling(others, self.room);
+        if self.pointers == 0 || others.saturating_add(share) <= self.room {
+            return share;
+        }
+        let digests = self.pointers.max(self.room / DIGEST_SHARE);
+        let left = self
+            .room
+            .saturating_sub(self.newest_tokens.saturating_add(digests));
+        share.min(left.max(self.costs.headlines))
+    }
+
     /// Chooses summaries of `share` tokens, the other blocks from the first step on that fits, and digests of the
     /// blocks before it.
     fn with_others(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
@@ -233,6 +250,10 @@ impl Shortening<'_, '_> {
         // Room for digests; less if the dropped messages have less text.
         let mut reserve = match self.pointers {
             0 => 0,
+            pointers if self.steps == 0 => {
+                let left = room.saturating_sub(self.newest_tokens);
+                pointers.max((self.room / DIGEST_SHARE).max(room / 8).min(left))
+            }
             pointers => pointers.max(room / 8),
         };
         if room.saturating_sub(reserve) < self.newest_tokens {

@@ -204,8 +204,6 @@ pub(crate) const ASKS: &[&str] = &[
     "require",
     "remember",
     "must",
-    "need to",
-    "want",
     "let's",
     "you to",
     "start using",

@@ -129,7 +129,10 @@ pub(crate) fn force(sentence: &str) -> Force {
     let wish = || {
         let imperative =
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
-        imperative || any(&words, sentence, &SAID_ASKS) || any(&words, sentence, &SAID_CHANGES)
+        imperative
+            || wants(&words)
+            || any(&words, sentence, &SAID_ASKS)
+            || any(&words, sentence, &SAID_CHANGES)
     };
     let typed = |word: &Word<'_>| {
         let value = word.value.as_ref();
@@ -150,6 +153,18 @@ pub(crate) fn force(sentence: &str) -> Force {
         false if standing || updates => Force::Rule,
         _ => Force::None,
     }
+}
+
+/// Whether somebody wants something of others: not `I want to …`, which says what a speaker is about to do.
+fn wants(words: &Words<'_>) -> bool {
+    (0..words.words.len()).any(|n| {
+        let own = words.before(n, 1) == "i" && words.at(n + 1) == "to";
+        match words.at(n) {
+            "want" => !own,
+            "need" => !own && words.at(n + 1) == "to",
+            _ => false,
+        }
+    })
 }
 
 /// Whether the words say that something is so now: `now` with a verb, not `now,` or `for now`.

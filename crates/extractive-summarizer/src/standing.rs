@@ -137,6 +137,14 @@ fn read(at: usize, item: &Item) -> Told {
     }
 }
 
+/// The sentences of a message that state a rule.
+pub(crate) fn rules(item: &Item) -> Vec<String> {
+    let told = read(0, item).sentences.into_iter();
+    let rules =
+        told.filter(|one| one.force >= Force::Rule || one.leads || !one.statements.is_empty());
+    rules.map(|one| one.printed().into_owned()).collect()
+}
+
 /// A sentence without the mark that an earlier extract gave it, and what the mark says.
 pub(crate) fn marked(text: &str) -> (&str, Fate) {
     let found = text.strip_suffix(IN_PART).and_then(|rest| {

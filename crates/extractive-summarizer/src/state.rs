@@ -15,15 +15,17 @@ use crate::item::{
 use crate::print::{ARROW, ending, findings, note_of};
 use crate::shell::Does;
 use crate::source::Source;
-use crate::standing::{Fate, IN_PART, marked};
+use crate::standing::{self, Fate, IN_PART, marked};
 use crate::tasks;
-use crate::text::{clip, digest, sentences, squeeze};
+use crate::text::{clip, digest, is_wide, sentences, squeeze};
 
 /// Says how positions are read.
 const LEGEND: &str = "[n] is the message to expand.";
 
 /// Characters below which a message of the user is no goal.
 const GOAL: usize = 24;
+/// Letters that a character of a script without spaces counts for.
+const WIDE: usize = 3;
 /// Number of the newest requests that are listed.
 const REQUESTS: usize = 5;
 /// Number of the newest answers of the assistant that are listed.
@@ -46,8 +48,7 @@ const LINES: (u64, u64) = (80, 400);
 enum Section {
     Goal,
     Rules,
-    Requests,
-    Concluded,
+    Talk,
     Tasks,
     Files,
     Read,
@@ -59,9 +60,8 @@ impl Section {
     fn heading(self) -> &'static str {
         match self {
             Self::Goal => "First request",
-            Self::Rules => "Rules of the user, newest first",
-            Self::Requests => "Requests since, newest first",
-            Self::Concluded => "Last answers, newest first",
+            Self::Rules => "Rules of the user that no summary above has, newest first",
+            Self::Talk => "Last requests and answers before the messages below",
             Self::Tasks => "Tasks",
             Self::Files => "Changed files, newest first",
             Self::Read => "Read, newest first",
@@ -74,6 +74,8 @@ impl Section {
 /// A line of the state.
 struct Line {
     section: Section,
+    /// Its place in the section, the first place where it does not matter.
+    place: Seq,
     /// Lines of a smaller figure are kept where not all fit.
     priority: usize,
     text: String,
@@ -136,8 +138,9 @@ impl ConversationState {
         let rules =
             rules.filter(|item| item.weight >= RULE && asks(item) && is_new(&item.range.first));
         let lines = rules.enumerate().flat_map(|(n, item)| {
-            item.lines.iter().map(move |text| Line {
+            standing::rules(item).into_iter().map(move |text| Line {
                 section: Section::Rules,
+                place: Seq::FIRST,
                 priority: 10 + 3 * n,
                 text: at(item, &clip(text.trim(), chars)),
             })
@@ -172,7 +175,7 @@ fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) 
     if lines.is_empty() {
         return None;
     }
-    lines.sort_by_key(|line| line.section);
+    lines.sort_by_key(|line| (line.section, line.place));
     let mut out = format!("{LEGEND}\n");
     let mut last = None;
     for line in lines {
@@ -278,35 +281,58 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     let mut add = |section, priority, text| {
         lines.push(Line {
             section,
+            place: Seq::FIRST,
             priority,
             text,
         });
     };
+    let talk = |item: &Item, priority, who: &str, text: &str| Line {
+        section: Section::Talk,
+        place: item.range.last,
+        priority,
+        text: at(item, &format!("{who}: {text}")),
+    };
     let items = gathered.items.iter();
     let items: Vec<&Item> = items.filter(|item| item.weight > 0).collect();
     let is_shown = |item: &Item| shown.contains(&item.range.first);
-    let asks = |item: &&&Item| asks(item);
-    let goal = items.iter().filter(asks).find(|item| {
-        let letters = item.lines.iter().map(|line| line.chars().count());
-        letters.sum::<usize>() >= GOAL
+    // A command's template is a request, too.
+    let template = |item: &Item| {
+        let begin = item.lines.first().filter(|_| item.kind == Kind::Injected);
+        begin.is_some_and(|line| line.starts_with("# "))
+    };
+    let goal = items.iter().find(|item| {
+        let length = |c: char| if is_wide(c) { WIDE } else { 1 };
+        let letters = item.lines.iter().flat_map(|line| line.chars());
+        let long = || letters.map(length).sum::<usize>() >= GOAL;
+        template(item) || (asks(item) && long())
     });
     let goal = goal.filter(|item| !is_shown(item));
     if let Some(item) = goal {
-        add(Section::Goal, 5, said(item, chars));
+        add(Section::Goal, 5, at(item, &words(item, chars)));
     }
-    let requests = items.iter().filter(asks).filter(|item| {
-        item.weight < RULE && !is_shown(item) && goal.is_none_or(|goal| goal.range != item.range)
+    let requests = items.iter().filter(|item| {
+        asks(item)
+            && item.weight < RULE
+            && !is_shown(item)
+            && goal.is_none_or(|goal| goal.range != item.range)
     });
-    for (n, item) in requests.rev().take(REQUESTS).enumerate() {
-        add(Section::Requests, 14 + 6 * n, said(item, chars / 2));
-    }
+    let requests = requests.rev().take(REQUESTS).enumerate();
+    let mut talked: Vec<Line> = requests
+        .map(|(n, item)| talk(item, 14 + 6 * n, "User", &words(item, chars / 2)))
+        .collect();
     let answers = items
         .iter()
         .filter(|item| item.kind == Kind::Reply && item.weight >= LAST_WORD && !is_shown(item));
-    for (n, item) in answers.rev().take(CONCLUSIONS).enumerate() {
-        let text = digest(&findings(item, true), chars, true);
-        add(Section::Concluded, 8 + 12 * n, at(item, &text));
-    }
+    talked.extend(
+        answers
+            .rev()
+            .take(CONCLUSIONS)
+            .enumerate()
+            .map(|(n, item)| {
+                let text = digest(&findings(item, true), chars, true);
+                talk(item, 8 + 12 * n, "Assistant", &text)
+            }),
+    );
     if let Some(text) = tasks(&items) {
         add(Section::Tasks, 9, clip(&text, 2 * chars));
     }
@@ -347,7 +373,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
         add(Section::Searches, 16, searches.join(" · "));
     }
     // What failed before the last requests was dealt with, or nobody cares.
-    let asked = items.iter().filter(asks).rev().nth(1);
+    let asked = items.iter().filter(|item| asks(item)).rev().nth(1);
     let since = asked.map_or(Seq::FIRST, |item| item.range.first);
     let failing = failing(&items).into_iter();
     let failing = failing.take_while(|item| item.range.first > since);
@@ -357,6 +383,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
         let text = format!("{about}{ARROW}{says}");
         add(Section::Failing, 7 + 5 * n, at(item, &text));
     }
+    lines.append(&mut talked);
 }
 
 /// A line that names the position of its item.
@@ -364,11 +391,9 @@ fn at(item: &Item, text: &str) -> String {
     format!("[{}] {text}", item.range.last)
 }
 
-fn said(item: &Item, chars: usize) -> String {
-    at(
-        item,
-        &digest(&sentences(&item.lines.join("\n")), chars, true),
-    )
+/// What a message says, in at most so many characters.
+fn words(item: &Item, chars: usize) -> String {
+    digest(&sentences(&item.lines.join("\n")), chars, true)
 }
 
 /// The newest state of a task list.
