@@ -111,6 +111,8 @@ pub(crate) struct FileStat {
     pub(crate) changed: u32,
     pub(crate) read: u32,
     pub(crate) last: usize,
+    /// The place of the one before it.
+    before: usize,
 }
 
 /// Everything gathered from a source.
@@ -152,7 +154,9 @@ impl Gathered {
         let stat = self.files.entry(path.to_owned()).or_default();
         stat.changed += changed;
         stat.read += read;
-        stat.last = stat.last.max(place);
+        if place > stat.last {
+            stat.before = std::mem::replace(&mut stat.last, place);
+        }
     }
 
     /// Takes back a use of a file that failed.
@@ -160,6 +164,8 @@ impl Gathered {
         if let Some(stat) = self.files.get_mut(path) {
             stat.changed = stat.changed.saturating_sub(changed);
             stat.read = stat.read.saturating_sub(read);
+            // A call is answered before its file is used again.
+            stat.last = stat.before;
             if stat.changed + stat.read == 0 {
                 self.files.remove(path);
             }
@@ -184,4 +190,25 @@ pub(crate) struct Forgotten {
     pub(crate) range: SeqRange,
     pub(crate) sentence: String,
     pub(crate) later: Seq,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_use_that_failed_is_not_the_last_one_of_a_file() {
+        let mut gathered = Gathered::default();
+        gathered.file_at("a.rs", 1, 0, 1);
+        gathered.file_at("b.rs", 1, 0, 2);
+        gathered.file_at("a.rs", 1, 0, 3);
+        gathered.unused("a.rs", 1, 0);
+        let stat = |path: &str| {
+            gathered
+                .files
+                .get(path)
+                .map(|stat| (stat.changed, stat.last))
+        };
+        assert_eq!((stat("a.rs"), stat("b.rs")), (Some((1, 1)), Some((1, 2))));
+    }
 }
