@@ -253,7 +253,7 @@ mod tests {
     fn of(paths: &[&str]) -> BTreeMap<String, FileStat> {
         let stat = FileStat {
             read: 1,
-            ..FileStat::default()
+            ..FileStat::default()..FileStat::default()
         };
         paths
             .iter()

@@ -112,7 +112,7 @@ pub(crate) struct FileStat {
     pub(crate) read: u32,
     pub(crate) last: usize,
     /// The place of the one before it.
-    before: usize,
+    pub(crate) before: usize,
 }
 
 /// Everything gathered from a source.
