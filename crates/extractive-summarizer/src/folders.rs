@@ -253,7 +253,7 @@ mod tests {
     fn of(paths: &[&str]) -> BTreeMap<String, FileStat> {
         let stat = FileStat {
             read: 1,
-            ..FileStat::default()..FileStat::default()
+            ..FileStat::default()
         };
         paths
             .iter()
@@ -331,6 +331,7 @@ mod tests {
                     changed,
                     read,
                     last,
+                    ..FileStat::default()
                 };
                 (path.to_owned(), stat)
             })
