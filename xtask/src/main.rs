@@ -43,8 +43,7 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-density --data DIR
                          what contexts of a few thousand tokens carry of real transcripts, beside the summaries that agents
                          wrote themselves (docs/measurements/density.md); --each prints all figures, --print NAME --data DIR both texts of a
-                         case, ours at --percent N of the tokens; --strategy handoff prints the figures of handoffs alone,
-                         --record writes the figures that later ones are compared with
+                         case, ours at --percent N of the tokens; --strategy handoff prints the figures of handoffs alone
   bench-recall --data DIR
                          how well questions find the messages that answer them (docs/measurements/recall.md); --check also fails when a
                          goal is missed, --table FILE measures and records the ranking with a table of vectors

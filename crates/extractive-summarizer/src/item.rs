@@ -105,7 +105,8 @@ impl Item {
     }
 }
 
-/// Numbers of changes and reads of a file, and the place of the last one among those of all files.
+/// Numbers of changes and reads of a file, and the place of its last change, or else of its last read, among those of all
+/// files.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FileStat {
     pub(crate) changed: u32,
@@ -154,7 +155,9 @@ impl Gathered {
         let stat = self.files.entry(path.to_owned()).or_default();
         stat.changed += changed;
         stat.read += read;
-        if place > stat.last {
+        // Of a file that was changed, the last change counts.
+        let counts = changed > 0 || stat.changed == 0;
+        if counts && place > stat.last {
             stat.before = std::mem::replace(&mut stat.last, place);
         }
     }
@@ -165,7 +168,9 @@ impl Gathered {
             stat.changed = stat.changed.saturating_sub(changed);
             stat.read = stat.read.saturating_sub(read);
             // A call is answered before its file is used again.
-            stat.last = stat.before;
+            if changed > 0 || stat.changed == 0 {
+                stat.last = stat.before;
+            }
             if stat.changed + stat.read == 0 {
                 self.files.remove(path);
             }
@@ -197,12 +202,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_use_that_failed_is_not_the_last_one_of_a_file() {
+    fn the_last_change_of_a_file_is_one_that_worked() {
         let mut gathered = Gathered::default();
         gathered.file_at("a.rs", 1, 0, 1);
         gathered.file_at("b.rs", 1, 0, 2);
         gathered.file_at("a.rs", 1, 0, 3);
         gathered.unused("a.rs", 1, 0);
+        gathered.file_at("a.rs", 0, 1, 4);
         let stat = |path: &str| {
             gathered
                 .files

@@ -140,8 +140,7 @@ fn read(at: usize, item: &Item) -> Told {
 /// The sentences of a message that state a rule.
 pub(crate) fn rules(item: &Item) -> Vec<String> {
     let told = read(0, item).sentences.into_iter();
-    let rules =
-        told.filter(|one| one.force >= Force::Rule || one.leads || !one.statements.is_empty());
+    let rules = told.filter(|one| one.force >= Force::Rule || one.leads);
     rules.map(|one| one.printed().into_owned()).collect()
 }
 

@@ -1,9 +1,8 @@
 //! `cargo xtask bench-density --data DIR [--each] [--print NAME [--percent N]]
-//! [--strategy handoff] [--record] [--check | --dry-run]`: what
+//! [--strategy handoff] [--check | --dry-run]`: what
 //! a context of a few thousand tokens carries, beside the compaction summaries that agents wrote
-//! themselves; writes docs/measurements/density.md, or with `--record` the figures that later ones are compared with.
+//! themselves; writes docs/measurements/density.md.
 
-mod before;
 pub(crate) mod cases;
 mod gold;
 mod measured;
@@ -27,12 +26,11 @@ use ours::{Ours, TOKENS};
 use table::table;
 
 const PAGE: &str = "docs/measurements/density.md";
-const BEFORE: &str = "xtask/measure/src/density/before.tsv";
 const COMMAND: &str = "cargo xtask bench-density";
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut words, mut mode_flags) = (words.iter(), Vec::new());
-    let (mut data, mut each, mut print, mut record) = (None, false, None, false);
+    let (mut data, mut each, mut print) = (None, false, None);
     let mut percent = 100;
     let mut handoffs_only = false;
     for flag in flags {
@@ -41,7 +39,6 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
             "--print" => print = words.next().copied(),
             "--percent" => percent = words.next().map_or(Ok(percent), |word| word.parse())?,
             "--each" => each = true,
-            "--record" => record = true,
             "--strategy" => {
                 let strategy = words.next().copied();
                 ensure!(
@@ -75,9 +72,6 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         rows.extend(sum.handoff_rows());
         println!("{}", table(&rows));
         return Ok(());
-    }
-    if record {
-        return mode.apply(BEFORE, &sum.recorded(), COMMAND);
     }
     mode.apply(PAGE, &page::page(&sum, cases.len())?, COMMAND)
 }

@@ -2,7 +2,6 @@
 
 use token_estimate::TokenEstimator as _;
 
-use super::before;
 use super::cases::Case;
 use super::gold::Gold;
 use super::naive::naive;
@@ -101,14 +100,5 @@ impl Measured {
             first.row("handoff"),
             last.row(&format!("handoff, number {HANDOFFS}")),
         ]
-    }
-
-    /// The figures of the library, to be recorded.
-    pub(super) fn recorded(&self) -> String {
-        let sizes = SIZES.map(|size| size.to_string());
-        let curve = self.curve.iter().map(|point| &point.ours).zip(&sizes);
-        let own = self.ours.iter().zip(OWN);
-        let rows = own.chain(curve.map(|(pool, size)| (pool, size.as_str())));
-        before::recorded(rows.map(|(pool, size)| (size, pool.row(size))))
     }
 }

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::before;
 use super::gold::COLUMNS;
-use super::measured::{HANDOFFS, Measured, OWN, SIZES};
+use super::measured::{HANDOFFS, Measured, SIZES};
 use super::table::table;
 
 /// Returns the page.
@@ -23,12 +22,8 @@ pub(super) fn page(sum: &Measured, cases: usize) -> anyhow::Result<String> {
 
     out.push_str("\n## At the size of the agents' summaries\n\n");
     let mut rows = vec![sum.theirs.row("theirs")];
-    for ((pool, size), method) in sum.ours.iter().zip(OWN).zip(["", ", six tenths"]) {
+    for (pool, method) in sum.ours.iter().zip(["", ", six tenths"]) {
         rows.push(pool.row(&format!("ours{method}")));
-        if let Some(mut row) = before::row(size)? {
-            row.method = format!("before{method}");
-            rows.push(row);
-        }
     }
     rows.push(sum.naive.row("naive"));
     out.push_str(&table(&rows));
@@ -44,7 +39,6 @@ pub(super) fn page(sum: &Measured, cases: usize) -> anyhow::Result<String> {
     for (point, size) in sum.curve.iter().zip(SIZES) {
         let _ = writeln!(out, "\n### {size} tokens\n");
         let mut rows = vec![point.ours.row("ours")];
-        rows.extend(before::row(&size.to_string())?);
         rows.extend([point.head.row("head"), point.tail.row("tail")]);
         out.push_str(&table(&rows));
     }
@@ -69,8 +63,7 @@ Agents that run out of context write a summary of the conversation and go on wit
 compares such summaries (*theirs*) with what the library shows of the same conversation within the
 same number of tokens (*ours*): everything before the summary is ingested with the library's
 defaults, extractive summaries included, compacted fully, and assembled with the summary's tokens
-as the budget. *before* is what the library showed when this measure was introduced. *head* and
-*tail* are the beginning and the end of the plain conversation. Tokens are o200k's, counted exactly,
+as the budget. *head* and *tail* are the beginning and the end of the plain conversation. Tokens are o200k's, counted exactly,
 and are sums over all cases, as all figures are: items kept of items to keep, in per cent.
 
 A conversation is the main one, without sub-agents and without earlier summaries: a second summary
@@ -104,5 +97,6 @@ const NAIVE: &str = "
 *naive* is a list without any judgement, at its own size: the directives of up to 80 characters, the
 last two components of all paths, the heads of errors, those of the last 40 commands, and the
 identifiers, as defined above. It shows what these columns cost when nothing else is kept. It is no
-summary: it does not say what was done and why, and no column here measures that.
+summary: it does not say what was done and why, and no column here measures that. No column is a goal of its own: a list of
+identifiers would raise its column, and nobody could go on from it. [next.md](next.md) counts no identifiers in such lists.
 ";
