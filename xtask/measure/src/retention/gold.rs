@@ -16,8 +16,6 @@ pub(super) const COLUMNS: [&str; 7] = [
     "numbers",
     "commands",
 ];
-/// The column of what users asked for.
-pub(super) const DIRECTIVES: usize = 0;
 
 /// Longer lines and commands are asked for up to this many characters.
 const LONGEST: usize = 200;
@@ -107,38 +105,6 @@ impl Gold {
     /// How many items a column has.
     pub(super) fn len(&self, column: usize) -> usize {
         self.items[column].len()
-    }
-
-    /// The items of a column as one text.
-    pub(super) fn text(&self, column: usize) -> String {
-        let items: Vec<&str> = self.items[column].iter().map(String::as_str).collect();
-        items.join("\n")
-    }
-
-    /// A share of a column that no text of at most `budget` tokens exceeds, whatever it says:
-    /// as many of the cheapest items as the whole budget holds, word for word. `cost` is the
-    /// least that an item adds to a text, in thousandths of a token; what is a part of another
-    /// item adds nothing, and no item adds the beginning that another one ends with.
-    pub(super) fn most(&self, column: usize, budget: u64, cost: &dyn Fn(&str) -> u64) -> f64 {
-        let items = &self.items[column];
-        let costs = items.iter().map(|item| {
-            let others = items.iter().filter(|other| *other != item);
-            if others.clone().any(|other| other.contains(item.as_str())) {
-                return 0;
-            }
-            let mut ends = item.char_indices().map(|(at, _)| at).rev();
-            let shared =
-                ends.find(|end| others.clone().any(|other| other.ends_with(&item[..*end])));
-            cost(&item[shared.unwrap_or(0)..])
-        });
-        let mut costs: Vec<u64> = costs.collect();
-        costs.sort_unstable();
-        let mut spent = 0;
-        let fits = costs.iter().take_while(|cost| {
-            spent += **cost;
-            spent <= budget * 1000
-        });
-        fits.count() as f64 / costs.len().max(1) as f64
     }
 
     /// The share of each column that a text keeps; `None` where there is nothing to keep.
@@ -254,25 +220,13 @@ fn whole(text: &str, path: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// The column of what users asked for.
+    const DIRECTIVES: usize = 0;
+
     fn gold(items: &[&str]) -> Gold {
         let mut gold = Gold::default();
         items.iter().for_each(|item| gold.add(DIRECTIVES, item));
         gold
-    }
-
-    #[test]
-    fn no_text_of_some_length_keeps_more() {
-        let most = |items: &[&str], budget: u64| {
-            gold(items).most(DIRECTIVES, budget, &|item| item.len() as u64 * 1000)
-        };
-        assert_eq!(most(&["aaaa", "bbbb"], 8), 1.0);
-        assert_eq!(most(&["aaaa", "bbbb"], 7), 0.5);
-        assert_eq!(most(&["aaaa", "bb"], 3), 0.5, "the cheapest first");
-        assert_eq!(most(&["aaaa", "bbbb"], 3), 0.0);
-        // "xaay" holds "aa"; "abc" and "cde" make "abcde".
-        assert_eq!(most(&["xaay", "aa"], 4), 1.0);
-        assert_eq!(most(&["abc", "cde"], 5), 1.0);
-        assert_eq!(most(&["abc", "cde"], 4), 0.5);
     }
 
     #[test]
