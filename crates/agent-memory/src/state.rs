@@ -12,7 +12,7 @@ use crate::session::Session;
 const SHARE: u64 = 6;
 const MOST: u64 = 600;
 /// Part of the room whose newest messages the state does not repeat.
-const SHOWN: u64 = 4;
+const SHOWN: u64 = 10;
 /// Tokens below which a state says too little.
 const LEAST: u64 = 60;
 
