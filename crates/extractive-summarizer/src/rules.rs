@@ -86,6 +86,7 @@ static SAID_UNIVERSAL: LazyLock<Cues> = LazyLock::new(|| Cues::of(UNIVERSAL));
 static SAID_WITHDRAWS: LazyLock<Cues> = LazyLock::new(|| Cues::of(WITHDRAWS));
 static SAID_KINDLY: LazyLock<Cues> = LazyLock::new(|| Cues::of(SMALL_TALK));
 
+static LIMIT: LazyLock<[String; 1]> = LazyLock::new(|| ["limit".to_owned()]);
 static SAME_AS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| SAME.iter().copied().collect());
 
 /// Whether a text has one of these phrases. Those of scripts without spaces may be anywhere, and others are whole words.
@@ -269,10 +270,7 @@ fn forbids(words: &Words<'_>) -> bool {
 /// Whether a short sentence means something that was said before it.
 pub(crate) fn refers(sentence: &str) -> bool {
     let words = words(sentence);
-    let telling = words
-        .words
-        .iter()
-        .map(|word| stems(word.text, sentence).len());
+    let telling = words.words.iter().map(|word| stems(word, sentence).len());
     let pronoun = |word: &Word<'_>| REFERS.contains(&word.lower.as_str()) || word.lower == "this";
     words.words.iter().any(pronoun) && telling.sum::<usize>() < 4
 }
@@ -431,14 +429,14 @@ impl Words<'_> {
     /// Telling words that follow each other directly.
     fn pairs(&self, sentence: &str) -> Vec<(String, String)> {
         let mut pairs = Vec::new();
-        let mut last: Option<(usize, String)> = None;
+        let mut last: Option<(usize, &String)> = None;
         for n in 0..self.words.len() {
             for word in self.tells(n, sentence) {
                 if let Some((before, last)) = last.take()
                     && before + 1 >= n
                     && self.clause(before) == self.clause(n)
                 {
-                    pairs.push((last, word.clone()));
+                    pairs.push((last.clone(), word.clone()));
                 }
                 last = Some((n, word));
             }
@@ -463,11 +461,14 @@ impl Words<'_> {
     /// Telling words at the wanted places. To start doing something is to do it.
     fn telling(&self, sentence: &str, wanted: impl Fn(usize) -> bool) -> Vec<String> {
         let places = (0..self.words.len()).filter(|n| wanted(*n));
-        places.flat_map(|n| self.tells(n, sentence)).collect()
+        places
+            .flat_map(|n| self.tells(n, sentence))
+            .cloned()
+            .collect()
     }
 
     /// Telling words of the word at an index.
-    fn tells(&self, n: usize, sentence: &str) -> Vec<String> {
+    fn tells(&self, n: usize, sentence: &str) -> &[String] {
         let little = match self.at(n) {
             "start" => self.at(n + 1).ends_with("ing"),
             // `Your code` is anything, and `the access code` is not.
@@ -478,12 +479,12 @@ impl Words<'_> {
                     && !is_little(self.at(n + 1));
                 !whole && (before.is_empty() || is_little(before) || before.ends_with("ing"))
             }
-            "under" | "below" if self.is_value(n + 1) => return vec!["limit".to_owned()],
+            "under" | "below" if self.is_value(n + 1) => return &LIMIT[..],
             _ => false,
         };
         match self.words.get(n) {
-            Some(word) if !little => stems(word.text, sentence),
-            _ => Vec::new(),
+            Some(word) if !little => stems(word, sentence),
+            _ => &[],
         }
     }
 
@@ -575,7 +576,7 @@ impl Words<'_> {
                 let alone = self.clause(n + 1) != Some(word.clause);
                 let adverb = alone && word.lower.ends_with("ly");
                 if adverb {
-                    done.extend(stems(word.text, sentence));
+                    done.extend_from_slice(stems(word, sentence));
                 }
                 opens = (opening && !why).then_some(word.clause);
             }
@@ -586,7 +587,7 @@ impl Words<'_> {
                 });
             if opens == Some(word.clause) {
                 let words = if doing { &mut done } else { &mut out };
-                words.extend(stems(word.text, sentence));
+                words.extend_from_slice(stems(word, sentence));
             }
         }
         (out, done)
@@ -714,7 +715,12 @@ fn adds(said: &Words<'_>, sentence: &str, from: usize, at: usize) -> bool {
 }
 
 /// The telling words of one word of a sentence, without their endings.
-fn stems(word: &str, sentence: &str) -> Vec<String> {
+fn stems<'w>(word: &'w Word<'_>, sentence: &str) -> &'w [String] {
+    word.stems
+        .get_or_init(|| stemmed(word.text, &word.lower, sentence))
+}
+
+fn stemmed(word: &str, lower: &str, sentence: &str) -> Vec<String> {
     let Some(first) = word.chars().next().filter(|_| word != crate::words::VALUE) else {
         return Vec::new();
     };
@@ -741,8 +747,7 @@ fn stems(word: &str, sentence: &str) -> Vec<String> {
             vec![bare.chars().take(2).collect()]
         }
         _ => {
-            let lower = word.to_lowercase().replace('’', "'");
-            let whose = lower.strip_suffix("'s").unwrap_or(&lower);
+            let whose = lower.strip_suffix("'s").unwrap_or(lower);
             if SAME_AS.contains_key(whose) {
                 return vec![stem(whose)];
             }

@@ -1,5 +1,6 @@
 //! The words of a sentence, and the values among them: quoted ones, names of code, numbers, dates.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -150,6 +151,20 @@ pub(crate) struct Word<'a> {
     /// Number of its clause.
     pub(crate) clause: usize,
     pub(crate) value: Option<Value>,
+    /// What it says of a subject, once that was asked for.
+    pub(crate) stems: OnceCell<Vec<String>>,
+}
+
+impl<'a> Word<'a> {
+    fn new(text: &'a str, lower: String, clause: usize, value: Option<Value>) -> Self {
+        Self {
+            text,
+            lower,
+            clause,
+            value,
+            stems: OnceCell::new(),
+        }
+    }
 }
 
 /// The words of a sentence, lower-cased, and its values. Values are [`VALUE`] among the words.
@@ -307,21 +322,13 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
 
 impl<'a> Words<'a> {
     fn push(&mut self, text: &'a str, clause: usize) {
-        self.words.push(Word {
-            text,
-            lower: text.to_lowercase().replace('’', "'"),
-            clause,
-            value: None,
-        });
+        let lower = text.to_lowercase().replace('’', "'");
+        self.words.push(Word::new(text, lower, clause, None));
     }
 
     fn push_value(&mut self, value: Value, clause: usize) {
-        self.words.push(Word {
-            text: VALUE,
-            lower: VALUE.to_owned(),
-            clause,
-            value: Some(value),
-        });
+        self.words
+            .push(Word::new(VALUE, VALUE.to_owned(), clause, Some(value)));
     }
 
     /// The word at an index in lower case, nothing where there is none.
@@ -406,12 +413,7 @@ impl<'a> Words<'a> {
         while at < self.words.len() {
             if let Some((length, value)) = self.joined(at) {
                 let clause = self.clause(at).unwrap_or(0);
-                let word = Word {
-                    text: VALUE,
-                    lower: VALUE.to_owned(),
-                    clause,
-                    value,
-                };
+                let word = Word::new(VALUE, VALUE.to_owned(), clause, value);
                 let word = word.value.is_some().then_some(word);
                 self.words.splice(at..at + length, word);
             }
@@ -566,12 +568,9 @@ impl<'a> Words<'a> {
         };
         let words = self.words.get(at..at + length).unwrap_or_default();
         let text: Vec<&str> = words.iter().map(|word| word.text).collect();
-        let word = Word {
-            text: VALUE,
-            lower: VALUE.to_owned(),
-            clause: self.clause(at).unwrap_or(0),
-            value: Some(Value::new(&text.join(" "), class)),
-        };
+        let value = Value::new(&text.join(" "), class);
+        let clause = self.clause(at).unwrap_or(0);
+        let word = Word::new(VALUE, VALUE.to_owned(), clause, Some(value));
         self.words.splice(at..at + length, [word]);
     }
 
