@@ -114,26 +114,44 @@ pub(crate) fn is_small_talk(sentence: &str) -> bool {
 
 /// How a sentence binds the steps to come.
 pub(crate) fn force(sentence: &str) -> Force {
-    if sentence.len() > RULE_BYTES {
-        return Force::None;
+    match sentence.len() {
+        ..=RULE_BYTES => force_of(&mut words(sentence), sentence),
+        _ => Force::None,
     }
-    let mut words = words(sentence);
-    let polite = any(&words, sentence, &SAID_KINDLY);
+}
+
+/// How a sentence binds the steps to come, and what [`statements`] reads in it.
+pub(crate) fn understood(sentence: &str, before: Option<&str>) -> (Force, Vec<Statement>) {
+    if sentence.len() > RULE_BYTES {
+        return (Force::None, Vec::new());
+    }
+    let mut said = words(sentence);
+    let has_value = said.has_value();
+    let force = force_of(&mut said, sentence);
+    if said.has_value() != has_value {
+        // Statements look for a value in a way of their own.
+        said = words(sentence);
+    }
+    (force, statements_of(said, sentence, before))
+}
+
+fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
+    let polite = any(words, sentence, &SAID_KINDLY);
     if polite && !words.quoted {
         return Force::SmallTalk;
     }
     let asks = sentence.trim_end().ends_with(['?', '？']);
-    let standing = any(&words, sentence, &SAID_STANDING)
-        || always(&words)
-        || forbids(&words)
-        || makes_sure(&words);
+    let standing = any(words, sentence, &SAID_STANDING)
+        || always(words)
+        || forbids(words)
+        || makes_sure(words);
     let wish = || {
         let imperative =
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
         imperative
-            || wants(&words)
-            || any(&words, sentence, &SAID_ASKS)
-            || any(&words, sentence, &SAID_CHANGES)
+            || wants(words)
+            || any(words, sentence, &SAID_ASKS)
+            || any(words, sentence, &SAID_CHANGES)
     };
     let typed = |word: &Word<'_>| {
         let value = word.value.as_ref();
@@ -142,7 +160,7 @@ pub(crate) fn force(sentence: &str) -> Force {
     let typed = words.words.iter().any(typed);
     let valued = words.quoted || typed || (standing && words.has_value());
     let wishes = valued && !standing && wish();
-    let told = sentence.len() <= UPDATE && (any(&words, sentence, &SAID_UPDATES) || is_new(&words));
+    let told = sentence.len() <= UPDATE && (any(words, sentence, &SAID_UPDATES) || is_new(words));
     let updates = told && {
         words.find_weak(true);
         words.has_value()
@@ -278,10 +296,13 @@ pub(crate) fn refers(sentence: &str) -> bool {
 /// Reads a sentence: a statement for each of its values, or one that withdraws something. `before` is the sentence before
 /// it, which its pronouns may mean.
 pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement> {
-    if sentence.len() > RULE_BYTES {
-        return Vec::new();
+    match sentence.len() {
+        ..=RULE_BYTES => statements_of(words(sentence), sentence, before),
+        _ => Vec::new(),
     }
-    let mut said = words(sentence);
+}
+
+fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> Vec<Statement> {
     let withdraws = any(&said, sentence, &SAID_WITHDRAWS);
     said.find_weak(!withdraws);
     let said = said;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use memory_model::Seq;
 
 use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
-use crate::rules::{Force, Statement, force, refers, statements};
+use crate::rules::{Force, Statement, force, refers, understood};
 use crate::text::line_sentences;
 
 /// Number of the newest statements that are compared.
@@ -108,13 +108,15 @@ fn read(at: usize, item: &Item) -> Told {
             let plain = !code && !fence && !text.contains(" (to [");
             let (said, fate) = marked(&text);
             let before = sentences.last().filter(|before| before.line == line);
-            let statements = match plain && item.weight > PASTED {
-                true => statements(said, before.map(|before| before.text.as_str())),
-                false => Vec::new(),
+            let before = before.map(|before| before.text.as_str());
+            let (force, statements) = match plain {
+                true if item.weight > PASTED => understood(said, before),
+                true => (force(said), Vec::new()),
+                false => (Force::None, Vec::new()),
             };
             sentences.push(Sentence {
                 line,
-                force: if plain { force(said) } else { Force::None },
+                force,
                 statements,
                 text: said.to_owned(),
                 fate,
