@@ -287,10 +287,16 @@ fn forbids(words: &Words<'_>) -> bool {
 
 /// Whether a short sentence means something that was said before it.
 pub(crate) fn refers(sentence: &str) -> bool {
-    let words = words(sentence);
-    let telling = words.words.iter().map(|word| stems(word, sentence).len());
-    let pronoun = |word: &Word<'_>| REFERS.contains(&word.lower.as_str()) || word.lower == "this";
-    words.words.iter().any(pronoun) && telling.sum::<usize>() < 4
+    let pronoun = |word: &str| {
+        let mut pronouns = REFERS.iter().chain([&"this"]);
+        pronouns.any(|pronoun| pronoun.eq_ignore_ascii_case(word))
+    };
+    let mut plain = sentence.split(|c: char| !c.is_alphanumeric());
+    plain.any(pronoun) && {
+        let words = words(sentence);
+        let telling = words.words.iter().map(|word| stems(word, sentence).len());
+        telling.sum::<usize>() < 4
+    }
 }
 
 /// Reads a sentence: a statement for each of its values, or one that withdraws something. `before` is the sentence before
