@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use memory_model::Seq;
 
+use crate::force::{Force, force, refers};
 use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
-use crate::rules::{Force, Statement, force, refers, understood};
+use crate::statement::{Statement, understood};
 use crate::text::line_sentences;
 
 /// Number of the newest statements that are compared.

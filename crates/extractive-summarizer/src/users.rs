@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use token_estimate::TokenEstimator;
 
+use crate::force::is_small_talk;
 use crate::item::{Item, Kind, PASTED, RULE, TYPED, VALUED};
 use crate::news::News;
 use crate::print::{MORE, add_note, beginning};
-use crate::rules::is_small_talk;
 use crate::text::{has_name, is_directive, is_fence, line_sentences};
 
 /// How many times less a line of code says than a sentence.

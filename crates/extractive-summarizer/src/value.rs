@@ -1,11 +1,11 @@
 //! Values of the lines of an item, among the lines of the same topic.
 
+use crate::force::is_small_talk;
 use crate::item::{ASKED, Item, Kind, PASTED, RULE, TYPED, VALUED, is_mark};
 use crate::ledger::LISTED_ERROR;
 use crate::print::{ARROW, DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
-use crate::rules::is_small_talk;
 use crate::shell::is_look;
 use crate::text::{has_name, is_decision, is_directive, is_fence, is_step, is_wide};
 

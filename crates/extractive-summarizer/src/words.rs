@@ -4,10 +4,10 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::cues::{
+use crate::text::is_wide;
+use crate::value_cues::{
     ANSWERS, LETTER_CASES, MONTHS, NUMBERS, SCALES, STOP_WORDS, UNITS, WEEKDAYS, WISHES, ZONES,
 };
-use crate::text::is_wide;
 
 /// Maximum length of a quoted value, in characters, and number of its words.
 const QUOTED: usize = 40;
@@ -17,7 +17,7 @@ const NAME_WORDS: usize = 3;
 /// In the place of a value among the words of a sentence.
 pub(crate) const VALUE: &str = "\0";
 
-static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.iter().copied().collect());
+static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.split_whitespace().collect());
 
 /// Whether a word says nothing of a subject.
 pub(crate) fn is_little(word: &str) -> bool {

@@ -1,0 +1,253 @@
+//! How a sentence of a user binds the steps to come.
+
+use crate::phrases::{SAID_ASKS, SAID_CHANGES, SAID_KINDLY, SAID_STANDING, SAID_UPDATES, any};
+use crate::rule_cues::{IMPERATIVES, REFERS};
+use crate::stems::stems;
+use crate::words::{Class, Word, Words, words};
+
+/// Maximum length of a sentence that states a rule, in bytes.
+pub(crate) const RULE_BYTES: usize = 600;
+/// Maximum length of a sentence that tells what is new, in bytes.
+const UPDATE: usize = 160;
+
+/// How a sentence binds the steps to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Force {
+    /// Thanks, greetings, encouragement.
+    SmallTalk,
+    /// Anything else.
+    None,
+    /// A rule.
+    Rule,
+    /// A rule with a value, such as a quoted name.
+    Value,
+}
+
+/// Whether a sentence is thanks, a greeting or encouragement.
+pub(crate) fn is_small_talk(sentence: &str) -> bool {
+    let said = SAID_KINDLY.matcher.as_ref();
+    said.is_some_and(|said| said.is_match(sentence)) && force(sentence) == Force::SmallTalk
+}
+
+/// How a sentence binds the steps to come.
+pub(crate) fn force(sentence: &str) -> Force {
+    match sentence.len() {
+        ..=RULE_BYTES => force_of(&mut words(sentence), sentence),
+        _ => Force::None,
+    }
+}
+
+pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
+    let polite = any(words, sentence, &SAID_KINDLY);
+    if polite && !words.quoted {
+        return Force::SmallTalk;
+    }
+    let asks = sentence.trim_end().ends_with(['?', '？']);
+    let standing = any(words, sentence, &SAID_STANDING)
+        || always(words)
+        || forbids(words)
+        || makes_sure(words);
+    let wish = || {
+        let imperative =
+            (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
+        imperative
+            || wants(words)
+            || any(words, sentence, &SAID_ASKS)
+            || any(words, sentence, &SAID_CHANGES)
+    };
+    let typed = |word: &Word<'_>| {
+        let value = word.value.as_ref();
+        value.is_some_and(|value| matches!(value.class, Class::LetterCase | Class::TimeZone))
+    };
+    let typed = words.words.iter().any(typed);
+    let valued = words.quoted || typed || (standing && words.has_value());
+    let wishes = valued && !standing && wish();
+    let told = sentence.len() <= UPDATE && (any(words, sentence, &SAID_UPDATES) || is_new(words));
+    let updates = told && {
+        words.find_weak(true);
+        words.has_value()
+    };
+    match valued {
+        _ if asks && !words.quoted => Force::None,
+        true if standing || wishes => Force::Value,
+        false if is_labelled(sentence) => Force::Value,
+        false if standing || updates => Force::Rule,
+        _ => Force::None,
+    }
+}
+
+/// Whether somebody wants something of others: not `I want to …`, which says what a speaker is about to do.
+fn wants(words: &Words<'_>) -> bool {
+    (0..words.words.len()).any(|n| {
+        let own = words.before(n, 1) == "i" && words.at(n + 1) == "to";
+        match words.at(n) {
+            "want" => !own,
+            "need" => !own && words.at(n + 1) == "to",
+            _ => false,
+        }
+    })
+}
+
+/// Whether the words say that something is so now: `now` with a verb, not `now,` or `for now`.
+pub(crate) fn is_new(words: &Words<'_>) -> bool {
+    if words.at(0) == "new" {
+        return true;
+    }
+    (1..words.words.len()).any(|n| {
+        let before = words.before(n, 1);
+        let mild = [
+            "", "for", "right", "by", "until", "i", "i'm", "and", "but", "from", "just", "so",
+        ];
+        matches!(words.at(n), "now" | "jetzt")
+            && !mild.contains(&before)
+            && words.clause(n - 1) == words.clause(n)
+    })
+}
+
+/// Whether a sentence has a label in capitals, as what somebody wants to be remembered has: `RULE: …`.
+fn is_labelled(sentence: &str) -> bool {
+    let label = sentence
+        .split_once(": ")
+        .map_or("", |(label, _)| label.trim_start_matches(['-', '*', ' ']));
+    let words = label.split_whitespace().count();
+    let capitals = label.chars().all(|c| c.is_uppercase() || c == ' ');
+    (1..=3).contains(&words) && label.chars().count() > 3 && capitals
+}
+
+/// Whether the words say that something is always or never done; not that somebody is always there.
+fn always(words: &Words<'_>) -> bool {
+    (0..words.words.len()).any(|n| {
+        let before = n.checked_sub(1).map_or("", |n| words.at(n));
+        let after = words.at(n + 1);
+        let tells = before.ends_with("'s")
+            || before.ends_with("'m")
+            || before.ends_with("'re")
+            || before.ends_with("'ve")
+            || matches!(
+                before,
+                "i'll"
+                    | "is"
+                    | "are"
+                    | "am"
+                    | "was"
+                    | "were"
+                    | "has"
+                    | "have"
+                    | "had"
+                    | "as"
+                    | "been"
+                    | "almost"
+                    | "i"
+                    | "he"
+                    | "she"
+                    | "they"
+                    | "it"
+                    | "who"
+                    | "not"
+            )
+            || is_told(after);
+        matches!(words.at(n), "always" | "never")
+            && !tells
+            && !matches!(after, "" | "mind" | "been")
+    })
+}
+
+/// Whether a verb tells what happens or happened: `cheers`, `mentioned`.
+fn is_told(verb: &str) -> bool {
+    let third = verb.ends_with('s')
+        && !["ss", "us", "as", "is"]
+            .iter()
+            .any(|end| verb.ends_with(end));
+    third || verb.ends_with("ed")
+}
+
+/// Whether the words ask to make sure of something; not whether speakers tell that they want to do so themselves.
+fn makes_sure(words: &Words<'_>) -> bool {
+    let own = |n: usize| {
+        let back = |many: usize| n.checked_sub(many).map_or("", |n| words.at(n));
+        let speaker = |word: &str| word == "i" || word.starts_with("i'");
+        let wants = matches!(back(2), "want" | "wanted" | "need" | "like" | "trying");
+        let told = (n..words.words.len()).any(|n| matches!(words.at(n), "you" | "your"));
+        back(1) == "to" && wants && (speaker(back(3)) || speaker(back(4))) && !told
+    };
+    (0..words.words.len()).any(|n| words.at(n) == "make" && words.at(n + 1) == "sure" && !own(n))
+}
+
+/// Whether a clause forbids something.
+fn forbids(words: &Words<'_>) -> bool {
+    (0..words.words.len()).any(|n| {
+        let not = match words.at(n) {
+            "don't" => 1,
+            "do" if words.at(n + 1) == "not" => 2,
+            "avoid" | "refrain" | "stop" => return words.begins(n),
+            _ => return false,
+        };
+        let mild = ["worry", "forget", "be", "think", "know", "have", "mind"];
+        words.begins(n) && !mild.contains(&words.at(n + not))
+    })
+}
+
+/// Whether a short sentence means something that was said before it.
+pub(crate) fn refers(sentence: &str) -> bool {
+    let pronoun = |word: &str| {
+        let mut pronouns = REFERS.iter().chain([&"this"]);
+        pronouns.any(|pronoun| pronoun.eq_ignore_ascii_case(word))
+    };
+    let mut plain = sentence.split(|c: char| !c.is_alphanumeric());
+    plain.any(pronoun) && {
+        let words = words(sentence);
+        let telling = words.words.iter().map(|word| stems(word, sentence).len());
+        telling.sum::<usize>() < 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_told_from_wishes_and_small_talk() {
+        for rule in [
+            "From now on, write the changelog in German.",
+            "Please never push to main.",
+            "Don't touch the generated files.",
+            "We no longer support Node.",
+            "- Always run the linter.",
+            "Make sure that the tests pass.",
+            "I want you to make sure that the tests pass.",
+            "I want to make sure that you run the tests.",
+            "RULE: the budget ends in May.",
+            "今後はコメントを英語で書いてください。",
+            "앞으로 커밋은 작게 나눠 주세요.",
+            "从现在开始用中文回答。",
+        ] {
+            assert!(force(rule) >= Force::Rule, "{rule}");
+        }
+        for rule in [
+            "Name the crates with the prefix 'crumb-'.",
+            "Could you please call it `reader`?",
+            "Always indent by 3 spaces.",
+            "変数名は「x_」で始めてください。",
+        ] {
+            assert_eq!(force(rule), Force::Value, "{rule}");
+        }
+        for other in [
+            "Don't hesitate to reach out.",
+            "It's been a pleasure, as always.",
+            "I've always liked the 1990s.",
+            "I'll never forget that summer.",
+            "The cat always sleeps on the chair, and she never bites.",
+            "You always mentioned it.",
+            "I want to make sure the page loads fast.",
+            "I'm also trying to make sure that nobody waits.",
+            "I don't know which of them it is.",
+            "Should we always do that?",
+            "Fix the build.",
+            "It's the dog's 'favourite' toy.",
+            "ありがとうございます。",
+        ] {
+            assert!(force(other) < Force::Rule, "{other}");
+        }
+        assert!(is_small_talk("Good to hear, thanks!") && !is_small_talk("Fix it."));
+    }
+}

@@ -1,0 +1,429 @@
+//! Compares statements: which one replaces, repeats or narrows another.
+
+use crate::statement::{Statement, statements};
+use crate::words::{Class, Value};
+
+impl Statement {
+    /// Whether it replaces or withdraws an earlier statement.
+    pub(crate) fn replaces(&self, earlier: &Self) -> bool {
+        let same = self.has_value_of(earlier);
+        if self.withdraws && (same || self.value.is_none()) {
+            let shared = self.shares(earlier);
+            let more = self.subject.len() - shared;
+            let about = (shared > 1 && more < 2) || (same && shared > 0);
+            return about && !earlier.withdraws;
+        }
+        let (Some(value), Some(other)) = (&self.value, &earlier.value) else {
+            return false;
+        };
+        if same || !value.is_like(other) {
+            return false;
+        }
+        let weak = value.is_weak() || other.is_weak();
+        let typed = value.class == other.class && value.class != Class::Code;
+        let adds = self.adds || earlier.adds;
+        let anew = self.fresh && !adds && (weak || typed || earlier.single);
+        let named = value.class == Class::Name && other.class == Class::Name;
+        let both = self.single && earlier.single;
+        let one = both && !weak;
+        if !(self.changes || anew || one || (both && named)) {
+            return false;
+        }
+        let shared = self.shares(earlier);
+        let more = self.subject.len() - shared;
+        // Who or where something is may be told of several, unless it is told in the same words.
+        let alike = shared > 2 && more == 0 && shared == earlier.subject.len();
+        if !(self.changes || anew || one || alike) {
+            return false;
+        }
+        let all = self.changes || self.fresh || more == 0 || shared == earlier.subject.len();
+        let only = shared == 1 && self.subject.len() == 1 && earlier.subject.len() == 1;
+        let zones = value.class == Class::TimeZone && other.class == Class::TimeZone;
+        let kin = shared > 0 && (zones || value.is_beside(other));
+        let shared = shared + usize::from(kin);
+        let enough = shared > 2 || (shared > 1 && all) || (only && (self.changes || anew));
+        enough && !self.narrows(earlier) && self.same_subject(earlier, self.universal)
+    }
+
+    /// Number of words that both subjects have.
+    fn shares(&self, other: &Self) -> usize {
+        let words = other.subject.iter();
+        words.filter(|word| self.subject.contains(word)).count()
+    }
+
+    /// Whether it may replace another.
+    pub(crate) fn tells(&self) -> bool {
+        let weak = self.value.as_ref().is_some_and(Value::is_weak);
+        let changes = self.changes || self.fresh;
+        (changes && !self.subject.is_empty())
+            || (self.subject.len() > 1 && ((self.single && !weak) || self.withdraws))
+    }
+
+    /// Whether it says the same as an earlier statement, and as firmly.
+    pub(crate) fn repeats(&self, earlier: &Self) -> bool {
+        self.has_value_of(earlier)
+            && self.withdraws == earlier.withdraws
+            && (self.single || !earlier.single)
+            && self.subject.len() > 1
+            && self.same_subject(earlier, false)
+    }
+
+    fn has_value_of(&self, other: &Self) -> bool {
+        let values = self.value.as_ref().zip(other.value.as_ref());
+        values.is_some_and(|(value, other)| value.is(other))
+    }
+
+    /// Whether it is of a part of an earlier statement's subject: `the backup region` after `the region`.
+    fn narrows(&self, earlier: &Self) -> bool {
+        let known = |word: &String| earlier.subject.contains(word);
+        let mut pairs = self.pairs.iter();
+        pairs.any(|(part, whole)| {
+            known(whole)
+                && !known(part)
+                && self.subject.contains(part)
+                && self.subject.contains(whole)
+        })
+    }
+
+    /// Whether a text names its value together with words of its subject.
+    pub(crate) fn is_named_in(&self, text: &str) -> bool {
+        if !self
+            .value
+            .as_ref()
+            .is_some_and(|value| text.contains(value.text.as_str()))
+        {
+            return false;
+        }
+        let shared = |other: &Self| {
+            let words = self.subject.iter();
+            words.filter(|word| other.subject.contains(word)).count()
+        };
+        let others = statements(text, None);
+        others
+            .iter()
+            .any(|other| other.has_value_of(self) && shared(other) > 1)
+    }
+
+    /// Whether two subjects are one: all words of the one are in the other, none of the others says when it holds, and none
+    /// parts two neighbours, as in `function names` and `function argument names`. With `anywhere`, the shorter one holds
+    /// whatever the longer one says of when it holds.
+    fn same_subject(&self, other: &Self, anywhere: bool) -> bool {
+        let (small, large) = match self.subject.len() <= other.subject.len() {
+            true => (self, other),
+            false => (other, self),
+        };
+        let place = |word: &String| large.subject.iter().position(|other| other == word);
+        let pairs = &large.pairs;
+        let (small, topic) = (&small.subject, large.subject.iter().take(large.topic));
+        let mut topic = topic.into_iter().peekable();
+        let elsewhere = topic.peek().is_some()
+            && !(anywhere && std::ptr::eq(small, &self.subject))
+            && !topic.any(|word| small.contains(word));
+        if elsewhere || !small.iter().all(|word| place(word).is_some()) {
+            return false;
+        }
+        small.windows(2).all(|pair| match pair {
+            [a, b] => match (place(a), place(b)) {
+                // In another clause the order says nothing.
+                (Some(from), Some(to)) if from < large.lead && to >= large.lead => true,
+                (Some(from), Some(to)) if from + 1 < to => {
+                    let between = large.subject.get(from + 1..to).unwrap_or_default();
+                    let parts =
+                        |word: &String| pairs.iter().any(|(part, of)| part == word && of == b);
+                    between
+                        .iter()
+                        .all(|word| small.contains(word) || !parts(word))
+                }
+                _ => true,
+            },
+            _ => true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaces(earlier: &str, later: &str) -> bool {
+        let (earlier, later) = (statements(earlier, None), statements(later, None));
+        later
+            .iter()
+            .any(|later| earlier.iter().any(|earlier| later.replaces(earlier)))
+    }
+
+    #[test]
+    fn a_later_value_of_the_same_subject_replaces_an_earlier_one() {
+        for (earlier, later) in [
+            (
+                "Start table names with 't_'.",
+                "From now on, begin table names with 'tbl_'.",
+            ),
+            (
+                "End the names of jobs with '_job'.",
+                "For names of jobs, I'd like you to end them with 'Job'.",
+            ),
+            (
+                "The staging server listens on port 8080.",
+                "Correction: the staging server listens on port 9090.",
+            ),
+            (
+                "Use `tabs` for indentation.",
+                "Don't use `tabs` for indentation any more.",
+            ),
+            (
+                "Use snake_case for table names.",
+                "When naming tables, always use CamelCase.",
+            ),
+            (
+                "When filling tables, start the table names with 't_'.",
+                "Start table names with 'tbl_'.",
+            ),
+            (
+                "Start table names with 't_' and end them with '_v'.",
+                "End table names with '_w'.",
+            ),
+            (
+                "変数名は「x_」で始めてください。",
+                "今後、変数名は「y_」で始めてください。",
+            ),
+            (
+                "변수 이름은 'x_'로 시작하세요.",
+                "변수 이름은 'y_'로 시작해 주세요.",
+            ),
+            ("变量名用'x_'开头。", "变量名改成用'y_'开头。"),
+        ] {
+            assert!(replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn another_subject_and_one_of_several_replace_nothing() {
+        for (earlier, later) in [
+            (
+                "Start table names with 't_'.",
+                "Start column names with 'c_'.",
+            ),
+            ("Start table names with 't_'.", "End table names with '_t'."),
+            (
+                "End table names with '_t'.",
+                "End table column names with '_c'.",
+            ),
+            (
+                "Start table names with 't_'.",
+                "When naming columns, start the names with 'c_'.",
+            ),
+            (
+                "Add the 'audit' trait to all tables.",
+                "Add the 'owner' trait to all tables.",
+            ),
+            ("Import the 'json' module.", "Import the 'csv' module."),
+            (
+                "Rule 3: never change module number 3 alone.",
+                "Rule 4: never change module number 4 alone.",
+            ),
+            ("The test of parse_a fails.", "The test of parse_b fails."),
+            (
+                "関数名は「f_」で始めてください。",
+                "変数名は「v_」で始めてください。",
+            ),
+        ] {
+            assert!(!replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn what_says_the_same_in_other_words_repeats_it() {
+        let one = |text: &str| statements(text, None).remove(0);
+        let (first, again) = (
+            "Start table names with 't_'.",
+            "Remember: table names start with 't_'.",
+        );
+        assert!(one(again).repeats(&one(first)) && !one(again).replaces(&one(first)));
+        assert!(one(first).is_named_in("Yes, I will start table names with 't_'."));
+        assert!(!one(first).is_named_in("The variable 't_' is unused."));
+    }
+
+    #[test]
+    fn what_is_so_now_replaces_what_was_so() {
+        for (earlier, later) in [
+            // Numbers, amounts, dates.
+            (
+                "The mail relay listens on port 2525.",
+                "Sorry, the mail relay listens on port 2526, not 2525.",
+            ),
+            (
+                "The lease lasts 30 minutes.",
+                "The lease now lasts forty-five minutes.",
+            ),
+            (
+                "Workshop costs must stay under €900.",
+                "New limit for workshop costs: keep them below six hundred euros.",
+            ),
+            (
+                "The freeze is planned for 2031-03-04.",
+                "The freeze date moved to April 11.",
+            ),
+            ("The retro is on Monday.", "The retro has moved to Tuesday."),
+            (
+                "The service `orders` runs version 1.4.2.",
+                "The service `orders` runs version 1.5.0 now.",
+            ),
+            // Names, and other words that their place alone tells.
+            (
+                "The default branch is master.",
+                "The default branch is now main.",
+            ),
+            (
+                "The on-call engineer this week is Dana Fox.",
+                "Lee Chan is now the on-call engineer this week.",
+            ),
+            (
+                "Show all times in UTC.",
+                "From now on, show all times in Eastern time.",
+            ),
+            (
+                "Write the changelog in German.",
+                "From now on, write the changelog in French.",
+            ),
+            (
+                "Use tabs for indentation.",
+                "Use spaces for indentation instead.",
+            ),
+            (
+                "Keep your answers short.",
+                "I would rather get detailed replies.",
+            ),
+            // Names of things, by other words.
+            (
+                "The tool is called KITE-12.",
+                "We are calling the tool HERON-34 now.",
+            ),
+            (
+                "Work goes on in branch topic/kite-1.",
+                "We switched work to branch topic/heron-2; tests come next.",
+            ),
+            (
+                "Never reveal the door code 4411-a.",
+                "Never reveal the new door code 5522-b; the old one is void.",
+            ),
+            (
+                "For job names, I'd like you to start using the prefix 'j_' instead of what I told you before.",
+                "From now on, when you're naming jobs, start the names with 'k_'.",
+            ),
+            // Letter cases, and how firmly a rule is wished.
+            (
+                "Use snake_case for job names.",
+                "I'd like to stress the use of all uppercase for job names.",
+            ),
+            (
+                "In Lua, we always use snake_case for job names.",
+                "From now on, use CamelCase for job names.",
+            ),
+            (
+                "As for the current rules, begin job names with 'j_'.",
+                "Begin job names with 'job_'.",
+            ),
+            (
+                "Whenever you're naming jobs, count them and start the name with 'j_'.",
+                "From now on, start job names with 'k_'.",
+            ),
+            (
+                "The launch in Lima starts on June 3.",
+                "The launch in Lima is cancelled.",
+            ),
+            (
+                "Der Testserver läuft auf Port 8080.",
+                "Korrektur: Der Testserver läuft auf Port 9090.",
+            ),
+            (
+                "Schreibe alle Berichte auf Deutsch.",
+                "Ab sofort schreibst du alle Berichte auf Englisch.",
+            ),
+            (
+                "試験のポートは8080です。",
+                "試験のポートは8080ではなく9090です。",
+            ),
+            (
+                "報告は日本語で書いてください。",
+                "今後は報告を英語で書いてください。",
+            ),
+            (
+                "시험 서버의 포트는 8080입니다.",
+                "정정: 시험 서버의 포트는 9090입니다.",
+            ),
+        ] {
+            assert!(replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn what_is_so_of_something_else_replaces_nothing() {
+        for (earlier, later) in [
+            (
+                "The staging relay listens on port 25.",
+                "The production relay listens on port 26 now.",
+            ),
+            (
+                "The store region is eu-3.",
+                "The backup store region is now us-4.",
+            ),
+            (
+                "The timeout for reads is 30 seconds.",
+                "The timeout for writes is now 60 seconds.",
+            ),
+            (
+                "The service `orders` runs version 1.4.2.",
+                "The service `bills` runs version 2.0.1 now.",
+            ),
+            (
+                "The meeting with Rhea is on Monday.",
+                "The meeting with Juno is now on Tuesday.",
+            ),
+            (
+                "Dana Fox is the release approver.",
+                "Lee Chan is now the design reviewer.",
+            ),
+            (
+                "Write the changelog in German.",
+                "From now on, write the tests in French.",
+            ),
+            ("The login page is slow.", "The login page is ugly."),
+            (
+                "The launch in Lima starts on June 3.",
+                "The launch in Oslo is cancelled.",
+            ),
+            (
+                "We cache sessions in Redis.",
+                "We now keep jobs in Postgres.",
+            ),
+            (
+                "When naming jobs, start the name with 'j_'.",
+                "When naming jobs, end the name with '_j'.",
+            ),
+            (
+                "Schreibe alle Berichte auf Deutsch.",
+                "Ab sofort schreibst du alle Kommentare auf Englisch.",
+            ),
+            (
+                "報告は日本語で書いてください。",
+                "今後は試験を英語で書いてください。",
+            ),
+            (
+                "본점 서버의 포트는 443입니다.",
+                "정정: 시험 서버의 포트는 9090입니다.",
+            ),
+        ] {
+            assert!(!replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn a_weaker_sentence_does_not_repeat_a_firm_one() {
+        let one = |text: &str| statements(text, None).remove(0);
+        let firm = one("End all job names with '_j'.");
+        assert!(one("End job names with '_j', please.").repeats(&firm));
+        assert!(one("Add '_j' to the end of each job name.").repeats(&firm));
+        assert!(!one("A '_j' in job names, at their end.").repeats(&firm));
+    }
+}

@@ -1,0 +1,189 @@
+//! Statements of users: the values that a sentence sets, each with its subject.
+
+use std::sync::Arc;
+
+use crate::force::{Force, RULE_BYTES, force_of, is_new};
+use crate::phrases::{SAID_CHANGES, SAID_SINCE, SAID_UNIVERSAL, SAID_UPDATES, SAID_WITHDRAWS, any};
+use crate::stems::stem;
+use crate::subject::{adds, is_single};
+use crate::words::{Class, Value, Words, words};
+
+/// Maximum number of values of a sentence that are read.
+const VALUES: usize = 4;
+
+/// What a sentence says about which subject.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Statement {
+    /// Telling words around the first value, in order, without the values.
+    pub(crate) subject: Vec<String>,
+    /// Number of the first ones that say when it holds.
+    pub(crate) topic: usize,
+    /// Number of the first ones that come from an earlier clause.
+    pub(crate) lead: usize,
+    pub(crate) value: Option<Value>,
+    /// Whether the subject has one value: it starts *with*, is, or is set *to* it.
+    pub(crate) single: bool,
+    /// Whether it says that something is other than before.
+    pub(crate) changes: bool,
+    /// Whether it says that something is so from now on.
+    pub(crate) fresh: bool,
+    /// Whether it is of all things of its kind.
+    pub(crate) universal: bool,
+    pub(crate) withdraws: bool,
+    /// Whether the value is one of several: it is added.
+    pub(crate) adds: bool,
+    /// Words of the subject that follow each other directly.
+    pub(crate) pairs: Arc<[(String, String)]>,
+}
+
+/// How a sentence binds the steps to come, and what [`statements`] reads in it.
+pub(crate) fn understood(sentence: &str, before: Option<&str>) -> (Force, Vec<Statement>) {
+    if sentence.len() > RULE_BYTES {
+        return (Force::None, Vec::new());
+    }
+    let mut said = words(sentence);
+    let has_value = said.has_value();
+    let force = force_of(&mut said, sentence);
+    if said.has_value() != has_value {
+        // Statements look for a value in a way of their own.
+        said = words(sentence);
+    }
+    (force, statements_of(said, sentence, before))
+}
+
+/// Reads a sentence: a statement for each of its values, or one that withdraws something. `before` is the sentence before
+/// it, which its pronouns may mean.
+pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement> {
+    match sentence.len() {
+        ..=RULE_BYTES => statements_of(words(sentence), sentence, before),
+        _ => Vec::new(),
+    }
+}
+
+fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> Vec<Statement> {
+    let withdraws = any(&said, sentence, &SAID_WITHDRAWS);
+    said.find_weak(!withdraws);
+    let said = said;
+    if !said.has_value() && !withdraws {
+        return Vec::new();
+    }
+    let changes = any(&said, sentence, &SAID_CHANGES);
+    let fresh = changes
+        || is_new(&said)
+        || any(&said, sentence, &SAID_SINCE)
+        || any(&said, sentence, &SAID_UPDATES);
+    let universal = fresh || any(&said, sentence, &SAID_UNIVERSAL);
+    let pairs: Arc<[(String, String)]> = said.pairs(sentence).into();
+    let mut found = Vec::new();
+    let (mut start, mut first) = (0, Vec::new());
+    let mut carried: Vec<String> = Vec::new();
+    let values = (0..said.words.len()).filter(|n| said.is_value(*n));
+    let values: Vec<usize> = values.take(VALUES).collect();
+    let rejects = values.iter().any(|at| said.rejects(*at));
+    let rejects = rejects && values.iter().any(|at| !said.rejects(*at));
+    let changes = changes || rejects;
+    let fresh = fresh || rejects;
+    for at in values {
+        if (start > 0 && said.qualifies(at)) || (rejects && said.rejects(at)) {
+            continue;
+        }
+        if said.names(at) {
+            carried = said.telling(sentence, |n| {
+                (start..at).contains(&n) && said.clause(n) == said.clause(at)
+            });
+            carried.extend(said.value(at).map(|value| value.text.to_lowercase()));
+            start = at + 1;
+            continue;
+        }
+        let (topic, done) = said.topic(at, sentence);
+        let mut subject = without_repeats(topic);
+        let topic = subject.len();
+        subject.extend(done);
+        let mut subject = without_repeats(subject);
+        let mut lead = subject.len();
+        let from = said.begin(start, at);
+        if said.is_manner() {
+            found.push(Statement {
+                subject: vec![stem("answer")],
+                value: said.value(at).cloned(),
+                changes,
+                fresh,
+                universal,
+                ..Statement::default()
+            });
+            break;
+        }
+        subject.append(&mut carried);
+        subject.extend(said.about(from, at, topic > 0, sentence));
+        let dated = said
+            .value(at)
+            .is_some_and(|value| value.class == Class::Date);
+        if dated && !subject.is_empty() {
+            subject.push(stem("date"));
+        }
+        if first.is_empty() {
+            if said.refers(start, at) && subject.len() < 3 {
+                let clause = said.clause(at);
+                let words: Vec<String> =
+                    said.telling(sentence, |n| n < at && said.clause(n) != clause);
+                let words = match before {
+                    Some(before) if words.len() < 2 => {
+                        self::words(before).telling(before, |_| true)
+                    }
+                    _ => words,
+                };
+                subject.splice(0..0, words);
+            }
+            if subject.len() < 3 {
+                let clause = said.clause(at);
+                let heading = said.telling(sentence, |n| {
+                    n < at && said.clause(n) != clause && said.is_heading(n)
+                });
+                lead += heading.len();
+                subject.splice(topic..topic, heading);
+            }
+            first.clone_from(&subject);
+        } else if subject.len() < 2 {
+            // `… and end them with`: of the same thing as the part before.
+            subject.extend(first.iter().skip(1).cloned());
+        } else if subject.len() < 3 {
+            // `… and all method names with`: the same is done.
+            subject.splice(0..0, first.first().cloned());
+        }
+        start = said.end(at);
+        let statement = Statement {
+            single: is_single(&said, sentence, from, at),
+            adds: adds(&said, sentence, from, at),
+            pairs: Arc::clone(&pairs),
+            value: said.value(at).cloned(),
+            changes,
+            fresh,
+            universal,
+            withdraws,
+            topic,
+            lead,
+            ..Statement::default()
+        };
+        for subject in said.parts(subject, from, at, sentence) {
+            let subject = without_repeats(subject);
+            found.push(Statement {
+                subject,
+                ..statement.clone()
+            });
+        }
+    }
+    if found.is_empty() && withdraws {
+        found.push(Statement {
+            subject: without_repeats(said.telling(sentence, |_| true)),
+            withdraws,
+            ..Statement::default()
+        });
+    }
+    found
+}
+
+fn without_repeats(mut words: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    words.retain(|word| seen.insert(word.clone()));
+    words
+}
