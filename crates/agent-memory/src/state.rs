@@ -20,7 +20,7 @@ const LEAST: u64 = 60;
 const MARKS: u64 = 8;
 
 impl Session {
-    /// Adds the state to the input of a context with `room` tokens, and marks in it what later messages replace.
+    /// Adds the state to the input of a context with `room` tokens, and marks the sentences that later messages replace.
     ///
     /// The summaries of a live session stay as they are, for a provider's cache: its state is the rules that changed, and
     /// stays until other summaries are published.

@@ -94,7 +94,7 @@ fn too_few_bytes(most: u64, needed: u64) -> Error {
     }
 }
 
-/// What a context may cost.
+/// Limits of one attempt at a context.
 struct Room {
     budget: Budget,
     /// Maximum estimated cost, in tokens: that of the budget, or less.

@@ -315,7 +315,7 @@ pub enum ErrorKind {
         /// Smallest sufficient budget, in tokens.
         needed: u64,
     },
-    /// The budget's limit of bytes is too small for what begins the context and the newest group.
+    /// The budget's limit of bytes is too small for the preamble and the newest group.
     TooFewBytes {
         /// Bytes of the smallest context that was tried.
         needed: u64,

@@ -1,5 +1,5 @@
 //! Digests: one text for neighbouring messages that were dropped. It points to them, and has the beginnings
-//! and ends of all, or of some, as far as its limit allows: what was said before what tools printed, the newest first.
+//! and ends of all, or of some, as far as its limit allows: people's texts before output of tools, the newest first.
 
 use std::collections::HashMap;
 
@@ -98,7 +98,7 @@ struct Head {
     stretch: usize,
     /// Position of the message, and its place in its block.
     place: (Seq, usize),
-    /// Whether it is a text of somebody, not what a tool printed or a call alone.
+    /// Whether it is somebody's text, not output of a tool or a call alone.
     speaks: bool,
     /// Position and author, as they are shown.
     author: String,

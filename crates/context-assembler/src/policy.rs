@@ -42,8 +42,8 @@ impl Budget {
     }
 
     /// Sets the most bytes of a context, `None` for no limit: the parts of its messages as JSON, with pictures and files in Base64. Remarks take the
-    /// place of the oldest pictures and files, and texts are shortened after that. What a provider's shape adds to the
-    /// parts is not in it.
+    /// place of the oldest pictures and files, and texts are shortened after that. Fields that a provider's shape adds do
+    /// not count.
     #[must_use]
     pub fn with_bytes(self, most: impl Into<Option<u64>>) -> Self {
         Self {

@@ -229,8 +229,8 @@ impl Shortening<'_, '_> {
         self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), newest, receipt)
     }
 
-    /// Tokens of the summaries in a context without steps: less where a digest of the messages between them and the newest
-    /// group needs room, for these were said last.
+    /// Tokens of the summaries in a context without steps: fewer if a digest of the messages between them and the
+    /// newest group needs room.
     fn filling(&self, others: u64) -> u64 {
         let share = self.costs.filling(others, self.room);
         if self.pointers == 0 || others.saturating_add(share) <= self.room {

@@ -37,7 +37,7 @@ const TASK_LIST: (usize, usize) = (600, 600);
 /// anything else.
 const EXPLAINS: usize = 500;
 const EXPLAINED: (usize, usize) = (2_000, 8_000);
-/// What users say of a conversation without tools, in per cent of its extract; and how many of users' messages there are
+/// Share of users' words in the extract of a conversation without tools, in per cent; and how many of users' messages there are
 /// for each call of a tool, at least, in such a conversation.
 const TALK: u64 = 75;
 const CALLS: usize = 4;
@@ -148,7 +148,7 @@ fn names_something(text: &str) -> bool {
     text.lines().any(|line| has_name(print::said(line)))
 }
 
-/// Whether people talk: few calls of tools come between what they say.
+/// Whether people talk: few calls of tools come between their messages.
 fn is_talk(items: &[&Item]) -> bool {
     let calls = |item: &&&Item| matches!(item.kind, Kind::Act | Kind::Error);
     let calls = items.iter().filter(calls).count();

@@ -1,4 +1,4 @@
-//! Failures: which line of an output says what is wrong, and which tests failed or passed.
+//! Failures: the line of an output that names the error, and the tests that failed or passed.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::text::squeeze;
 /// Maximum number of tests whose names are read from an output.
 const NAMES: usize = 64;
 
-/// How much a line of an error says of what is wrong: 0 for nothing, 3 for what it is.
+/// How well a line names the error: from 0, not at all, to 3.
 pub(crate) fn tells(line: &str) -> u8 {
     let line = line.trim();
     let letters = line.chars().filter(|c| c.is_alphabetic()).count();
@@ -82,7 +82,7 @@ fn is_log(line: &str) -> bool {
             >= 2
 }
 
-/// Whether a line only says what is being done.
+/// Whether a line only reports progress.
 fn is_progress(line: &str) -> bool {
     [
         "===",
@@ -102,8 +102,8 @@ fn is_progress(line: &str) -> bool {
     .any(|start| line.starts_with(start))
 }
 
-/// The lines of an error, each once: what differs in times alone is the same, and what outputs of calls without an error
-/// have, too, is left out where something else is said.
+/// Returns the lines of an error, each once: lines that differ in times alone are one. Lines that outputs of good calls have
+/// are left out unless there are no others.
 pub(crate) fn lines(mut all: Vec<String>, usual: &BTreeSet<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     all.retain(|line| {

@@ -27,7 +27,7 @@ pub(crate) struct Folded<'a> {
 
 /// Returns lines of files, each named by its last two components at least: changed files first, newest first, with the
 /// number of changes. Folders are relative to that of the line that names one; relative paths that are not known to be
-/// below it come before that line. Empty where that is not shorter than the whole paths.
+/// below it come before that line. Empty if that is no shorter than whole paths.
 pub(crate) fn lines<'a>(
     files: &'a BTreeMap<String, FileStat>,
     room: u64,
@@ -89,10 +89,10 @@ pub(crate) fn lines<'a>(
     folded
 }
 
-/// A path and what was done with the file.
+/// A path, with its numbers of changes and reads.
 type File<'a> = (&'a str, &'a FileStat);
 
-/// The lines of files whose folders are relative to `root`, in their order.
+/// The lines of files, with folders relative to `root`, in order.
 fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) -> Vec<Group<'a>> {
     let mut folders: BTreeMap<&str, Vec<Entry<'_>>> = BTreeMap::new();
     let mut beside: Vec<Entry<'_>> = Vec::new();
@@ -221,8 +221,8 @@ fn line(start: &str, files: &[Entry<'_>]) -> String {
     line
 }
 
-/// The folder that at least half of the paths share and that, named once, saves most; none where that is short, or
-/// relative and not that of all relative paths: a path that is printed is never taken for another.
+/// The folder of at least half of the paths that saves most if it is named once; none if it is short, or relative and not
+/// the folder of all relative paths. No printed path can be taken for another.
 fn root<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut total, mut relative) = (0_usize, 0_usize);

@@ -76,7 +76,7 @@ pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
     }
 }
 
-/// Whether somebody wants something of others: not `I want to …`, which says what a speaker is about to do.
+/// Whether somebody wants something of others: not `I want to …`, which announces a speaker's own step.
 fn wants(words: &Words<'_>) -> bool {
     (0..words.words.len()).any(|n| {
         let own = words.before(n, 1) == "i" && words.at(n + 1) == "to";
@@ -152,7 +152,7 @@ fn always(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether a verb tells what happens or happened: `cheers`, `mentioned`.
+/// Whether a verb tells an event: `cheers`, `mentioned`.
 fn is_told(verb: &str) -> bool {
     let third = verb.ends_with('s')
         && !["ss", "us", "as", "is"]

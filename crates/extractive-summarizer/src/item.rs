@@ -25,7 +25,7 @@ pub(crate) const PASTED: u32 = 50;
 /// Weight of what a program put into a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
-/// Label of what a user answered to a question.
+/// Label of a user's answers to questions.
 pub(crate) const ASKED: &str = "Asked";
 /// Label of a call that runs a command, in the place of its tool's name.
 pub(crate) const COMMAND: &str = "$";
@@ -120,12 +120,12 @@ pub(crate) struct FileStat {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) items: Vec<Item>,
-    /// Sentences of replies that name what a user replaced later.
+    /// Sentences of replies with a value that a user replaced later.
     pub(crate) forgotten: Vec<Forgotten>,
     pub(crate) files: BTreeMap<String, FileStat>,
     /// Commands in the order in which they ran; those that changed something that lasts are items.
     pub(crate) ran: Vec<Ran>,
-    /// What calls searched for, in their order.
+    /// Patterns of searches, in order.
     pub(crate) searches: Vec<String>,
     /// Subjects that summaries offer for expansion.
     pub(crate) topics: Vec<String>,
@@ -189,7 +189,7 @@ pub(crate) fn is_mark(item: &Item) -> bool {
     bracketed || line.starts_with("! ") || (line.starts_with('/') && !line.contains(' '))
 }
 
-/// A sentence of a reply that names what a user replaced later.
+/// A sentence of a reply with a value that a user replaced later.
 #[derive(Debug)]
 pub(crate) struct Forgotten {
     pub(crate) range: SeqRange,

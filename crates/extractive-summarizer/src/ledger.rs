@@ -298,7 +298,7 @@ struct Failure {
     times: u32,
 }
 
-/// Returns the lines of failed calls that nothing made good, of at most `room` tokens: what each was and what was wrong.
+/// Returns the lines of failed calls that nothing made good, of at most `room` tokens: each with its error.
 /// Errors that say the same but for times are one line, and newer ones come first.
 pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     let mut failures: Vec<Failure> = Vec::new();
@@ -406,7 +406,7 @@ fn first_words(line: &str) -> Option<String> {
     (!text.is_empty() && text.len() <= CALL_CHARS).then_some(text)
 }
 
-/// The line of an error that says most, with the next one that says what is wrong.
+/// The line that names the error best, with the next one that names it.
 fn says(item: &Item) -> Option<String> {
     let plain = item.outcome.iter().map(|line| squeeze(untagged(line)));
     let lines: Vec<(u8, String)> = plain.map(|line| (failure::tells(&line), line)).collect();

@@ -138,7 +138,7 @@ impl Lines<'_> {
     }
 }
 
-/// The lines of code in what a user said, and those around it.
+/// The lines of code in a user's message, and the fences around them.
 fn code_lines(item: &Item) -> BTreeSet<&str> {
     let mut code = false;
     let lines = item.lines.iter().filter(|_| item.kind.users());

@@ -1,4 +1,4 @@
-//! Which texts come first, so that each says most of what those before it do not say.
+//! Orders texts so that each one adds most to the texts before it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -50,7 +50,7 @@ impl News {
         news
     }
 
-    /// The text that says most of what is not told yet.
+    /// Returns the text that adds most to the texts so far.
     pub(crate) fn next(&mut self, worth: &dyn Fn(usize) -> u64) -> Option<usize> {
         while let Some((before, Reverse(at))) = self.waiting.pop() {
             // What was told since can only have made it less.
@@ -86,8 +86,8 @@ impl News {
     }
 }
 
-/// Calls `f` with a hash of each word that says something: of a word or a number without regard to case, and of each pair
-/// of characters of a script whose words have few.
+/// Calls `f` with a hash of each telling word or number, in any case, and of each pair of characters in scripts with short
+/// words.
 fn visit_words(text: &str, f: &mut dyn FnMut(u64)) {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;

@@ -299,7 +299,7 @@ fn in_folder(line: &str) -> Option<(&str, &str)> {
     base.ends_with('/').then_some((base, list))
 }
 
-/// What a summary's lists tell of a file.
+/// A file's figures in the lists of a summary.
 struct Told {
     /// Number of files that were listed before it.
     place: usize,

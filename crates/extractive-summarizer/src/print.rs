@@ -187,7 +187,7 @@ fn count(lines: &[String]) -> usize {
     lines.iter().map(|line| line.chars().count() + 2).sum()
 }
 
-/// The outcome of an item, shortened: the lines of an error that say what is wrong, then the others from the first one on.
+/// The outcome of an item, shortened: the lines that name an error, then the others from the first one on.
 pub(crate) fn ending(item: &Item, chars: usize) -> String {
     let mut order: Vec<usize> = Vec::new();
     if item.kind == Kind::Error {

@@ -172,7 +172,7 @@ pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
     SummaryBody::ranked(all)
 }
 
-/// Lines of a queue, each with most of what the ones before it do not say.
+/// Lines of a queue, each one that adds most to the lines before it.
 fn by_news(lines: &[Line], queue: &[usize]) -> Vec<usize> {
     let line = |n: usize| lines.get(*queue.get(n)?);
     let worth = |n: usize| line(n).map_or(0, |line| line.worth);

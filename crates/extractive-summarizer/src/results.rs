@@ -23,7 +23,7 @@ pub(crate) const INTERRUPTED: &str = "interrupted";
 const MENDED: u32 = 5;
 /// Weight of a command that only looks at something and failed.
 pub(crate) const LOOKED: u32 = 12;
-/// Number of an output's first lines that may be what a program says each time.
+/// Number of an output's first lines that may be a program's greeting.
 const USUAL: usize = 8;
 
 /// Number of characters of a call's questions that an answer holds if it repeats them.
@@ -107,7 +107,7 @@ pub(crate) fn telling_ends(gathered: &mut Gathered, outputs: &[(usize, Vec<Strin
     }
 }
 
-/// Leaves out of errors what outputs of commands without an error say, too.
+/// Takes lines out of errors that outputs of good commands have, too.
 pub(crate) fn usual(items: &mut [Item], usual: &BTreeSet<String>) {
     let errors = items.iter_mut().filter(|item| item.kind == Kind::Error);
     for item in errors.filter(|_| !usual.is_empty()) {
@@ -157,7 +157,7 @@ pub(crate) fn resolve(items: &mut [Item], passed: &BTreeMap<String, Seq>) {
     }
 }
 
-/// The first of the later runs, the newest of which come first, that makes good what failed.
+/// Returns the first of the later runs, newest first, that makes a failed one good.
 fn mended(failed: &Does, ran: &BTreeMap<String, Vec<(Seq, Does)>>) -> Option<Seq> {
     let runs = failed
         .programs()

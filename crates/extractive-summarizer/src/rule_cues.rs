@@ -260,7 +260,7 @@ pub(crate) const TOPICS: &[&str] = &[
     "if",
 ];
 
-/// Ends of words that name why something is done and not of what it is.
+/// Endings of words that name a reason.
 pub(crate) const PURPOSES: &[&str] = &["ity", "ency", "ancy", "ness", "ization", "isation", "ance"];
 
 /// Words of change that say nothing of a subject.

@@ -1,4 +1,4 @@
-//! Command lines: their folder, their parts, and whether one does what another did.
+//! Command lines: their folder, their parts, and whether one repeats another.
 
 use std::borrow::Cow;
 
@@ -72,8 +72,8 @@ const LOOKING: &[&str] = &[
 /// The folder that only the shell knows: that of `cd -`.
 pub(crate) const BEFORE: &str = "-";
 
-/// The folder to which the `cd`s at the beginning of a command line go, and the rest of the line. Empty where there is
-/// none.
+/// The folder to which the `cd`s at the beginning of a command line go, and the rest of the line. Empty without a
+/// `cd`.
 pub(crate) fn split_cd(line: &str) -> (String, &str) {
     let mut rest = line.trim();
     if let Some(inside) = rest
@@ -167,7 +167,7 @@ fn marks(line: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The commands of a chain, without what is done with their output.
+/// The commands of a chain, without pipes and redirections of their output.
 pub(crate) fn parts(line: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut piped) = (0, None);
@@ -184,7 +184,7 @@ pub(crate) fn parts(line: &str) -> Vec<&str> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// What the searches of a command line look for.
+/// The patterns of the searches in a command line.
 pub(crate) fn patterns(line: &str) -> impl Iterator<Item = &str> {
     parts(command(line)).into_iter().filter_map(|part| {
         let rest = ["grep ", "rg ", "git grep "]
@@ -236,7 +236,7 @@ fn is_file(word: &str) -> bool {
         && extension.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// A command line without the filters of its output and where it goes.
+/// A command line without filters and redirections of its output.
 pub(crate) fn without_filters(line: &str) -> &str {
     let mut line = line.trim_end();
     // Where the filters behind the last command begin.
@@ -321,7 +321,7 @@ fn looks(part: &str) -> bool {
     LOOKING.iter().any(|start| part.starts_with(start)) && !writes(&part) && !sends()
 }
 
-/// What a command line does: its folder, and of each command in it the program and what it works on.
+/// The effect of a command line: its folder, and each command's program and targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Does {
     folder: String,
@@ -356,8 +356,8 @@ impl Does {
             .filter_map(|words| Some(words.first()?.as_str()))
     }
 
-    /// Whether a run of this command line without an error makes good that another failed: it does, of the same program in
-    /// the same folder, at least what the other one did last.
+    /// Whether a good run of this command line mends a failed one: it runs the last program of the other in the same folder,
+    /// with the same targets or wider ones.
     pub(crate) fn makes_good(&self, failed: &Self) -> bool {
         let is_known = |folder: &str| !folder.is_empty() && folder != BEFORE;
         let same_folder = !is_known(&self.folder)

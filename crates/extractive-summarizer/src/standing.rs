@@ -68,7 +68,7 @@ struct Told {
     sentences: Vec<Sentence>,
 }
 
-/// Splits users' messages into what they say, their rules, and what was replaced. Returns what was taken from replies.
+/// Splits users' messages into talk, rules and replaced sentences. Returns the sentences that were taken out of replies.
 pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     let mut told: Vec<Told> = Vec::new();
     for (at, item) in items.iter().enumerate() {

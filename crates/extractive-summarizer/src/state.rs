@@ -74,7 +74,7 @@ impl Section {
 /// A line of the state.
 struct Line {
     section: Section,
-    /// Its place in the section, the first place where it does not matter.
+    /// Its place in a section that is ordered by place; else the first position.
     place: Seq,
     /// Lines of a smaller figure are kept where not all fit.
     priority: usize,
@@ -391,7 +391,7 @@ fn at(item: &Item, text: &str) -> String {
     format!("[{}] {text}", item.range.last)
 }
 
-/// What a message says, in at most so many characters.
+/// Shortens a message to `chars` characters.
 fn words(item: &Item, chars: usize) -> String {
     digest(&sentences(&item.lines.join("\n")), chars, true)
 }

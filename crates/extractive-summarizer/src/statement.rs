@@ -36,7 +36,7 @@ pub(crate) struct Statement {
     pub(crate) pairs: Arc<[(String, String)]>,
 }
 
-/// How a sentence binds the steps to come, and what [`statements`] reads in it.
+/// Returns the force of a sentence and its [`statements`], read once.
 pub(crate) fn understood(sentence: &str, before: Option<&str>) -> (Force, Vec<Statement>) {
     if sentence.len() > RULE_BYTES {
         return (Force::None, Vec::new());

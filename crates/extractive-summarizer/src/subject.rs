@@ -48,7 +48,7 @@ impl Words<'_> {
         pairs
     }
 
-    /// The place behind a value and what is told of it: `'a' for files and …`.
+    /// Returns the place behind a value and its purpose: `'a' for files and …`.
     pub(crate) fn end(&self, at: usize) -> usize {
         let clause = self.clause(at);
         if !matches!(self.at(at + 1), "for" | "in" | "of" | "on") || self.clause(at + 1) != clause {
@@ -208,7 +208,7 @@ impl Words<'_> {
             .any(abstracts)
     }
 
-    /// Telling words around a value, of its clause: those before it, and those after it where they are few. With `known`, an
+    /// Returns telling words of a value's clause: those before it, and those after it if these are few. With `known`, an
     /// earlier clause names the subject.
     pub(crate) fn about(&self, from: usize, at: usize, known: bool, sentence: &str) -> Vec<String> {
         let clause = self.clause(at);
@@ -304,7 +304,7 @@ fn edge(said: &Words<'_>, at: usize) -> bool {
     (0..said.words.len()).any(|n| EDGES.contains(&said.at(n)) && said.clause(n) == clause)
 }
 
-/// Whether the value at an index comes to others. What is added to an end is the end.
+/// Whether the value at an index is one of several. An end has one value, even if it is `added`.
 pub(crate) fn adds(said: &Words<'_>, sentence: &str, from: usize, at: usize) -> bool {
     let clause = said.clause(at);
     let next =

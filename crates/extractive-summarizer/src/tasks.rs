@@ -60,7 +60,7 @@ impl Board {
         }
     }
 
-    /// Takes over a list as [`Board::line`] tells it: what it does not name stays as it is. Returns whether it is one; after
+    /// Takes over a list as [`Board::line`] tells it: tasks that it does not name stay. Returns whether it is one; after
     /// a list without ids no task is known.
     pub(crate) fn read(&mut self, line: &str) -> bool {
         let has_ids = line
@@ -87,7 +87,7 @@ impl Board {
         true
     }
 
-    /// The list in a line: what is being done first. Of what is done or dropped the ids are enough.
+    /// The list in a line, with tasks in work first. Of finished and dropped tasks it has the ids alone.
     pub(crate) fn line(&self) -> String {
         let parts = PARTS.iter().filter_map(|(start, state)| {
             let tasks = self.tasks.iter().filter(|task| task.state == *state);

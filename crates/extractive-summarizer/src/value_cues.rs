@@ -18,7 +18,7 @@ pub(crate) const STOP_WORDS: &str = "\
     statt sondern von vom zu zum zur nun doch noch soll sollen muss müssen heißt läuft schreibe schreibst schreiben \
     verwende verwenden nutze benutze wie als";
 
-/// What an assistant gives.
+/// Names for the answers of an assistant.
 pub(crate) const ANSWERS: &[&str] = &[
     "answer",
     "answers",
@@ -36,7 +36,7 @@ pub(crate) const WISHES: &[&str] = &[
     "need", "use",
 ];
 
-/// Letter cases, without what joins their words.
+/// Letter cases, without spaces or dashes.
 pub(crate) const LETTER_CASES: &[&str] = &[
     "uppercase",
     "lowercase",
@@ -141,7 +141,7 @@ pub(crate) const SCALES: &[(&str, u64)] = &[
     ("million", 1_000_000),
 ];
 
-/// What numbers count.
+/// Units of numbers.
 pub(crate) const UNITS: &[&str] = &[
     "dollars",
     "euros",

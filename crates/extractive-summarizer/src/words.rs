@@ -24,7 +24,7 @@ pub(crate) fn is_little(word: &str) -> bool {
     LITTLE.contains(word)
 }
 
-/// What a value is by its form.
+/// Kinds of values, by form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// A quoted one, or a name of code.
@@ -151,7 +151,7 @@ pub(crate) struct Word<'a> {
     /// Number of its clause.
     pub(crate) clause: usize,
     pub(crate) value: Option<Value>,
-    /// What it says of a subject, once that was asked for.
+    /// Its stems, computed at the first use.
     pub(crate) stems: OnceCell<Vec<String>>,
 }
 
@@ -331,7 +331,7 @@ impl<'a> Words<'a> {
             .push(Word::new(VALUE, VALUE.to_owned(), clause, Some(value)));
     }
 
-    /// The word at an index in lower case, nothing where there is none.
+    /// Returns the word at an index in lower case, or an empty text.
     pub(crate) fn at(&self, n: usize) -> &str {
         self.words.get(n).map_or("", |word| word.lower.as_str())
     }
@@ -550,7 +550,7 @@ impl<'a> Words<'a> {
         Some((length, Some(value)))
     }
 
-    /// Takes a word as the value where nothing else is one: a name or a word that a subject *is* or is set *to*.
+    /// Takes a name, or a word that a subject *is* or is set *to*, as the value if there is no other.
     /// Without `plain`, a name alone.
     pub(crate) fn find_weak(&mut self, plain: bool) {
         if self.has_value() {

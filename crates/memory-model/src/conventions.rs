@@ -49,7 +49,7 @@ pub trait AgentConventions: Send + Sync + Debug {
     }
 
     /// Returns the folder in which the calls of a message run, as an absolute path. `meta` is the message's metadata;
-    /// `None` where it does not tell.
+    /// `None` if it is unknown.
     fn working_folder<'a>(&self, meta: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
         let _ = meta;
         None
@@ -149,11 +149,11 @@ pub struct ToolUse {
     pub arguments: Vec<(String, String)>,
     /// The task that the call creates or changes.
     pub task: Option<TaskChange>,
-    /// Where a command runs.
+    /// The shell of a command.
     pub shell: Shell,
 }
 
-/// Where a command runs.
+/// The shell of a command, as far as it decides the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shell {
@@ -172,9 +172,9 @@ pub enum Shell {
 pub struct TaskChange {
     /// Id of the task; `None` for a new one, whose result has the id ([`AgentConventions::created_task`]).
     pub id: Option<String>,
-    /// What is to be done; `None` where that stays as it is.
+    /// The new text of the task; `None` leaves it unchanged.
     pub subject: Option<String>,
-    /// The new state; `None` where it stays as it is.
+    /// The new state; `None` leaves it unchanged.
     pub state: Option<TaskState>,
 }
 

@@ -86,7 +86,7 @@ const TOLD: &str = " → ";
 const INTERRUPTED: &str = "[Request interrupted by user";
 const ABORTED: &str = "Command aborted";
 const NOT_RUN: &str = "Sibling tool call errored";
-/// What the result of a call that creates a task begins with, before and behind its id.
+/// Texts before and behind the id of a new task in the result of the call that creates it.
 const CREATED: (&str, &str) = ("Task #", " created");
 /// Name of the field with the folder in which an agent works.
 const FOLDER: &str = "\"cwd\":\"";
@@ -380,8 +380,8 @@ fn task_state(state: &str) -> TaskState {
     }
 }
 
-/// The user's answers, a line for each question, without what the program says around them and without notes that say the
-/// answer again.
+/// The user's answers, a line for each question, without the program's words around them and without notes that repeat
+/// the answer.
 fn answers(text: &str) -> String {
     let text = text.trim();
     let text = text.strip_prefix(ANSWERED).unwrap_or(text);
@@ -402,7 +402,7 @@ fn answers(text: &str) -> String {
     out
 }
 
-/// Adds the line of a question, and below it what a program shows beside its answer.
+/// Adds the line of a question, and below it the preview of its answer.
 fn add_answer(question: &str, answer: &str, out: &mut String) {
     if !out.is_empty() {
         out.push('\n');

@@ -30,7 +30,7 @@ const AHEAD: u64 = 8;
 const ADDRESSES: usize = 2;
 const PATHS: usize = 4;
 const IDENTIFIERS: usize = 4;
-/// Bytes of an extract to each sentence of a model's own, where the language is not English.
+/// Bytes of an extract to each sentence of a model's own, in languages other than English.
 const QUOTED: usize = 1_000;
 const WINDOW: u64 = 32_000;
 

@@ -199,7 +199,7 @@ fn a_digest_shows_both_ends_of_a_command() {
     assert!(text.contains("Why does this fail?") && text.contains("cd /srv/app"));
 }
 
-/// In little room a digest tells what was said, not what a tool printed, in lines that can be understood.
+/// In little room a digest quotes people, not output of tools, in lines that can be understood.
 #[test]
 fn a_digest_tells_what_was_said_before_what_a_tool_printed() {
     let mut messages = vec![Message::user(

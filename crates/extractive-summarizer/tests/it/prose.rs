@@ -256,7 +256,7 @@ fn house() -> Vec<Message> {
     THINGS.into_iter().flat_map(asked).collect()
 }
 
-/// Where no tools are called, what users state comes before explanations, also in a shorter form, and in few words.
+/// Without calls of tools users' statements come before explanations, in shorter forms too, and in few words.
 #[test]
 fn in_talk_users_words_come_before_explanations() {
     let log = log(house(), &Calibrated::O200k);

@@ -220,7 +220,7 @@ fn whole(text: &str, path: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The column of what users asked for.
+    /// The column of users' directives.
     const DIRECTIVES: usize = 0;
 
     fn gold(items: &[&str]) -> Gold {
