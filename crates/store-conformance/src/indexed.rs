@@ -11,8 +11,8 @@ use memory_search::{
     extend_index, rebuild_index,
 };
 use memory_store::{
-    Append, AppendAt, ConversationRef, Erase, ErrorKind, FullStore, IndexedKind, NewConversation,
-    NewEntry, Origin,
+    Append, AppendAt, Chunk, ConversationRef, Erase, ErrorKind, FullStore, IndexedKind,
+    NewConversation, NewEntry, Origin,
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
@@ -546,4 +546,21 @@ pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
         index.index_state(chat).await.expect("its state is read"),
         state
     );
+    // A segment that is kept gives the state with it, and its chunks are read whole or by key.
+    let chunk = |key: u8| Chunk {
+        key: vec![key],
+        data: vec![key; 3],
+    };
+    let chunks = [chunk(1), chunk(2)];
+    (new.replaces, new.chunks) = (&[], &chunks);
+    let put = index.put_index_segment(chat, &new).await;
+    let put = put.expect("an answer").expect("it is kept");
+    let state = index.index_state(chat).await;
+    assert_eq!(put, state.expect("its state is read"));
+    let last = put.of(IndexedKind::Messages).next_back();
+    let id = last.expect("a segment").id;
+    let whole = index.index_chunks(id, None).await;
+    assert_eq!(whole.expect("its chunks"), chunks);
+    let second = index.index_chunks(id, Some(&[vec![2]])).await;
+    assert_eq!(second.expect("one chunk"), [chunk(2)]);
 }
