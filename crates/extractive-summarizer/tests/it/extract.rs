@@ -571,6 +571,11 @@ fn dense(mut messages: Vec<Message>) -> String {
     extract(&fixtures::entries(messages), 700)
 }
 
+fn failures(text: &str) -> Vec<&str> {
+    let lines = text.lines();
+    lines.filter(|line| line.starts_with("Failed: ")).collect()
+}
+
 fn done(id: &str, command: &str, result: &str) -> [Message; 2] {
     [bash(id, command), Message::tool_result(id, result)]
 }
@@ -619,12 +624,8 @@ fn what_was_made_good_is_no_open_failure() {
     ));
     messages.extend(done("10", "git commit --no-edit", "[main 1a2b3c4] Merge"));
     let text = dense(messages);
-    let failures: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("Failed: "))
-        .collect();
     assert_eq!(
-        failures,
+        failures(&text),
         [
             "Failed: [5] make lint: lint: 3 errors",
             "Failed: [11] npm run check: a.ts(1,2): error TS2305: none",
@@ -662,12 +663,8 @@ fn an_error_is_told_by_the_line_that_says_it() {
     ));
     messages.extend(broke("6", "sleep 500", "Command aborted"));
     let text = dense(messages);
-    let failures: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("Failed: "))
-        .collect();
     assert_eq!(
-        failures,
+        failures(&text),
         [
             "Failed: [5] make lint: src/a.go:9:2: x is unused",
             "Failed: [7] make keys: fatal: no such key",
