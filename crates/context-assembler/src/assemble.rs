@@ -66,7 +66,9 @@ pub fn assemble(
         if all <= most {
             return Ok(context);
         }
-        if limit == 0 {
+        // A tail that is always whole cannot be shortened.
+        let is_least = limit == 0 || (policy.whole_tail.is_some() && of_media == 0);
+        if is_least {
             return Err(too_few_bytes(most, all));
         }
         least = all;

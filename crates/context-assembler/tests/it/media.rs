@@ -150,4 +150,11 @@ fn bytes_are_never_exceeded_and_pictures_go_before_text() {
     }
     let error = assembled(&entries, Budget::tokens(100_000).with_bytes(20), &once).unwrap_err();
     assert!(matches!(error, ErrorKind::TooFewBytes { needed } if needed > 20));
+    let tail = AssemblyPolicy {
+        whole_tail: Some(4),
+        ..once
+    };
+    let budget = Budget::tokens(100_000).with_bytes(200);
+    let error = assembled(&entries, budget, &tail).unwrap_err();
+    assert!(matches!(error, ErrorKind::TooFewBytes { needed } if needed > 200));
 }
