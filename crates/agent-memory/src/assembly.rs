@@ -5,7 +5,7 @@ use memory_model::Accounting as _;
 use memory_store::Snapshot;
 
 use crate::assembly_exact::ExactCounter;
-use crate::assembly_input::{fill, quote, read_all, read_view};
+use crate::assembly_input::{fill, quote, read_all, read_view, unfold};
 use crate::error::Result;
 use crate::requests::Request;
 use crate::session::Session;
@@ -90,6 +90,7 @@ impl Session {
             None => read_view(store, snapshot, limits).await?,
         };
         if policy.steps == 0 && policy.whole_tail.is_none() {
+            unfold(store, snapshot, limits.unfolded_tokens, &mut input).await?;
             fill(store, snapshot, (room, most), &mut input).await?;
         }
         // Between two turns of a live session nothing is asked for, and the beginning stays as it is.

@@ -2,7 +2,7 @@
 
 use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item};
-use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody};
+use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody, SummaryId};
 use memory_store::{
     Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, read_entries,
     read_shown_summaries, read_span_page,
@@ -60,6 +60,50 @@ pub(crate) async fn read_view(
         items: newest_first,
         ..AssemblyInput::default()
     })
+}
+
+/// Replaces summaries of summaries by what they were condensed from, newest first, as long as all summaries cost less than
+/// `tokens`.
+pub(crate) async fn unfold(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    tokens: u64,
+    input: &mut AssemblyInput,
+) -> Result<()> {
+    loop {
+        let summaries = input.items.iter().filter_map(|item| match item {
+            Item::Summary(summary) => Some(summary.tokens),
+            _ => None,
+        });
+        if summaries.fold(0, u64::saturating_add) >= tokens {
+            return Ok(());
+        }
+        let mut newest_first = input.items.iter().enumerate().rev();
+        let Some((at, ids)) = newest_first.find_map(|(at, item)| Some((at, condensed(item)?)))
+        else {
+            return Ok(());
+        };
+        let children = store.summaries(snapshot.conversation, &ids).await?;
+        let Some(children) = children.into_iter().collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        let children = children
+            .into_iter()
+            .map(|child| Item::Summary(Box::new(child)));
+        input.items.splice(at..=at, children);
+    }
+}
+
+/// The summaries that an item was condensed from; `None` for a summary of messages and for other items.
+fn condensed(item: &Item) -> Option<Vec<SummaryId>> {
+    let Item::Summary(summary) = item else {
+        return None;
+    };
+    let ids = summary
+        .children
+        .iter()
+        .map(|child| child.summary().cloned());
+    ids.collect()
 }
 
 /// Shows the newest messages that cost `room` tokens word for word, of which each takes at most `most`. A log that fits is read

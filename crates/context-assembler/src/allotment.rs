@@ -7,7 +7,7 @@ use crate::choose::Choice;
 use crate::forms::Forms;
 
 /// Factor by which a summary's share of the tokens falls with each summary after it.
-const SHARE_OF_OLDER: f64 = 0.55;
+const SHARE_OF_OLDER: f64 = 0.75;
 
 /// Tokens that are enough for the summaries of a view, at most thirteen sixteenths of the room.
 const ENOUGH: u64 = 6_000;
@@ -15,8 +15,15 @@ const ENOUGH: u64 = 6_000;
 /// and the rest of it is of little use to others.
 const MOST_OF_SMALL: u64 = 2_688;
 
-/// Tokens that summaries get of a room that messages fill, in addition to five sixteenths of it.
-const FILLING: u64 = 1_500;
+/// Limits on the summaries of a context without steps, if messages fill the rest of the room: sixteenths of the room, and
+/// tokens in addition. A small room is nearly all for summaries, a large one for messages.
+const FILLED: [(u64, u64); 3] = [(15, 0), (11, 250), (5, 1_500)];
+
+/// Tokens of the summaries in a context without steps, if messages fill the rest of the room.
+pub(crate) fn filled_part(room: u64) -> u64 {
+    let parts = FILLED.map(|(sixteenths, tokens)| room / 16 * sixteenths + tokens);
+    parts.into_iter().min().unwrap_or(0)
+}
 
 /// Cost of the summaries of a view, in tokens.
 #[derive(Debug, Clone, Copy)]
@@ -47,9 +54,9 @@ impl SummaryCosts {
     /// Tokens of the summaries in a context without steps, of a view with other blocks that cost `others`: the room that
     /// these leave, and at least the summaries' part of a room that both fill.
     pub(crate) fn filling(self, others: u64, room: u64) -> u64 {
-        let part = (room / 16 * 5 + FILLING).min(room / 16 * 13);
         let left = room.saturating_sub(others);
-        self.whole.min(left.max(part).max(self.headlines))
+        self.whole
+            .min(left.max(filled_part(room)).max(self.headlines))
     }
 
     /// The largest smaller share of at most `left` tokens, for a newest group that needs some of the

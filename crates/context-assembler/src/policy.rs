@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use token_estimate::SafetyFactor;
 
+use crate::allotment::filled_part;
+
 /// Maximum cost of a context.
 ///
 /// The budget is in real tokens, and costs are estimates. Estimates are therefore compared with the
@@ -151,6 +153,9 @@ impl AssemblyPolicy {
 pub struct InputLimits {
     /// Number of summaries, newest first.
     pub summaries: u64,
+    /// Tokens that the summaries may cost together before those that unfold to summaries are worth more than these. 0 in a
+    /// context with steps, which keeps its beginning.
+    pub unfolded_tokens: u64,
     /// Cost of messages that no summary stands for, newest first, in tokens. The group that holds the
     /// last of these tokens is needed whole.
     pub message_tokens: u64,
@@ -174,6 +179,7 @@ impl AssemblyPolicy {
         if self.whole_tail.is_some() {
             return InputLimits {
                 summaries: u64::MAX,
+                unfolded_tokens: 0,
                 message_tokens: u64::MAX,
                 tokens_per_message: u64::MAX,
             };
@@ -186,6 +192,10 @@ impl AssemblyPolicy {
         let unneeded = steps.saturating_sub(1).saturating_mul(step);
         InputLimits {
             summaries: room / LEAST_HEADLINE + 1,
+            unfolded_tokens: match self.steps {
+                0 => filled_part(room),
+                _ => 0,
+            },
             message_tokens: view_tokens
                 .saturating_sub(unneeded)
                 .max(MESSAGES_FOR_DIGESTS),

@@ -52,6 +52,8 @@ const SHORT: u64 = 150;
 const WRAPS: u64 = 500;
 /// Number of a text's first characters that tell its script.
 const WIDE_CHARS: usize = 60;
+/// Number of times that an assistant says the same words, without a name, from which they say nothing.
+const FORMULA: usize = 3;
 /// Number of times that users' words get less room.
 const USER_ROUNDS: usize = 12;
 
@@ -163,15 +165,26 @@ fn is_wide_text(item: &Item) -> bool {
     begin().filter(|c| is_wide(*c)).count() * 3 > begin().count()
 }
 
-/// The items without those that a later one repeats.
+/// The items without those that a later one repeats, and without replies that are a formula.
 fn without_repeats(items: &[Item]) -> Vec<&Item> {
+    let is_reply = |item: &&Item| item.kind == Kind::Reply;
+    let mut said: BTreeMap<&[String], usize> = BTreeMap::new();
+    for reply in items.iter().filter(is_reply) {
+        *said.entry(&reply.lines).or_default() += 1;
+    }
+    let is_formula = |item: &Item| {
+        let times = said.get(item.lines.as_slice()).copied().unwrap_or(0);
+        times >= FORMULA && !item.lines.iter().any(|line| has_name(line))
+    };
     let mut seen = BTreeSet::new();
     let mut kept: Vec<&Item> = items
         .iter()
         .rev()
-        .filter(|item| {
-            // What a user repeats is kept.
-            item.kind == Kind::User || seen.insert((&item.label, &item.lines, &item.outcome))
+        .filter(|item| match item.kind {
+            // A user's words are kept although they are repeated.
+            Kind::User => true,
+            Kind::Reply if is_formula(item) => false,
+            _ => seen.insert((&item.label, &item.lines, &item.outcome)),
         })
         .collect();
     kept.reverse();

@@ -2,7 +2,7 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    AssemblyPolicy, Budget, Context, Message, Mode, RawJson, Session, Strategy,
+    AssemblyPolicy, Budget, Context, Message, MessageOrigin, Mode, RawJson, Session, Strategy,
     TokenEstimator as _, estimator,
 };
 use context_assembler::ContextAccounting;
@@ -73,4 +73,42 @@ async fn a_context_fills_its_budget_and_is_within_it() {
             );
         }
     }
+}
+
+/// Rules of a user among talk, in five parts that are compacted one after the other.
+#[tokio::test]
+async fn a_context_with_room_shows_what_a_summary_was_condensed_from() {
+    let memory = memory().open().await.unwrap();
+    let session = memory.session("s").await.unwrap();
+    for part in 0..5 {
+        let mut messages = Vec::new();
+        for n in 0..8 {
+            messages.push(Message::user(format!(
+                "Always name the table of report {part}{n} after its {n} owners, and keep it sorted by the day it came."
+            )));
+            messages.push(Message::assistant(format!("Report {part}{n} is done.")));
+        }
+        let _ = session.ingest_batch(messages).await.unwrap();
+        session.compact(Mode::Full).await.unwrap();
+    }
+    let policy = AssemblyPolicy::once();
+    let depths = async |tokens: u64| {
+        let budget = Budget::tokens(tokens);
+        let context = session.assemble_with(budget, &policy).await.unwrap();
+        let ids = context
+            .messages
+            .iter()
+            .filter_map(|message| match &message.source {
+                MessageOrigin::Summary { summary_id, .. } => Some(summary_id.clone()),
+                _ => None,
+            });
+        let mut depths = Vec::new();
+        for id in ids {
+            depths.push(session.retrieval().describe(&id).await.unwrap().depth);
+        }
+        depths
+    };
+    assert_eq!(depths(400).await, [2, 0]);
+    assert_eq!(depths(600).await, [1, 1, 0]);
+    assert_eq!(depths(800).await, [0, 0, 0, 0, 0]);
 }

@@ -280,3 +280,19 @@ fn in_talk_users_words_come_before_explanations() {
         body.text()
     );
 }
+
+#[test]
+fn an_assistant_that_says_the_same_each_time_says_nothing() {
+    let mut messages = Vec::new();
+    for n in 1..=4 {
+        messages.push(Message::user(format!("The gate {n} is closed on Mondays.")));
+        messages.push(Message::assistant("Understood, I keep it in mind."));
+    }
+    messages.push(Message::assistant("Fine."));
+    let extract = extract(messages, 120);
+    assert!(!extract.contains("in mind"), "{extract}");
+    assert!(
+        extract.contains("gate 4") && extract.contains("Fine."),
+        "{extract}"
+    );
+}
