@@ -28,19 +28,25 @@ pub(crate) fn quoted(id: &str) -> String {
 /// Escapes look-alikes of marks in a text from a message. O(bytes), without an allocation where there
 /// are none.
 pub(crate) fn escape_marks(text: &str) -> Cow<'_, str> {
-    escape_tags(text, |_, rest| opens_tag(rest))
+    escape_tags(text, |_, rest| {
+        Tag::at_start(rest).is_some_and(|tag| tag.is_mark())
+    })
 }
 
-/// Escapes every tag in the text of a summary, and look-alikes of remarks: nothing in it ends the summary or speaks as
-/// somebody else. All other characters stay, so that a command with `&&` and quotes can be copied. The `<` of a type's
-/// parameters, directly behind a word, begins no tag.
+/// Escapes look-alikes of marks in the text of a summary, and the tags that would end it or speak as somebody else. All
+/// other characters stay, so that a command or a line of code can be copied: `<name>` is no such tag, and the `<` of a
+/// type's parameters, directly behind a word, begins none.
 pub(crate) fn escape_summary(text: &str) -> Cow<'_, str> {
     let behind_word = |at: usize| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         before.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))
     };
     escape_tags(text, |at, rest| {
-        opens_tag(rest) || (begins_tag(rest) && (rest.starts_with("</") || !behind_word(at)))
+        let Some(tag) = Tag::at_start(rest) else {
+            return false;
+        };
+        let is_taken = TAKEN.iter().any(|name| tag.is(name)) || tag.is_of_system();
+        tag.is_mark() || (is_taken && (tag.closes || !behind_word(at)))
     })
 }
 
@@ -68,34 +74,59 @@ fn escape_tags(text: &str, is_mark: impl Fn(usize, &str) -> bool) -> Cow<'_, str
     Cow::Owned(out)
 }
 
-/// Whether a text begins with a tag that only contexts add, ignoring case and white space. HTML's
-/// `<summary>`, which has no attributes, is not one.
-fn opens_tag(text: &str) -> bool {
-    let Some(inside) = text.strip_prefix('<') else {
-        return false;
-    };
-    let inside = inside.trim_start();
-    let (inside, closes) = match inside.strip_prefix('/') {
-        Some(name) => (name.trim_start(), true),
-        None => (inside, false),
-    };
-    let of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-    let end = inside.find(|c| !of_name(c)).unwrap_or(inside.len());
-    let (name, rest) = inside.split_at(end);
-    let is = |tag: &str| name.eq_ignore_ascii_case(tag);
-    is("memory")
-        || is("system")
-        || (!closes && is("summary_ref"))
-        || (!closes && is("summary") && rest.starts_with(char::is_whitespace))
+/// Names of tags in and around summaries, and of roles.
+const TAKEN: [&str; 10] = [
+    "summary",
+    "summary_ref",
+    "parents",
+    "content",
+    "state",
+    "user",
+    "human",
+    "assistant",
+    "tool",
+    "developer",
+];
+
+/// A tag.
+struct Tag<'a> {
+    name: &'a str,
+    closes: bool,
+    /// The text behind the name.
+    rest: &'a str,
 }
 
-/// Whether a text begins with a tag of any name.
-fn begins_tag(text: &str) -> bool {
-    let inside = text.strip_prefix('<').map(str::trim_start);
-    let inside = inside.map(|inside| inside.strip_prefix('/').unwrap_or(inside).trim_start());
-    inside
-        .is_some_and(|name| name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '!' | '?')))
-        && !text.starts_with("< ")
+impl<'a> Tag<'a> {
+    /// The tag that a text begins with, whatever white space is in it.
+    fn at_start(text: &'a str) -> Option<Self> {
+        let inside = text.strip_prefix('<')?.trim_start();
+        let (inside, closes) = match inside.strip_prefix('/') {
+            Some(name) => (name.trim_start(), true),
+            None => (inside, false),
+        };
+        let of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+        let end = inside.find(|c| !of_name(c)).unwrap_or(inside.len());
+        let (name, rest) = inside.split_at(end);
+        Some(Self { name, closes, rest })
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// Whether only contexts add it. HTML's `<summary>`, which has no attributes, is not one.
+    fn is_mark(&self) -> bool {
+        self.is("memory")
+            || self.is("system")
+            || (!self.closes && self.is("summary_ref"))
+            || (!self.closes && self.is("summary") && self.rest.starts_with(char::is_whitespace))
+    }
+
+    /// Whether its name begins as that of a system message.
+    fn is_of_system(&self) -> bool {
+        let begin = self.name.get(.."system".len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case("system"))
+    }
 }
 
 /// Escapes look-alikes of marks in a part's text. Calls, signed reasoning and unknown parts
@@ -146,9 +177,11 @@ mod tests {
         let code = "Record<string, Vec<u8>> std::Vec<T> fn a<'b>(x: &'b str)";
         assert_eq!(escape_summary(code), code);
         assert_eq!(
-            escape_summary("x<summary id=1>y</task>"),
-            "x&lt;summary id=1>y&lt;/task>"
+            escape_summary("x<summary id=1>y</tool> <System-Reminder>"),
+            "x&lt;summary id=1>y&lt;/tool> &lt;System-Reminder>"
         );
+        let code = "git checkout <branch> && echo '<b>x</b>' > <file_path>";
+        assert_eq!(escape_summary(code), code);
         let text = "a && \"b\" < c <<'EOF' </Summary> </content > <summary id=x> < summary y> <system> [… 3 …]";
         assert_eq!(
             escape_summary(text),

@@ -366,7 +366,7 @@ pub(crate) fn summary(
 pub(crate) fn lines_of(range: SeqRange, lines: usize, ranked: bool) -> SummaryBody {
     let words = [
         "port",
-        "<b>",
+        "<user>",
         "deploy & test",
         "日本語",
         "src/main.rs:42",
