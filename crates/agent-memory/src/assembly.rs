@@ -5,7 +5,7 @@ use memory_model::Accounting as _;
 use memory_store::Snapshot;
 
 use crate::assembly_exact::ExactCounter;
-use crate::assembly_input::{fill, quote, read_all, read_view, unfold};
+use crate::assembly_input::{fill, quote, read_all, read_hidden_beginning, read_view, unfold};
 use crate::error::Result;
 use crate::requests::Request;
 use crate::session::Session;
@@ -98,7 +98,11 @@ impl Session {
             input.requested = request.messages;
         }
         quote(store, snapshot, &mut input).await?;
-        self.add_state(snapshot, room, policy, &mut input);
+        let beginning = match policy.steps {
+            0 => read_hidden_beginning(store, snapshot, &input).await?,
+            _ => Vec::new(),
+        };
+        self.add_state(snapshot, room, policy, &beginning, &mut input);
         Ok(input)
     }
 

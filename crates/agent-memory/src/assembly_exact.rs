@@ -55,11 +55,8 @@ impl Session {
         counter: &ExactCounter,
     ) -> Result<Context> {
         let budget = context.budget;
-        let estimated = context
-            .tokens
-            .saturating_add(context.receipt.request_tokens);
         let counted = counter.count(&context);
-        let mut factor = counted as f64 / estimated.max(1) as f64;
+        let mut factor = counted as f64 / estimated(&context).max(1) as f64;
         let policy = AssemblyPolicy::once();
         let mut input = None;
         let mut newest = context.clone();
@@ -77,11 +74,20 @@ impl Session {
             if counted <= budget {
                 return Ok(newest);
             }
-            factor = factor.max(1.0) * counted as f64 / budget.max(1) as f64;
+            // Less than this context costs, so that the next one is another.
+            let least = budget as f64 / (estimated(&newest).max(2) - 1) as f64;
+            let scaled = factor.max(1.0) * counted as f64 / budget.max(1) as f64;
+            factor = scaled.max(least);
         }
         Ok(match counted <= budget {
             true => context,
             false => newest,
         })
     }
+}
+
+/// The estimated cost of a request with a context, in tokens.
+fn estimated(context: &Context) -> u64 {
+    let request = context.receipt.request_tokens;
+    context.tokens.saturating_add(request)
 }

@@ -2,12 +2,14 @@
 
 use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item};
-use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody, SummaryId};
+use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange, Span, SpanBody, SummaryId};
 use memory_store::{
     Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, read_entries,
     read_shown_summaries, read_span_page,
 };
 
+/// Position of the last message in which a log's first request is looked for.
+const BEGINNING: Seq = Seq(8);
 /// Number of spans that one read asks for.
 const PAGE: usize = 64;
 
@@ -167,6 +169,29 @@ pub(crate) async fn read_all(
         items: vec![Item::Raw(entries)],
         ..AssemblyInput::default()
     }))
+}
+
+/// Reads the user's messages at the beginning of a log of which an input tells nothing.
+pub(crate) async fn read_hidden_beginning(
+    store: &dyn FullStore,
+    snapshot: &Snapshot,
+    input: &AssemblyInput,
+) -> Result<Vec<LogEntry>> {
+    let (hidden, told) = match input.items.first() {
+        Some(Item::Omitted(range) | Item::Unread(range, _)) => (*range, ""),
+        Some(Item::Summary(summary)) => (summary.range, summary.text()),
+        _ => return Ok(Vec::new()),
+    };
+    let first = SeqRange::new(hidden.first, hidden.last.min(BEGINNING));
+    let mut entries = read_entries(store, snapshot.conversation, first).await?;
+    entries.retain(|entry| entry.message.role == Role::User);
+    let is_told = |entry: &LogEntry| {
+        let mark = format!("[{}] ", entry.seq);
+        told.lines().any(|line| line.starts_with(&mark))
+    };
+    let known = entries.iter().position(is_told);
+    entries.truncate(known.unwrap_or(entries.len()));
+    Ok(entries)
 }
 
 /// The positions of a log or a part of it, and the running sums before and after it.

@@ -3,7 +3,7 @@
 use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
 use extractive_summarizer::{ConversationState, Overtaken, Source};
 use memory_model::conventions::AgentConventions;
-use memory_model::{Accounting, Seq};
+use memory_model::{Accounting, LogEntry, Seq};
 use memory_store::Snapshot;
 
 use crate::session::Session;
@@ -23,12 +23,13 @@ impl Session {
     /// Adds the state to the input of a context with `room` tokens, and marks the sentences that later messages replace.
     ///
     /// The summaries of a live session stay as they are, for a provider's cache: its state is the rules that changed, and
-    /// stays until other summaries are published.
+    /// stays until other summaries are published. `beginning` has the first messages if the input lacks them.
     pub(crate) fn add_state(
         &self,
         snapshot: &Snapshot,
         room: u64,
         policy: &AssemblyPolicy,
+        beginning: &[LogEntry],
         input: &mut AssemblyInput,
     ) {
         let most = (room / SHARE).min(MOST);
@@ -48,7 +49,8 @@ impl Session {
             }
             return;
         }
-        if most < LEAST || !input.items.iter().any(is_summary) {
+        let is_whole = beginning.is_empty() && !input.items.iter().any(is_summary);
+        if most < LEAST || is_whole {
             return;
         }
         if policy.steps > 0 {
@@ -62,7 +64,8 @@ impl Session {
             });
             return;
         }
-        let pieces = pieces(input, true);
+        let mut pieces = pieces(input, true);
+        pieces.splice(..0, beginning.iter().map(Source::from));
         let state = ConversationState::of(&pieces, conventions);
         let end = snapshot.log_tokens.saturating_sub(room / SHOWN);
         let newest = pieces.iter().filter_map(|piece| match piece {

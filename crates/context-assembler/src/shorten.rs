@@ -282,21 +282,23 @@ impl Shortening<'_, '_> {
         };
         let stepped = self.costs.whole.saturating_sub(share);
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
-        let mut share = share;
-        if self.steps == 0 {
+        let mut choices = if self.steps == 0 {
             // Summaries get the room that messages leave, and digests the room that summaries leave.
             let whole = self.others.iter().skip(cut.first);
             let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
             let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
             let left = room.saturating_sub(messages);
-            share += left.saturating_sub(total(&digested));
-            let unused = share.saturating_sub(self.costs.whole);
+            let share = share + left.saturating_sub(total(&digested));
+            let choices = self.summaries(share);
+            let unused = share.saturating_sub(self.cost(&choices));
             if unused > 0 {
                 let limit = total(&digested).saturating_add(unused);
                 digested = self.digests(&stretches, limit).0;
             }
-        }
-        let mut choices = self.summaries(share);
+            choices
+        } else {
+            self.summaries(share)
+        };
         if let Some((place, limit)) = cut.partial {
             choices.extend(index_at(place).map(|index| Choice::within(index, limit)));
         }
@@ -364,6 +366,20 @@ impl Shortening<'_, '_> {
         }
         choices.extend(allot(&forms, share, self.accounting));
         choices
+    }
+
+    /// Cost of blocks that are shown whole or in a short form, in tokens.
+    fn cost(&self, choices: &[Choice]) -> u64 {
+        let costs = choices.iter().map(|choice| match &choice.shown {
+            Shown::Form(form) => form.message.tokens,
+            Shown::Digest(message) => message.tokens,
+            Shown::Within(_) => self
+                .slice(&choice.blocks)
+                .iter()
+                .map(Block::shown_tokens)
+                .sum(),
+        });
+        costs.sum()
     }
 
     /// Chooses the newest group, shortened if necessary, and the newest headlines and pointers of `tokens` tokens

@@ -219,6 +219,10 @@ mod tests {
             ),
             ("Import the 'json' module.", "Import the 'csv' module."),
             (
+                "Please rename the function parse_1 in module 1.",
+                "Please rename the function parse_2 in module 2.",
+            ),
+            (
                 "Rule 3: never change module number 3 alone.",
                 "Rule 4: never change module number 4 alone.",
             ),

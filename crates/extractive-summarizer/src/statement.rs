@@ -64,7 +64,7 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
     let withdraws = any(&said, sentence, &SAID_WITHDRAWS);
     said.find_weak(!withdraws);
     let said = said;
-    if !said.has_value() && !withdraws {
+    if (!said.has_value() && !withdraws) || is_task(&said) {
         return Vec::new();
     }
     let changes = any(&said, sentence, &SAID_CHANGES);
@@ -180,6 +180,12 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
         });
     }
     found
+}
+
+/// Whether the words ask to rename or to replace something and do not say by what: the value is what the task is about.
+fn is_task(said: &Words<'_>) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| said.has(word));
+    has(&["rename", "replace"]) && !has(&["to", "with", "by", "into", "as", "instead", "should"])
 }
 
 fn without_repeats(mut words: Vec<String>) -> Vec<String> {
