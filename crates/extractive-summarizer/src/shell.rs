@@ -184,6 +184,9 @@ pub(crate) fn parts(line: &str) -> Vec<&str> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
+/// Options of `grep` and `rg` whose value is the next word.
+const TAKES_VALUE: [&str; 8] = ["-A", "-B", "-C", "-m", "-g", "-t", "-T", "-f"];
+
 /// The patterns of the searches in a command line.
 pub(crate) fn patterns(line: &str) -> impl Iterator<Item = &str> {
     parts(command(line)).into_iter().filter_map(|part| {
@@ -192,7 +195,13 @@ pub(crate) fn patterns(line: &str) -> impl Iterator<Item = &str> {
             .find_map(|name| part.strip_prefix(name));
         let mut rest = rest?.trim_start();
         while rest.starts_with('-') {
-            rest = rest.split_once(' ')?.1.trim_start();
+            let (option, after) = rest.split_once(' ')?;
+            let takes_value = TAKES_VALUE.contains(&option);
+            rest = match takes_value {
+                true => after.trim_start().split_once(' ')?.1,
+                false => after,
+            };
+            rest = rest.trim_start();
         }
         let end = match rest.chars().next()? {
             quote @ ('"' | '\'') => {
@@ -376,6 +385,9 @@ impl Does {
     }
 }
 
+/// Programs that run the scripts of a package.
+const RUNNERS: [&str; 5] = ["bun", "deno", "npm", "pnpm", "yarn"];
+
 /// The words of a command without options, quoted texts and settings of variables.
 fn words(part: &str) -> Vec<String> {
     let part = anywhere(part);
@@ -401,6 +413,13 @@ fn words(part: &str) -> Vec<String> {
             continue;
         }
         words.push(word.trim_matches(['(', ')']).to_owned());
+    }
+    // `npm run check` runs what `npm check` names.
+    let runs = words
+        .first()
+        .is_some_and(|program| RUNNERS.contains(&program.as_str()));
+    if runs && words.len() > 2 && words.get(1).is_some_and(|word| word == "run") {
+        words.remove(1);
     }
     words
 }
@@ -525,7 +544,7 @@ mod tests {
             ["fn main"]
         );
         assert_eq!(of("rg -n Cursor src; make | grep x"), ["Cursor"]);
-        assert_eq!(of("grep -c"), [""; 0]);
+        assert_eq!(of("grep -n -A 15 'fn x' a.rs; grep -c"), ["fn x"]);
     }
 
     #[test]
@@ -545,6 +564,7 @@ mod tests {
             ("pytest", "pytest tests/a.py"),
             ("pytest tests/", "pytest tests/a.py"),
             ("git rebase --continue", "git rebase main"),
+            ("bun run verify", "cd web && bun verify"),
         ] {
             assert!(good(later, failed), "{later}: {failed}");
         }
