@@ -8,7 +8,7 @@ use memory_model::Seq;
 use crate::force::{Force, force, refers};
 use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
 use crate::statement::{Statement, understood};
-use crate::text::line_sentences;
+use crate::text::{line_sentences, reads_as_code};
 
 /// Number of the newest statements that are compared.
 const COMPARED: usize = 256;
@@ -106,7 +106,8 @@ fn read(at: usize, item: &Item) -> Told {
             if sentences.len() > SENTENCES {
                 break;
             }
-            let plain = !code && !fence && !text.contains(" (to [");
+            let is_code = code || fence || reads_as_code(&text);
+            let plain = !is_code && !text.contains(" (to [");
             let (said, fate) = marked(&text);
             let before = sentences.last().filter(|before| before.line == line);
             let before = before.map(|before| before.text.as_str());
@@ -475,6 +476,11 @@ mod tests {
     #[test]
     fn code_states_no_rule() {
         let told = applied(&["See this:\n```\n# always use 'x'\n```\nWhat is it?"]);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].1, TYPED);
+        // As an extract tells it, without fences.
+        let told =
+            applied(&["It fails:\nimport { a } from 'b';\nconst c = use('d');\n<e f=\"g\">"]);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].1, TYPED);
     }

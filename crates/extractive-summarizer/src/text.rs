@@ -256,6 +256,17 @@ pub(crate) fn is_fence(line: &str) -> bool {
     line.trim_start().starts_with("```")
 }
 
+/// Whether a line is code, by its ends: an extract tells lines of code without the fences around them.
+pub(crate) fn reads_as_code(line: &str) -> bool {
+    let line = line.trim();
+    let imports = line.starts_with("import ") && line.contains(" from ");
+    let is_tag = line.starts_with('<') && line.ends_with('>');
+    let has_signs = || line.contains(['(', ')', '=', '{', '}', '[', ']', '"', '\'']);
+    let ends = line.ends_with(['{', '}']) || (line.ends_with(';') && has_signs());
+    let is_comment = ["//", "/*", "*/"].iter().any(|mark| line.starts_with(mark));
+    imports || is_tag || ends || is_comment
+}
+
 /// Whether a sentence states a wish or a rule.
 pub(crate) fn is_directive(sentence: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(DIRECTIVES));

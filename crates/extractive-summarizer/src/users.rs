@@ -8,7 +8,7 @@ use crate::force::is_small_talk;
 use crate::item::{Item, Kind, PASTED, RULE, TYPED, VALUED};
 use crate::news::News;
 use crate::print::{MORE, add_note, beginning};
-use crate::text::{has_name, is_directive, is_fence, line_sentences};
+use crate::text::{has_name, is_directive, is_fence, line_sentences, reads_as_code};
 
 /// How many times less a line of code says than a sentence.
 pub(crate) const CODE: u64 = 4;
@@ -91,7 +91,7 @@ impl<'a> Sentences<'a> {
                     if is_small_talk(&text) {
                         value /= 6;
                     }
-                    if code {
+                    if code || reads_as_code(&text) {
                         value /= CODE;
                     }
                     // What is newer is worth up to a third more.
