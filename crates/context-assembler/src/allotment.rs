@@ -5,6 +5,7 @@ use memory_model::Accounting;
 
 use crate::choose::Choice;
 use crate::forms::Forms;
+use crate::policy::filled_part;
 
 /// Factor by which a summary's share of the tokens falls with each summary after it.
 const SHARE_OF_OLDER: f64 = 0.75;
@@ -14,16 +15,6 @@ const ENOUGH: u64 = 6_000;
 /// Tokens up to which the summaries may be seven eighths of the room: a small room has messages of the newest group alone,
 /// and the rest of it is of little use to others.
 const MOST_OF_SMALL: u64 = 2_688;
-
-/// Limits on the summaries of a context without steps, if messages fill the rest of the room: sixteenths of the room, and
-/// tokens in addition. A small room is nearly all for summaries, a large one for messages.
-const FILLED: [(u64, u64); 3] = [(15, 0), (11, 250), (5, 1_500)];
-
-/// Tokens of the summaries in a context without steps, if messages fill the rest of the room.
-pub(crate) fn filled_part(room: u64) -> u64 {
-    let parts = FILLED.map(|(sixteenths, tokens)| room / 16 * sixteenths + tokens);
-    parts.into_iter().min().unwrap_or(0)
-}
 
 /// Cost of the summaries of a view, in tokens.
 #[derive(Debug, Clone, Copy)]

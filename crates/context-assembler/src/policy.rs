@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 use token_estimate::SafetyFactor;
 
-use crate::allotment::filled_part;
-
 /// Maximum cost of a context.
 ///
 /// The budget is in real tokens, and costs are estimates. Estimates are therefore compared with the
@@ -202,6 +200,16 @@ impl AssemblyPolicy {
             tokens_per_message: large_share(room),
         }
     }
+}
+
+/// Limits on the summaries of a context without steps, if messages fill the rest of the room: sixteenths of the room, and
+/// tokens in addition. A small room is nearly all for summaries, a large one for messages.
+const FILLED: [(u64, u64); 3] = [(15, 0), (11, 250), (5, 1_500)];
+
+/// Tokens of the summaries in a context without steps, if messages fill the rest of the room.
+pub(crate) fn filled_part(room: u64) -> u64 {
+    let parts = FILLED.map(|(sixteenths, tokens)| room / 16 * sixteenths + tokens);
+    parts.into_iter().min().unwrap_or(0)
 }
 
 /// Part of the room that a group may cost: a quarter.
