@@ -8,6 +8,9 @@ use crate::text::is_wide;
 /// Minimum length of a word that says something, in bytes; a number may be shorter.
 const WORD: usize = 4;
 
+/// Number of words that a name of letters and digits, such as a colour or a version, counts for.
+const NAME: u64 = 4;
+
 /// Parts of a text's value: of each new word, and of each other one.
 const NEW: u64 = 4;
 const KNOWN: u64 = 1;
@@ -92,11 +95,12 @@ fn visit_words(text: &str, f: &mut dyn FnMut(u64)) {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
     let add = |hash: u64, c: char| (hash ^ u64::from(u32::from(c))).wrapping_mul(PRIME);
-    let (mut hash, mut length, mut number) = (BASIS, 0, false);
+    let (mut hash, mut length, mut number, mut letter) = (BASIS, 0, false, false);
     let mut wide: Option<char> = None;
     for c in text.chars().chain([' ']) {
         if c.is_alphanumeric() && !is_wide(c) {
             number |= c.is_numeric();
+            letter |= c.is_alphabetic();
             length += c.len_utf8();
             match c.is_ascii() {
                 true => hash = add(hash, c.to_ascii_lowercase()),
@@ -108,7 +112,10 @@ fn visit_words(text: &str, f: &mut dyn FnMut(u64)) {
         if length >= WORD || number {
             f(hash);
         }
-        (hash, length, number) = (BASIS, 0, false);
+        if number && letter {
+            (1..NAME).for_each(|n| f(hash ^ n));
+        }
+        (hash, length, number, letter) = (BASIS, 0, false, false);
         let is_letter = is_wide(c) && c.is_alphanumeric();
         if let Some(before) = wide.filter(|_| is_letter) {
             f(add(add(BASIS, before), c));
