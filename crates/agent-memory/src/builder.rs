@@ -12,7 +12,7 @@ use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
 use memory_search::{Embedder, Search, SegmentSearch};
-use memory_store::{FullStore, InMemoryStore};
+use memory_store::{FullStore, InMemoryStore, Owner};
 use model_client::Timer;
 #[cfg(feature = "tokio")]
 use model_client::TokioTimer;
@@ -128,7 +128,7 @@ impl Default for Builder {
             hooks: Arc::new(NoHooks),
             owner: None,
             liveness: Arc::new(SystemProcesses::new()),
-            turns: LiveTurnPolicy::default(),
+            turns: TurnPolicy::default().into(),
             spawner: None,
         }
     }
@@ -484,7 +484,7 @@ impl Builder {
             identity: Identity::new(self.identity, self.identity_files),
             clock: self.clock,
             hooks: self.hooks,
-            owner: self.owner.unwrap_or_else(process_owner::current),
+            owner: Owner(self.owner.unwrap_or_else(process_owner::current)),
             liveness: self.liveness,
             in_flight: InFlight::new(),
             turns: self.turns,

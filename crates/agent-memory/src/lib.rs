@@ -160,8 +160,8 @@ pub mod tokens {
 pub use compaction_plan::{Job, LabelCounts, Mode, Plan, Planner, StopReason};
 pub use compaction_runner::{
     CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, LeaseHolder, Measure,
-    ModelReport, Outcome, Recorder, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop,
-    ReplacedSummary, RunnerPolicy, Trigger, WindowUse,
+    ModelReport, Outcome, PlannedJob, Recorder, RedoFailure, RedoPlan, RedoPolicy, RedoReport,
+    RedoStop, ReplacedSummary, RunnerPolicy, Trigger, WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, MessageOrigin, Receipt,

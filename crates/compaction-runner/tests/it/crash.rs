@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use compaction_plan::{Mode, StopReason};
-use compaction_runner::{Outcome, Result, RunnerPolicy};
+use compaction_runner::{Outcome, Result};
 use memory_model::{ConversationId, ViewVersion};
-use memory_store::{FullStore, InMemoryStore, Store};
+use memory_store::{FullStore, InMemoryStore, Owner, Store};
 use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
@@ -21,11 +21,8 @@ async fn run(
     id: ConversationId,
     model: &Scripted,
 ) -> Result<Outcome> {
-    let policy = RunnerPolicy {
-        concurrency: 1,
-        ..RunnerPolicy::default()
-    };
-    let compaction = lab.compaction(store, id, model).with_policy(policy);
+    let mut compaction = lab.compaction(store, id, model);
+    compaction.policy.concurrency = 1;
     compaction.run(Mode::Full).await
 }
 
@@ -123,11 +120,13 @@ async fn a_failure_that_passes_gives_everything_back() {
             let (store, id) = filled(InMemoryStore::new()).await;
             let calls = model.calls();
             store.fail_once(write, fault);
-            let first = lab.compaction(&store, id, &model).with_owner("first");
+            let mut first = lab.compaction(&store, id, &model);
+            first.owner = Owner("first".to_owned());
             let first = first.run(Mode::Full).await;
             sound(store.inner(), id).await;
             store.heal();
-            let second = lab.compaction(&store, id, &model).with_owner("second");
+            let mut second = lab.compaction(&store, id, &model);
+            second.owner = Owner("second".to_owned());
             let second = second.run(Mode::Full).await.unwrap();
             sound(store.inner(), id).await;
             whole(&store, id, 0).await;

@@ -8,14 +8,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Waker};
 
 use async_trait::async_trait;
-use compaction_plan::{Job, Mode, StopReason};
+use compaction_plan::{Mode, StopReason};
 use compaction_runner::{
-    CompactionReason, Event, Hooks, JobDecision, Recorder, RunnerPolicy, SkipReason,
+    CompactionReason, Event, Hooks, JobDecision, PlannedJob, Recorder, SkipReason,
 };
 use dag_compactor::{DagPolicy, FreshTail};
 use futures::channel::oneshot;
 use memory_model::{Message, Part, Role, Seq, Span, SpanBody, Summary, Timestamp};
-use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publish, Store};
+use memory_store::{
+    ConversationRef, InMemoryStore, NewConversation, Origin, Owner, Publish, Store,
+};
 use store_conformance::FaultyStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{
@@ -126,12 +128,10 @@ async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done()
     let cut = Answer::text("what happened, in short");
     let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
     let recorder = Recorder::new();
-    let policy = RunnerPolicy {
-        concurrency: 1,
-        ..RunnerPolicy::default()
-    };
-    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
-    let outcome = run.with_policy(policy).run(Mode::Full).await.unwrap();
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &recorder;
+    run.policy.concurrency = 1;
+    let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
     assert_eq!(outcome.published.get("leaf"), 2);
     let failure = outcome.failure.unwrap();
@@ -143,7 +143,8 @@ async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done()
     sound(&store, id).await;
     // The failed job is free: another owner with a working model of the same name does it.
     let model = Scripted::new([Answer::text("done")]);
-    let other = lab.compaction(&store, id, &model).with_owner("other");
+    let mut other = lab.compaction(&store, id, &model);
+    other.owner = Owner("other".to_owned());
     let outcome = other.run(Mode::Full).await.unwrap();
     assert_ne!(outcome.stop_reason, StopReason::Held);
     whole(&store, id, 0).await;
@@ -163,7 +164,8 @@ async fn four_calls_are_under_way_at_once_and_a_failure_begins_no_other() {
     let lab = Lab::new(small()).with_ladder(strict());
     let model = Gated::default();
     let recorder = Recorder::new();
-    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &recorder;
     let mut run = pin!(run.run(Mode::Full));
     settle(&mut run, &model);
     assert_eq!(model.state(), (4, 4));
@@ -243,9 +245,8 @@ async fn an_exhausted_state_is_not_tried_again() {
     assert_eq!(model.calls(), tried);
     assert_eq!((store.writes(), dump(&store, id).await), (writes, before));
     // Under another policy, with another wish or after a new message it is tried again.
-    let asked = lab
-        .compaction(&store, id, &model)
-        .with_instructions("be short");
+    let mut asked = lab.compaction(&store, id, &model);
+    asked.instructions = Some("be short".to_owned());
     assert!(asked.run(Mode::Full).await.unwrap().calls > 0);
     let other = Lab::new(DagPolicy {
         leaf_min_messages: 5,
@@ -270,11 +271,8 @@ async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
     let lab = Lab::new(small()).with_ladder(hopeless());
     // The first two calls are one job's.
     let model = Scripted::new([Answer::Longer, Answer::Longer, Answer::HeadCut]);
-    let policy = RunnerPolicy {
-        concurrency: 1,
-        ..RunnerPolicy::default()
-    };
-    let run = lab.compaction(&store, id, &model).with_policy(policy);
+    let mut run = lab.compaction(&store, id, &model);
+    run.policy.concurrency = 1;
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);
     assert!(outcome.published.get("leaf") > 0);
@@ -297,8 +295,8 @@ struct StepsIn {
 
 #[async_trait]
 impl Hooks for StepsIn {
-    async fn before(&self, job: &Job) -> JobDecision {
-        let first = job.range.first.0;
+    async fn before(&self, job: &PlannedJob<'_>) -> JobDecision {
+        let first = job.job.range.first.0;
         self.asked.lock().unwrap().push(first);
         match &self.supply {
             _ if self.cancel == Some(first) => JobDecision::Cancel,
@@ -327,7 +325,8 @@ async fn hooks_cancel_and_supply() {
         ..StepsIn::default()
     };
     for _ in 0..2 {
-        let run = lab.compaction(&store, id, &model).with_hooks(&no);
+        let mut run = lab.compaction(&store, id, &model);
+        run.hooks = &no;
         let outcome = run.run(Mode::Full).await.unwrap();
         assert_eq!(outcome.stop_reason, StopReason::NoProgress);
         assert_eq!((outcome.published.get("leaf"), model.calls()), (0, 0));
@@ -339,7 +338,8 @@ async fn hooks_cancel_and_supply() {
         supply: Some((1, text.clone())),
         ..StepsIn::default()
     };
-    let run = lab.compaction(&store, id, &model).with_hooks(&yes);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &yes;
     let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!((outcome.published.get("leaf"), model.calls()), (1, 0));
     let after = yes.after.lock().unwrap().clone();
@@ -353,7 +353,8 @@ async fn hooks_cancel_and_supply() {
         supply: Some((after[0].range.last.0 + 1, "<&> ".repeat(9_000))),
         ..StepsIn::default()
     };
-    let run = lab.compaction(&store, id, &model).with_hooks(&long);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &long;
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert!(outcome.after.tokens < outcome.before.tokens);
     sound(&store, id).await;
@@ -367,7 +368,8 @@ async fn events_tell_the_story_in_order() {
     let lab = Lab::new(small());
     let recorder = Recorder::new();
     let model = Scripted::head_cut();
-    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &recorder;
     let outcome = run.run(Mode::Full).await.unwrap();
     let events = recorder.events();
     let (why, rest) = events.split_first().unwrap();
@@ -423,7 +425,8 @@ async fn events_tell_the_story_in_order() {
     append(&store, id, chat(65, 40)).await;
     let hopeless = Lab::new(small()).with_ladder(hopeless());
     let model = Scripted::longer();
-    let run = hopeless.compaction(&store, id, &model).with_hooks(&held);
+    let mut run = hopeless.compaction(&store, id, &model);
+    run.hooks = &held;
     run.run(Mode::Full).await.unwrap();
     let skipped = held.events();
     let (mut failed, mut left) = (Vec::new(), Vec::new());
@@ -471,9 +474,8 @@ async fn instructions_reach_the_model_and_make_another_summary() {
         ..small()
     });
     let model = Hears::default();
-    let run = lab
-        .compaction(&store, id, &model)
-        .with_instructions("mind the ports");
+    let mut run = lab.compaction(&store, id, &model);
+    run.instructions = Some("mind the ports".to_owned());
     run.run(Mode::Full).await.unwrap();
     undo(&store, id).await;
     lab.full(&store, id, &model).await;

@@ -1,7 +1,6 @@
 //! Making a view fit a budget without a model.
 
 use compaction_plan::{Mode, Room, StopReason};
-use compaction_runner::RunnerPolicy;
 use memory_model::{ConversationId, Message, Span, SpanBody};
 use memory_store::{InMemoryStore, Store};
 use summarize_escalation::testing::Scripted;
@@ -162,11 +161,8 @@ async fn a_tail_that_contexts_show_whole_is_not_shortened() {
 async fn a_summary_that_was_ready_too_late_takes_the_place_of_its_extract() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(64).await;
-    let policy = RunnerPolicy {
-        prefetch_min_tokens: 100,
-        ..RunnerPolicy::default()
-    };
-    let compaction = lab.compaction(&store, id, &model).with_policy(policy);
+    let mut compaction = lab.compaction(&store, id, &model);
+    compaction.policy.prefetch_min_tokens = 100;
     let ready = compaction.prefetch_summaries().await.unwrap().ready;
     let paid = model.calls();
     let most = room(tokens(&store, id).await - 1);

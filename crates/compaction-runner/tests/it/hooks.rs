@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use compaction_plan::{Job, Mode, StopReason};
+use compaction_plan::{Mode, StopReason};
 use compaction_runner::{
     CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, PlannedJob, Recorder,
 };
@@ -24,7 +24,7 @@ struct Named {
 
 #[async_trait]
 impl Hooks for Named {
-    async fn before(&self, _: &Job) -> JobDecision {
+    async fn before(&self, _: &PlannedJob<'_>) -> JobDecision {
         self.told.lock().unwrap().push(format!("{}?", self.name));
         self.answer.clone()
     }
@@ -51,7 +51,8 @@ async fn run(answers: Vec<(&'static str, JobDecision)>) -> (Vec<String>, Vec<Str
     }
     let list = list.with(Arc::new(recorder.clone()));
     let model = Scripted::head_cut();
-    let run = lab.compaction(&store, id, &model).with_hooks(&list);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &list;
     run.run(Mode::Incremental).await.unwrap();
     sound(&store, id).await;
     let texts = summaries(&store, id).await;
@@ -111,7 +112,7 @@ async fn a_single_hook_that_fails_stops_nothing_either() {
     struct Fails(Recorder);
     #[async_trait]
     impl Hooks for Fails {
-        async fn before(&self, _: &Job) -> JobDecision {
+        async fn before(&self, _: &PlannedJob<'_>) -> JobDecision {
             JobDecision::Fail("no file".to_owned())
         }
         async fn event(&self, event: &Event) {
@@ -120,7 +121,8 @@ async fn a_single_hook_that_fails_stops_nothing_either() {
     }
     let lab = Lab::new(small());
     let (model, fails) = (Scripted::head_cut(), Fails(Recorder::new()));
-    let run = lab.compaction(&store, id, &model).with_hooks(&fails);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &fails;
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert!(outcome.published.total() > 0);
     assert!(!failures(&fails.0.events()).is_empty());
@@ -132,7 +134,7 @@ struct Reads(Mutex<Vec<String>>);
 
 #[async_trait]
 impl Hooks for Reads {
-    async fn before_job(&self, planned: &PlannedJob<'_>) -> JobDecision {
+    async fn before(&self, planned: &PlannedJob<'_>) -> JobDecision {
         let all = SeqRange::new(Seq::FIRST, Seq(1_000)).unwrap();
         let entries = planned.entries(all).await.unwrap();
         let ids: Vec<_> = planned
@@ -171,11 +173,10 @@ async fn a_hook_sees_the_plan_and_the_whole_conversation() {
     append(&store, id, chat(1, 40)).await;
     let lab = Lab::new(small());
     let (model, reads) = (Scripted::head_cut(), Reads::default());
-    let run = lab
-        .compaction(&store, id, &model)
-        .with_hooks(&reads)
-        .with_reason(CompactionReason::Threshold)
-        .with_instructions("Keep names.");
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &reads;
+    run.reason = CompactionReason::Threshold;
+    run.instructions = Some("Keep names.".to_owned());
     run.run(Mode::Incremental).await.unwrap();
     let seen = reads.0.lock().unwrap().clone();
     let leaves: Vec<&String> = seen
@@ -205,11 +206,10 @@ async fn the_end_tells_whether_it_was_aborted_and_whether_the_call_is_made_again
             token.cancel();
         }
         let (lab, model, recorder) = (Lab::new(small()), Scripted::head_cut(), Recorder::new());
-        let run = lab
-            .compaction(&store, id, &model)
-            .with_hooks(&recorder)
-            .with_cancel(token)
-            .with_reason(reason);
+        let mut run = lab.compaction(&store, id, &model);
+        run.hooks = &recorder;
+        run.cancel = token;
+        run.reason = reason;
         run.run(Mode::Full).await.unwrap();
         match recorder.events().pop() {
             Some(ref last @ Event::Ended { will_retry, .. }) => (last.is_aborted(), will_retry),
@@ -285,7 +285,8 @@ async fn a_log_reads_what_the_hooks_are_told() {
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 40)).await;
     let (lab, model, recorder) = (Lab::new(small()), Scripted::head_cut(), Recorder::new());
-    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &recorder;
     let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     let logged = log.0.lock().unwrap().clone();

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use compaction_plan::{
     Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, ReadRequest, Request, Tail, Work,
 };
-use compaction_runner::{
-    Compaction, Event, Hooks, JobDecision, Recorder, RunnerPolicy, SkipReason,
-};
+use compaction_runner::{Compaction, Event, Hooks, JobDecision, PlannedJob, Recorder, SkipReason};
 use memory_model::{
     Accounting, Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName,
 };
@@ -232,11 +230,9 @@ fn compaction<'a>(
         clock,
         ..
     } = lab;
-    let policy = RunnerPolicy {
-        prefetch_min_tokens: 1,
-        ..RunnerPolicy::default()
-    };
-    Compaction::new(store, id, planner, model, ladder, accounting, clock).with_policy(policy)
+    let mut compaction = Compaction::new(store, id, planner, model, ladder, accounting, clock);
+    compaction.policy.prefetch_min_tokens = 1;
+    compaction
 }
 
 /// What the view shows, a word a span.
@@ -412,7 +408,8 @@ async fn blocks_are_trimmed_and_summarized_by_the_runner_unchanged() {
         let id = open(store, "chat").await;
         append(store, id, chat(1, 90)).await;
         let recorder = Recorder::new();
-        let blocks = compaction(&lab, &BLOCKS, store, id, &model).with_hooks(&recorder);
+        let mut blocks = compaction(&lab, &BLOCKS, store, id, &model);
+        blocks.hooks = &recorder;
         let outcome = blocks.run(Mode::Incremental).await.unwrap();
         assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 2)]));
         assert_eq!(outcome.calls, 2, "trimming calls no model");
@@ -470,8 +467,8 @@ struct NoTrim(Recorder);
 
 #[async_trait::async_trait]
 impl Hooks for NoTrim {
-    async fn before(&self, job: &Job) -> JobDecision {
-        match job.kind == TRIM && job.range.first == Seq(41) {
+    async fn before(&self, job: &PlannedJob<'_>) -> JobDecision {
+        match job.job.kind == TRIM && job.job.range.first == Seq(41) {
             true => JobDecision::Cancel,
             false => JobDecision::Proceed,
         }
@@ -492,7 +489,8 @@ async fn a_hook_vetoes_a_replacement() {
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 90)).await;
     let hooks = NoTrim(Recorder::new());
-    let blocks = compaction(&lab, &BLOCKS, &store, id, &model).with_hooks(&hooks);
+    let mut blocks = compaction(&lab, &BLOCKS, &store, id, &model);
+    blocks.hooks = &hooks;
     let outcome = blocks.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 1)]));
     let skipped = Event::Skipped {

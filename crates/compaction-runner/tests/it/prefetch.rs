@@ -37,7 +37,8 @@ async fn to_the_end(
     id: ConversationId,
     model: &Scripted,
 ) -> compaction_runner::Result<u64> {
-    let compaction = lab.compaction(store, id, model).with_policy(policy());
+    let mut compaction = lab.compaction(store, id, model);
+    compaction.policy = policy();
     let mut published = 0;
     loop {
         let ahead = compaction.prefetch_summaries().await?;
@@ -75,7 +76,8 @@ async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
         prefetch_jobs: 1,
         ..policy()
     };
-    let compaction = lab.compaction(&store, id, &model).with_policy(one);
+    let mut compaction = lab.compaction(&store, id, &model);
+    compaction.policy = one;
     let first = compaction.prefetch_summaries().await.unwrap();
     let second = compaction.prefetch_summaries().await.unwrap();
     assert_eq!((first.prepared, first.ready, first.calls), (1, 1, 1));
@@ -94,12 +96,14 @@ async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
 async fn a_draft_that_is_gone_is_not_made_in_the_foreground() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(InMemoryStore::new()).await;
-    let ahead = lab.compaction(&store, id, &model).with_policy(policy());
+    let mut ahead = lab.compaction(&store, id, &model);
+    ahead.policy = policy();
     let ready = ahead.prefetch_summaries().await.unwrap().ready;
     // Another recipe: what waits was not made by this summarizer.
     let other = Scripted::fixed(Ok("Short."));
     let recorder = Recorder::new();
-    let outcome = lab.compaction(&store, id, &other).with_hooks(&recorder);
+    let mut outcome = lab.compaction(&store, id, &other);
+    outcome.hooks = &recorder;
     let outcome = outcome.publish_ready().await.unwrap();
     assert_eq!(
         (outcome.published.get("leaf"), outcome.calls, other.calls()),
@@ -131,7 +135,8 @@ async fn work_that_costs_nothing_is_not_prepared() {
 async fn what_the_view_no_longer_wants_is_forgotten() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let (store, id) = filled(InMemoryStore::new()).await;
-    let ahead = lab.compaction(&store, id, &model).with_policy(policy());
+    let mut ahead = lab.compaction(&store, id, &model);
+    ahead.policy = policy();
     assert!(ahead.prefetch_summaries().await.unwrap().ready > 0);
     // Somebody compacts otherwise.
     let extractive = ExtractiveSummarizer::new();

@@ -35,7 +35,8 @@ async fn a_given_state_takes_the_place_of_a_look_up() {
     );
     let (id, other) = (filled(&store).await, filled(&twin).await);
     let start = store.snapshot(id, &view()).await.unwrap();
-    let given = lab.compaction(&store, id, &model).with_snapshot(start);
+    let mut given = lab.compaction(&store, id, &model);
+    given.snapshot = Some(start);
     let given = given.run_until(2, &|_| false).await.unwrap();
     let looked_up = lab.compaction(&twin, other, &model);
     let looked_up = looked_up.run_until(2, &|_| false).await.unwrap();
@@ -48,19 +49,17 @@ async fn a_given_state_takes_the_place_of_a_look_up() {
 
     // Where nothing is left to do, the look-up is all the difference.
     lab.full(&store, id, &model).await;
-    let statements = async |compaction: Compaction<'_>| {
+    let statements = async |compaction: &Compaction<'_>| {
         let before = store.statements();
         let outcome = compaction.run(Mode::Incremental).await.unwrap();
         assert_eq!(outcome.published.total(), 0);
         store.statements() - before
     };
     let now = store.snapshot(id, &view()).await.unwrap();
-    let compaction = lab.compaction(&store, id, &model);
-    let looked_up = statements(compaction.clone()).await;
-    assert_eq!(
-        statements(compaction.with_snapshot(now)).await,
-        looked_up - 1
-    );
+    let mut compaction = lab.compaction(&store, id, &model);
+    let looked_up = statements(&compaction).await;
+    compaction.snapshot = Some(now);
+    assert_eq!(statements(&compaction).await, looked_up - 1);
 }
 
 #[tokio::test]
@@ -75,7 +74,8 @@ async fn an_outdated_state_loses_the_race_and_changes_nothing() {
     let first = lab.full(&store, id, &model).await;
     agrees(&store, id, &first).await;
     let before = dump(&store, id).await;
-    let compaction = lab.compaction(&store, id, &model).with_snapshot(outdated);
+    let mut compaction = lab.compaction(&store, id, &model);
+    compaction.snapshot = Some(outdated);
     let outcome = compaction.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::LostRace);
     assert_eq!(outcome.published.total(), 0);
@@ -99,7 +99,8 @@ async fn a_state_of_another_conversation_or_view_is_ignored() {
         store.snapshot(id, &ViewName::new("other")).await.unwrap(),
     ];
     for state in foreign {
-        let compaction = lab.compaction(&store, id, &model).with_snapshot(state);
+        let mut compaction = lab.compaction(&store, id, &model);
+        compaction.snapshot = Some(state);
         let outcome = compaction.run(Mode::Incremental).await.unwrap();
         assert_eq!(outcome.before.messages, 120);
         agrees(&store, id, &outcome).await;

@@ -84,16 +84,12 @@ impl Lab {
         id: ConversationId,
         summarizer: &'a dyn Summarizer,
     ) -> Compaction<'a> {
-        Compaction::new(
-            store,
-            id,
-            &self.planner,
-            summarizer,
-            &self.ladder,
-            &self.accounting,
-            &self.clock,
-        )
-        .with_policy(self.policy.clone())
+        let (planner, ladder, accounting) = (&self.planner, &self.ladder, &self.accounting);
+        let clock = &self.clock;
+        let mut compaction =
+            Compaction::new(store, id, planner, summarizer, ladder, accounting, clock);
+        compaction.policy = self.policy.clone();
+        compaction
     }
 
     pub(crate) async fn full(

@@ -22,9 +22,10 @@ use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
     Action, BreakerPolicy, Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event,
     ExpandArgs, GuardPolicy, HandOver, HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy,
-    HookList, Hooks, IdentityFiles, Job, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
-    MessageOrigin, Mode, Part, RawJson, Recorder, Recovery, ResultContent, Role, Runner, Seq,
-    Session, Strategy, Summarizer, SummarizerResponse, SummaryRequest, Trigger, TurnPolicy, Window,
+    HookList, Hooks, IdentityFiles, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
+    MessageOrigin, Mode, Part, PlannedJob, RawJson, Recorder, Recovery, ResultContent, Role,
+    Runner, Seq, Session, Strategy, Summarizer, SummarizerResponse, SummaryRequest, Trigger,
+    TurnPolicy, Window,
 };
 
 use summarize_escalation::testing::FakeTimer;
