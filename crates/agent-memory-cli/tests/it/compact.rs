@@ -11,17 +11,7 @@ fn a_file_is_imported_compacted_and_shown() {
     let first = home.json(&["compact", &file]);
     has(
         &first,
-        &[
-            "session",
-            "imported",
-            "before",
-            "after",
-            "summaries",
-            "summary",
-            "calls",
-            "stop_reason",
-            "verify",
-        ],
+        "session imported before after summaries summary calls stop_reason verify",
     );
     let imported = &first["imported"]["sessions"][0];
     assert_eq!(imported["session"], first["session"]);
@@ -70,11 +60,7 @@ fn what_a_person_sees() {
         let file = fixture(file);
         let first = home.ok(&["compact", &file]);
         let second = home.ok(&["compact", &file]);
-        assert!(
-            second.out.contains("Nothing is left to do"),
-            "{}",
-            second.out
-        );
+        second.shows("Nothing is left to do");
         assert_eq!(tree_of(&first.out), tree_of(&second.out));
         insta::assert_snapshot!(name, redacted(&home, &first.out));
         if name == "huge_results" {
@@ -176,11 +162,7 @@ fn a_dry_run_writes_nothing() {
 fn a_small_budget_still_compacts() {
     let home = Home::new();
     let shown = home.ok(&["compact", &fixture("claude-code/bugfix"), "--budget", "1"]);
-    assert!(
-        shown.out.contains("no context: a budget of 1"),
-        "{}",
-        shown.out
-    );
+    shown.shows("no context: a budget of 1");
 }
 
 #[test]

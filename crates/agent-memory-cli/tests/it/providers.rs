@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wiremock::matchers::{body_partial_json, header, method, path};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use crate::support::{Home, Ran, fixture, has};
+use crate::support::{Home, Ran, fixture, has, words};
 
 const KEY: &str = "sk-very-secret-0123456789";
 
@@ -102,12 +102,8 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
             .contains("check the key"),
         "{compact}"
     );
-    assert!(ran.err.contains("written without the model"), "{}", ran.err);
-    assert!(
-        ran.err.contains("redo --summarizer openai:small-model"),
-        "{}",
-        ran.err
-    );
+    ran.says("written without the model");
+    ran.says("redo --summarizer openai:small-model");
     // The breaker of the session opened after three calls, and those beside them.
     assert!(down.received_requests().await.unwrap().len() <= 6);
 
@@ -129,18 +125,7 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     let redo = json_of(&ran);
     has(
         &redo,
-        &[
-            "session",
-            "before",
-            "after",
-            "provisional",
-            "rebuilt",
-            "replaced",
-            "calls",
-            "failures",
-            "stop_reason",
-            "verify",
-        ],
+        "session before after provisional rebuilt replaced calls failures stop_reason verify",
     );
     assert_eq!(
         redo["provisional"],
@@ -161,7 +146,7 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     let old = redo["replaced"][0]["old"].as_str().unwrap();
     assert_eq!(home.json(&["describe", key, old])["provisional"], true);
     let again = run(&home, &[&["redo", key][..], &model].concat());
-    assert!(again.out.contains("Nothing is left to do"), "{}", again.out);
+    again.shows("Nothing is left to do");
     assert_eq!(home.json(&["verify"])["ok"], true);
 }
 
@@ -220,17 +205,10 @@ async fn the_fallback_writes_when_the_cheap_model_fails() {
     let url = format!("{}/v1", server.uri());
     let ran = run(
         &home,
-        &[
-            "--json",
-            "compact",
-            &fixture("claude-code/release-week"),
-            "--summarizer",
-            "compatible:small",
-            "--fallback-model",
-            "large",
-            "--base-url",
-            &url,
-        ],
+        &words(&format!(
+            "--json compact {} --summarizer compatible:small --fallback-model large --base-url {url}",
+            fixture("claude-code/release-week")
+        )),
     );
     assert_eq!(ran.code, 0, "{}", ran.err);
     let compact = json_of(&ran);
@@ -273,14 +251,9 @@ async fn what_must_be_kept_prompts_and_window_are_settings() {
     let longest = |bodies: &[String]| bodies.iter().map(String::len).max().unwrap();
     assert!(longest(&asked) > 45_000, "{}", longest(&asked));
 
-    let (open, asked) = vaguely(&[
-        "--min-retained",
-        "0",
-        "--prompts",
-        "numbered-sections",
-        "--model-window",
-        "16000",
-    ])
+    let (open, asked) = vaguely(&words(
+        "--min-retained 0 --prompts numbered-sections --model-window 16000",
+    ))
     .await;
     assert_eq!(open["provisional"], 0, "{open}");
     assert!(
@@ -313,15 +286,10 @@ async fn no_failure_makes_a_summary_that_is_not_provisional() {
         let url = format!("{}/v1", server.uri());
         let ran = run(
             &home,
-            &[
-                "--json",
-                "compact",
-                &fixture("claude-code/release-week"),
-                "--summarizer",
-                "openai:m",
-                "--base-url",
-                &url,
-            ],
+            &words(&format!(
+                "--json compact {} --summarizer openai:m --base-url {url}",
+                fixture("claude-code/release-week")
+            )),
         );
         assert_eq!(ran.code, 0, "{name} {}", ran.err);
         let compact = json_of(&ran);
@@ -367,7 +335,7 @@ fn what_cannot_be_asked_is_a_usage_error() {
     let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
     let ran = home.run(&["redo", key.as_str().unwrap()]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("redo needs a model"), "{}", ran.err);
+    ran.says("redo needs a model");
 }
 
 #[cfg(not(feature = "genai"))]
@@ -379,6 +347,6 @@ fn a_provider_that_was_not_built_in_says_how_to_build_it() {
         let model = format!("{provider}:m");
         let ran = home.run(&["compact", &file, "--summarizer", &model, "--api-key", "k"]);
         assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("--features genai"), "{}", ran.err);
+        ran.says("--features genai");
     }
 }

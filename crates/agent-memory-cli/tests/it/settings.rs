@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Home, fixture};
+use crate::support::{Home, fixture, words};
 
 /// Sequence numbers of the first raw span of a session's view.
 fn raw_from(home: &Home, session: &str) -> u64 {
@@ -60,14 +60,9 @@ fn the_threshold_is_a_setting() {
         .unwrap();
     let window = (tokens * 2).to_string();
     let compact = |threshold: &str| {
-        home.json(&[
-            "compact",
-            session,
-            "--threshold",
-            threshold,
-            "--window",
-            &window,
-        ])
+        home.json(&words(&format!(
+            "compact {session} --threshold {threshold} --window {window}"
+        )))
     };
     let idle = compact("0.5");
     assert_eq!(idle["stop_reason"], "below_threshold", "{idle}");

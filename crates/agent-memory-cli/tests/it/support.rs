@@ -85,6 +85,23 @@ impl From<Output> for Ran {
     }
 }
 
+impl Ran {
+    /// Asserts that standard error has this text.
+    pub fn says(&self, text: &str) {
+        assert!(self.err.contains(text), "{text:?} in {}", self.err);
+    }
+
+    /// Asserts that standard output has this text.
+    pub fn shows(&self, text: &str) {
+        assert!(self.out.contains(text), "{text:?} in {}", self.out);
+    }
+}
+
+/// The words of a command line, which are separated by spaces.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
 /// A fixture's file.
 pub fn fixture(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
@@ -109,10 +126,10 @@ pub fn fields(value: &Value) -> Vec<&str> {
     names
 }
 
-/// Asserts that an object has these fields, and perhaps more.
-pub fn has(value: &Value, names: &[&str]) {
+/// Asserts that an object has these fields, separated by spaces, and perhaps more.
+pub fn has(value: &Value, names: &str) {
     let found = fields(value);
-    for name in names {
-        assert!(found.contains(name), "no {name} in {found:?}");
+    for name in names.split(' ') {
+        assert!(found.contains(&name), "no {name} in {found:?}");
     }
 }
