@@ -342,8 +342,7 @@ fn sessions_stats_and_verify_agree() {
 fn an_export_comes_back_as_it_was() {
     let home = Home::new();
     home.ok(&["import", &fixture(TEAM)]);
-    let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
-    let key = key.as_str().unwrap();
+    let key = &home.session();
     let exported = home.ok(&["export", key]).out;
     let mut kinds = BTreeSet::new();
     for (index, line) in exported.lines().enumerate() {
@@ -621,7 +620,7 @@ fn what_was_said_and_done_is_recalled() {
     let text = home.ok(&["recall", key, "retries", "--budget", "60"]);
     text.shows("read the first: ");
     assert!(!text.out.contains("memory_expand"), "{}", text.out);
-    assert_eq!(home.run(&["recall", key]).code, 2);
+    home.fails(&["recall", key], 2);
 
     let files = home.json(&["files", key, "--limit", "500"]);
     has(&files, "path command complete cursor uses");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use crate::providers::{Writer, completion, json_of, last_error, run, server};
+use crate::providers::{Writer, completion, run, server};
 use crate::support::{Home, fixture, words};
 
 /// The lines on stderr that tell how many summaries no model wrote.
@@ -20,9 +20,8 @@ async fn compact(answer: impl Respond + 'static) -> (Home, MockServer, Value, St
     let url = format!("{}/v1", server.uri());
     let file = fixture("claude-code/release-week");
     let model = ["--summarizer", "openai:m", "--base-url", &url];
-    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let answer = json_of(&ran);
+    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat()).ended(0);
+    let answer = ran.json();
     (home, server, answer, ran.err)
 }
 
@@ -108,7 +107,7 @@ async fn redo_with_one_call_at_a_time_comes_to_its_end() {
         let ran = redo(&home, &server, &session, "1");
         let calls = server.received_requests().await.unwrap().len() - before;
         assert_eq!(ran.code, 0, "{}", ran.err);
-        let answer = json_of(&ran);
+        let answer = ran.json();
         assert_eq!(answer["calls"], calls);
         runs += 1;
         if answer["stop_reason"] == "done" {
@@ -169,7 +168,7 @@ async fn a_refused_summary_waits_until_the_others_are_redone() {
     for _ in 0..2 * all {
         let before = server.received_requests().await.unwrap().len();
         let ran = redo(&home, &server, &session, "2");
-        let answer = json_of(&ran);
+        let answer = ran.json();
         let requests = server.received_requests().await.unwrap();
         let asked = requests.len() - before;
         assert!((1..=2).contains(&asked), "{answer}");
@@ -178,7 +177,7 @@ async fn a_refused_summary_waits_until_the_others_are_redone() {
         // Progress, or a reason and a code that is not zero.
         assert!(progress || ran.code != 0, "{answer} {}", ran.err);
         if ran.code != 0 {
-            let error = last_error(&ran);
+            let error = ran.error();
             assert!(
                 error["message"]
                     .as_str()
@@ -207,8 +206,7 @@ async fn a_refused_summary_waits_until_the_others_are_redone() {
 async fn a_limit_that_is_too_small_for_one_summary_is_an_error() {
     let (home, session, _) = provisional().await;
     let server = server(Writer("Goal: ship the release.", 10)).await;
-    let ran = redo(&home, &server, &session, "0");
-    assert_eq!(ran.code, 2, "{}", ran.err);
+    redo(&home, &server, &session, "0").ended(2);
     assert_eq!(server.received_requests().await.unwrap().len(), 0);
 }
 
@@ -223,8 +221,7 @@ async fn a_wait_for_the_model_is_told_without_a_terminal_too() {
             "compact {} --summarizer openai:m --base-url {url} --model-attempts 2 --model-timeout 5",
             fixture("claude-code/release-week")
         )),
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    ).ended(0);
     ran.says("attempt 1 of 2 failed after");
     ran.says("503");
     ran.says("asking again in 1 s");

@@ -78,8 +78,8 @@ fn forks_that_cannot_be_are_refused() {
     let taken = home.run(&["fork", "chat", "--at", "3", "--name", "chat"]);
     assert_eq!(taken.code, 4, "{}", taken.err);
     taken.says("hint: choose another name");
-    assert_eq!(home.run(&["fork", "none", "--at", "3"]).code, 3);
-    assert_eq!(home.run(&["fork", "chat"]).code, 2);
+    home.fails(&["fork", "none", "--at", "3"], 3);
+    home.fails(&["fork", "chat"], 2);
     assert_eq!(Home::new().run(&["fork", "chat", "--at", "3"]).code, 3);
 }
 
@@ -142,7 +142,7 @@ fn versions_are_shown_compared_and_reverted_to() {
     home.ok(&["view", "chat", "--revert-to", &newest]);
     assert_eq!(home.json(&["view", "chat"])["spans"], now["spans"]);
     assert_eq!(home.json(&["verify"])["ok"], true);
-    assert_eq!(home.run(&["view", "chat", "--at", "999"]).code, 4);
+    home.fails(&["view", "chat", "--at", "999"], 4);
 }
 
 #[test]
@@ -188,8 +188,7 @@ fn a_session_and_its_forks_resolve_without_ambiguity() {
     assert_eq!(resolved("chat"), "chatter");
     // Two that have nothing to do with each other are still told apart by hand.
     home.ok(&["import", "a.jsonl", "--session", "chat-3"]);
-    let ran = home.run(&["context", "chat"]);
-    assert_eq!(ran.code, 3, "{}", ran.err);
+    let ran = home.fails(&["context", "chat"], 3);
     assert!(
         ran.err.contains("chat-3") && ran.err.contains("chatter"),
         "{}",

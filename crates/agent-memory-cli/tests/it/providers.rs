@@ -70,15 +70,6 @@ pub(crate) fn run(home: &Home, arguments: &[&str]) -> Ran {
     ran
 }
 
-pub(crate) fn json_of(ran: &Ran) -> Value {
-    serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}\n{}", ran.out, ran.err))
-}
-
-pub(crate) fn last_error(ran: &Ran) -> Value {
-    let line = ran.err.lines().last().unwrap();
-    serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{}", ran.err))["error"].clone()
-}
-
 #[tokio::test]
 async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     let home = Home::new();
@@ -88,9 +79,8 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     let down = server(ResponseTemplate::new(401).set_body_json(wrong)).await;
     let url = format!("{}/v1", down.uri());
     let model = ["--summarizer", "openai:small-model", "--base-url", &url];
-    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let compact = json_of(&ran);
+    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat()).ended(0);
+    let compact = ran.json();
     let leaf = compact["summaries"]["leaf"].as_u64().unwrap();
     let made = leaf + compact["summaries"]["condensed"].as_u64().unwrap();
     assert!(made > 0);
@@ -112,17 +102,15 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     assert_eq!(plan["plan"]["nodes"].as_array().unwrap().len() as u64, made);
     assert_eq!(plan["stop_reason"], "dry_run");
     // With the model still down nothing changes.
-    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat());
-    assert_eq!(ran.code, 1, "{}", ran.err);
-    assert_eq!(last_error(&ran)["kind"], "summarizer");
-    assert_eq!(json_of(&ran)["provisional"]["left"], made);
+    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat()).ended(1);
+    assert_eq!(ran.error()["kind"], "summarizer");
+    assert_eq!(ran.json()["provisional"]["left"], made);
 
     let well = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
     let url = format!("{}/v1", well.uri());
     let model = ["--summarizer", "openai:small-model", "--base-url", &url];
-    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let redo = json_of(&ran);
+    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat()).ended(0);
+    let redo = ran.json();
     has(
         &redo,
         "session before after provisional rebuilt replaced calls failures stop_reason verify",
@@ -178,9 +166,9 @@ async fn the_request_is_the_providers_and_carries_instructions_and_key() {
             "--instructions",
             "Mind the changelog.",
         ],
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let compact = json_of(&ran);
+    )
+    .ended(0);
+    let compact = ran.json();
     assert_eq!(
         (&compact["provisional"], &compact["failure"]),
         (&json!(0), &Value::Null)
@@ -209,9 +197,8 @@ async fn the_fallback_writes_when_the_cheap_model_fails() {
             "--json compact {} --summarizer compatible:small --fallback-model large --base-url {url}",
             fixture("claude-code/release-week")
         )),
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let compact = json_of(&ran);
+    ).ended(0);
+    let compact = ran.json();
     assert_eq!(compact["provisional"], 0);
     let (key, summary) = (&compact["session"], &compact["summary"]);
     let described = home.json(&["describe", key.as_str().unwrap(), summary.as_str().unwrap()]);
@@ -228,8 +215,8 @@ async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
     let ran = run(
         &home,
         &[&["--json", "compact", &file][..], &model, arguments].concat(),
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    )
+    .ended(0);
     let requests = server.received_requests().await.unwrap();
     let bodies = requests.iter().map(|request| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
@@ -239,7 +226,7 @@ async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
             body["messages"][1]["content"].as_str().unwrap()
         )
     });
-    (json_of(&ran), bodies.collect())
+    (ran.json(), bodies.collect())
 }
 
 #[tokio::test]
@@ -267,40 +254,6 @@ async fn what_must_be_kept_prompts_and_window_are_settings() {
     assert!(all["provisional"].as_u64() >= strict["provisional"].as_u64());
 }
 
-#[tokio::test]
-async fn no_failure_makes_a_summary_that_is_not_provisional() {
-    let cut = completion("Deploy when", "length");
-    let filtered = completion("", "content_filter");
-    let empty = completion(" \n", "stop");
-    let malformed = ResponseTemplate::new(200).set_body_string("{\"choices\":[{\"mess");
-    let limited = ResponseTemplate::new(429).insert_header("retry-after", "120");
-    for (name, answer) in [
-        ("cut", cut),
-        ("filtered", filtered),
-        ("empty", empty),
-        ("malformed", malformed.insert_header("retry-after", "0")),
-        ("limited", limited),
-    ] {
-        let home = Home::new();
-        let server = server(answer).await;
-        let url = format!("{}/v1", server.uri());
-        let ran = run(
-            &home,
-            &words(&format!(
-                "--json compact {} --summarizer openai:m --base-url {url}",
-                fixture("claude-code/release-week")
-            )),
-        );
-        assert_eq!(ran.code, 0, "{name} {}", ran.err);
-        let compact = json_of(&ran);
-        let made = &compact["summaries"];
-        let made = made["leaf"].as_u64().unwrap() + made["condensed"].as_u64().unwrap();
-        assert_eq!(compact["provisional"], made, "{name}");
-        assert!(made > 0 && compact["failure"].is_string());
-        assert_eq!(compact["verify"]["ok"], true);
-    }
-}
-
 #[test]
 fn what_cannot_be_asked_is_a_usage_error() {
     let home = Home::new();
@@ -321,20 +274,14 @@ fn what_cannot_be_asked_is_a_usage_error() {
         (&["--min-retained", "0.5"], "--min-retained needs a model"),
     ];
     for (arguments, expected) in wrong {
-        let mut command = home.command(&[&["--json", "compact", &file][..], arguments].concat());
-        for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
-            command.env_remove(name);
-        }
-        let ran = Ran::from(command.output().unwrap());
+        let ran = home.run(&[&["--json", "compact", &file][..], arguments].concat());
         assert_eq!(ran.code, 2, "{arguments:?} {}", ran.err);
         assert!(ran.err.contains(expected), "{arguments:?} {}", ran.err);
-        assert_eq!(last_error(&ran)["kind"], "usage");
+        assert_eq!(ran.error()["kind"], "usage");
     }
     assert!(!home.database().exists(), "a usage error makes no database");
     home.ok(&["compact", &file]);
-    let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
-    let ran = home.run(&["redo", key.as_str().unwrap()]);
-    assert_eq!(ran.code, 2);
+    let ran = home.fails(&["redo", &home.session()], 2);
     ran.says("redo needs a model");
 }
 
@@ -345,8 +292,10 @@ fn a_provider_that_was_not_built_in_says_how_to_build_it() {
     for provider in ["anthropic", "gemini"] {
         let file = fixture("claude-code/release-week");
         let model = format!("{provider}:m");
-        let ran = home.run(&["compact", &file, "--summarizer", &model, "--api-key", "k"]);
-        assert_eq!(ran.code, 2);
+        let ran = home.fails(
+            &["compact", &file, "--summarizer", &model, "--api-key", "k"],
+            2,
+        );
         ran.says("--features genai");
     }
 }

@@ -45,12 +45,9 @@ fn a_replay_holds_the_laws_and_leaves_nothing() {
 fn a_broken_law_is_named_and_fails() {
     let home = Home::new();
     let file = fixture("jsonl/tiny");
-    let ran = home.run(&["replay", &file, "--max-statements", "3"]);
-    assert_eq!(ran.code, 7, "{}", ran.err);
+    let ran = home.fails(&["replay", &file, "--max-statements", "3"], 7);
     ran.shows("Statements: ");
-    let ran = home.run(&["replay", "nowhere.jsonl"]);
-    assert_eq!(ran.code, 4);
+    home.fails(&["replay", "nowhere.jsonl"], 4);
     // A window that leaves no room for a context.
-    let ran = home.run(&["replay", &file, "--window", "10"]);
-    assert_eq!(ran.code, 6, "{}", ran.err);
+    home.fails(&["replay", &file, "--window", "10"], 6);
 }

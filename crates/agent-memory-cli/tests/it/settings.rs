@@ -53,8 +53,8 @@ fn fresh_tail_and_leaf_size_are_settings() {
 fn the_threshold_is_a_setting() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
-    let session = home.json(&["import", &file])["sessions"][0]["session"].clone();
-    let session = session.as_str().unwrap();
+    home.ok(&["import", &file]);
+    let session = &home.session();
     let tokens = home.json(&["sessions"])["sessions"][0]["tokens"]
         .as_u64()
         .unwrap();
@@ -73,11 +73,12 @@ fn the_threshold_is_a_setting() {
     assert!(done["summaries"]["leaf"].as_u64().unwrap() > 0);
 
     for wrong in ["0", "1.5", "much"] {
-        let ran = home.run(&["compact", session, "--threshold", wrong, "--window", "1000"]);
-        assert_eq!(ran.code, 2, "{}", ran.err);
+        home.fails(
+            &["compact", session, "--threshold", wrong, "--window", "1000"],
+            2,
+        );
     }
-    let ran = home.run(&["compact", session, "--window", "1000"]);
-    assert_eq!(ran.code, 2, "{}", ran.err);
+    home.fails(&["compact", session, "--window", "1000"], 2);
 }
 
 #[test]
@@ -129,11 +130,11 @@ fn title_channel_and_archive_are_set() {
     home.ok(&["set", session, "--unarchive"]);
     assert_eq!(listed(&[])[0]["channel"], "telegram");
 
-    assert_eq!(home.run(&["set", session]).code, 2);
+    home.fails(&["set", session], 2);
     assert_eq!(
         home.run(&["set", session, "--archive", "--unarchive"]).code,
         2
     );
-    assert_eq!(home.run(&["set", "nobody", "--archive"]).code, 3);
+    home.fails(&["set", "nobody", "--archive"], 3);
     assert_eq!(home.json(&["verify"])["ok"], true);
 }
