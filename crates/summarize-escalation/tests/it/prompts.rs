@@ -6,6 +6,8 @@ use token_estimate::HeuristicEstimator;
 
 use crate::fixtures;
 
+use crate::request;
+
 fn show(request: &SummaryRequest<'_>) -> String {
     let prompt = render(request);
     format!(
@@ -18,10 +20,7 @@ fn show(request: &SummaryRequest<'_>) -> String {
 fn leaf_prompts() {
     let log = fixtures::coding();
     let source: Vec<Source<'_>> = log.iter().skip(4).take(5).map(Source::from).collect();
-    let request = SummaryRequest {
-        target_tokens: 120,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 120);
     insta::assert_snapshot!("leaf_normal", show(&request));
     insta::assert_snapshot!(
         "leaf_aggressive",
@@ -50,18 +49,9 @@ fn condensed_prompts() {
         &HeuristicEstimator::Bytes4,
     );
     let flat = [Source::from(&a)];
-    insta::assert_snapshot!(
-        "condensed_1",
-        show(&SummaryRequest {
-            target_tokens: 400,
-            ..SummaryRequest::new(&flat, &HeuristicEstimator::Bytes4)
-        })
-    );
+    insta::assert_snapshot!("condensed_1", show(&request(&flat, 400)));
     let deep = [Source::from(&a), Source::from(&b)];
-    let request = SummaryRequest {
-        target_tokens: 400,
-        ..SummaryRequest::new(&deep, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&deep, 400);
     assert_eq!(request.depth(), 2);
     insta::assert_snapshot!(
         "condensed_2_aggressive",
