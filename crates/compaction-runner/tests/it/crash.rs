@@ -12,7 +12,7 @@ use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Error, Summarizer, SummarizerResponse, SummaryRequest};
 
-use crate::world::{Lab, append, chat, open, small, sound, spans, spans_at, view, whole};
+use crate::world::{Lab, filled, small, sound, spans, spans_at, view, whole};
 
 /// A full compaction, one summary at a time.
 async fn run(
@@ -26,13 +26,6 @@ async fn run(
     compaction.run(Mode::Full).await
 }
 
-async fn filled<S: FullStore>(inner: S) -> (FaultyStore<S>, ConversationId) {
-    let store = FaultyStore::new(inner);
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
-    (store, id)
-}
-
 /// How many jobs each batch had, in order: those of one transaction have one time.
 async fn batches<S: FullStore>(store: &FaultyStore<S>, id: ConversationId) -> Vec<u64> {
     let first = ViewVersion(0);
@@ -44,7 +37,7 @@ async fn batches<S: FullStore>(store: &FaultyStore<S>, id: ConversationId) -> Ve
 
 /// Fails at each write of a full compaction, looks at what is left, and runs again.
 async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
-    let (dry, id) = filled(make().await).await;
+    let (dry, id) = filled(FaultyStore::new(make().await), 64).await;
     let before = dry.writes();
     let lab = Lab::new(small());
     let model = Scripted::head_cut();
@@ -64,7 +57,7 @@ async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
 
     for write in 1..=writes {
         for fault in [Fault::Before, Fault::After] {
-            let (store, id) = filled(make().await).await;
+            let (store, id) = filled(FaultyStore::new(make().await), 64).await;
             let calls = model.calls();
             store.fail_from(write, fault);
             run(&lab, &store, id, &model).await.unwrap_err();
@@ -109,7 +102,7 @@ async fn every_write_fails_once_on_sqlite() {
 /// A failure that passes leaves no lease that another owner would have to wait for.
 #[tokio::test]
 async fn a_failure_that_passes_gives_everything_back() {
-    let (dry, id) = filled(InMemoryStore::new()).await;
+    let (dry, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let before = dry.writes();
     let lab = Lab::new(small());
     let model = Scripted::head_cut();
@@ -117,7 +110,7 @@ async fn a_failure_that_passes_gives_everything_back() {
     let (writes, paid) = (dry.writes() - before, model.calls());
     for write in 1..=writes {
         for fault in [Fault::Before, Fault::After] {
-            let (store, id) = filled(InMemoryStore::new()).await;
+            let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
             let calls = model.calls();
             store.fail_once(write, fault);
             let mut first = lab.compaction(&store, id, &model);
@@ -170,12 +163,12 @@ impl Summarizer for FirstCallHangs {
 #[tokio::test]
 async fn what_was_written_beside_a_slow_call_is_not_paid_again() {
     let lab = Lab::new(small());
-    let (dry, id) = filled(InMemoryStore::new()).await;
+    let (dry, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let model = Scripted::head_cut();
     lab.full(&dry, id, &model).await;
     let alone = model.calls();
 
-    let (store, id) = filled(InMemoryStore::new()).await;
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let model = FirstCallHangs {
         calls: AtomicU32::new(0),
         writer: Scripted::head_cut(),

@@ -26,8 +26,8 @@ use summarize_escalation::{
 use token_estimate::default_estimator;
 
 use crate::world::{
-    Lab, append, chat, dump, open, plain, script, small, sound, spans, strict, summaries, view,
-    whole,
+    Lab, append, chat, dump, filled, open, plain, script, small, sound, spans, strict, summaries,
+    view, whole,
 };
 
 #[tokio::test]
@@ -40,9 +40,7 @@ async fn under_the_default_ladder_a_failing_model_stops_nothing() {
         Scripted::new([Answer::Blank]),
         Scripted::fixed(Ok("<&>")),
     ] {
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, 64)).await;
+        let (store, id) = filled(InMemoryStore::new(), 64).await;
         let lab = Lab::new(small());
         let outcome = lab.full(&store, id, &model).await;
         assert_eq!(
@@ -121,9 +119,7 @@ fn settle<T>(run: &mut Pin<&mut impl Future<Output = T>>, model: &Gated) {
 
 #[tokio::test]
 async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 400)).await;
+    let (store, id) = filled(InMemoryStore::new(), 400).await;
     let lab = Lab::new(small()).with_ladder(strict());
     let cut = Answer::text("what happened, in short");
     let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
@@ -158,9 +154,7 @@ fn failures(recorder: &Recorder) -> usize {
 
 #[tokio::test]
 async fn four_calls_are_under_way_at_once_and_a_failure_begins_no_other() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 400)).await;
+    let (store, id) = filled(InMemoryStore::new(), 400).await;
     let lab = Lab::new(small()).with_ladder(strict());
     let model = Gated::default();
     let recorder = Recorder::new();
@@ -192,9 +186,7 @@ async fn a_strict_ladder_takes_what_is_short_enough() {
         (Scripted::longer(), true),
         (Scripted::echo(), true),
     ] {
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, 64)).await;
+        let (store, id) = filled(InMemoryStore::new(), 64).await;
         let lab = Lab::new(plain()).with_ladder(strict());
         let outcome = lab.full(&store, id, &model).await;
         assert_eq!(
@@ -221,9 +213,7 @@ fn hopeless() -> Ladder {
 
 #[tokio::test]
 async fn an_exhausted_state_is_not_tried_again() {
-    let store = FaultyStore::new(InMemoryStore::new());
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 30)).await;
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 30).await;
     let lab = Lab::new(small()).with_ladder(hopeless());
     let model = Scripted::longer();
     for mode in [Mode::Full, Mode::Incremental] {
@@ -265,9 +255,7 @@ async fn an_exhausted_state_is_not_tried_again() {
 
 #[tokio::test]
 async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
+    let (store, id) = filled(InMemoryStore::new(), 64).await;
     let lab = Lab::new(small()).with_ladder(hopeless());
     // The first two calls are one job's.
     let model = Scripted::new([Answer::Longer, Answer::Longer, Answer::HeadCut]);
@@ -312,9 +300,7 @@ impl Hooks for StepsIn {
 
 #[tokio::test]
 async fn hooks_cancel_and_supply() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 20)).await;
+    let (store, id) = filled(InMemoryStore::new(), 20).await;
     let lab = Lab::new(DagPolicy {
         max_source_tokens: None,
         ..small()
@@ -362,9 +348,7 @@ async fn hooks_cancel_and_supply() {
 
 #[tokio::test]
 async fn events_tell_the_story_in_order() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
+    let (store, id) = filled(InMemoryStore::new(), 64).await;
     let lab = Lab::new(small());
     let recorder = Recorder::new();
     let model = Scripted::head_cut();
@@ -466,9 +450,7 @@ impl Summarizer for Hears {
 
 #[tokio::test]
 async fn instructions_reach_the_model_and_make_another_summary() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 20)).await;
+    let (store, id) = filled(InMemoryStore::new(), 20).await;
     let lab = Lab::new(DagPolicy {
         max_source_tokens: None,
         ..small()
@@ -507,9 +489,7 @@ async fn undo(store: &dyn Store, id: memory_model::ConversationId) {
 
 #[tokio::test]
 async fn the_same_summary_is_not_paid_for_twice() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
+    let (store, id) = filled(InMemoryStore::new(), 64).await;
     let lab = Lab::new(small());
     let model = Scripted::head_cut();
     let first = lab.full(&store, id, &model).await;
@@ -531,9 +511,7 @@ async fn the_same_summary_is_not_paid_for_twice() {
 
 #[tokio::test]
 async fn an_iteration_cap_and_the_modes() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 200)).await;
+    let (store, id) = filled(InMemoryStore::new(), 200).await;
     let model = Scripted::head_cut();
     let policy = DagPolicy {
         condensed_min: 2,
@@ -635,11 +613,7 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
     let id = open(&store, "chat").await;
     append(&store, id, script(&"u a ".repeat(6_000))).await;
     let policy = DagPolicy {
-        fresh_tail: FreshTail {
-            messages: 4,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(4),
         ..plain()
     };
     let lab = Lab::new(policy);
@@ -655,11 +629,7 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
 #[tokio::test]
 async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
     let policy = DagPolicy {
-        fresh_tail: FreshTail {
-            messages: 1,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(1),
         leaf_min_messages: 1,
         ..small()
     };

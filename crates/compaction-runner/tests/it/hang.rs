@@ -11,8 +11,8 @@ use summarize_escalation::testing::{Answer, Scripted};
 use tokio::task::JoinHandle;
 
 use crate::world::{
-    AN_AGE, Lab, append, chat, dump, in_memory, lease_clock, on_sqlite, open, small, sound, view,
-    whole,
+    AN_AGE, Lab, append, chat, dump, filled, in_memory, lease_clock, on_sqlite, open, small, sound,
+    view, whole,
 };
 
 /// A compaction of 120 messages that hangs in its first calls.
@@ -222,9 +222,11 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_before_it_begins_writes_nothing() {
-    let store = store_conformance::FaultyStore::new(InMemoryStore::new());
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 120)).await;
+    let (store, id) = filled(
+        store_conformance::FaultyStore::new(InMemoryStore::new()),
+        120,
+    )
+    .await;
     let writes = store.writes();
     let lab = Lab::new(small());
     let cancel = CancellationToken::new();

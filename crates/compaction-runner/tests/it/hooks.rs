@@ -12,7 +12,7 @@ use memory_model::{Seq, SeqRange, Summary};
 use memory_store::InMemoryStore;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, append, chat, open, small, sound, summaries};
+use crate::world::{Lab, filled, small, sound, summaries};
 
 /// Gives the same answer about every job, and writes its name down when it is asked and told.
 #[derive(Debug)]
@@ -36,9 +36,7 @@ impl Hooks for Named {
 
 /// A run over a conversation with one leaf, by hooks with these answers; also what they were asked and told in order.
 async fn run(answers: Vec<(&'static str, JobDecision)>) -> (Vec<String>, Vec<String>, Vec<Event>) {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 20)).await;
+    let (store, id) = filled(InMemoryStore::new(), 20).await;
     let lab = Lab::new(DagPolicy {
         max_source_tokens: None,
         ..small()
@@ -104,9 +102,7 @@ async fn several_hooks_are_asked_in_order_and_one_that_fails_stops_nothing() {
 
 #[tokio::test]
 async fn a_single_hook_that_fails_stops_nothing_either() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 20)).await;
+    let (store, id) = filled(InMemoryStore::new(), 20).await;
     /// Fails, and hears it.
     #[derive(Debug)]
     struct Fails(Recorder);
@@ -168,9 +164,7 @@ impl Hooks for Reads {
 
 #[tokio::test]
 async fn a_hook_sees_the_plan_and_the_whole_conversation() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 40)).await;
+    let (store, id) = filled(InMemoryStore::new(), 40).await;
     let lab = Lab::new(small());
     let (model, reads) = (Scripted::head_cut(), Reads::default());
     let mut run = lab.compaction(&store, id, &model);
@@ -198,9 +192,7 @@ async fn a_hook_sees_the_plan_and_the_whole_conversation() {
 #[tokio::test]
 async fn the_end_tells_whether_it_was_aborted_and_whether_the_call_is_made_again() {
     let ended = async |reason, messages, cancel: bool| {
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, messages)).await;
+        let (store, id) = filled(InMemoryStore::new(), messages).await;
         let token = CancellationToken::new();
         if cancel {
             token.cancel();
@@ -281,9 +273,7 @@ impl tracing::Subscriber for Log {
 async fn a_log_reads_what_the_hooks_are_told() {
     let log = Log::default();
     let _logging = tracing::subscriber::set_default(log.clone());
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 40)).await;
+    let (store, id) = filled(InMemoryStore::new(), 40).await;
     let (lab, model, recorder) = (Lab::new(small()), Scripted::head_cut(), Recorder::new());
     let mut run = lab.compaction(&store, id, &model);
     run.hooks = &recorder;

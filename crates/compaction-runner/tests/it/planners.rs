@@ -1,8 +1,6 @@
 //! Planners that the runner does not know: one keeps a single rolling summary, one makes blocks.
 
-use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use compaction_plan::{
     Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, ReadRequest, Request, Tail, Work,
@@ -12,11 +10,10 @@ use memory_model::{
     Accounting, Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName,
 };
 use memory_store::{FullStore, InMemoryStore, Store};
-use retrieval_tools::{ExpandArgs, ExpandedChild, Retrieval};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, accounting, append, chat, open, small, sound};
+use crate::world::{Lab, append, chat, open, small, sound};
 
 /// A pass that collects the spans of a range and then makes its jobs.
 struct Collect<F> {
@@ -310,57 +307,6 @@ async fn rolling_summaries_are_prepared_several_steps_ahead() {
         assert!(shown(store, &Handoff, id).await.starts_with("1:summary0 "));
         sound(store, id).await;
         assert_eq!(handoff.prefetch_summaries().await.unwrap().ready, 0);
-    }
-}
-
-/// The positions that answers of 4,000 tokens show when each asks for a pointer of the one before,
-/// from the first target on.
-async fn shown_within(tools: &Retrieval, first: &str, answers: u32) -> BTreeSet<u32> {
-    let (mut shown, mut targets) = (BTreeSet::new(), vec![first.to_owned()]);
-    for _ in 0..answers {
-        let mut next = Vec::new();
-        for target in targets {
-            let answer = tools.expand(&ExpandArgs::new(target)).await.unwrap();
-            shown.extend(answer.children.iter().filter_map(|child| match child {
-                ExpandedChild::Message(message) => Some(message.seq.0),
-                ExpandedChild::Summary(_) => None,
-            }));
-            next.extend(answer.pointers);
-        }
-        targets = next;
-    }
-    shown
-}
-
-#[tokio::test]
-async fn any_message_is_three_answers_from_the_newest_of_a_hundred_handoffs() {
-    for store in stores().await {
-        let store: Arc<dyn FullStore> = Arc::from(store);
-        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-        let id = open(&*store, "chat").await;
-        let handoff = compaction(&lab, &Handoff, &*store, id, &model);
-        let mut rounds = 0;
-        while model.calls() < 100 {
-            append(&*store, id, chat(rounds * 12 + 1, 12)).await;
-            handoff.run(Mode::Incremental).await.unwrap();
-            rounds += 1;
-        }
-        sound(&*store, id).await;
-        let summaries = store.summary_log(id, None, 1_000).await.unwrap().items;
-        assert_eq!(summaries.len(), 100);
-        for (before, after) in summaries.iter().zip(summaries.iter().skip(1)) {
-            let of_before: Vec<_> = after.source_summaries().collect();
-            assert_eq!(of_before, [&before.id]);
-            let flat = [Child::Messages { range: after.range }];
-            assert_eq!((after.depth, &after.children[..]), (0, &flat[..]));
-            assert_eq!(after.figures().unwrap().messages, after.range.len());
-        }
-        let newest = summaries.last().unwrap();
-        assert!(newest.range.len() > 1_000);
-        let accounting = Arc::new(accounting());
-        let tools = Retrieval::new(Arc::clone(&store) as Arc<dyn Store>, id, accounting);
-        let shown = shown_within(&tools, newest.id.as_str(), 3).await;
-        assert!(shown.into_iter().eq(1..=newest.range.last.0));
     }
 }
 

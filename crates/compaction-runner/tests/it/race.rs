@@ -14,7 +14,7 @@ use store_sqlite::SqliteStore;
 use tokio::sync::Barrier;
 
 use crate::gated::Gated;
-use crate::world::{Lab, append, chat, open, small, sound, spans, summaries, whole};
+use crate::world::{Lab, append, chat, filled, open, small, sound, spans, summaries, whole};
 
 /// Lets two compactions run until both have called their model, then opens their gates in this
 /// order, and at last for good.
@@ -147,9 +147,7 @@ async fn what_another_publishes_between_two_steps_is_not_paid_again() {
     let mut readings = 0;
     let alone = loop {
         readings += 1;
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, 60)).await;
+        let (store, id) = filled(InMemoryStore::new(), 60).await;
         let (ours, theirs) = (paying(), paying());
         let other = || {
             let runtime = tokio::runtime::Builder::new_current_thread().build();
