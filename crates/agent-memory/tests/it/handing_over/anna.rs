@@ -169,7 +169,7 @@ async fn a_tail_never_begins_with_a_result_whose_call_is_gone() {
             "What does the manifest say of the edition? Read it whole, please. ".repeat(20),
         ),
         call("a", "Read", r#"{"file_path":"/srv/crumb/Cargo.toml"}"#),
-        result("a", "[package]\nname = \"crumb\"\nedition = \"2024\""),
+        Message::tool_result("a", "[package]\nname = \"crumb\"\nedition = \"2024\""),
     ];
     let _ = session.ingest_batch(log.to_vec()).await.unwrap();
     let _ = session
