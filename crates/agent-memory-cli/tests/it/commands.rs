@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, fields, fixture, has};
+use crate::support::{Home, fields, fixture, has, is, tells};
 
 const TEAM: &str = "claude-code/parallel-and-sidechain";
 
@@ -20,8 +20,7 @@ fn an_import_is_idempotent_and_tells_what_it_did() {
             session,
             "session file format messages inserted duplicates notes skipped",
         );
-        assert_eq!(session["file"], json!(file));
-        assert_eq!(session["format"], "claude-code");
+        is(session, json!({"file": file, "format": "claude-code"}));
         let messages = session["messages"].as_u64().unwrap();
         let notes = session["notes"].as_u64().unwrap();
         assert_eq!(session["inserted"].as_u64().unwrap(), messages + notes);
@@ -49,8 +48,10 @@ fn a_grown_file_adds_only_what_is_new() {
     home.json(&["import", "chat.jsonl"]);
     home.file("chat.jsonl", &all);
     let grown = home.json(&["import", "chat.jsonl"]);
-    assert_eq!(grown["sessions"][0]["inserted"], lines.len() - 20);
-    assert_eq!(grown["sessions"][0]["duplicates"], 20);
+    is(
+        &grown["sessions"][0],
+        json!({"inserted": lines.len() - 20, "duplicates": 20}),
+    );
 }
 
 #[test]
@@ -125,8 +126,7 @@ fn a_context_is_within_its_budget() {
         let text = budget.to_string();
         let context = home.json(&["context", &key, "--budget", &text]);
         has(&context, "session budget tokens messages receipt");
-        assert_eq!(context["session"], json!(key));
-        assert_eq!(context["budget"], budget);
+        is(&context, json!({"session": key, "budget": budget}));
         assert!(context["tokens"].as_u64().unwrap() <= budget);
         let messages = context["messages"].as_array().unwrap();
         let mut sum = 0;
@@ -228,10 +228,7 @@ fn what_is_found_can_be_described_and_expanded_to_the_words() {
         has(hit, "summary_id snippet score created_at");
     }
     let none = home.json(&["grep", key, "xyzzy plugh"]);
-    assert_eq!(
-        (&none["hits"], &none["complete"]),
-        (&json!([]), &json!(true))
-    );
+    is(&none, json!({"hits": [], "complete": true}));
 
     let described = home.json(&["describe", key, top]);
     has(
@@ -312,10 +309,14 @@ fn sessions_stats_and_verify_agree() {
         &stats,
         "database bytes conversations messages tokens summaries views",
     );
-    assert_eq!(stats["database"], json!(home.database()));
-    assert_eq!(stats["conversations"], 4);
-    assert_eq!(stats["views"][0]["name"], "dag");
-    assert_eq!(stats["views"][0]["tokens"], view["tokens"]);
+    is(
+        &stats,
+        json!({"database": home.database(), "conversations": 4}),
+    );
+    is(
+        &stats["views"][0],
+        json!({"name": "dag", "tokens": view["tokens"]}),
+    );
     assert!(stats["bytes"].as_u64().unwrap() > 100_000);
 
     let verified = home.json(&["verify"]);
@@ -323,16 +324,13 @@ fn sessions_stats_and_verify_agree() {
         &verified,
         "ok conversations messages summaries views violations",
     );
-    assert_eq!(verified["ok"], true);
-    assert_eq!(verified["conversations"], 4);
-    assert_eq!(verified["summaries"], stats["summaries"]);
-    assert_eq!(verified["violations"], json!([]));
+    is(
+        &verified,
+        json!({"ok": true, "conversations": 4, "summaries": stats["summaries"], "violations": []}),
+    );
     let key = sessions[3]["session"].as_str().unwrap();
     let one = home.json(&["verify", &key[..6]]);
-    assert_eq!(
-        (&one["ok"], &one["conversations"]),
-        (&json!(true), &json!(1))
-    );
+    is(&one, json!({"ok": true, "conversations": 1}));
     for command in ["sessions", "stats", "verify"] {
         assert!(!home.ok(&[command]).out.is_empty());
     }
@@ -384,22 +382,15 @@ fn tokens_are_counted_without_a_database() {
     let answer = home.json(&["tokens", "a.txt"]);
     let file = &answer["files"][0];
     has(file, "file bytes estimates");
-    assert_eq!(
-        (&file["file"], &file["bytes"]),
-        (&json!("a.txt"), &json!(38))
-    );
+    is(file, json!({"file": "a.txt", "bytes": 38}));
     let estimates = file["estimates"].as_object().unwrap();
     let names: Vec<&str> = estimates.keys().map(String::as_str).collect();
     assert_eq!(names, ESTIMATORS);
     assert!(estimates.values().all(|n| n.as_u64().unwrap() > 0));
     // OpenAI's own count, and what is made of it.
-    assert_eq!(
-        (&estimates["o200k"], &estimates["cl100k"]),
-        (&json!(8), &json!(8))
-    );
-    assert_eq!(
-        (&estimates["calibrated"], &estimates["anna"]),
-        (&json!(8), &json!(10))
+    is(
+        &file["estimates"],
+        json!({"o200k": 8, "cl100k": 8, "calibrated": 8, "anna": 10}),
     );
     home.file("b.txt", "");
     let table = home.ok(&["tokens", "a.txt", "b.txt"]).out;
@@ -547,12 +538,7 @@ fn a_search_says_how_it_was_done() {
     };
     let (answer, seqs) = found(&["memory linker"]);
     assert_eq!((&answer["strategy"], seqs), (&json!("words-scan"), vec![2]));
-    assert!(
-        answer["fallback"]
-            .as_str()
-            .unwrap()
-            .contains("exact phrase")
-    );
+    tells(&answer["fallback"], "exact phrase");
     assert!(found(&["memory linker", "--mode", "literal"]).1.is_empty());
     assert_eq!(found(&[r"e\d+", "--mode", "regex"]).1, [3]);
     assert_eq!(found(&["E", "--mode", "literal", "--smart-case"]).1, [3]);

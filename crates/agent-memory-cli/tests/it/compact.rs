@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, fixture, has};
+use crate::support::{Home, fixture, has, is};
 
 #[test]
 fn a_file_is_imported_compacted_and_shown() {
@@ -21,8 +21,10 @@ fn a_file_is_imported_compacted_and_shown() {
     assert_eq!(first["before"]["tokens"], session["tokens"]);
     let (before, after) = (tokens(&first["before"]), tokens(&first["after"]));
     assert!(after * 10 <= before * 6, "{before} to {after}");
-    assert_eq!(first["after"]["spans"], session["views"][0]["spans"]);
-    assert_eq!(first["after"]["tokens"], session["views"][0]["tokens"]);
+    is(
+        &first["after"],
+        json!({"spans": session["views"][0]["spans"], "tokens": session["views"][0]["tokens"]}),
+    );
     assert!(first["summaries"]["leaf"].as_u64().unwrap() > 0);
     assert!(first["summaries"]["condensed"].is_u64());
     assert!(first["summary"].as_str().unwrap().starts_with("sum_"));
@@ -35,15 +37,14 @@ fn a_file_is_imported_compacted_and_shown() {
     assert_eq!(again["before"]["tokens"], first["after"]["tokens"]);
     assert_eq!(again["after"], first["after"]);
     assert_eq!(again["summaries"], json!({"leaf": 0, "condensed": 0}));
-    assert_eq!(
-        (&again["summary"], &again["calls"]),
-        (&Value::Null, &json!(0))
-    );
+    is(&again, json!({"summary": null, "calls": 0}));
 
     let key = first["session"].as_str().unwrap();
     let by_name = home.json(&["compact", &key[..8]]);
-    assert_eq!(by_name["imported"], Value::Null);
-    assert_eq!(by_name["session"], first["session"]);
+    is(
+        &by_name,
+        json!({"imported": null, "session": first["session"]}),
+    );
 }
 
 fn tokens(size: &Value) -> u64 {
@@ -138,8 +139,7 @@ fn a_dry_run_writes_nothing() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     let plan = home.json(&["compact", &file, "--dry-run"]);
-    assert_eq!(plan["stop_reason"], "dry_run");
-    assert_eq!(plan["calls"], 0);
+    is(&plan, json!({"stop_reason": "dry_run", "calls": 0}));
     assert!(!plan["plan"]["jobs"].as_array().unwrap().is_empty());
     assert!(!home.database().exists());
     assert!(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, has, words};
+use crate::support::{Home, has, is, words};
 
 /// A word that stands in one message alone.
 fn secret(n: u32) -> String {
@@ -60,10 +60,7 @@ fn erased_words_are_gone_from_every_session_that_shows_them() {
         &planned,
         "session erased entries summaries drafts logs seen_by",
     );
-    assert_eq!(
-        (&planned["erased"], &planned["entries"]),
-        (&json!(false), &json!(2))
-    );
+    is(&planned, json!({"erased": false, "entries": 2}));
     assert!(planned["summaries"].as_u64().unwrap() >= 1, "{planned}");
     assert_eq!(ranges(&planned["logs"]), [("chat".to_owned(), 3, 4)]);
     assert_eq!(
@@ -126,10 +123,7 @@ fn a_deleted_session_says_nothing_and_its_parent_still_does() {
     assert_eq!(ranges(&planned["logs"]), [("twin".to_owned(), 71, 71)]);
     assert!(shown(&home, "twin").contains("zanzibar"));
     let erased = home.json(&["delete", "twin", "--reason", "the user asked for it"]);
-    assert_eq!(
-        (&erased["erased"], &erased["entries"]),
-        (&json!(true), &json!(1))
-    );
+    is(&erased, json!({"erased": true, "entries": 1}));
     // What it shares with its parent is the parent's.
     let left = shown(&home, "twin");
     assert!(!left.contains("zanzibar") && left.contains(&secret(70)));

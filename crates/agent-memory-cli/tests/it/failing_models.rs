@@ -1,10 +1,10 @@
 //! What a person sees of a model that fails or whose answers are refused.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use crate::providers::{Writer, completion, run, server};
-use crate::support::{Home, fixture, words};
+use crate::support::{Home, fixture, is, tells, words};
 
 /// The lines on stderr that tell how many summaries no model wrote.
 fn told(err: &str) -> Vec<&str> {
@@ -78,8 +78,7 @@ async fn a_model_that_writes_everything_is_not_mentioned() {
     let (_home, _server, answer, err) = compact(Writer("All is well.", 10)).await;
     assert_eq!(answer["provisional"], 0, "{err}");
     assert_eq!(told(&err), [""; 0], "{err}");
-    assert_eq!(answer["model"]["without_model"], 0);
-    assert_eq!(answer["model"]["causes"], Value::Array(Vec::new()));
+    is(&answer["model"], json!({"without_model": 0, "causes": []}));
 }
 
 /// A session whose summaries were all written without a model, and how many they are.
@@ -178,13 +177,7 @@ async fn a_refused_summary_waits_until_the_others_are_redone() {
         assert!(progress || ran.code != 0, "{answer} {}", ran.err);
         if ran.code != 0 {
             let error = ran.error();
-            assert!(
-                error["message"]
-                    .as_str()
-                    .unwrap()
-                    .contains("refused by rule"),
-                "{error}"
-            );
+            tells(&error["message"], "refused by rule");
         }
         // While there are others to write, no two runs in a row are in vain.
         if written < leaves - 1 {

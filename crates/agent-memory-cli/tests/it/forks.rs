@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, has};
+use crate::support::{Home, has, is};
 
 /// A session of 120 messages, compacted.
 fn home() -> Home {
@@ -28,16 +28,14 @@ fn a_fork_begins_with_its_parents_view() {
     let made = home.json(&["fork", "chat", "--at", "70"]);
     has(&made, "session parent at created messages tokens views");
     assert_eq!(made["session"], "chat@70");
-    assert_eq!((&made["parent"], &made["at"]), (&json!("chat"), &json!(70)));
-    assert_eq!(
-        (&made["created"], &made["messages"]),
-        (&json!(true), &json!(70))
+    is(
+        &made,
+        json!({"parent": "chat", "at": 70, "created": true, "messages": 70}),
     );
     let view = &made["views"][0];
     assert!(view["tokens"].as_u64().unwrap() < made["tokens"].as_u64().unwrap());
     let again = home.json(&["fork", "chat", "--at", "70"]);
-    assert_eq!(again["created"], false);
-    assert_eq!(again["views"], made["views"]);
+    is(&again, json!({"created": false, "views": made["views"]}));
 
     let shown = home.json(&["view", "chat@70"]);
     let last = spans(&shown).last().unwrap();
@@ -53,10 +51,7 @@ fn a_fork_begins_with_its_parents_view() {
     assert_eq!(home.json(&["stats"])["summaries"], before);
     let sessions = home.json(&["sessions"]);
     let twin = &sessions["sessions"][2];
-    assert_eq!(
-        (&twin["origin"], &twin["parent"]),
-        (&json!("fork"), &json!("chat"))
-    );
+    is(twin, json!({"origin": "fork", "parent": "chat"}));
 
     let text = home.ok(&["fork", "chat", "--at", "9", "--name", "early"]);
     assert!(
@@ -124,16 +119,10 @@ fn versions_are_shown_compared_and_reverted_to() {
     assert_ne!(early["messages"], late["messages"]);
 
     let back = home.json(&["view", "chat", "--revert-to", "0"]);
-    assert_eq!(
-        (&back["reverted"], &back["newest"]),
-        (&json!("done"), &json!(newest + 1))
-    );
+    is(&back, json!({"reverted": "done", "newest": newest + 1}));
     assert_eq!(back["spans"], start["spans"]);
     let again = home.json(&["view", "chat", "--revert-to", "0"]);
-    assert_eq!(
-        (&again["reverted"], &again["newest"]),
-        (&json!("already"), &json!(newest + 1))
-    );
+    is(&again, json!({"reverted": "already", "newest": newest + 1}));
     assert_eq!(
         home.json(&["context", "chat", "--budget", "2000"])["messages"],
         early["messages"]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wiremock::matchers::{body_partial_json, header, method, path};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use crate::support::{Home, Ran, fixture, has, words};
+use crate::support::{Home, Ran, fixture, has, is, tells, words};
 
 const KEY: &str = "sk-very-secret-0123456789";
 
@@ -85,13 +85,7 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     let made = leaf + compact["summaries"]["condensed"].as_u64().unwrap();
     assert!(made > 0);
     assert_eq!(compact["provisional"], made);
-    assert!(
-        compact["failure"]
-            .as_str()
-            .unwrap()
-            .contains("check the key"),
-        "{compact}"
-    );
+    tells(&compact["failure"], "check the key");
     ran.says("written without the model");
     ran.says("redo --summarizer openai:small-model");
     // The breaker of the session opened after three calls, and those beside them.
@@ -123,14 +117,11 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     assert_eq!(redo["verify"]["ok"], true);
     let new = redo["replaced"][0]["new"].as_str().unwrap();
     let described = home.json(&["describe", key, new]);
-    assert_eq!(described["provisional"], false);
-    assert_eq!(described["model"], "small-model");
-    assert!(
-        described["content"]
-            .as_str()
-            .unwrap()
-            .contains("ship the release")
+    is(
+        &described,
+        json!({"provisional": false, "model": "small-model"}),
     );
+    tells(&described["content"], "ship the release");
     let old = redo["replaced"][0]["old"].as_str().unwrap();
     assert_eq!(home.json(&["describe", key, old])["provisional"], true);
     let again = run(&home, &[&["redo", key][..], &model].concat());
@@ -169,10 +160,7 @@ async fn the_request_is_the_providers_and_carries_instructions_and_key() {
     )
     .ended(0);
     let compact = ran.json();
-    assert_eq!(
-        (&compact["provisional"], &compact["failure"]),
-        (&json!(0), &Value::Null)
-    );
+    is(&compact, json!({"provisional": 0, "failure": null}));
     assert!(!ran.out.contains("given-on-the-line") && !ran.err.contains("given-on-the-line"));
     let requests = server.received_requests().await.unwrap();
     assert!(String::from_utf8_lossy(&requests[0].body).contains("Mind the changelog."));

@@ -1,6 +1,8 @@
 //! `replay` drives a session and leaves nothing behind.
 
-use crate::support::{Home, fixture, has};
+use serde_json::json;
+
+use crate::support::{Home, fixture, has, is};
 
 #[test]
 fn a_replay_holds_the_laws_and_leaves_nothing() {
@@ -12,10 +14,7 @@ fn a_replay_holds_the_laws_and_leaves_nothing() {
         "file window budget max_statements ok sessions together",
     );
     assert_eq!(answer["ok"], true);
-    assert_eq!(
-        (&answer["window"], &answer["budget"]),
-        (&8_000.into(), &6_000.into())
-    );
+    is(&answer, json!({"window": 8_000, "budget": 6_000}));
     let session = &answer["sessions"][0];
     for field in [
         "steps",

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Home, fixture, words};
+use crate::support::{Home, fixture, is, words};
 
 /// Sequence numbers of the first raw span of a session's view.
 fn raw_from(home: &Home, session: &str) -> u64 {
@@ -114,17 +114,11 @@ fn title_channel_and_archive_are_set() {
     let expected = json!({"session": session, "title": "A short talk", "channel": "telegram", "archived": false});
     assert_eq!(set, expected);
     let row = &listed(&[])[0];
-    assert_eq!(
-        (&row["title"], &row["channel"]),
-        (&json!("A short talk"), &json!("telegram"))
-    );
+    is(row, json!({"title": "A short talk", "channel": "telegram"}));
 
     // What is not named stays.
     let set = home.json(&["set", session, "--archive"]);
-    assert_eq!(
-        (&set["title"], &set["archived"]),
-        (&json!("A short talk"), &json!(true))
-    );
+    is(&set, json!({"title": "A short talk", "archived": true}));
     assert_eq!(listed(&[]), json!([]));
     assert_eq!(listed(&["--all"])[0]["archived"], true);
     home.ok(&["set", session, "--unarchive"]);

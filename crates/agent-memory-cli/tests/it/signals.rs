@@ -23,7 +23,7 @@ fn compact(home: &Home, key: &str, endpoint: &Endpoint) -> Command {
 
 /// Starts a compaction, and comes back when it waits for the model.
 fn waiting(home: &Home, key: &str, endpoint: &Endpoint) -> Child {
-    let child = compact(home, key, &endpoint).spawn().unwrap();
+    let child = compact(home, key, endpoint).spawn().unwrap();
     endpoint.wait_for(1);
     child
 }

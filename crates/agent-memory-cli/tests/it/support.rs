@@ -221,3 +221,33 @@ pub fn has(value: &Value, names: &str) {
         assert!(found.contains(&name), "no {name} in {found:?}");
     }
 }
+
+/// Asserts that a value is the recorded one, except that objects may have more fields.
+pub fn covers(held: &Value, recorded: &Value, at: &str) {
+    match (held, recorded) {
+        (Value::Object(held), Value::Object(recorded)) => {
+            for (name, value) in recorded {
+                let at = format!("{at}/{name}");
+                covers(held.get(name).unwrap_or(&Value::Null), value, &at);
+            }
+        }
+        (Value::Array(held), Value::Array(recorded)) => {
+            assert_eq!(held.len(), recorded.len(), "{at}");
+            for (index, (held, recorded)) in held.iter().zip(recorded).enumerate() {
+                covers(held, recorded, &format!("{at}/{index}"));
+            }
+        }
+        _ => assert_eq!(held, recorded, "{at}"),
+    }
+}
+
+/// Asserts that an object has these fields with these values, and perhaps more.
+pub fn is(value: &Value, expected: Value) {
+    covers(value, &expected, "");
+}
+
+/// Asserts that a text has this part.
+pub fn tells(value: &Value, part: &str) {
+    let text = value.as_str().unwrap_or_default();
+    assert!(text.contains(part), "{part:?} in {value}");
+}

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use crate::support::{Home, fixture, program};
+use crate::support::{Home, fixture, program, tells};
 
 const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31mred";
 
@@ -55,7 +55,7 @@ fn nothing_in_a_transcript_commands_the_terminal() {
     // Programs get the bytes as they are.
     let context = home.json(&["context", "bad"]);
     let last = context["messages"].as_array().unwrap().last().unwrap();
-    assert!(last["parts"][0]["text"].as_str().unwrap().contains(EVIL));
+    tells(&last["parts"][0]["text"], EVIL);
 }
 
 #[test]
