@@ -25,13 +25,12 @@ use crate::activity::Activities;
 use crate::error::{Error, ErrorKind, Result};
 use crate::identity::{Identity, IdentityFiles};
 use crate::memory::{Inner, Memory};
+use crate::per_session::PerSession;
 use crate::process_owner::{self, SystemProcesses};
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner, Task};
-use crate::states::States;
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
-use crate::upgraded::Upgraded;
 use crate::writers::Writers;
 
 /// Returns an extractive summarizer that knows the agents whose transcripts can be imported.
@@ -493,8 +492,8 @@ impl Builder {
             activities: Activities::default(),
             conventions: default_conventions(),
             requests: Requests::default(),
-            upgraded: Upgraded::default(),
-            states: States::default(),
+            upgraded: PerSession::default(),
+            states: PerSession::default(),
             closing: CancellationToken::new(),
         }))
     }

@@ -30,7 +30,8 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Outcome> {
-        if mode == Mode::Full && self.memory().inner.upgraded.is_first(self.id()) {
+        let upgraded = &self.memory().inner.upgraded;
+        if mode == Mode::Full && upgraded.lock().insert(self.id(), ()).is_none() {
             let policy = RedoPolicy {
                 extracts: true,
                 ..RedoPolicy::default()

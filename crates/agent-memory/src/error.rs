@@ -166,12 +166,6 @@ impl From<summarize_escalation::Error> for Error {
     }
 }
 
-impl From<memory_model::SpliceError> for Error {
-    fn from(error: memory_model::SpliceError) -> Self {
-        convert(ErrorKind::Invalid, &error)
-    }
-}
-
 #[cfg(any(feature = "import", feature = "providers"))]
 impl From<message_formats::Error> for Error {
     fn from(error: message_formats::Error) -> Self {
