@@ -88,7 +88,7 @@ impl Compaction<'_> {
 
     /// Makes the summaries that a compaction would make, and publishes none: the view stays as it
     /// is. What is ready already is not made again; more is planned and made on top of it, up to
-    /// [`RunnerPolicy::prefetch_jobs`] jobs a call. Drafts that the view has no place for any more
+    /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) jobs a call. Drafts that the view has no place for any more
     /// are deleted.
     ///
     /// A summarizer whose work costs nothing (one that is provisional) has nothing to prepare.

@@ -11,7 +11,7 @@ use agent_memory::{
 use memory_model::Role;
 use summarize_escalation::{Error, SummarizerResponse, SummaryRequest, prompt};
 
-use crate::support::{both, dump, made, said, talk};
+use crate::support::{both, dump, made, said, say, talk};
 
 fn anna() -> Builder {
     memory()
@@ -284,21 +284,12 @@ async fn prompts_hold_whole_groups_and_no_images() {
             media_type: "image/png".to_owned(),
             source: agent_memory::MediaSource::Data("IMAGEBYTES".repeat(100)),
         });
-        session
-            .ingest(Message::new(Role::User, vec![image]))
-            .await
-            .unwrap();
+        say(&session, Message::new(Role::User, vec![image])).await;
         session.ingest(said(13)).await.unwrap();
         // The tail of three would begin at a result: it takes the call along.
         let call = crate::support::json(r#"{"path":"src/lib.rs"}"#);
-        session
-            .ingest(Message::tool_call("c1", "READCALL", call))
-            .await
-            .unwrap();
-        session
-            .ingest(Message::tool_result("c1", "fn main"))
-            .await
-            .unwrap();
+        say(&session, Message::tool_call("c1", "READCALL", call)).await;
+        say(&session, Message::tool_result("c1", "fn main")).await;
         talk(&session, 2).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert_eq!(outcome.messages_compacted, 14, "{}", place.name);

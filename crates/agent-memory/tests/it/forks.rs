@@ -7,7 +7,7 @@ use agent_memory::{
     Budget, ErrorKind, ExpandArgs, GrepArgs, Message, Mode, SearchScope, Seq, Session,
 };
 
-use crate::support::{both, dump, made, plain, small, talk};
+use crate::support::{both, dump, made, plain, say, small, talk};
 
 const BUDGET: u64 = 1_500;
 
@@ -68,12 +68,11 @@ async fn parent_and_child_compact_by_themselves() {
         let child = parent.fork(Seq(130), "child").await.unwrap();
         let before = state(&parent).await;
         for n in 1..=120 {
-            child
-                .ingest(Message::user(
-                    format!("Only the child hears word {n}. ").repeat(6),
-                ))
-                .await
-                .unwrap();
+            say(
+                &child,
+                Message::user(format!("Only the child hears word {n}. ").repeat(6)),
+            )
+            .await;
         }
         let outcome = child.compact(Mode::Full).await.unwrap();
         assert!(
@@ -84,12 +83,11 @@ async fn parent_and_child_compact_by_themselves() {
         assert_eq!(state(&parent).await, before);
         let before = state(&child).await;
         for n in 1..=120 {
-            parent
-                .ingest(Message::user(
-                    format!("Only the parent hears noise {n}. ").repeat(6),
-                ))
-                .await
-                .unwrap();
+            say(
+                &parent,
+                Message::user(format!("Only the parent hears noise {n}. ").repeat(6)),
+            )
+            .await;
         }
         assert!(made(&parent.compact(Mode::Full).await.unwrap()).0 > 0);
         assert_eq!(state(&child).await, before);
@@ -160,10 +158,7 @@ async fn a_fork_sees_nothing_that_came_after_it() {
         let parents = parent.assemble(Budget::tokens(100_000)).await.unwrap();
         assert!(format!("{parents:?}").contains("heliotrope"));
         // Nor does the parent hear the child.
-        child
-            .ingest(Message::user("The child says periwinkle."))
-            .await
-            .unwrap();
+        say(&child, Message::user("The child says periwinkle.")).await;
         let found = parent
             .retrieval()
             .grep(GrepArgs::new("periwinkle"))

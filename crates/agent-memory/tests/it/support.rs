@@ -96,6 +96,11 @@ pub(crate) fn said(n: usize) -> Message {
     }
 }
 
+/// Stores a message.
+pub(crate) async fn say(session: &Session, message: Message) {
+    session.ingest(message).await.unwrap();
+}
+
 /// Stores the first `count` messages of a made-up conversation.
 pub(crate) async fn talk(session: &Session, count: usize) {
     let told = session

@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use summarize_escalation::FailureKind;
 
-use crate::support::{both, made, talk};
+use crate::support::{both, made, say, talk};
 
 /// A window that `talk` fills to more than half with 40 messages.
 const WINDOW: u64 = 4_000;
@@ -704,16 +704,10 @@ async fn open_calls_are_those_of_the_newest_response_without_a_result() {
             session.ingest(line).await.unwrap();
         }
         assert_eq!(open().await, ["a", "b", "c"]);
-        session
-            .ingest(Message::tool_result("b", "done"))
-            .await
-            .unwrap();
+        say(&session, Message::tool_result("b", "done")).await;
         assert_eq!(open().await, ["a", "c"]);
         for call in session.open_calls().await.unwrap().tool_calls() {
-            session
-                .ingest(call.failed("the program ended"))
-                .await
-                .unwrap();
+            say(&session, call.failed("the program ended")).await;
         }
         assert_eq!(open().await, [""; 0]);
         session.ingest(Message::assistant("Done.")).await.unwrap();

@@ -12,6 +12,7 @@ use agent_memory::{
 use memory_model::Accounting;
 
 use crate::laws::random::Random;
+use crate::support::say;
 
 /// Model calls of one conversation.
 const CALLS: usize = 400;
@@ -190,10 +191,7 @@ async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) ->
                 arguments,
             },
         ];
-        session
-            .ingest(Message::new(Role::Assistant, parts))
-            .await
-            .unwrap();
+        say(&session, Message::new(Role::Assistant, parts)).await;
         if usage {
             let input = cost + window.system_tokens;
             let usage = ResponseUsage {

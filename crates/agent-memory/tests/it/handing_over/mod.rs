@@ -29,7 +29,7 @@ use agent_memory::{
 
 use summarize_escalation::testing::FakeTimer;
 
-use crate::support::{export, said, talk};
+use crate::support::{export, said, say, talk};
 
 /// A policy by which few messages are worth a handoff.
 fn keeping(messages: usize) -> HandoffPolicy {
