@@ -109,11 +109,7 @@ impl From<memory_store::Error> for Error {
 
 impl From<compaction_runner::Error> for Error {
     fn from(error: compaction_runner::Error) -> Self {
-        let kind = match error.kind() {
-            compaction_runner::ErrorKind::Store(kind) => ErrorKind::Store(kind),
-            _ => ErrorKind::Invalid,
-        };
-        convert(kind, &error)
+        convert(ErrorKind::Store(error.kind()), &error)
     }
 }
 
