@@ -5,12 +5,13 @@ mod retrieval;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agent_memory::Strategy;
 use agent_memory::models::ApiKey;
 use agent_memory::providers::Provider;
+use agent_memory::{Mode, Strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::retrieval::named;
 pub(crate) use self::retrieval::{Describe, Expand, Files, Grep, Index, Recall, Vectors};
 
 /// The exit codes, as `--help` lists them. `error.rs` gives them.
@@ -144,8 +145,8 @@ pub(crate) struct Compact {
     #[arg(long, value_parser = strategy())]
     pub(crate) strategy: Option<Strategy>,
     /// When to stop: after one pass over messages and one over summaries, or when nothing is left
-    #[arg(long, value_enum, default_value_t = ModeArg::Full)]
-    pub(crate) mode: ModeArg,
+    #[arg(long, default_value = "full", value_parser = named::<Mode>(&["incremental", "full"]))]
+    pub(crate) mode: Mode,
     /// Summarizer
     #[command(flatten)]
     pub(crate) writing: Writing,
@@ -219,15 +220,6 @@ fn share(text: &str) -> Result<f64, String> {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
         _ => Err("give a share above 0 and up to 1, such as 0.75".to_owned()),
     }
-}
-
-/// When a compaction stops.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ModeArg {
-    /// One pass over messages and one over summaries
-    Incremental,
-    /// Until nothing is left to do
-    Full,
 }
 
 /// The summarizer's options.

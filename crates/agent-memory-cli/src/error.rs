@@ -4,10 +4,12 @@ use std::fmt;
 
 use agent_memory::store::ErrorKind as StoreKind;
 use agent_memory::{ErrorKind as MemoryKind, LeaseHolder, ProcessOwner};
+use serde::Serialize;
 use serde_json::json;
 
 /// What kind of thing went wrong: what `--json` calls it, and the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     /// Anything else.
     Other,
@@ -56,42 +58,14 @@ pub(crate) enum Kind {
     /// Another process is at work.
     Held,
     /// Stopped by SIGINT.
+    #[serde(rename = "stopped")]
     Interrupted,
     /// Stopped by SIGTERM.
+    #[serde(rename = "stopped")]
     Terminated,
 }
 
 impl Kind {
-    /// The name in JSON.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Kind::Other => "other",
-            Kind::Usage => "usage",
-            Kind::NotFound => "not_found",
-            Kind::Ambiguous => "ambiguous",
-            Kind::NoDatabase => "no_database",
-            Kind::Unreadable => "unreadable",
-            Kind::Empty => "empty",
-            Kind::NotText => "not_text",
-            Kind::UnknownFormat => "unknown_format",
-            Kind::Invalid => "invalid",
-            Kind::ForeignDatabase => "foreign_database",
-            Kind::NewerSchema => "newer_schema",
-            Kind::DatabaseBusy => "database_busy",
-            Kind::DatabaseCorrupt => "database_corrupt",
-            Kind::Database => "database",
-            Kind::BudgetTooSmall => "budget_too_small",
-            Kind::VerificationFailed => "verification_failed",
-            Kind::Skipped => "skipped",
-            Kind::Summarizer => "summarizer",
-            Kind::CallLimit => "call_limit",
-            Kind::OlderSchema => "older_schema",
-            Kind::ReadOnly => "read_only",
-            Kind::Held => "held",
-            Kind::Interrupted | Kind::Terminated => "stopped",
-        }
-    }
-
     /// The exit code; `--help` lists them.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
@@ -146,7 +120,7 @@ impl Failure {
     /// The error as `--json` writes it.
     pub(crate) fn json(&self) -> serde_json::Value {
         json!({"error": {
-            "kind": self.kind.as_str(),
+            "kind": self.kind,
             "message": self.message,
             "hint": self.hint,
         }})

@@ -1,13 +1,12 @@
 //! What the sessions of a memory are doing: turns under way, and what waits for their ends.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use memory_model::ConversationId;
 
+use crate::per_session::PerSession;
+
 /// The turns under way of all sessions of a memory, in this process.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Activities(Arc<Mutex<BTreeMap<ConversationId, Activity>>>);
+#[derive(Debug, Default)]
+pub(crate) struct Activities(PerSession<Activity>);
 
 /// What one session is doing. One that does nothing has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,13 +20,9 @@ struct Activity {
 }
 
 impl Activities {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ConversationId, Activity>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins a turn.
     pub(crate) fn begin_turn(&self, id: ConversationId) {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let activity = all.entry(id).or_default();
         activity.in_turn = true;
         activity.recovered = false;
@@ -35,24 +30,25 @@ impl Activities {
 
     /// Ends a turn, and returns the compaction that waited for it, with its instructions.
     pub(crate) fn end_turn(&self, id: ConversationId) -> Option<Option<String>> {
-        self.lock().remove(&id)?.requested
+        self.0.lock().remove(&id)?.requested
     }
 
     /// Whether a turn is under way.
     pub(crate) fn in_turn(&self, id: ConversationId) -> bool {
-        self.lock()
+        self.0
+            .lock()
             .get(&id)
             .is_some_and(|activity| activity.in_turn)
     }
 
     /// Asks for a compaction at the end of the turn. A later request takes the place of an earlier one.
     pub(crate) fn request(&self, id: ConversationId, instructions: Option<String>) {
-        self.lock().entry(id).or_default().requested = Some(instructions);
+        self.0.lock().entry(id).or_default().requested = Some(instructions);
     }
 
     /// Whether this turn has not recovered from a context that was too long yet; from now on it has.
     pub(crate) fn may_recover(&self, id: ConversationId) -> bool {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let activity = all.entry(id).or_default();
         !std::mem::replace(&mut activity.recovered, true)
     }

@@ -12,7 +12,7 @@ use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
 use memory_search::{Embedder, Search, SegmentSearch};
-use memory_store::{FullStore, InMemoryStore};
+use memory_store::{FullStore, InMemoryStore, Owner};
 use model_client::Timer;
 #[cfg(feature = "tokio")]
 use model_client::TokioTimer;
@@ -25,13 +25,12 @@ use crate::activity::Activities;
 use crate::error::{Error, ErrorKind, Result};
 use crate::identity::{Identity, IdentityFiles};
 use crate::memory::{Inner, Memory};
+use crate::per_session::PerSession;
 use crate::process_owner::{self, SystemProcesses};
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner, Task};
-use crate::states::States;
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
-use crate::upgraded::Upgraded;
 use crate::writers::Writers;
 
 /// Returns an extractive summarizer that knows the agents whose transcripts can be imported.
@@ -128,7 +127,7 @@ impl Default for Builder {
             hooks: Arc::new(NoHooks),
             owner: None,
             liveness: Arc::new(SystemProcesses::new()),
-            turns: LiveTurnPolicy::default(),
+            turns: TurnPolicy::default().into(),
             spawner: None,
         }
     }
@@ -484,7 +483,7 @@ impl Builder {
             identity: Identity::new(self.identity, self.identity_files),
             clock: self.clock,
             hooks: self.hooks,
-            owner: self.owner.unwrap_or_else(process_owner::current),
+            owner: Owner(self.owner.unwrap_or_else(process_owner::current)),
             liveness: self.liveness,
             in_flight: InFlight::new(),
             turns: self.turns,
@@ -493,8 +492,8 @@ impl Builder {
             activities: Activities::default(),
             conventions: default_conventions(),
             requests: Requests::default(),
-            upgraded: Upgraded::default(),
-            states: States::default(),
+            upgraded: PerSession::default(),
+            states: PerSession::default(),
             closing: CancellationToken::new(),
         }))
     }

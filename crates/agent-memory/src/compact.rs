@@ -30,7 +30,8 @@ impl Session {
         instructions: Option<&str>,
         cancel: CancellationToken,
     ) -> Result<Outcome> {
-        if mode == Mode::Full && self.memory().inner.upgraded.is_first(self.id()) {
+        let upgraded = &self.memory().inner.upgraded;
+        if mode == Mode::Full && upgraded.lock().insert(self.id(), ()).is_none() {
             let policy = RedoPolicy {
                 extracts: true,
                 ..RedoPolicy::default()
@@ -39,9 +40,7 @@ impl Session {
                 .await?;
         }
         let mut compaction = self.compaction(cancel);
-        if let Some(instructions) = instructions {
-            compaction = compaction.with_instructions(instructions);
-        }
+        compaction.instructions = instructions.map(str::to_owned);
         Ok(self.run(&compaction, mode).await?)
     }
 
@@ -123,9 +122,7 @@ impl Session {
             guards.clear_cache();
         }
         let mut compaction = self.compaction(cancel);
-        if let Some(instructions) = instructions {
-            compaction = compaction.with_instructions(instructions);
-        }
+        compaction.instructions = instructions.map(str::to_owned);
         Ok(compaction.redo(policy).await?)
     }
 
@@ -140,7 +137,7 @@ impl Session {
 
     pub(crate) fn compaction(&self, cancel: CancellationToken) -> Compaction<'_> {
         let inner = &self.memory().inner;
-        Compaction::new(
+        let mut compaction = Compaction::new(
             &*inner.store,
             self.id(),
             &**self.planner(),
@@ -148,14 +145,15 @@ impl Session {
             &inner.ladder,
             self.accounting(),
             &*inner.clock,
-        )
-        .with_extractive(&inner.extractive)
-        .with_policy(inner.runner.clone())
-        .with_hooks(&*inner.hooks)
-        .with_owner(inner.owner.clone())
-        .with_in_flight(inner.in_flight.clone())
-        .with_liveness(&*inner.liveness)
-        .with_cancel(cancel)
+        );
+        compaction.extractive = &inner.extractive;
+        compaction.policy = inner.runner.clone();
+        compaction.hooks = &*inner.hooks;
+        compaction.owner = inner.owner.clone();
+        compaction.in_flight = inner.in_flight.clone();
+        compaction.liveness = &*inner.liveness;
+        compaction.cancel = cancel;
+        compaction
     }
 
     /// Returns a compaction for contexts that have room for `tokens` tokens of the view.
@@ -164,7 +162,9 @@ impl Session {
         cancel: CancellationToken,
         tokens: u64,
     ) -> Compaction<'_> {
-        self.compaction(cancel).with_room(Some(self.room(tokens)))
+        let mut compaction = self.compaction(cancel);
+        compaction.room = Some(self.room(tokens));
+        compaction
     }
 
     /// Returns the room of contexts that hold at most `tokens` tokens of the view.

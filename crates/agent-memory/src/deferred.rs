@@ -73,10 +73,8 @@ impl Session {
         let budget = window.budget().get().saturating_sub(self.fixed_tokens());
         let before = self.snapshot().await?.tokens();
         let room = (budget / 4 * 3).min(before.saturating_sub(before / 4));
-        let compaction = self
-            .compaction(CancellationToken::new())
-            .with_room(Some(self.room(room)))
-            .with_reason(CompactionReason::Overflow);
+        let mut compaction = self.compaction_within(CancellationToken::new(), room);
+        compaction.reason = CompactionReason::Overflow;
         let mut outcome = self.run(&compaction, Mode::Full).await?;
         if outcome.after.tokens > room {
             let more = compaction.extract_to_fit(self.room(room)).await?;

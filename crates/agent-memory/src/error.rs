@@ -109,11 +109,7 @@ impl From<memory_store::Error> for Error {
 
 impl From<compaction_runner::Error> for Error {
     fn from(error: compaction_runner::Error) -> Self {
-        let kind = match error.kind() {
-            compaction_runner::ErrorKind::Store(kind) => ErrorKind::Store(kind),
-            _ => ErrorKind::Invalid,
-        };
-        convert(kind, &error)
+        convert(ErrorKind::Store(error.kind()), &error)
     }
 }
 
@@ -163,12 +159,6 @@ impl From<summarize_escalation::Error> for Error {
     fn from(error: summarize_escalation::Error) -> Self {
         let failure = error.failure().map(model_client::Failure::kind);
         convert(failure.map_or(ErrorKind::Invalid, ErrorKind::Model), &error)
-    }
-}
-
-impl From<memory_model::SpliceError> for Error {
-    fn from(error: memory_model::SpliceError) -> Self {
-        convert(ErrorKind::Invalid, &error)
     }
 }
 

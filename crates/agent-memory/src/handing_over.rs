@@ -1,7 +1,7 @@
 //! Handing a session over: what was done, or why nothing was, in the words of the engines that do it so.
 
 use compaction_plan::{Label, Mode, StopReason};
-use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome, RunnerPolicy};
+use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
 use handoff_compactor::{FileLedger, TURN_PREFIX};
 use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
 use summarize_escalation::{Ladder, OnError, Summarizer, Tier};
@@ -100,10 +100,6 @@ impl Session {
     /// `Invalid` for a session of another strategy: see [`Session::use_strategy`]. `Model` when the summary could not be
     /// written; the text says why, and nothing changed. Or when the store fails.
     pub async fn hand_over(&self, request: &HandOver) -> Result<HandOverOutcome> {
-        self.must_hand_over()?;
-        if let Some(skip) = self.skip(request).await? {
-            return Ok(HandOverOutcome::Skipped(skip));
-        }
         self.run_handoff(self.compaction(request.cancel.clone()), request)
             .await
     }
@@ -114,37 +110,31 @@ impl Session {
         request: &HandOver,
         summarizer: &dyn Summarizer,
     ) -> Result<HandOverOutcome> {
-        self.must_hand_over()?;
-        if let Some(skip) = self.skip(request).await? {
-            return Ok(HandOverOutcome::Skipped(skip));
-        }
         let ladder = Ladder {
             tiers: vec![Tier::Normal],
             on_error: OnError::Fail,
             gate: None,
             ..Ladder::default()
         };
-        let compaction = self
-            .compaction(request.cancel.clone())
-            .with_summarizer(summarizer)
-            .with_ladder(&ladder);
+        let mut compaction = self.compaction(request.cancel.clone());
+        compaction.summarizer = summarizer;
+        compaction.ladder = &ladder;
         self.run_handoff(compaction, request).await
     }
 
     async fn run_handoff(
         &self,
-        compaction: Compaction<'_>,
+        mut compaction: Compaction<'_>,
         request: &HandOver,
     ) -> Result<HandOverOutcome> {
-        // The two summaries of a split turn are published together, or none of them.
-        let policy = RunnerPolicy {
-            whole_passes: true,
-            ..self.memory().inner.runner.clone()
-        };
-        let mut compaction = compaction.with_policy(policy).with_reason(request.reason);
-        if let Some(instructions) = &request.instructions {
-            compaction = compaction.with_instructions(instructions);
+        self.must_hand_over()?;
+        if let Some(skip) = self.skip(request).await? {
+            return Ok(HandOverOutcome::Skipped(skip));
         }
+        // The two summaries of a split turn are published together, or none of them.
+        compaction.policy.whole_passes = true;
+        compaction.reason = request.reason;
+        compaction.instructions.clone_from(&request.instructions);
         let outcome = compaction.run(Mode::Incremental).await?;
         self.handed_over(outcome).await
     }

@@ -20,6 +20,7 @@ mod indexing;
 mod ingest;
 mod memory;
 mod open_calls;
+mod per_session;
 #[cfg(feature = "import")]
 mod placement;
 mod process_owner;
@@ -35,7 +36,6 @@ mod session_files;
 mod sessions;
 mod spawner;
 mod state;
-mod states;
 mod strategy;
 pub mod summaries;
 mod supplied;
@@ -45,7 +45,6 @@ pub mod testing;
 mod tree;
 mod turn_policy;
 mod turns;
-mod upgraded;
 mod usage;
 mod verify;
 mod writers;
@@ -160,8 +159,8 @@ pub mod tokens {
 pub use compaction_plan::{Job, LabelCounts, Mode, Plan, Planner, StopReason};
 pub use compaction_runner::{
     CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, LeaseHolder, Measure,
-    ModelReport, Outcome, Recorder, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop,
-    ReplacedSummary, RunnerPolicy, Trigger, WindowUse,
+    ModelReport, Outcome, PlannedJob, Recorder, RedoFailure, RedoPlan, RedoPolicy, RedoReport,
+    RedoStop, ReplacedSummary, RunnerPolicy, Trigger, WindowUse,
 };
 pub use context_assembler::{
     AssemblyPolicy, Budget, Context, ContextMessage, MessageOrigin, Receipt,

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::conventions::AgentConventions;
-use memory_model::{Clock, SessionKey};
+use memory_model::{Clock, SessionKey, ViewVersion};
 use memory_search::{Embedder, Search};
-use memory_store::{Conversation, FullStore, NewConversation, Origin};
+use memory_store::{Conversation, FullStore, NewConversation, Origin, Owner};
 use model_client::guard::Spent;
 use summarize_escalation::{ExtractiveSummarizer, Ladder};
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
@@ -15,13 +15,16 @@ use token_estimate::{EstimatorId, TokenEstimator, estimator};
 use crate::activity::Activities;
 use crate::error::Result;
 use crate::identity::Identity;
+use crate::per_session::PerSession;
 use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner};
-use crate::states::States;
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
-use crate::upgraded::Upgraded;
 use crate::writers::Writers;
+
+/// Everything that the state in contexts of a live session depends on: version of its view, number of erasures, and most
+/// tokens.
+pub(crate) type StateKey = (ViewVersion, u64, u64);
 
 /// Settings and resources that sessions share.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) identity: Identity,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Arc<dyn Hooks>,
-    pub(crate) owner: String,
+    pub(crate) owner: Owner,
     pub(crate) liveness: Arc<dyn Liveness>,
     pub(crate) in_flight: InFlight,
     pub(crate) turns: LiveTurnPolicy,
@@ -54,8 +57,10 @@ pub(crate) struct Inner {
     /// Tells what a person typed.
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) requests: Requests,
-    pub(crate) upgraded: Upgraded,
-    pub(crate) states: States,
+    /// The sessions whose extracts of older recipes were made anew.
+    pub(crate) upgraded: PerSession<()>,
+    /// The states in contexts of live sessions.
+    pub(crate) states: PerSession<(StateKey, Option<String>)>,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
 }

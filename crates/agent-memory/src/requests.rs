@@ -1,13 +1,10 @@
 //! The running request of each session: the messages that the user typed since the last completed turn.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use memory_model::conventions::AgentConventions;
 use memory_model::{ConversationId, EntryKind, Message, Part, Role, Seq};
 
-/// Maximum number of sessions in the cache.
-const REMEMBERED: usize = 1_024;
+use crate::per_session::PerSession;
+
 /// Maximum number of messages of a request.
 const MOST: usize = 4;
 /// Length below which a message may be an answer and is shown with its question, in characters.
@@ -75,25 +72,20 @@ impl Request {
 
 /// A cache of the requests of sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Requests(Mutex<BTreeMap<ConversationId, Request>>);
+pub(crate) struct Requests(PerSession<Request>);
 
 impl Requests {
     pub(crate) fn known(&self, id: ConversationId) -> Option<Request> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(&id).cloned()
+        self.0.lock().get(&id).cloned()
     }
 
     pub(crate) fn remember(&self, id: ConversationId, request: Request) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= REMEMBERED && !all.contains_key(&id) {
-            all.clear();
-        }
-        all.insert(id, request);
+        self.0.remember(id, request);
     }
 
     /// Records that a session's whole log does not fit into `room` tokens.
     pub(crate) fn outgrown(&self, id: ConversationId, room: u64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         if let Some(request) = all.get_mut(&id) {
             request.outgrown = request.outgrown.max(room);
         }
@@ -101,7 +93,7 @@ impl Requests {
 
     /// Adds a message that was appended, if it follows the last known one.
     pub(crate) fn appended(&self, id: ConversationId, seq: Seq, said: Said, tokens: u64) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         match all.get_mut(&id) {
             Some(request) if request.head.next() == seq => request.add(seq, said, tokens),
             None if seq == Seq::FIRST => {

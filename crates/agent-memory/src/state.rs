@@ -56,12 +56,16 @@ impl Session {
         if policy.steps > 0 {
             let states = &self.memory().inner.states;
             let key = (snapshot.version, snapshot.erasures, most);
-            input.state = states.get(self.id(), key).unwrap_or_else(|| {
-                let state = ConversationState::of(&pieces(input, false), conventions);
-                let text = state.new_rules(most, estimator);
-                states.remember(self.id(), key, text.clone());
-                text
-            });
+            let known = states.lock().get(&self.id()).cloned();
+            input.state = match known {
+                Some((of, text)) if of == key => text,
+                _ => {
+                    let state = ConversationState::of(&pieces(input, false), conventions);
+                    let text = state.new_rules(most, estimator);
+                    states.remember(self.id(), (key, text.clone()));
+                    text
+                }
+            };
             return;
         }
         let mut pieces = pieces(input, true);

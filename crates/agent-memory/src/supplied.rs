@@ -28,8 +28,9 @@ pub(crate) async fn publish(
         text,
         hooks: &*session.memory().inner.hooks,
     };
-    let compaction = session.compaction(CancellationToken::new());
-    Ok(compaction.with_hooks(&hooks).run(Mode::Incremental).await?)
+    let mut compaction = session.compaction(CancellationToken::new());
+    compaction.hooks = &hooks;
+    Ok(compaction.run(Mode::Incremental).await?)
 }
 
 /// Hooks that supply the text of every summary, and tell others what happens.
@@ -41,8 +42,8 @@ struct SuppliedText<'a> {
 
 #[async_trait]
 impl Hooks for SuppliedText<'_> {
-    async fn before_job(&self, planned: &PlannedJob<'_>) -> JobDecision {
-        match self.hooks.before_job(planned).await {
+    async fn before(&self, planned: &PlannedJob<'_>) -> JobDecision {
+        match self.hooks.before(planned).await {
             JobDecision::Cancel => return JobDecision::Cancel,
             JobDecision::Fail(error) => {
                 let range = planned.job.range;

@@ -1,8 +1,6 @@
 //! Policy of a turn: the model's window, thresholds, and what each step of a turn does.
 
-use std::fmt;
-use std::sync::Arc;
-
+use compaction_plan::Live;
 use compaction_runner::Trigger;
 use context_assembler::Budget;
 use serde::{Deserialize, Serialize};
@@ -182,38 +180,7 @@ impl TurnPolicy {
 }
 
 /// A turn policy that may change while a program runs: it is asked for at each step of a turn.
-#[derive(Clone)]
-pub struct LiveTurnPolicy(Arc<dyn Fn() -> TurnPolicy + Send + Sync>);
-
-impl LiveTurnPolicy {
-    /// Wraps what returns the policy as it is now.
-    pub fn new(policy: impl Fn() -> TurnPolicy + Send + Sync + 'static) -> Self {
-        Self(Arc::new(policy))
-    }
-
-    /// Returns the policy as it is now.
-    pub fn get(&self) -> TurnPolicy {
-        (self.0)()
-    }
-}
-
-impl Default for LiveTurnPolicy {
-    fn default() -> Self {
-        TurnPolicy::default().into()
-    }
-}
-
-impl From<TurnPolicy> for LiveTurnPolicy {
-    fn from(policy: TurnPolicy) -> Self {
-        Self::new(move || policy.clone())
-    }
-}
-
-impl fmt::Debug for LiveTurnPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LiveTurnPolicy").field(&self.get()).finish()
-    }
-}
+pub type LiveTurnPolicy = Live<TurnPolicy>;
 
 #[cfg(test)]
 mod tests {

@@ -221,12 +221,8 @@ impl Session {
         let mut report = TurnReport::default();
         let load = self.load(window).await?;
         report.usage = load.usage;
-        let mut compaction = self
-            .compaction(CancellationToken::new())
-            .with_room(Some(self.room(load.room)));
-        if let Some(instructions) = instructions {
-            compaction = compaction.with_instructions(instructions);
-        }
+        let mut compaction = self.compaction_within(CancellationToken::new(), load.room);
+        compaction.instructions = instructions;
         let result = self.run(&compaction, Mode::Full).await;
         if let Some(outcome) = report.outcome_of(self, result) {
             report.failure = outcome.failure.clone();
@@ -342,10 +338,9 @@ impl Session {
             return Ok((report, None));
         }
         if load.excess() > 0 || policy.hard.fires(&load.usage) {
-            let compaction = self
-                .compaction_within(CancellationToken::new(), load.room)
-                .with_reason(CompactionReason::Threshold)
-                .with_snapshot(load.snapshot.clone());
+            let mut compaction = self.compaction_within(CancellationToken::new(), load.room);
+            compaction.reason = CompactionReason::Threshold;
+            compaction.snapshot = Some(load.snapshot.clone());
             let is_enough = |tokens| {
                 let usage = load.usage_at(tokens);
                 match usage.tokens > load.budget.get() {
@@ -382,10 +377,9 @@ impl Session {
         load: &mut Load,
         report: &mut TurnReport,
     ) -> Result<bool> {
-        let compaction = self.compaction(CancellationToken::new());
-        let compaction = compaction
-            .with_reason(CompactionReason::Threshold)
-            .with_snapshot(load.snapshot.clone());
+        let mut compaction = self.compaction(CancellationToken::new());
+        compaction.reason = CompactionReason::Threshold;
+        compaction.snapshot = Some(load.snapshot.clone());
         let result = compaction.extract_to_fit(self.room(target)).await;
         let Some(outcome) = report.outcome_of(self, result) else {
             return Ok(false);

@@ -4,6 +4,7 @@ mod clear;
 mod details;
 mod job;
 mod label;
+mod live;
 mod overlay;
 mod planner;
 
@@ -11,5 +12,6 @@ pub use clear::{CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner};
 pub use details::{Details, JobSource, WrittenText};
 pub use job::{Job, Plan, Prompts, Request, StopReason, Work};
 pub use label::{Label, LabelCounts};
+pub use live::Live;
 pub use overlay::Overlay;
 pub use planner::{Goal, Mode, Pass, PassInput, Planner, ReadRequest, Room, Tail};

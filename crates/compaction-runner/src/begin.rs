@@ -8,7 +8,7 @@ use futures::future::Aborted;
 use memory_model::{Hash, LogEntry, Recipe, Summary, SummaryId};
 use memory_store::{Claim, JobKey};
 
-use crate::environment::{Environment, Stage};
+use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::events::{Event, JobDecision, SkipReason};
 use crate::leases::claim_all;
@@ -32,7 +32,7 @@ pub(crate) enum Begun<'j, 'e> {
 /// looks up what is there already. `entries` may hold messages of the jobs; `made` are summaries
 /// that are not in the store yet.
 pub(crate) async fn begin<'j, 'e>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     jobs: &[&'j Job],
     entries: &'e [LogEntry],
     made: &BTreeMap<SummaryId, Summary>,
@@ -77,7 +77,7 @@ pub(crate) async fn begin<'j, 'e>(
 /// Asks the hooks about each job. Returns those jobs that are over thereby, each at its index, and
 /// the texts that hooks gave, by index.
 async fn ask_hooks<'j, 'e>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     jobs: &[&'j Job],
     watch: &Watch,
 ) -> (Vec<Option<Begun<'j, 'e>>>, BTreeMap<usize, String>) {
@@ -94,7 +94,7 @@ async fn ask_hooks<'j, 'e>(
             view: &view,
             store: env.store,
         };
-        let answer = env.hooks.before_job(&planned);
+        let answer = env.hooks.before(&planned);
         let answer = watch.unless_stopped(&env.cancel, answer).await;
         if let Ok(JobDecision::Fail(error)) = &answer {
             let (range, error) = (job.range, error.clone());
@@ -117,7 +117,7 @@ async fn ask_hooks<'j, 'e>(
 
 /// Why a job is passed over whose sources are gone: somebody else was first, or the draft that it
 /// builds on was not made by this summarizer.
-fn sources_gone(env: &Environment<'_>) -> SkipReason {
+fn sources_gone(env: &Compaction<'_>) -> SkipReason {
     match env.stage {
         Stage::PublishReady => SkipReason::NotReady,
         _ => SkipReason::Lost,
@@ -126,7 +126,7 @@ fn sources_gone(env: &Environment<'_>) -> SkipReason {
 
 /// A summary whose text a hook gave.
 fn supply<'j>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     open: OpenJob<'j, '_>,
     text: String,
     erasures: u64,
@@ -146,7 +146,7 @@ fn supply<'j>(
 /// Leases the jobs in one call, and takes out those that somebody else has. What costs nothing
 /// needs no lease.
 async fn lease<'j>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     open: &mut Vec<(usize, OpenJob<'j, '_>)>,
     watch: &Watch,
 ) -> Result<Vec<(usize, Done<'j>)>> {
@@ -198,7 +198,7 @@ async fn lease<'j>(
 /// Looks up what is there already: a summary that was published, or a draft. It is looked up
 /// under the lease: another run may have published it a moment ago.
 async fn look_up<'j, 'e>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     open: Vec<(usize, OpenJob<'j, 'e>)>,
     watch: &Watch,
 ) -> Result<Vec<(usize, Begun<'j, 'e>)>> {
@@ -220,7 +220,7 @@ async fn look_up<'j, 'e>(
 
 /// What is known of a leased job without a call.
 fn known<'j, 'e>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     mut open: OpenJob<'j, 'e>,
     found: Option<Summary>,
     watch: &Watch,

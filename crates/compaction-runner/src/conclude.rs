@@ -3,7 +3,7 @@
 use compaction_plan::Job;
 use memory_store::{LeaseUpdate, Published};
 
-use crate::environment::{Environment, Stage};
+use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
 use crate::leases::{HAND_BACK, hand_back, release, settle_all};
@@ -15,7 +15,7 @@ use crate::waiting::Waiting;
 /// Settles prepared jobs: those that are ready are published in one transaction, kept for later,
 /// or put off to the end of the iteration; the leases of the others are given back.
 pub(crate) async fn conclude(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     mut done: Vec<Done<'_>>,
     tally: &mut Tally,
 ) -> Result<()> {
@@ -73,7 +73,7 @@ pub(crate) async fn conclude(
 }
 
 /// Publishes what was put off.
-pub(crate) async fn publish_put_off(env: &Environment<'_>, tally: &mut Tally) -> Result<()> {
+pub(crate) async fn publish_put_off(env: &Compaction<'_>, tally: &mut Tally) -> Result<()> {
     tally.made.clear();
     let ready = std::mem::take(&mut tally.put_off);
     if tally.cancelled {
@@ -84,14 +84,14 @@ pub(crate) async fn publish_put_off(env: &Environment<'_>, tally: &mut Tally) ->
 
 /// Gives up what was put off, because the pass that it belongs to is not published: its leases are given back, and
 /// what was written is kept for the next run.
-pub(crate) async fn give_up_put_off(env: &Environment<'_>, tally: &mut Tally) -> Result<()> {
+pub(crate) async fn give_up_put_off(env: &Compaction<'_>, tally: &mut Tally) -> Result<()> {
     tally.made.clear();
     let put_off = std::mem::take(&mut tally.put_off);
     hand_back(env, put_off.into_iter().filter_map(|one| one.fence)).await
 }
 
 /// Gives back the leases of prepared jobs; what is ready and kept is there for the next run.
-pub(crate) async fn give_up(env: &Environment<'_>, done: Vec<Done<'_>>) -> Result<()> {
+pub(crate) async fn give_up(env: &Compaction<'_>, done: Vec<Done<'_>>) -> Result<()> {
     let keeps = |done: &Done<'_>| matches!(done.prepared, Prepared::Summary(_));
     let settled = done.into_iter().filter_map(|done| {
         let outcome = match keeps(&done) {
@@ -104,7 +104,7 @@ pub(crate) async fn give_up(env: &Environment<'_>, done: Vec<Done<'_>>) -> Resul
 }
 
 /// Publishes what is ready in one transaction, in order.
-async fn publish(env: &Environment<'_>, ready: Vec<Publishable>, tally: &mut Tally) -> Result<()> {
+async fn publish(env: &Compaction<'_>, ready: Vec<Publishable>, tally: &mut Tally) -> Result<()> {
     if ready.is_empty() {
         return Ok(());
     }
@@ -142,7 +142,7 @@ async fn publish(env: &Environment<'_>, ready: Vec<Publishable>, tally: &mut Tal
 }
 
 /// Counts and tells that a job was published.
-async fn published(env: &Environment<'_>, one: Publishable, tally: &mut Tally) {
+async fn published(env: &Compaction<'_>, one: Publishable, tally: &mut Tally) {
     let Publishable { job, summary, .. } = &one;
     tally.count(job);
     let spans = one.spans();
@@ -162,7 +162,7 @@ async fn published(env: &Environment<'_>, one: Publishable, tally: &mut Tally) {
 }
 
 /// Counts and tells why a job gave nothing to publish.
-async fn pass_over(env: &Environment<'_>, job: &Job, prepared: Prepared, tally: &mut Tally) {
+async fn pass_over(env: &Compaction<'_>, job: &Job, prepared: Prepared, tally: &mut Tally) {
     match prepared {
         Prepared::Skipped(reason) => skip(env, job, reason, tally).await,
         Prepared::Failed { error, .. } => {
@@ -176,7 +176,7 @@ async fn pass_over(env: &Environment<'_>, job: &Job, prepared: Prepared, tally: 
 }
 
 /// Counts and tells that a job is passed over.
-pub(crate) async fn skip(env: &Environment<'_>, job: &Job, reason: SkipReason, tally: &mut Tally) {
+pub(crate) async fn skip(env: &Compaction<'_>, job: &Job, reason: SkipReason, tally: &mut Tally) {
     match reason {
         SkipReason::Held => tally.held = true,
         SkipReason::Lost => tally.lost = true,

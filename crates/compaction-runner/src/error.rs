@@ -2,15 +2,7 @@
 
 use std::fmt;
 
-/// What kind of thing went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// The store failed; see the source.
-    Store(memory_store::ErrorKind),
-}
-
-/// An error of a compaction. What was published before it stays published.
+/// The store's error that ended a compaction. What was published before it stays published.
 #[derive(Debug)]
 pub struct Error {
     source: memory_store::Error,
@@ -18,8 +10,8 @@ pub struct Error {
 
 impl Error {
     /// What kind of thing went wrong.
-    pub fn kind(&self) -> ErrorKind {
-        ErrorKind::Store(self.source.kind())
+    pub fn kind(&self) -> memory_store::ErrorKind {
+        self.source.kind()
     }
 }
 

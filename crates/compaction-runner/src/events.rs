@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use compaction_plan::{Job, Label, StopReason};
+use compaction_plan::{Label, StopReason};
 use memory_model::{ConversationId, SeqRange, Summary, SummaryId, ViewName};
 
 use crate::planned_job::PlannedJob;
@@ -129,13 +129,8 @@ pub enum JobDecision {
 #[async_trait]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
     /// Called before a job is begun: may cancel it, or supply the text of its summary.
-    async fn before(&self, _job: &Job) -> JobDecision {
+    async fn before(&self, _job: &PlannedJob<'_>) -> JobDecision {
         JobDecision::Proceed
-    }
-
-    /// As [`Hooks::before`], with what the job is made from at hand. By default asks [`Hooks::before`].
-    async fn before_job(&self, job: &PlannedJob<'_>) -> JobDecision {
-        self.before(job.job).await
     }
 
     /// Called after a summary was published. Jobs without a summary are told by

@@ -13,7 +13,7 @@ use memory_model::LogEntry;
 
 use crate::begin::begin;
 use crate::conclude::{conclude, give_up};
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::{Error, Result};
 use crate::prepared::Done;
 use crate::tally::{Tally, job_id};
@@ -28,7 +28,7 @@ const MOST: usize = 64;
 
 /// Prepares jobs batch by batch, and publishes them in order.
 pub(crate) async fn execute(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     jobs: &[Job],
     entries: &[LogEntry],
     tally: &mut Tally,
@@ -55,7 +55,7 @@ pub(crate) async fn execute(
 
 /// Does [`execute`] for one batch.
 async fn execute_batch(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     jobs: &[&Job],
     entries: &[LogEntry],
     tally: &mut Tally,

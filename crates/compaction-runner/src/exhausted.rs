@@ -4,7 +4,7 @@ use memory_model::Seq;
 use memory_store::Snapshot;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{Environment, Stage};
+use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::state::{load, save};
 
@@ -17,7 +17,7 @@ struct Exhausted {
 }
 
 impl Exhausted {
-    fn of(env: &Environment<'_>, snapshot: &Snapshot) -> Self {
+    fn of(env: &Compaction<'_>, snapshot: &Snapshot) -> Self {
         Self {
             head: snapshot.head,
             version: snapshot.version.0,
@@ -35,7 +35,7 @@ impl Exhausted {
 }
 
 /// Whether this very state was tried before and nothing could be made shorter.
-pub(crate) async fn is_exhausted(env: &Environment<'_>, snapshot: &Snapshot) -> Result<bool> {
+pub(crate) async fn is_exhausted(env: &Compaction<'_>, snapshot: &Snapshot) -> Result<bool> {
     let stored = load::<Exhausted>(env, &key(env)).await?;
     let tried = stored.value;
     Ok(tried.is_some_and(|tried| tried == Exhausted::of(env, snapshot)))
@@ -43,7 +43,7 @@ pub(crate) async fn is_exhausted(env: &Environment<'_>, snapshot: &Snapshot) -> 
 
 /// Remembers that nothing could be made shorter in this state. What somebody else remembered
 /// meanwhile is as good, and stays.
-pub(crate) async fn remember_exhausted(env: &Environment<'_>, snapshot: &Snapshot) -> Result<()> {
+pub(crate) async fn remember_exhausted(env: &Compaction<'_>, snapshot: &Snapshot) -> Result<()> {
     let key = key(env);
     let stored = load::<Exhausted>(env, &key).await?;
     let tried = Exhausted::of(env, snapshot);
@@ -51,7 +51,7 @@ pub(crate) async fn remember_exhausted(env: &Environment<'_>, snapshot: &Snapsho
     Ok(())
 }
 
-fn key(env: &Environment<'_>) -> String {
+fn key(env: &Compaction<'_>) -> String {
     let view = env.view();
     match env.stage {
         Stage::Fit => format!("exhausted/{view}/fit"),

@@ -7,7 +7,7 @@ use memory_store::Snapshot;
 use summarize_escalation::Tier;
 
 use crate::conclude::publish_put_off;
-use crate::environment::{Environment, Stage};
+use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::exhausted::{is_exhausted, remember_exhausted};
 use crate::lifecycle;
@@ -20,8 +20,8 @@ use crate::view_reader::ViewReader;
 const LOST_RACES: u32 = 3;
 
 /// Publishes extracts until the view fits the room; calls no model.
-pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<Outcome> {
-    let env = &Environment {
+pub(crate) async fn extract_to_fit(env: &Compaction<'_>, room: Room) -> Result<Outcome> {
+    let env = &Compaction {
         summarizer: env.extractive,
         room: Some(room),
         stage: Stage::Fit,
@@ -50,7 +50,7 @@ pub(crate) async fn extract_to_fit(env: &Environment<'_>, room: Room) -> Result<
 /// Plans passes over the view as it will be until it fits, and publishes their extracts together.
 /// Begins anew, a few times, when somebody else was first.
 async fn shrink(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     tokens: u64,
     start: &Snapshot,
     tally: &mut Tally,
@@ -78,7 +78,7 @@ async fn shrink(
 
 /// Plans passes until the view that the reader shows fits, or nothing is left to plan.
 async fn shrink_once(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     tokens: u64,
     reader: &mut ViewReader<'_>,
     tally: &mut Tally,

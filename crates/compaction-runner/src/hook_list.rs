@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use compaction_plan::Job;
-use memory_model::{SeqRange, Summary};
+use memory_model::Summary;
 
 use crate::events::{Event, Hooks, JobDecision};
 use crate::planned_job::PlannedJob;
@@ -28,37 +27,21 @@ impl HookList {
         self.0.push(hooks);
         self
     }
-
-    /// Takes a hook's answer into the decision of the round. Returns whether the round is over.
-    async fn take(&self, range: SeqRange, answer: JobDecision, decision: &mut JobDecision) -> bool {
-        match answer {
-            JobDecision::Proceed => {}
-            JobDecision::Fail(error) => self.event(&Event::HookFailed { range, error }).await,
-            answer => *decision = answer,
-        }
-        *decision == JobDecision::Cancel
-    }
 }
 
 #[async_trait]
 impl Hooks for HookList {
-    async fn before(&self, job: &Job) -> JobDecision {
+    async fn before(&self, planned: &PlannedJob<'_>) -> JobDecision {
         let mut decision = JobDecision::Proceed;
         for hooks in &self.0 {
-            let answer = hooks.before(job).await;
-            if self.take(job.range, answer, &mut decision).await {
-                break;
-            }
-        }
-        decision
-    }
-
-    async fn before_job(&self, planned: &PlannedJob<'_>) -> JobDecision {
-        let mut decision = JobDecision::Proceed;
-        for hooks in &self.0 {
-            let answer = hooks.before_job(planned).await;
-            if self.take(planned.job.range, answer, &mut decision).await {
-                break;
+            match hooks.before(planned).await {
+                JobDecision::Proceed => {}
+                JobDecision::Fail(error) => {
+                    let range = planned.job.range;
+                    self.event(&Event::HookFailed { range, error }).await;
+                }
+                JobDecision::Cancel => return JobDecision::Cancel,
+                supplied => decision = supplied,
             }
         }
         decision

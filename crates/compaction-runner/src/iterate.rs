@@ -4,7 +4,7 @@ use compaction_plan::StopReason;
 use memory_store::Snapshot;
 
 use crate::conclude::publish_put_off;
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 use crate::exhausted::{is_exhausted, remember_exhausted};
 use crate::lifecycle;
@@ -24,7 +24,7 @@ pub(crate) struct Iterations<'i> {
 /// Compacts, and returns what was done and why it stopped. Does nothing in a state in which nothing
 /// could be made shorter before.
 pub(crate) async fn run_iterations(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     iterations: &Iterations<'_>,
 ) -> Result<Outcome> {
     let (start, began) = lifecycle::start(env).await?;
@@ -43,7 +43,7 @@ pub(crate) async fn run_iterations(
 }
 
 async fn iterate(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     iterations: &Iterations<'_>,
     start: Snapshot,
     tally: &mut Tally,
@@ -88,7 +88,7 @@ async fn iterate(
 /// Runs all passes; again over what is put off, where there are iterations left and the view is
 /// not small enough. Returns the number of iterations.
 async fn run_passes(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     iterations: &Iterations<'_>,
     before: u32,
     reader: &mut ViewReader<'_>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use memory_store::{Claim, ErrorKind, Fence, JobKey, LeaseUpdate, Owner};
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 
 /// How often a job is taken over from owners that are gone, one after the other.
@@ -18,7 +18,7 @@ pub(crate) const HAND_BACK: LeaseUpdate = LeaseUpdate::Renew {
 
 /// Claims jobs in one call, also from owners that are gone.
 pub(crate) async fn claim_all(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     keys: &[JobKey],
     erasures: u64,
 ) -> Result<Vec<Claim>> {
@@ -49,7 +49,7 @@ pub(crate) async fn claim_all(
 
 /// Returns the jobs that owners hold which are gone, by owner.
 fn held_by_gone(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     keys: &[JobKey],
     claims: &[Claim],
 ) -> BTreeMap<String, Vec<JobKey>> {
@@ -67,7 +67,7 @@ fn held_by_gone(
 /// Gives back the jobs of an owner that is gone. An owner that asks again is granted its job;
 /// what it has prepared is kept.
 async fn give_back(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     holder: &Owner,
     keys: &[JobKey],
     erasures: u64,
@@ -81,7 +81,7 @@ async fn give_back(
 }
 
 async fn claim_as(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     owner: &Owner,
     keys: &[JobKey],
     erasures: u64,
@@ -98,7 +98,7 @@ async fn claim_as(
 
 /// Gives jobs back whose work is done but not published: whoever claims them next has it.
 pub(crate) async fn hand_back(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     fences: impl IntoIterator<Item = Fence>,
 ) -> Result<()> {
     let settled = fences.into_iter().map(|fence| (fence, HAND_BACK));
@@ -107,7 +107,7 @@ pub(crate) async fn hand_back(
 
 /// Gives jobs back that nobody wants any more, with what was prepared for them.
 pub(crate) async fn release(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     fences: impl IntoIterator<Item = Fence>,
 ) -> Result<()> {
     let settled = fences
@@ -118,7 +118,7 @@ pub(crate) async fn release(
 
 /// Settles jobs in one call. One that somebody else has by now is theirs to settle.
 pub(crate) async fn settle_all(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     settled: Vec<(Fence, LeaseUpdate)>,
 ) -> Result<()> {
     if settled.is_empty() {

@@ -40,8 +40,8 @@ mod write;
 
 pub use atoms::{atom_start, newest_entries};
 pub use cancel::CancellationToken;
-pub use compaction::Compaction;
-pub use error::{Error, ErrorKind, Result};
+pub use environment::Compaction;
+pub use error::{Error, Result};
 pub use events::{Event, Hooks, JobDecision, NoHooks, Recorder, SkipReason};
 pub use hook_list::HookList;
 pub use in_flight::InFlight;

@@ -4,7 +4,7 @@ use compaction_plan::StopReason;
 use memory_model::Timestamp;
 use memory_store::Snapshot;
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 use crate::events::Event;
 use crate::outcome::Outcome;
@@ -12,7 +12,7 @@ use crate::reason::CompactionReason;
 use crate::tally::Tally;
 
 /// Starts a run: returns the state of the view, and the time.
-pub(crate) async fn start(env: &Environment<'_>) -> Result<(Snapshot, Timestamp)> {
+pub(crate) async fn start(env: &Compaction<'_>) -> Result<(Snapshot, Timestamp)> {
     let began = env.clock.now();
     let start = env.start().await?;
     env.emit(Event::Triggered { reason: env.reason }).await;
@@ -27,7 +27,7 @@ pub(crate) async fn start(env: &Environment<'_>) -> Result<(Snapshot, Timestamp)
 
 /// Ends a run: reads the state of the view again if it may have changed, and returns what was done.
 pub(crate) async fn end(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     (start, began): (&Snapshot, Timestamp),
     mut tally: Tally,
     stop: StopReason,
@@ -35,7 +35,7 @@ pub(crate) async fn end(
     let end = match tally.now.take() {
         _ if tally.published == 0 && !tally.lost => start.clone(),
         Some(now) => now,
-        None => env.snapshot().await?,
+        None => env.read_snapshot().await?,
     };
     env.emit(Event::Ended {
         stop,

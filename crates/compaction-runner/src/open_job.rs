@@ -6,7 +6,7 @@ use memory_store::{Draft, Fence, JobKey};
 use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::{Source, SummaryRequest, recipe};
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::events::SkipReason;
 use crate::in_flight::Taken;
 use crate::prepared::{Done, Prepared, Ready};
@@ -33,7 +33,7 @@ pub(crate) struct OpenJob<'j, 'e> {
 impl<'j, 'e> OpenJob<'j, 'e> {
     /// A job with its sources, hashes and prompts; the job is over when its prompts cannot be read.
     pub(crate) fn new(
-        env: &Environment<'_>,
+        env: &Compaction<'_>,
         job: &'j Job,
         sources: Sources<'e>,
         erasures: u64,
@@ -64,7 +64,7 @@ impl<'j, 'e> OpenJob<'j, 'e> {
     }
 
     /// Returns the key of the lease on the job.
-    pub(crate) fn key(&self, env: &Environment<'_>) -> JobKey {
+    pub(crate) fn key(&self, env: &Compaction<'_>) -> JobKey {
         let mut hasher = FieldHasher::new("agent-memory job 1");
         hasher.hash(self.source_hash);
         hasher.bytes(self.recipe.as_str().as_bytes());
@@ -80,7 +80,7 @@ impl<'j, 'e> OpenJob<'j, 'e> {
 
     /// Ends the job with the summary that follows from what was written. `fresh` says that it was
     /// written in this run.
-    pub(crate) fn finish(self, env: &Environment<'_>, written: Written, fresh: bool) -> Done<'j> {
+    pub(crate) fn finish(self, env: &Compaction<'_>, written: Written, fresh: bool) -> Done<'j> {
         let leased = self.fence.is_some();
         let draft = || RawJson::from_value(&written).ok().map(Draft);
         let draft = if fresh && leased { draft() } else { None };
@@ -115,7 +115,7 @@ pub(crate) fn with_details(job: &Job, recipe: Recipe, erasures: u64) -> Recipe {
 
 /// What the summarizer is asked for.
 pub(crate) fn summary_request<'r>(
-    env: &'r Environment<'_>,
+    env: &'r Compaction<'_>,
     job: &'r Job,
     pieces: &'r [Source<'r>],
     prompts: Option<&'r PromptSet>,

@@ -5,7 +5,7 @@ use futures::future::join;
 use memory_model::LogEntry;
 
 use crate::conclude::{give_up_put_off, publish_put_off};
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 use crate::execute::execute;
 use crate::tally::Tally;
@@ -17,7 +17,7 @@ const PUT_OFF: usize = 64;
 /// One pass: plans while it reads, prepares a few jobs at a time, publishes in order. What is put
 /// off is laid over what the reader shows.
 pub(crate) async fn run_pass(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     label: &Label,
     reader: &mut ViewReader<'_>,
     tally: &mut Tally,
@@ -51,7 +51,7 @@ pub(crate) async fn run_pass(
 
 /// Feeds a pass and carries its jobs out, while the next page is read.
 async fn feed(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     label: &Label,
     reader: &mut ViewReader<'_>,
     tally: &mut Tally,

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::begin::begin;
 use crate::conclude::{conclude, give_up, skip};
-use crate::environment::{Environment, Stage};
+use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::events::{NoHooks, SkipReason};
 use crate::execute::execute;
@@ -48,8 +48,8 @@ pub struct PrefetchReport {
 }
 
 /// Makes the summaries that a compaction would make, and adds them to the list of those that wait.
-pub(crate) async fn prefetch_summaries(env: &Environment<'_>) -> Result<PrefetchReport> {
-    let snapshot = env.snapshot().await?;
+pub(crate) async fn prefetch_summaries(env: &Compaction<'_>) -> Result<PrefetchReport> {
+    let snapshot = env.read_snapshot().await?;
     let (list, revision) = read_wanted(env, &snapshot).await?;
     let env = &env.at_stage(Stage::Prepare);
     let mut tally = Tally::default();
@@ -75,7 +75,7 @@ pub(crate) async fn prefetch_summaries(env: &Environment<'_>) -> Result<Prefetch
 /// Prepares the jobs that follow once the waiting ones are published, step by step: each step
 /// builds on those before it.
 async fn prepare_on_top(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     list: &WaitingList,
     reader: &mut ViewReader<'_>,
     tally: &mut Tally,
@@ -108,7 +108,7 @@ async fn prepare_on_top(
 
 /// The jobs over what the reader shows that are long enough to be prefetched, those that are
 /// disjoint.
-async fn jobs_to_prefetch(env: &Environment<'_>, reader: &mut ViewReader<'_>) -> Result<Vec<Job>> {
+async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &mut ViewReader<'_>) -> Result<Vec<Job>> {
     // Where there is little room, a source is never much longer than a quarter of it.
     let quarter = env.room.map_or(u64::MAX, |room| room.tokens / 4);
     let least = env.policy.prefetch_min_tokens.min(quarter);
@@ -123,8 +123,8 @@ async fn jobs_to_prefetch(env: &Environment<'_>, reader: &mut ViewReader<'_>) ->
 }
 
 /// Makes the summaries of the waiting jobs from their drafts, for those that build on them.
-async fn read_waiting(env: &Environment<'_>, list: &WaitingList, tally: &mut Tally) -> Result<()> {
-    let env = &Environment {
+async fn read_waiting(env: &Compaction<'_>, list: &WaitingList, tally: &mut Tally) -> Result<()> {
+    let env = &Compaction {
         stage: Stage::PublishReady,
         hooks: &NoHooks,
         ..env.clone()
@@ -136,7 +136,7 @@ async fn read_waiting(env: &Environment<'_>, list: &WaitingList, tally: &mut Tal
 
 /// The waiting jobs with what their drafts hold, in their order.
 async fn with_drafts<'l>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     list: &'l WaitingList,
     made: &mut BTreeMap<SummaryId, Summary>,
     watch: &Watch,
@@ -156,7 +156,7 @@ async fn with_drafts<'l>(
 }
 
 /// Publishes the jobs that wait, in one transaction, and calls no model.
-pub(crate) async fn publish_ready(env: &Environment<'_>) -> Result<Outcome> {
+pub(crate) async fn publish_ready(env: &Compaction<'_>) -> Result<Outcome> {
     let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();
     tally.watch.reads(&start);

@@ -4,7 +4,7 @@ use compaction_plan::Job;
 use memory_model::Summary;
 use memory_store::{Draft, Fence, LeaseUpdate};
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::events::SkipReason;
 use crate::in_flight::Taken;
 use crate::report::Cause;
@@ -74,7 +74,7 @@ impl<'j> Done<'j> {
 }
 
 /// Keeps what models have just written as drafts, in one call.
-pub(crate) async fn keep_drafts(env: &Environment<'_>, done: &mut [Done<'_>]) {
+pub(crate) async fn keep_drafts(env: &Compaction<'_>, done: &mut [Done<'_>]) {
     let mut drafts = Vec::new();
     for one in done {
         if let (Some(fence), Prepared::Summary(ready)) = (&one.fence, &mut one.prepared) {

@@ -4,7 +4,7 @@ use compaction_plan::{Job, Work};
 use memory_model::{Span, SpanBody, Summary};
 use memory_store::{ErrorKind, Fence, Publish, Published};
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 
 /// A job that is ready to be published: with its summary, or with its own spans.
@@ -35,7 +35,7 @@ impl Publishable {
 /// Publishes under the leases, and what lost its lease without one: whether the work is still
 /// wanted, the view decides. Returns the outcome of each job.
 pub(crate) async fn publish_all(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     ready: &[Publishable],
     erasures: u64,
 ) -> Result<Vec<memory_store::Result<Published>>> {

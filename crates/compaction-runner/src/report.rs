@@ -133,7 +133,6 @@ impl Cause {
             Reason::Filtered => ("filtered", "take another model for this text"),
             Reason::CutOff => ("cut_off", "allow the model more tokens"),
             Reason::NotShorter { .. } => ("not_shorter", "take another model"),
-            Reason::NoChoice => ("no_choice", "take another model"),
             Reason::Gate { failures, .. } => {
                 let names = failures.iter().map(|failure| failure.rule().to_owned());
                 rules.extend(names);

@@ -11,7 +11,7 @@ use memory_model::{
 use memory_store::read_entries;
 use summarize_escalation::Source;
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 
 /// What a job's sources hold, in their order.
@@ -115,7 +115,7 @@ impl Sources<'_> {
 /// lost race explains. Reads the messages that are not among `entries`, and the summaries that
 /// are not among `made`, of all jobs together.
 pub(crate) async fn read_sources<'e>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     jobs: &[&Job],
     entries: &'e [LogEntry],
     made: &BTreeMap<SummaryId, Summary>,

@@ -6,7 +6,7 @@ use memory_store::ErrorKind;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 
 /// A stored value as it was read.
@@ -20,7 +20,7 @@ pub(crate) struct Stored<T> {
 
 /// Reads the value under a key.
 pub(crate) async fn load<T: DeserializeOwned>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     key: &str,
 ) -> Result<Stored<T>> {
     let state = env.store.state(env.conversation, key).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn load<T: DeserializeOwned>(
 /// Sets or removes the value under a key, and returns its new revision; `None` when somebody else
 /// changed it since `revision` was read, and nothing was written.
 pub(crate) async fn save<T: Serialize + Sync>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     key: &str,
     revision: u64,
     value: Option<&T>,

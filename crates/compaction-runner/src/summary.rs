@@ -7,7 +7,7 @@ use memory_model::{Hash, RankedLine, RawJson, Recipe, Summary, SummaryBody, Summ
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{cut_to_tokens, rank_lines, rank_of};
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::report::Cause;
 use crate::sources::Sources;
 
@@ -30,7 +30,7 @@ pub(crate) struct Written {
 /// From what was written to a summary that is shorter than its sources, rendered; `None` when it
 /// cannot be.
 pub(crate) fn summary_of(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     job: &Job,
     sources: &Sources<'_>,
     source_hash: Hash,
@@ -65,7 +65,7 @@ pub(crate) fn summary_of(
 
 /// A summary's body with the lines that the planner adds, and the planner's facts about it.
 fn with_details(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     job: &Job,
     sources: &Sources<'_>,
     body: SummaryBody,
@@ -88,7 +88,7 @@ fn with_details(
 
 /// A body with further lines at its end, as many as fit: they rank lower than all before them.
 fn with_lines(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     body: SummaryBody,
     lines: &[String],
     room: Option<u64>,
@@ -111,7 +111,7 @@ fn with_lines(
 }
 
 /// The body with ranks: where it has none, its earlier lines rank higher.
-fn ranked(env: &Environment<'_>, body: SummaryBody) -> SummaryBody {
+fn ranked(env: &Compaction<'_>, body: SummaryBody) -> SummaryBody {
     match body.ranks() {
         Some(_) => body,
         None => rank_lines(body.text(), env.accounting.estimator()),
@@ -120,7 +120,7 @@ fn ranked(env: &Environment<'_>, body: SummaryBody) -> SummaryBody {
 
 /// As much of a summary's text as would fit if all of it rendered alike, and at least an eighth
 /// less; `None` when nothing is left.
-fn shorter(env: &Environment<'_>, summary: &Summary) -> Option<String> {
+fn shorter(env: &Compaction<'_>, summary: &Summary) -> Option<String> {
     let text = env.accounting.text(summary.text());
     let share =
         u128::from(text) * u128::from(summary.source_tokens) / u128::from(summary.tokens.max(1));
@@ -131,7 +131,7 @@ fn shorter(env: &Environment<'_>, summary: &Summary) -> Option<String> {
 }
 
 /// Sets a summary's hash and id, and then its cost: the id is rendered, and counts.
-fn sign(env: &Environment<'_>, summary: &mut Summary) {
+fn sign(env: &Compaction<'_>, summary: &mut Summary) {
     summary.set_hash_and_id();
     summary.tokens = env.accounting.summary(summary);
 }

@@ -9,7 +9,7 @@ use memory_store::{
 };
 
 use crate::atoms::newest_entries;
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 
 /// Maximum number of spans that a planner is fed at once.
@@ -26,7 +26,7 @@ const KEPT_COSTS: usize = 1_024;
 /// Reads a snapshot of a view for planners, with replacements that are not published yet.
 #[derive(Debug)]
 pub(crate) struct ViewReader<'a> {
-    env: &'a Environment<'a>,
+    env: &'a Compaction<'a>,
     pub(crate) snapshot: Snapshot,
     /// What the view will hold once jobs are published that are done already.
     overlay: Overlay,
@@ -54,7 +54,7 @@ pub(crate) enum Fed {
 }
 
 impl<'a> ViewReader<'a> {
-    pub(crate) fn new(env: &'a Environment<'a>, snapshot: Snapshot) -> Self {
+    pub(crate) fn new(env: &'a Compaction<'a>, snapshot: Snapshot) -> Self {
         Self {
             env,
             tokens: snapshot.tokens(),
@@ -70,7 +70,7 @@ impl<'a> ViewReader<'a> {
 
     /// Takes a new snapshot, with nothing laid over it.
     pub(crate) async fn refresh(&mut self) -> Result<()> {
-        let snapshot = self.env.snapshot().await?;
+        let snapshot = self.env.read_snapshot().await?;
         *self = Self::new(self.env, snapshot);
         Ok(())
     }

@@ -7,7 +7,7 @@ use memory_model::{Child, Seq, SeqRange, Span, SpanBody, SpanStart, SummaryId, s
 use memory_store::{Claim, JobKey, PREPARED, Snapshot, read_spans};
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 use crate::leases::release;
 use crate::publishable::Publishable;
@@ -90,7 +90,7 @@ impl WaitingList {
 
 /// Reads the list as it is stored; one that cannot be parsed is empty: then nothing is ready.
 /// `None` when nothing is stored.
-pub(crate) async fn read_list(env: &Environment<'_>) -> Result<Option<(WaitingList, u64)>> {
+pub(crate) async fn read_list(env: &Compaction<'_>) -> Result<Option<(WaitingList, u64)>> {
     let Stored { value, revision } = load::<WaitingList>(env, &key(env)).await?;
     Ok((revision > 0).then(|| (value.unwrap_or_default(), revision)))
 }
@@ -98,7 +98,7 @@ pub(crate) async fn read_list(env: &Environment<'_>) -> Result<Option<(WaitingLi
 /// Returns the jobs that can be published over a snapshot, and the list's revision. The others are
 /// taken off the stored list, and their drafts deleted.
 pub(crate) async fn read_wanted(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     snapshot: &Snapshot,
 ) -> Result<(WaitingList, u64)> {
     let Some((list, revision)) = read_list(env).await? else {
@@ -118,7 +118,7 @@ pub(crate) async fn read_wanted(
 /// Adds jobs to the stored list, and returns how many there are then. Whoever changed the list
 /// meanwhile is heard: what they left on it stays.
 pub(crate) async fn add_to_list(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     mut revision: u64,
     mut list: WaitingList,
     added: Vec<Waiting>,
@@ -135,7 +135,7 @@ pub(crate) async fn add_to_list(
 }
 
 /// Removes the stored list unless somebody else changed it since `revision` was read.
-pub(crate) async fn remove_list(env: &Environment<'_>, revision: u64) -> Result<()> {
+pub(crate) async fn remove_list(env: &Compaction<'_>, revision: u64) -> Result<()> {
     save::<WaitingList>(env, &key(env), revision, None).await?;
     Ok(())
 }
@@ -143,7 +143,7 @@ pub(crate) async fn remove_list(env: &Environment<'_>, revision: u64) -> Result<
 /// Stores the list, and returns its new revision; `None` when somebody else changed it meanwhile.
 /// An empty list is removed.
 async fn write_list(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     revision: u64,
     list: &WaitingList,
 ) -> Result<Option<u64>> {
@@ -154,14 +154,14 @@ async fn write_list(
     save(env, &key(env), revision, value).await
 }
 
-fn key(env: &Environment<'_>) -> String {
+fn key(env: &Compaction<'_>) -> String {
     format!("{PREPARED}{}", env.view())
 }
 
 /// Divides a list into the jobs whose replaced spans the view still holds, or an extract in their
 /// place; and the others.
 pub(crate) async fn split_wanted(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     list: WaitingList,
     snapshot: &Snapshot,
 ) -> Result<(WaitingList, Vec<Waiting>)> {
@@ -193,7 +193,7 @@ pub(crate) async fn split_wanted(
 }
 
 /// Returns the span that shows a summary of the job's sources that no model wrote.
-async fn extract_of(env: &Environment<'_>, job: &Job, spans: &[Span]) -> Result<Option<Span>> {
+async fn extract_of(env: &Compaction<'_>, job: &Job, spans: &[Span]) -> Result<Option<Span>> {
     let shown = spans.iter().find(|span| {
         let depth =
             matches!(span.body, SpanBody::Summary { depth, .. } if Some(depth) == job.depth());
@@ -213,7 +213,7 @@ async fn extract_of(env: &Environment<'_>, job: &Job, spans: &[Span]) -> Result<
 
 /// Deletes a job's draft unless somebody is at work on it.
 pub(crate) async fn delete_draft(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     waiting: Waiting,
     snapshot: &Snapshot,
 ) -> Result<()> {

@@ -8,7 +8,7 @@ use futures::future::Aborted;
 use summarize_escalation::{BeforeCall, ErrorKind, Failure, FailureKind, escalate_with};
 
 use crate::begin::Begun;
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::events::{Event, SkipReason};
 use crate::open_job::{OpenJob, summary_request, with_details};
 use crate::prepared::{Done, Prepared, keep_drafts};
@@ -19,7 +19,7 @@ use crate::watch::{Counted, Watch, with_causes};
 /// Calls the summarizer where it is to be called, unless nothing more is to be begun. Sets
 /// `stop` when nothing is to be begun after it.
 pub(crate) async fn write<'j>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     begun: Begun<'j, '_>,
     watch: &Watch,
     stop: &AtomicBool,
@@ -43,7 +43,7 @@ pub(crate) async fn write<'j>(
 }
 
 /// Calls the summarizer, by way of the ladder.
-async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) -> Done<'j> {
+async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j, '_>, watch: &Watch) -> Done<'j> {
     let pieces = open.sources.pieces(open.job);
     let mut request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
     let words = WordsAreThere { env, watch };
@@ -91,7 +91,7 @@ async fn ask<'j>(env: &Environment<'_>, open: OpenJob<'j, '_>, watch: &Watch) ->
 /// Check that withdraws model calls once words of the conversation were erased after the sources were read.
 #[derive(Debug)]
 struct WordsAreThere<'a> {
-    env: &'a Environment<'a>,
+    env: &'a Compaction<'a>,
     watch: &'a Watch,
 }
 
@@ -101,7 +101,7 @@ impl BeforeCall for WordsAreThere<'_> {
         let withdrawn = |why: String| Failure::with_text(FailureKind::Withdrawn, why);
         let _looking = self.watch.looking.lock().await;
         if self.watch.take_waited() && !self.watch.is_outdated() {
-            let now = self.env.snapshot().await;
+            let now = self.env.read_snapshot().await;
             let now = now.map_err(|error| withdrawn(with_causes(&error)))?;
             if now.erasures != self.watch.erasures() {
                 self.watch.outdate();
@@ -116,7 +116,7 @@ impl BeforeCall for WordsAreThere<'_> {
 
 /// What a ladder without a result means for a job.
 async fn not_written(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     job: &Job,
     error: &summarize_escalation::Error,
     watch: &Watch,
@@ -144,7 +144,7 @@ async fn not_written(
 }
 
 /// Tells that the model did not write a summary.
-async fn model_failed(env: &Environment<'_>, job: &Job, cause: Cause) {
+async fn model_failed(env: &Compaction<'_>, job: &Job, cause: Cause) {
     tracing::warn!(
         conversation = env.conversation.0,
         range = %job.range,

@@ -28,6 +28,15 @@ impl Default for FreshTail {
 }
 
 impl FreshTail {
+    /// The newest `messages`, whatever they cost.
+    pub fn messages(messages: usize) -> Self {
+        Self {
+            messages,
+            max_tokens: None,
+            max_part: None,
+        }
+    }
+
     /// Returns the maximum cost of the tail in a log of `log_tokens` tokens; `None` for no limit.
     pub(crate) fn limit(&self, log_tokens: u64) -> Option<u64> {
         let part = self.max_part.map(|part| log_tokens / part.max(1));

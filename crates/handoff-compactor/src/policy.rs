@@ -1,9 +1,6 @@
 //! The policy: what is kept as it is, and how long summaries get.
 
-use std::fmt;
-use std::sync::Arc;
-
-use compaction_plan::{Prompts, Room};
+use compaction_plan::{Live, Prompts, Room};
 use serde::{Deserialize, Serialize};
 use turn_map::CutPolicy;
 
@@ -56,34 +53,7 @@ impl Default for HandoffPolicy {
 }
 
 /// A policy that may change while a program runs: it is asked for at each plan.
-#[derive(Clone)]
-pub struct LiveHandoffPolicy(Arc<dyn Fn() -> HandoffPolicy + Send + Sync>);
-
-impl LiveHandoffPolicy {
-    /// Wraps what returns the policy as it is now.
-    pub fn new(policy: impl Fn() -> HandoffPolicy + Send + Sync + 'static) -> Self {
-        Self(Arc::new(policy))
-    }
-
-    /// Returns the policy as it is now.
-    pub fn get(&self) -> HandoffPolicy {
-        (self.0)()
-    }
-}
-
-impl From<HandoffPolicy> for LiveHandoffPolicy {
-    fn from(policy: HandoffPolicy) -> Self {
-        Self::new(move || policy.clone())
-    }
-}
-
-impl fmt::Debug for LiveHandoffPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LiveHandoffPolicy")
-            .field(&self.get())
-            .finish()
-    }
-}
+pub type LiveHandoffPolicy = Live<HandoffPolicy>;
 
 impl HandoffPolicy {
     /// Returns the default policy for a model whose window has `tokens` tokens: the kept messages take at most a

@@ -58,8 +58,6 @@ pub enum Reason {
         /// Scores of the summary.
         scores: Box<Scores>,
     },
-    /// The answer named no lines that can be left out.
-    NoChoice,
     /// The summary was not shorter than its source.
     NotShorter {
         /// Cost of the summary, in tokens, with what rendering adds.
@@ -76,7 +74,6 @@ impl fmt::Display for Reason {
             Reason::Empty => f.write_str("nothing was returned"),
             Reason::Refused => f.write_str("the summarizer declined"),
             Reason::Filtered => f.write_str("the provider's content filter withheld it"),
-            Reason::NoChoice => f.write_str("it named no lines that can be left out"),
             Reason::CutOff => f.write_str("the provider cut it off"),
             Reason::Gate { failures, .. } => {
                 let told: Vec<String> = failures.iter().map(GateFailure::to_string).collect();

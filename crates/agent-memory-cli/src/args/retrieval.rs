@@ -10,7 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
 /// Parses a value by its name in the library.
-fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+pub(super) fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
-    Budget, ErrorKind, LabelCounts, Measure, Memory, Mode, ModelReport, Outcome, Plan, Session,
-    StopReason, SummaryId, VerifyReport, Violation,
+    Budget, ErrorKind, LabelCounts, Measure, Memory, ModelReport, Outcome, Plan, Session,
+    StopReason, SummaryId, VerifyReport,
 };
 use serde::Serialize;
 
 use super::dropped::{self, Dropped};
 use super::import;
-use super::{show, verify};
+use super::show;
+use super::verify::Verified;
 use crate::app::App;
-use crate::args::{Compact, ModeArg};
+use crate::args::Compact;
 use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
@@ -31,17 +32,9 @@ struct Answer {
     /// Messages of which the published summaries tell nothing; only where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<Vec<Dropped>>,
-}
-
-/// What a dry run says: the view as it is, and the next step.
-#[derive(Debug, Serialize)]
-struct DryRun {
-    #[serde(flatten)]
-    view: View,
-    imported: Option<import::Answer>,
-    #[serde(flatten)]
-    run: Run,
-    plan: Plan,
+    /// The next step; only for a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Plan>,
 }
 
 /// The size of a session's view, and whether its log is whole.
@@ -49,7 +42,7 @@ struct DryRun {
 struct View {
     session: String,
     before: Before,
-    after: After,
+    after: Size,
     verify: Verified,
 }
 
@@ -61,14 +54,8 @@ impl View {
                 messages: report.messages - report.notes,
                 tokens: before.tokens,
             },
-            after: After {
-                spans: after.spans,
-                tokens: after.tokens,
-            },
-            verify: Verified {
-                ok: report.is_ok(),
-                violations: report.violations,
-            },
+            after: after.into(),
+            verify: report.into(),
         }
     }
 }
@@ -126,10 +113,17 @@ struct Before {
     tokens: u64,
 }
 
+/// The size of a view.
 #[derive(Debug, Serialize)]
-struct After {
-    spans: u64,
-    tokens: u64,
+pub(super) struct Size {
+    pub(super) spans: u64,
+    pub(super) tokens: u64,
+}
+
+impl From<Measure> for Size {
+    fn from(Measure { spans, tokens, .. }: Measure) -> Self {
+        Self { spans, tokens }
+    }
 }
 
 /// Number of published summaries by label.
@@ -169,12 +163,6 @@ impl Summaries {
             .map(|(label, n)| format!("{} {}", number(n), label.replace('_', " ")));
         counts.collect::<Vec<_>>().join(" and ")
     }
-}
-
-#[derive(Debug, Serialize)]
-struct Verified {
-    ok: bool,
-    violations: Vec<Violation>,
 }
 
 pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
@@ -268,16 +256,16 @@ async fn compact(
         Some(strategy) => session.use_strategy(strategy).await?,
         None => session.clone(),
     };
-    let mode = match args.mode {
-        ModeArg::Incremental => Mode::Incremental,
-        ModeArg::Full => Mode::Full,
-    };
     progress.say("compacting");
     let instructions = args.writing.instructions.as_deref();
     let cost = session.context_tokens().await?.tokens();
     let outcome = if args.policy.is_due(cost, args.window) {
         let (_holding, cancel) = app.stop.holding();
-        Some(session.compact_with(mode, instructions, cancel).await?)
+        Some(
+            session
+                .compact_with(args.mode, instructions, cancel)
+                .await?,
+        )
     } else {
         None
     };
@@ -315,15 +303,14 @@ async fn compact(
         imported,
         run,
         dropped,
+        plan: None,
     };
     if app.json {
         app.out.json(&answer)?;
     } else {
         print(app, args, session, &answer).await?;
     }
-    if !answer.view.verify.ok {
-        return Err(verify::failed(answer.view.verify.violations.len() as u64).into());
-    }
+    answer.view.verify.check()?;
     match answer.run.failure {
         Some(failure) if answer.run.stop_reason == StopReason::SummarizerFailed => {
             let text = format!("a summary could not be made: {failure}");
@@ -388,12 +375,7 @@ async fn print(
         answer.run.summaries.text(),
         why(answer.run.stop_reason),
     ))?;
-    if answer.view.verify.ok {
-        app.out.line("verified: every word is there")?;
-    }
-    for violation in &answer.view.verify.violations {
-        app.out.line(&format!("wrong: {violation}"))?;
-    }
+    answer.view.verify.print(app)?;
     if let Some(dropped) = &answer.dropped {
         app.out.line("")?;
         dropped::print(app, key, dropped)?;
@@ -474,23 +456,23 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
     let plan = session.plan().await?;
     let report = session.verify().await?;
     let size = session.measure().await?;
-    let answer = DryRun {
-        view: View::new(session, size, size, report),
-        imported: None,
-        run: Run::none(StopReason::DryRun),
-        plan,
-    };
+    let view = View::new(session, size, size, report);
     if app.json {
-        return Ok(app.out.json(&answer)?);
+        return Ok(app.out.json(&Answer {
+            view,
+            imported: None,
+            run: Run::none(StopReason::DryRun),
+            dropped: None,
+            plan: Some(plan),
+        })?);
     }
-    let plan = answer.plan;
     app.out.line(&format!("session {}", session.key()))?;
     app.out.line(&format!(
         "view {} now: {} of {} in {}",
         plan.view,
         count(plan.tokens, "token", "tokens"),
-        count(answer.view.before.messages, "message", "messages"),
-        count(answer.view.after.spans, "span", "spans"),
+        count(view.before.messages, "message", "messages"),
+        count(view.after.spans, "span", "spans"),
     ))?;
     if plan.jobs.is_empty() {
         return Ok(app.out.line("Nothing is left to do.")?);

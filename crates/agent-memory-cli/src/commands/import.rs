@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_memory::transcripts::{ReadOptions, Transcript, read_file};
-use agent_memory::{ImportReport, Memory, SessionKey, SummaryImport};
+use agent_memory::{ImportReport, Memory, SessionImport, SessionKey, SummaryImport};
 use serde::Serialize;
 
 use crate::app::App;
@@ -31,17 +31,9 @@ pub(crate) struct Answer {
 /// One session of one file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    session: String,
     file: String,
-    format: String,
-    messages: u64,
-    inserted: u64,
-    duplicates: u64,
-    /// Number of the duplicates with erased words.
-    erased: u64,
-    conflicts: u64,
-    notes: u64,
-    archived: bool,
+    #[serde(flatten)]
+    session: SessionImport,
     /// Lines of the whole file, told with its first session.
     skipped: BTreeMap<String, u64>,
     /// Whether it is [`ImportReport::main`], the session that the file's agent continues.
@@ -52,7 +44,7 @@ pub(crate) struct Row {
 #[derive(Debug, Serialize)]
 pub(crate) struct SkippedFile {
     file: String,
-    kind: &'static str,
+    kind: Kind,
     reason: String,
 }
 
@@ -95,16 +87,8 @@ impl Answer {
             }
             let in_use = imported.main.as_ref() == Some(&session.session);
             self.sessions.push(Row {
-                session: session.session.to_string(),
                 file: file.to_owned(),
-                format: session.format,
-                messages: session.messages,
-                inserted: session.inserted,
-                duplicates: session.duplicates,
-                erased: session.erased,
-                conflicts: session.conflicts,
-                notes: session.notes,
-                archived: session.archived,
+                session,
                 skipped: skipped.take().unwrap_or_default(),
                 in_use,
             });
@@ -126,11 +110,11 @@ impl Answer {
                     kinds.join(", ")
                 ));
             }
-            if row.erased > 0 {
+            if row.session.erased > 0 {
                 lines.push(format!(
                     "erased before: {} of {}, which stay erased",
-                    count(row.erased, "entry", "entries"),
-                    row.session
+                    count(row.session.erased, "entry", "entries"),
+                    row.session.session
                 ));
             }
         }
@@ -150,7 +134,7 @@ impl Answer {
 
     fn lost(&self) -> u64 {
         let lines = self.sessions.iter();
-        let lines = lines.map(|row| row.skipped.values().sum::<u64>() + row.conflicts);
+        let lines = lines.map(|row| row.skipped.values().sum::<u64>() + row.session.conflicts);
         lines.sum::<u64>() + self.skipped_files.len() as u64
     }
 
@@ -158,9 +142,9 @@ impl Answer {
     pub(crate) fn table(&self) -> String {
         let header = ["session", "format", "messages", "notes", "new", "known"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
-        rows.extend(self.sessions.iter().map(|row| {
+        rows.extend(self.sessions.iter().map(|Row { session: row, .. }| {
             vec![
-                clip(&row.session, 60).into_owned(),
+                clip(row.session.as_str(), 60).into_owned(),
                 row.format.clone(),
                 number(row.messages),
                 number(row.notes),
@@ -262,7 +246,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             Err(failure) => {
                 answer.skipped_files.push(SkippedFile {
                     file,
-                    kind: failure.kind.as_str(),
+                    kind: failure.kind,
                     reason: failure.message,
                 });
                 continue;
@@ -283,9 +267,8 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     progress.done();
     let Some(memory) = memory else {
         // Where nothing could be read, that is what went wrong.
-        let unreadable = Kind::Unreadable.as_str();
         let mut skipped = answer.skipped_files.iter();
-        if let Some(first) = skipped.find(|skipped| skipped.kind == unreadable) {
+        if let Some(first) = skipped.find(|skipped| skipped.kind == Kind::Unreadable) {
             return Err(Failure::new(Kind::Unreadable, first.reason.clone())
                 .hint("check that you may read it")
                 .into());
@@ -313,7 +296,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             ))?;
         }
         if let Some(first) = answer.sessions.first() {
-            let command = app.command(&["compact"], &[&first.session]);
+            let command = app.command(&["compact"], &[first.session.session.as_str()]);
             app.out.line(&format!("compact one: {command}"))?;
         }
     }
@@ -337,7 +320,7 @@ fn files_of(directory: &Path, unreadable: &mut Vec<SkippedFile>) -> Vec<PathBuf>
     let mut skip = |path: &Path, error: &std::io::Error| {
         let file = path.display().to_string();
         unreadable.push(SkippedFile {
-            kind: Kind::Unreadable.as_str(),
+            kind: Kind::Unreadable,
             reason: format!("cannot read {file}: {error}"),
             file,
         });

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use agent_memory::{
     ModelReport, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary, Session,
-    Violation,
 };
 use serde::Serialize;
 
-use super::verify;
+use super::compact::Size;
+use super::verify::Verified;
 use crate::app::App;
 use crate::args::Redo;
 use crate::error::{self, Failure, Kind};
@@ -42,22 +42,10 @@ struct Answer {
 }
 
 #[derive(Debug, Serialize)]
-struct Size {
-    spans: u64,
-    tokens: u64,
-}
-
-#[derive(Debug, Serialize)]
 struct Provisional {
     found: u64,
     redone: u64,
     left: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Verified {
-    ok: bool,
-    violations: Vec<Violation>,
 }
 
 pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
@@ -106,22 +94,13 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     if let Some(line) = model_failures(&redone.model, &again) {
         note(&line);
     }
-    let answer = answer(
-        &session,
-        redone,
-        Verified {
-            ok: report.is_ok(),
-            violations: report.violations,
-        },
-    );
+    let answer = answer(&session, redone, report.into());
     if app.json {
         app.out.json(&answer)?;
     } else {
         print(app, args, &answer, stop(reason).1)?;
     }
-    if !answer.verify.ok {
-        return Err(verify::failed(answer.verify.violations.len() as u64).into());
-    }
+    answer.verify.check()?;
     if args.extracts {
         return Ok(());
     }
@@ -168,14 +147,8 @@ fn answer(session: &Session, redone: RedoReport, verify: Verified) -> Answer {
     let gone = redone.provisional.saturating_sub(redone.left);
     Answer {
         session: session.key().to_string(),
-        before: Size {
-            spans: redone.before.spans,
-            tokens: redone.before.tokens,
-        },
-        after: Size {
-            spans: redone.after.spans,
-            tokens: redone.after.tokens,
-        },
+        before: redone.before.into(),
+        after: redone.after.into(),
         provisional: Provisional {
             found: redone.provisional,
             redone: gone,
@@ -260,13 +233,7 @@ fn print(app: &mut App, args: &Redo, answer: &Answer, why: &str) -> anyhow::Resu
         app.out
             .line(&format!("  {} → {}", replaced.old, replaced.new))?;
     }
-    if answer.verify.ok {
-        app.out.line("verified: every word is there")?;
-    }
-    for violation in &answer.verify.violations {
-        app.out.line(&format!("wrong: {violation}"))?;
-    }
-    Ok(())
+    answer.verify.print(app)
 }
 
 /// Returns the line for a redo with nothing left to do.
@@ -283,19 +250,12 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
         ..RedoPolicy::default()
     };
     let plan = session.plan_redo(&policy).await?;
-    let snapshot = session.snapshot().await?;
     if app.json {
-        let report = session.verify().await?;
-        let size = || async {
-            anyhow::Ok(Size {
-                spans: session.spans().await?.len() as u64,
-                tokens: snapshot.tokens(),
-            })
-        };
+        let size = session.measure().await?;
         let answer = Answer {
             session: session.key().to_string(),
-            before: size().await?,
-            after: size().await?,
+            before: size.into(),
+            after: size.into(),
             provisional: Provisional {
                 found: plan.provisional(),
                 redone: 0,
@@ -309,10 +269,7 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
             model: ModelReport::default(),
             needed_calls: None,
             stop_reason: "dry_run",
-            verify: Verified {
-                ok: report.is_ok(),
-                violations: report.violations,
-            },
+            verify: session.verify().await?.into(),
             plan: Some(plan),
         };
         return Ok(app.out.json(&answer)?);

@@ -1,12 +1,49 @@
 //! `verify`: checks that nothing was lost or changed.
 
-use agent_memory::VerifyReport;
+use agent_memory::{VerifyReport, Violation};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::args::Verify;
 use crate::error::{Failure, Kind};
 use crate::output::count;
+
+/// What a verification found, in the answers of commands that write.
+#[derive(Debug, Serialize)]
+pub(super) struct Verified {
+    pub(super) ok: bool,
+    pub(super) violations: Vec<Violation>,
+}
+
+impl From<VerifyReport> for Verified {
+    fn from(report: VerifyReport) -> Self {
+        Self {
+            ok: report.is_ok(),
+            violations: report.violations,
+        }
+    }
+}
+
+impl Verified {
+    /// Prints what was found.
+    pub(super) fn print(&self, app: &mut App) -> anyhow::Result<()> {
+        if self.ok {
+            app.out.line("verified: every word is there")?;
+        }
+        for violation in &self.violations {
+            app.out.line(&format!("wrong: {violation}"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns an error if something is wrong.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match self.violations.len() as u64 {
+            0 => Ok(()),
+            wrong => Err(failed(wrong)),
+        }
+    }
+}
 
 #[derive(Debug, Serialize)]
 struct Answer {
@@ -68,7 +105,7 @@ pub(crate) fn unwiped(since: &str) -> String {
 }
 
 /// Returns the error for a verification that found violations.
-pub(crate) fn failed(violations: u64) -> Failure {
+fn failed(violations: u64) -> Failure {
     let text = format!(
         "verification found {}",
         count(violations, "thing wrong", "things wrong")

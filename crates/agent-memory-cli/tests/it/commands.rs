@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, fields, fixture, has};
+use crate::support::{Home, fields, fixture, has, is, tells};
 
 const TEAM: &str = "claude-code/parallel-and-sidechain";
 
@@ -18,19 +18,9 @@ fn an_import_is_idempotent_and_tells_what_it_did() {
     for (index, session) in sessions.iter().enumerate() {
         has(
             session,
-            &[
-                "session",
-                "file",
-                "format",
-                "messages",
-                "inserted",
-                "duplicates",
-                "notes",
-                "skipped",
-            ],
+            "session file format messages inserted duplicates notes skipped",
         );
-        assert_eq!(session["file"], json!(file));
-        assert_eq!(session["format"], "claude-code");
+        is(session, json!({"file": file, "format": "claude-code"}));
         let messages = session["messages"].as_u64().unwrap();
         let notes = session["notes"].as_u64().unwrap();
         assert_eq!(session["inserted"].as_u64().unwrap(), messages + notes);
@@ -44,9 +34,9 @@ fn an_import_is_idempotent_and_tells_what_it_did() {
         assert_ne!(session["duplicates"], 0);
     }
     let text = home.ok(&["import", &file]);
-    assert!(text.out.contains("claude-code"), "{}", text.out);
-    assert!(text.err.contains("database: "), "{}", text.err);
-    assert!(text.err.contains("memory.db"), "{}", text.err);
+    text.shows("claude-code");
+    text.says("database: ");
+    text.says("memory.db");
 }
 
 #[test]
@@ -58,8 +48,10 @@ fn a_grown_file_adds_only_what_is_new() {
     home.json(&["import", "chat.jsonl"]);
     home.file("chat.jsonl", &all);
     let grown = home.json(&["import", "chat.jsonl"]);
-    assert_eq!(grown["sessions"][0]["inserted"], lines.len() - 20);
-    assert_eq!(grown["sessions"][0]["duplicates"], 20);
+    is(
+        &grown["sessions"][0],
+        json!({"inserted": lines.len() - 20, "duplicates": 20}),
+    );
 }
 
 #[test]
@@ -133,18 +125,14 @@ fn a_context_is_within_its_budget() {
     for budget in [1000_u64, 4000, 100_000] {
         let text = budget.to_string();
         let context = home.json(&["context", &key, "--budget", &text]);
-        has(
-            &context,
-            &["session", "budget", "tokens", "messages", "receipt"],
-        );
-        assert_eq!(context["session"], json!(key));
-        assert_eq!(context["budget"], budget);
+        has(&context, "session budget tokens messages receipt");
+        is(&context, json!({"session": key, "budget": budget}));
         assert!(context["tokens"].as_u64().unwrap() <= budget);
         let messages = context["messages"].as_array().unwrap();
         let mut sum = 0;
         for message in messages {
-            has(message, &["role", "tokens", "source", "parts"]);
-            has(&message["source"], &["kind", "first", "last"]);
+            has(message, "role tokens source parts");
+            has(&message["source"], "kind first last");
             sum += message["tokens"].as_u64().unwrap();
         }
         assert_eq!(sum, context["tokens"].as_u64().unwrap());
@@ -161,8 +149,8 @@ fn a_context_is_within_its_budget() {
         );
     }
     let text = home.ok(&["context", &key, "--budget", "4000", "--receipt"]);
-    assert!(text.out.contains("of a budget of 4,000"), "{}", text.out);
-    assert!(text.out.contains("1 summary"), "{}", text.out);
+    text.shows("of a budget of 4,000");
+    text.shows("1 summary");
     assert!(!text.out.contains("left out: messages 1-"), "{}", text.out);
 }
 
@@ -225,25 +213,11 @@ fn what_is_found_can_be_described_and_expanded_to_the_words() {
     let top = compacted["summary"].as_str().unwrap();
 
     let found = home.json(&["grep", key, "retries", "--limit", "2"]);
-    has(
-        &found,
-        &["pattern", "strategy", "scope", "complete", "cursor", "hits"],
-    );
+    has(&found, "pattern strategy scope complete cursor hits");
     assert_eq!(found["complete"], false);
     assert_eq!(found["hits"].as_array().unwrap().len(), 2);
     for hit in found["hits"].as_array().unwrap() {
-        has(
-            hit,
-            &[
-                "kind",
-                "seq",
-                "external_id",
-                "role",
-                "score",
-                "snippet",
-                "created_at",
-            ],
-        );
+        has(hit, "kind seq external_id role score snippet created_at");
     }
     let cursor = found["cursor"].as_str().unwrap();
     let next = home.json(&["grep", key, "retries", "--limit", "2", "--cursor", cursor]);
@@ -251,33 +225,15 @@ fn what_is_found_can_be_described_and_expanded_to_the_words() {
     let summaries = home.json(&["grep", key, "the", "--scope", "summaries"]);
     for hit in summaries["hits"].as_array().unwrap() {
         assert_eq!(hit["kind"], "summary");
-        has(hit, &["summary_id", "snippet", "score", "created_at"]);
+        has(hit, "summary_id snippet score created_at");
     }
     let none = home.json(&["grep", key, "xyzzy plugh"]);
-    assert_eq!(
-        (&none["hits"], &none["complete"]),
-        (&json!([]), &json!(true))
-    );
+    is(&none, json!({"hits": [], "complete": true}));
 
     let described = home.json(&["describe", key, top]);
     has(
         &described,
-        &[
-            "summary_id",
-            "kind",
-            "depth",
-            "first",
-            "last",
-            "tokens",
-            "source_tokens",
-            "content",
-            "parents",
-            "children",
-            "provisional",
-            "tier",
-            "model",
-            "created_at",
-        ],
+        "summary_id kind depth first last tokens source_tokens content parents children provisional tier model created_at",
     );
     assert_eq!(described["kind"], "condensed");
 
@@ -289,11 +245,11 @@ fn what_is_found_can_be_described_and_expanded_to_the_words() {
     assert_eq!(seqs, all);
 
     let text = home.ok(&["expand", key, "messages:1-3", "--cap", "20"]);
-    assert!(text.out.contains("next: "), "{}", text.out);
+    text.shows("next: ");
     let text = home.ok(&["grep", key, "retries", "--limit", "1"]);
-    assert!(text.out.contains("--cursor lm"), "{}", text.out);
+    text.shows("--cursor lm");
     let text = home.ok(&["describe", key, top]);
-    assert!(text.out.contains("expand it: "), "{}", text.out);
+    text.shows("expand it: ");
     assert!(!text.out.contains("memory_expand"), "{}", text.out);
 }
 
@@ -305,10 +261,7 @@ fn unfold(home: &Home, key: &str, target: &str, seqs: &mut Vec<u64>) {
             arguments.extend(["--cursor", cursor]);
         }
         let page = home.json(&arguments);
-        has(
-            &page,
-            &["summary_id", "tokens", "complete", "cursor", "children"],
-        );
+        has(&page, "summary_id tokens complete cursor children");
         for child in page["children"].as_array().unwrap() {
             match child["kind"].as_str().unwrap() {
                 "message" => seqs.push(child["seq"].as_u64().unwrap()),
@@ -337,14 +290,7 @@ fn sessions_stats_and_verify_agree() {
     for session in sessions {
         has(
             session,
-            &[
-                "session",
-                "messages",
-                "tokens",
-                "views",
-                "created_at",
-                "updated_at",
-            ],
+            "session messages tokens views created_at updated_at",
         );
     }
     let origins: Vec<&str> = sessions
@@ -354,51 +300,37 @@ fn sessions_stats_and_verify_agree() {
     assert_eq!(origins, ["root", "fork", "fork", "root"]);
     assert_eq!(sessions[1]["parent"], sessions[0]["session"]);
     let view = &sessions[3]["views"][0];
-    has(view, &["name", "version", "spans", "tokens"]);
+    has(view, "name version spans tokens");
     assert_eq!(view["name"], "dag");
     assert!(view["tokens"].as_u64() < sessions[3]["tokens"].as_u64());
 
     let stats = home.json(&["stats"]);
     has(
         &stats,
-        &[
-            "database",
-            "bytes",
-            "conversations",
-            "messages",
-            "tokens",
-            "summaries",
-            "views",
-        ],
+        "database bytes conversations messages tokens summaries views",
     );
-    assert_eq!(stats["database"], json!(home.database()));
-    assert_eq!(stats["conversations"], 4);
-    assert_eq!(stats["views"][0]["name"], "dag");
-    assert_eq!(stats["views"][0]["tokens"], view["tokens"]);
+    is(
+        &stats,
+        json!({"database": home.database(), "conversations": 4}),
+    );
+    is(
+        &stats["views"][0],
+        json!({"name": "dag", "tokens": view["tokens"]}),
+    );
     assert!(stats["bytes"].as_u64().unwrap() > 100_000);
 
     let verified = home.json(&["verify"]);
     has(
         &verified,
-        &[
-            "ok",
-            "conversations",
-            "messages",
-            "summaries",
-            "views",
-            "violations",
-        ],
+        "ok conversations messages summaries views violations",
     );
-    assert_eq!(verified["ok"], true);
-    assert_eq!(verified["conversations"], 4);
-    assert_eq!(verified["summaries"], stats["summaries"]);
-    assert_eq!(verified["violations"], json!([]));
+    is(
+        &verified,
+        json!({"ok": true, "conversations": 4, "summaries": stats["summaries"], "violations": []}),
+    );
     let key = sessions[3]["session"].as_str().unwrap();
     let one = home.json(&["verify", &key[..6]]);
-    assert_eq!(
-        (&one["ok"], &one["conversations"]),
-        (&json!(true), &json!(1))
-    );
+    is(&one, json!({"ok": true, "conversations": 1}));
     for command in ["sessions", "stats", "verify"] {
         assert!(!home.ok(&[command]).out.is_empty());
     }
@@ -408,24 +340,14 @@ fn sessions_stats_and_verify_agree() {
 fn an_export_comes_back_as_it_was() {
     let home = Home::new();
     home.ok(&["import", &fixture(TEAM)]);
-    let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
-    let key = key.as_str().unwrap();
+    let key = &home.session();
     let exported = home.ok(&["export", key]).out;
     let mut kinds = BTreeSet::new();
     for (index, line) in exported.lines().enumerate() {
         let entry: Value = serde_json::from_str(line).unwrap();
         has(
             &entry,
-            &[
-                "seq",
-                "kind",
-                "external_id",
-                "role",
-                "name",
-                "parts",
-                "created_at",
-                "tokens",
-            ],
+            "seq kind external_id role name parts created_at tokens",
         );
         assert_eq!(entry["seq"], index + 1);
         kinds.insert(entry["kind"].as_str().unwrap().to_owned());
@@ -459,23 +381,16 @@ fn tokens_are_counted_without_a_database() {
     home.file("a.txt", "Deploy only after the tests are green.");
     let answer = home.json(&["tokens", "a.txt"]);
     let file = &answer["files"][0];
-    has(file, &["file", "bytes", "estimates"]);
-    assert_eq!(
-        (&file["file"], &file["bytes"]),
-        (&json!("a.txt"), &json!(38))
-    );
+    has(file, "file bytes estimates");
+    is(file, json!({"file": "a.txt", "bytes": 38}));
     let estimates = file["estimates"].as_object().unwrap();
     let names: Vec<&str> = estimates.keys().map(String::as_str).collect();
     assert_eq!(names, ESTIMATORS);
     assert!(estimates.values().all(|n| n.as_u64().unwrap() > 0));
     // OpenAI's own count, and what is made of it.
-    assert_eq!(
-        (&estimates["o200k"], &estimates["cl100k"]),
-        (&json!(8), &json!(8))
-    );
-    assert_eq!(
-        (&estimates["calibrated"], &estimates["anna"]),
-        (&json!(8), &json!(10))
+    is(
+        &file["estimates"],
+        json!({"o200k": 8, "cl100k": 8, "calibrated": 8, "anna": 10}),
     );
     home.file("b.txt", "");
     let table = home.ok(&["tokens", "a.txt", "b.txt"]).out;
@@ -590,14 +505,10 @@ fn an_export_writes_plain_tables() {
     assert!(bytes.starts_with(b"SQLite format 3"));
     // A file that exists is left alone, and lines are written for one session.
     let refused = home.run(&["export", "--sqlite", "plain.db"]);
-    assert!(
-        refused.err.contains("does not exist yet"),
-        "{}",
-        refused.err
-    );
+    refused.says("does not exist yet");
     assert_eq!(std::fs::read(home.path().join("plain.db")).unwrap(), bytes);
     let wrong = home.run(&["export", "one", "two"]);
-    assert!(wrong.err.contains("--sqlite FILE"), "{}", wrong.err);
+    wrong.says("--sqlite FILE");
 }
 
 #[test]
@@ -627,12 +538,7 @@ fn a_search_says_how_it_was_done() {
     };
     let (answer, seqs) = found(&["memory linker"]);
     assert_eq!((&answer["strategy"], seqs), (&json!("words-scan"), vec![2]));
-    assert!(
-        answer["fallback"]
-            .as_str()
-            .unwrap()
-            .contains("exact phrase")
-    );
+    tells(&answer["fallback"], "exact phrase");
     assert!(found(&["memory linker", "--mode", "literal"]).1.is_empty());
     assert_eq!(found(&[r"e\d+", "--mode", "regex"]).1, [3]);
     assert_eq!(found(&["E", "--mode", "literal", "--smart-case"]).1, [3]);
@@ -653,7 +559,7 @@ fn a_search_says_how_it_was_done() {
     assert_eq!(near["hits"][0]["before"][0]["seq"], 1);
     assert_eq!(near["hits"][0]["after"][0]["seq"], 3);
     let none = home.ok(&["grep", "s", "m", "--role", "system", "--scope", "messages"]);
-    assert!(none.out.contains("0 in messages; "), "{}", none.out);
+    none.shows("0 in messages; ");
     let wrong = home.run(&["grep", "s", "m", "--since", "yesterday"]);
     assert_eq!(wrong.code, 2, "{}", wrong.err);
     let wrong = home.run(&["grep", "s", "m", "--from", "9", "--to", "3"]);
@@ -683,10 +589,10 @@ fn what_was_said_and_done_is_recalled() {
     let compacted = home.json(&["compact", &fixture("claude-code/release-week")]);
     let key = compacted["session"].as_str().unwrap();
     let recalled = home.json(&["recall", key, "why do retries fail", "--budget", "300"]);
-    has(&recalled, &["query", "tokens", "complete", "passages"]);
+    has(&recalled, "query tokens complete passages");
     assert!(recalled["tokens"].as_u64().unwrap() <= 300);
     let passage = &recalled["passages"][0];
-    has(passage, &["seq", "path", "text", "score"]);
+    has(passage, "seq path text score");
     let paths = recalled["passages"].as_array().unwrap().iter();
     let paths: Vec<_> = paths.filter(|one| one["path"] != json!([])).collect();
     let leaf = paths[0]["path"].as_array().unwrap().last().unwrap();
@@ -698,25 +604,17 @@ fn what_was_said_and_done_is_recalled() {
     let turn = home.json(&["recall", key, "--turn", "1"]);
     assert_eq!(turn["passages"][0]["seq"], 1);
     let text = home.ok(&["recall", key, "retries", "--budget", "60"]);
-    assert!(text.out.contains("read the first: "), "{}", text.out);
+    text.shows("read the first: ");
     assert!(!text.out.contains("memory_expand"), "{}", text.out);
-    assert_eq!(home.run(&["recall", key]).code, 2);
+    home.fails(&["recall", key], 2);
 
     let files = home.json(&["files", key, "--limit", "500"]);
-    has(&files, &["path", "command", "complete", "cursor", "uses"]);
+    has(&files, "path command complete cursor uses");
     let uses = files["uses"].as_array().unwrap();
     let changed = uses.iter().find(|one| one["action"] == "changed").unwrap();
     has(
         changed,
-        &[
-            "seq",
-            "result_seq",
-            "tool",
-            "action",
-            "paths",
-            "outcome",
-            "created_at",
-        ],
+        "seq result_seq tool action paths outcome created_at",
     );
     let path = changed["paths"][0].as_str().unwrap();
     let of = home.json(&["files", key, path, "--action", "changed"]);
@@ -726,5 +624,5 @@ fn what_was_said_and_done_is_recalled() {
     let of = home.json(&["files", key, "--command", command]);
     assert!(of["uses"].as_array().unwrap().contains(ran));
     let text = home.ok(&["files", key, "--limit", "1"]);
-    assert!(text.out.contains("next: "), "{}", text.out);
+    text.shows("next: ");
 }

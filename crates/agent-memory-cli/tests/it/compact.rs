@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, fixture, has};
+use crate::support::{Home, fixture, has, is};
 
 #[test]
 fn a_file_is_imported_compacted_and_shown() {
@@ -11,17 +11,7 @@ fn a_file_is_imported_compacted_and_shown() {
     let first = home.json(&["compact", &file]);
     has(
         &first,
-        &[
-            "session",
-            "imported",
-            "before",
-            "after",
-            "summaries",
-            "summary",
-            "calls",
-            "stop_reason",
-            "verify",
-        ],
+        "session imported before after summaries summary calls stop_reason verify",
     );
     let imported = &first["imported"]["sessions"][0];
     assert_eq!(imported["session"], first["session"]);
@@ -31,8 +21,10 @@ fn a_file_is_imported_compacted_and_shown() {
     assert_eq!(first["before"]["tokens"], session["tokens"]);
     let (before, after) = (tokens(&first["before"]), tokens(&first["after"]));
     assert!(after * 10 <= before * 6, "{before} to {after}");
-    assert_eq!(first["after"]["spans"], session["views"][0]["spans"]);
-    assert_eq!(first["after"]["tokens"], session["views"][0]["tokens"]);
+    is(
+        &first["after"],
+        json!({"spans": session["views"][0]["spans"], "tokens": session["views"][0]["tokens"]}),
+    );
     assert!(first["summaries"]["leaf"].as_u64().unwrap() > 0);
     assert!(first["summaries"]["condensed"].is_u64());
     assert!(first["summary"].as_str().unwrap().starts_with("sum_"));
@@ -45,15 +37,14 @@ fn a_file_is_imported_compacted_and_shown() {
     assert_eq!(again["before"]["tokens"], first["after"]["tokens"]);
     assert_eq!(again["after"], first["after"]);
     assert_eq!(again["summaries"], json!({"leaf": 0, "condensed": 0}));
-    assert_eq!(
-        (&again["summary"], &again["calls"]),
-        (&Value::Null, &json!(0))
-    );
+    is(&again, json!({"summary": null, "calls": 0}));
 
     let key = first["session"].as_str().unwrap();
     let by_name = home.json(&["compact", &key[..8]]);
-    assert_eq!(by_name["imported"], Value::Null);
-    assert_eq!(by_name["session"], first["session"]);
+    is(
+        &by_name,
+        json!({"imported": null, "session": first["session"]}),
+    );
 }
 
 fn tokens(size: &Value) -> u64 {
@@ -70,11 +61,7 @@ fn what_a_person_sees() {
         let file = fixture(file);
         let first = home.ok(&["compact", &file]);
         let second = home.ok(&["compact", &file]);
-        assert!(
-            second.out.contains("Nothing is left to do"),
-            "{}",
-            second.out
-        );
+        second.shows("Nothing is left to do");
         assert_eq!(tree_of(&first.out), tree_of(&second.out));
         insta::assert_snapshot!(name, redacted(&home, &first.out));
         if name == "huge_results" {
@@ -152,8 +139,7 @@ fn a_dry_run_writes_nothing() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     let plan = home.json(&["compact", &file, "--dry-run"]);
-    assert_eq!(plan["stop_reason"], "dry_run");
-    assert_eq!(plan["calls"], 0);
+    is(&plan, json!({"stop_reason": "dry_run", "calls": 0}));
     assert!(!plan["plan"]["jobs"].as_array().unwrap().is_empty());
     assert!(!home.database().exists());
     assert!(
@@ -176,11 +162,7 @@ fn a_dry_run_writes_nothing() {
 fn a_small_budget_still_compacts() {
     let home = Home::new();
     let shown = home.ok(&["compact", &fixture("claude-code/bugfix"), "--budget", "1"]);
-    assert!(
-        shown.out.contains("no context: a budget of 1"),
-        "{}",
-        shown.out
-    );
+    shown.shows("no context: a budget of 1");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, has};
+use crate::support::{Home, has, is, words};
 
 /// A word that stands in one message alone.
 fn secret(n: u32) -> String {
@@ -58,20 +58,9 @@ fn erased_words_are_gone_from_every_session_that_shows_them() {
     let planned = home.json(&[&asked[..], &["--dry-run"]].concat());
     has(
         &planned,
-        &[
-            "session",
-            "erased",
-            "entries",
-            "summaries",
-            "drafts",
-            "logs",
-            "seen_by",
-        ],
+        "session erased entries summaries drafts logs seen_by",
     );
-    assert_eq!(
-        (&planned["erased"], &planned["entries"]),
-        (&json!(false), &json!(2))
-    );
+    is(&planned, json!({"erased": false, "entries": 2}));
     assert!(planned["summaries"].as_u64().unwrap() >= 1, "{planned}");
     assert_eq!(ranges(&planned["logs"]), [("chat".to_owned(), 3, 4)]);
     assert_eq!(
@@ -80,12 +69,8 @@ fn erased_words_are_gone_from_every_session_that_shows_them() {
     );
     assert_eq!(home.ok(&["export", "chat"]).out, before);
     let text = home.ok(&[&asked[..], &["--dry-run"]].concat());
-    assert!(text.out.contains("nothing was changed"), "{}", text.out);
-    assert!(
-        text.out.contains("twin shows them: entries 3-4"),
-        "{}",
-        text.out
-    );
+    text.shows("nothing was changed");
+    text.shows("twin shows them: entries 3-4");
 
     // With --json the same figures; the text says what to do next.
     let other = ["erase", "chat", "--from", "8", "--reason", "another one"];
@@ -138,10 +123,7 @@ fn a_deleted_session_says_nothing_and_its_parent_still_does() {
     assert_eq!(ranges(&planned["logs"]), [("twin".to_owned(), 71, 71)]);
     assert!(shown(&home, "twin").contains("zanzibar"));
     let erased = home.json(&["delete", "twin", "--reason", "the user asked for it"]);
-    assert_eq!(
-        (&erased["erased"], &erased["entries"]),
-        (&json!(true), &json!(1))
-    );
+    is(&erased, json!({"erased": true, "entries": 1}));
     // What it shares with its parent is the parent's.
     let left = shown(&home, "twin");
     assert!(!left.contains("zanzibar") && left.contains(&secret(70)));
@@ -180,7 +162,7 @@ fn an_erasure_needs_a_reason_and_a_range_that_there_is() {
     ] {
         let ran = home.run(arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {}", ran.err);
-        assert!(ran.err.contains("error: "), "{}", ran.err);
+        ran.says("error: ");
     }
     assert_eq!(home.ok(&["export", "chat"]).out, before);
 }
@@ -202,8 +184,8 @@ fn what_is_erased_is_named_by_more_than_a_letter() {
             assert!(ran.code == 2 || ran.code == 3, "{arguments:?}: {}", ran.err);
             if name.is_ascii() {
                 assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.err);
-                assert!(ran.err.contains("at least 4 characters"), "{}", ran.err);
-                assert!(ran.err.contains("morning-notes"), "{}", ran.err);
+                ran.says("at least 4 characters");
+                ran.says("morning-notes");
             }
         }
     }
@@ -255,16 +237,8 @@ fn archived_entries_are_erased_by_age() {
         0
     );
     assert_ne!(
-        home.run(&[
-            "erase",
-            "chat",
-            "--older-than",
-            "3",
-            "--from",
-            "1",
-            "--dry-run",
-        ])
-        .code,
+        home.run(&words("erase chat --older-than 3 --from 1 --dry-run"))
+            .code,
         0
     );
 }

@@ -1,56 +1,22 @@
 //! Bad input: a clear error, its own exit code, and nothing changed.
 
-use std::path::Path;
-
-use serde_json::Value;
-use sqlx::{Connection as _, SqliteConnection};
-
-use crate::support::{Home, fixture};
+use crate::support::{Home, fixture, sql};
 
 /// Runs a command that must fail; checks the code, the texts and the JSON.
 fn fails(home: &Home, arguments: &[&str], code: i32, kind: &str) -> String {
-    let plain = home.run(arguments);
-    assert_eq!(plain.code, code, "{arguments:?}: {}", plain.err);
-    assert!(
-        plain.err.contains("error: "),
-        "{arguments:?}: {}",
-        plain.err
-    );
+    let plain = home.fails(arguments, code);
+    plain.says("error: ");
     assert!(
         plain.out.is_empty() || code > 6,
         "{arguments:?}: {}",
         plain.out
     );
-    let mut all = vec!["--json"];
-    all.extend(arguments);
-    let ran = home.run(&all);
-    assert_eq!(ran.code, code, "{all:?}: {}", ran.err);
-    let json: Value = serde_json::from_str(ran.err.lines().last().unwrap()).unwrap();
-    let error = &json["error"];
-    assert_eq!(error["kind"], kind, "{arguments:?}: {json}");
-    assert!(!error["message"].as_str().unwrap().is_empty());
-    assert!(
-        !error["hint"].as_str().unwrap().is_empty(),
-        "{arguments:?} without a hint"
-    );
+    let error = home.fails(&[&["--json"], arguments].concat(), code).error();
+    assert_eq!(error["kind"], kind, "{arguments:?}: {error}");
+    for said in ["message", "hint"] {
+        assert_ne!(error[said].as_str().unwrap(), "", "{arguments:?}: {error}");
+    }
     plain.err
-}
-
-/// Runs statements on a database as a stranger would.
-fn sql(path: &Path, statements: &'static str) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let url = format!("sqlite://{}?mode=rwc", path.display());
-        let mut connection = SqliteConnection::connect(&url).await.unwrap();
-        sqlx::raw_sql(statements)
-            .execute(&mut connection)
-            .await
-            .unwrap();
-        connection.close().await.unwrap();
-    });
 }
 
 #[test]
@@ -249,9 +215,9 @@ fn databases_that_are_not_ours() {
         "text.db",
         "This is no database at all, but long enough to look at.".repeat(40),
     );
-    sql(&home.path().join("stranger.db"), "create table theirs (x)");
+    sql(&home.path().join("stranger.db"), "create table theirs (x)").close();
     home.ok(&["import", &file, "--store", "newer.db"]);
-    sql(&home.path().join("newer.db"), "pragma user_version = 9999");
+    sql(&home.path().join("newer.db"), "pragma user_version = 9999").close();
     std::fs::create_dir(home.path().join("directory.db")).unwrap();
     for (store, kind) in [
         ("text.db", "foreign_database"),
@@ -281,17 +247,15 @@ fn databases_that_are_not_ours() {
 fn a_damaged_database_is_found_out() {
     let home = Home::new();
     home.ok(&["compact", &fixture("claude-code/bugfix")]);
-    sql(
-        &home.database(),
-        "update conversation set tokens = tokens + 1",
-    );
+    let damage = "update conversation set tokens = tokens + 1";
+    sql(&home.database(), damage).close();
     let err = fails(&home, &["verify"], 7, "verification_failed");
     assert!(
         err.contains("1 thing wrong") || err.contains("things wrong"),
         "{err}"
     );
     let ran = home.run(&["--json", "verify"]);
-    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    let answer = ran.json();
     assert_eq!(answer["ok"], false);
     assert!(answer["violations"][0]["message"].is_string());
 }

@@ -1,10 +1,10 @@
 //! What a person sees of a model that fails or whose answers are refused.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use crate::providers::{Writer, completion, json_of, last_error, run, server};
-use crate::support::{Home, fixture};
+use crate::providers::{Writer, completion, run, server};
+use crate::support::{Home, fixture, is, tells, words};
 
 /// The lines on stderr that tell how many summaries no model wrote.
 fn told(err: &str) -> Vec<&str> {
@@ -20,9 +20,8 @@ async fn compact(answer: impl Respond + 'static) -> (Home, MockServer, Value, St
     let url = format!("{}/v1", server.uri());
     let file = fixture("claude-code/release-week");
     let model = ["--summarizer", "openai:m", "--base-url", &url];
-    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let answer = json_of(&ran);
+    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat()).ended(0);
+    let answer = ran.json();
     (home, server, answer, ran.err)
 }
 
@@ -79,8 +78,7 @@ async fn a_model_that_writes_everything_is_not_mentioned() {
     let (_home, _server, answer, err) = compact(Writer("All is well.", 10)).await;
     assert_eq!(answer["provisional"], 0, "{err}");
     assert_eq!(told(&err), [""; 0], "{err}");
-    assert_eq!(answer["model"]["without_model"], 0);
-    assert_eq!(answer["model"]["causes"], Value::Array(Vec::new()));
+    is(&answer["model"], json!({"without_model": 0, "causes": []}));
 }
 
 /// A session whose summaries were all written without a model, and how many they are.
@@ -108,7 +106,7 @@ async fn redo_with_one_call_at_a_time_comes_to_its_end() {
         let ran = redo(&home, &server, &session, "1");
         let calls = server.received_requests().await.unwrap().len() - before;
         assert_eq!(ran.code, 0, "{}", ran.err);
-        let answer = json_of(&ran);
+        let answer = ran.json();
         assert_eq!(answer["calls"], calls);
         runs += 1;
         if answer["stop_reason"] == "done" {
@@ -169,7 +167,7 @@ async fn a_refused_summary_waits_until_the_others_are_redone() {
     for _ in 0..2 * all {
         let before = server.received_requests().await.unwrap().len();
         let ran = redo(&home, &server, &session, "2");
-        let answer = json_of(&ran);
+        let answer = ran.json();
         let requests = server.received_requests().await.unwrap();
         let asked = requests.len() - before;
         assert!((1..=2).contains(&asked), "{answer}");
@@ -178,14 +176,8 @@ async fn a_refused_summary_waits_until_the_others_are_redone() {
         // Progress, or a reason and a code that is not zero.
         assert!(progress || ran.code != 0, "{answer} {}", ran.err);
         if ran.code != 0 {
-            let error = last_error(&ran);
-            assert!(
-                error["message"]
-                    .as_str()
-                    .unwrap()
-                    .contains("refused by rule"),
-                "{error}"
-            );
+            let error = ran.error();
+            tells(&error["message"], "refused by rule");
         }
         // While there are others to write, no two runs in a row are in vain.
         if written < leaves - 1 {
@@ -207,8 +199,7 @@ async fn a_refused_summary_waits_until_the_others_are_redone() {
 async fn a_limit_that_is_too_small_for_one_summary_is_an_error() {
     let (home, session, _) = provisional().await;
     let server = server(Writer("Goal: ship the release.", 10)).await;
-    let ran = redo(&home, &server, &session, "0");
-    assert_eq!(ran.code, 2, "{}", ran.err);
+    redo(&home, &server, &session, "0").ended(2);
     assert_eq!(server.received_requests().await.unwrap().len(), 0);
 }
 
@@ -219,30 +210,13 @@ async fn a_wait_for_the_model_is_told_without_a_terminal_too() {
     let url = format!("{}/v1", server.uri());
     let ran = run(
         &home,
-        &[
-            "compact",
-            &fixture("claude-code/release-week"),
-            "--summarizer",
-            "openai:m",
-            "--base-url",
-            &url,
-            "--model-attempts",
-            "2",
-            "--model-timeout",
-            "5",
-        ],
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(
-        ran.err.contains("attempt 1 of 2 failed after"),
-        "{}",
-        ran.err
-    );
-    assert!(ran.err.contains("503"), "{}", ran.err);
-    assert!(ran.err.contains("asking again in 1 s"), "{}", ran.err);
-    assert!(
-        ran.err.contains("attempt 2 of 2 failed after"),
-        "{}",
-        ran.err
-    );
+        &words(&format!(
+            "compact {} --summarizer openai:m --base-url {url} --model-attempts 2 --model-timeout 5",
+            fixture("claude-code/release-week")
+        )),
+    ).ended(0);
+    ran.says("attempt 1 of 2 failed after");
+    ran.says("503");
+    ran.says("asking again in 1 s");
+    ran.says("attempt 2 of 2 failed after");
 }

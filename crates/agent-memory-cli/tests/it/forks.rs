@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, has};
+use crate::support::{Home, has, is};
 
 /// A session of 120 messages, compacted.
 fn home() -> Home {
@@ -26,23 +26,16 @@ fn spans(view: &Value) -> &Vec<Value> {
 fn a_fork_begins_with_its_parents_view() {
     let home = home();
     let made = home.json(&["fork", "chat", "--at", "70"]);
-    has(
-        &made,
-        &[
-            "session", "parent", "at", "created", "messages", "tokens", "views",
-        ],
-    );
+    has(&made, "session parent at created messages tokens views");
     assert_eq!(made["session"], "chat@70");
-    assert_eq!((&made["parent"], &made["at"]), (&json!("chat"), &json!(70)));
-    assert_eq!(
-        (&made["created"], &made["messages"]),
-        (&json!(true), &json!(70))
+    is(
+        &made,
+        json!({"parent": "chat", "at": 70, "created": true, "messages": 70}),
     );
     let view = &made["views"][0];
     assert!(view["tokens"].as_u64().unwrap() < made["tokens"].as_u64().unwrap());
     let again = home.json(&["fork", "chat", "--at", "70"]);
-    assert_eq!(again["created"], false);
-    assert_eq!(again["views"], made["views"]);
+    is(&again, json!({"created": false, "views": made["views"]}));
 
     let shown = home.json(&["view", "chat@70"]);
     let last = spans(&shown).last().unwrap();
@@ -58,10 +51,7 @@ fn a_fork_begins_with_its_parents_view() {
     assert_eq!(home.json(&["stats"])["summaries"], before);
     let sessions = home.json(&["sessions"]);
     let twin = &sessions["sessions"][2];
-    assert_eq!(
-        (&twin["origin"], &twin["parent"]),
-        (&json!("fork"), &json!("chat"))
-    );
+    is(twin, json!({"origin": "fork", "parent": "chat"}));
 
     let text = home.ok(&["fork", "chat", "--at", "9", "--name", "early"]);
     assert!(
@@ -70,8 +60,8 @@ fn a_fork_begins_with_its_parents_view() {
         "{}",
         text.out
     );
-    assert!(text.out.contains("context early"), "{}", text.out);
-    assert!(text.err.contains("database: "), "{}", text.err);
+    text.shows("context early");
+    text.says("database: ");
 }
 
 #[test]
@@ -79,16 +69,12 @@ fn forks_that_cannot_be_are_refused() {
     let home = home();
     let beyond = home.run(&["fork", "chat", "--at", "121"]);
     assert_eq!(beyond.code, 4, "{}", beyond.err);
-    assert!(beyond.err.contains("ends at 120"), "{}", beyond.err);
+    beyond.says("ends at 120");
     let taken = home.run(&["fork", "chat", "--at", "3", "--name", "chat"]);
     assert_eq!(taken.code, 4, "{}", taken.err);
-    assert!(
-        taken.err.contains("hint: choose another name"),
-        "{}",
-        taken.err
-    );
-    assert_eq!(home.run(&["fork", "none", "--at", "3"]).code, 3);
-    assert_eq!(home.run(&["fork", "chat"]).code, 2);
+    taken.says("hint: choose another name");
+    home.fails(&["fork", "none", "--at", "3"], 3);
+    home.fails(&["fork", "chat"], 2);
     assert_eq!(Home::new().run(&["fork", "chat", "--at", "3"]).code, 3);
 }
 
@@ -98,18 +84,13 @@ fn versions_are_shown_compared_and_reverted_to() {
     let now = home.json(&["view", "chat", "--history"]);
     has(
         &now,
-        &[
-            "session", "view", "version", "newest", "head", "tokens", "spans", "versions",
-        ],
+        "session view version newest head tokens spans versions",
     );
     let newest = now["newest"].as_u64().unwrap();
     assert_eq!(now["version"], newest);
     let versions = now["versions"].as_array().unwrap();
     assert_eq!(versions.len() as u64, newest);
-    has(
-        &versions[0],
-        &["version", "first", "last", "removed", "added", "created_at"],
-    );
+    has(&versions[0], "version first last removed added created_at");
 
     let start = home.json(&["view", "chat", "--at", "0"]);
     assert_eq!(spans(&start).len(), 1);
@@ -138,16 +119,10 @@ fn versions_are_shown_compared_and_reverted_to() {
     assert_ne!(early["messages"], late["messages"]);
 
     let back = home.json(&["view", "chat", "--revert-to", "0"]);
-    assert_eq!(
-        (&back["reverted"], &back["newest"]),
-        (&json!("done"), &json!(newest + 1))
-    );
+    is(&back, json!({"reverted": "done", "newest": newest + 1}));
     assert_eq!(back["spans"], start["spans"]);
     let again = home.json(&["view", "chat", "--revert-to", "0"]);
-    assert_eq!(
-        (&again["reverted"], &again["newest"]),
-        (&json!("already"), &json!(newest + 1))
-    );
+    is(&again, json!({"reverted": "already", "newest": newest + 1}));
     assert_eq!(
         home.json(&["context", "chat", "--budget", "2000"])["messages"],
         early["messages"]
@@ -156,7 +131,7 @@ fn versions_are_shown_compared_and_reverted_to() {
     home.ok(&["view", "chat", "--revert-to", &newest]);
     assert_eq!(home.json(&["view", "chat"])["spans"], now["spans"]);
     assert_eq!(home.json(&["verify"])["ok"], true);
-    assert_eq!(home.run(&["view", "chat", "--at", "999"]).code, 4);
+    home.fails(&["view", "chat", "--at", "999"], 4);
 }
 
 #[test]
@@ -180,7 +155,7 @@ fn a_view_as_text() {
     );
     let back = home.ok(&["view", "chat", "--revert-to", "1"]);
     assert!(back.out.starts_with("Reverted: "), "{}", back.out);
-    assert!(back.err.contains("database: "), "{}", back.err);
+    back.says("database: ");
     let history = home.ok(&["view", "chat", "--history"]).out;
     assert!(history.contains("\nversion 1 of "), "{history}");
 }
@@ -202,8 +177,7 @@ fn a_session_and_its_forks_resolve_without_ambiguity() {
     assert_eq!(resolved("chat"), "chatter");
     // Two that have nothing to do with each other are still told apart by hand.
     home.ok(&["import", "a.jsonl", "--session", "chat-3"]);
-    let ran = home.run(&["context", "chat"]);
-    assert_eq!(ran.code, 3, "{}", ran.err);
+    let ran = home.fails(&["context", "chat"], 3);
     assert!(
         ran.err.contains("chat-3") && ran.err.contains("chatter"),
         "{}",

@@ -1,30 +1,16 @@
 //! Sources that are hard to import.
 
-use std::process::Command;
-
 use outside_checks::fixtures::{nested_claude_code, nested_pi, nested_plain};
 
 use serde_json::json;
 
-use crate::support::{Home, Ran};
+use crate::support::{Home, Ran, program};
 
 /// Runs a command line of bash, in which `$0` is the program, in the home.
 #[cfg(unix)]
 fn bash(home: &Home, line: &str) -> Ran {
-    let output = Command::new("bash")
-        .args([
-            "-c",
-            line,
-            assert_cmd::cargo::cargo_bin!("agent-memory")
-                .to_str()
-                .unwrap(),
-        ])
-        .current_dir(home.path())
-        .env("XDG_DATA_HOME", home.path())
-        .env("HOME", home.path())
-        .env_remove("AGENT_MEMORY_STORE")
-        .output()
-        .unwrap();
+    let mut bash = home.process("bash");
+    let output = bash.args(["-c", line]).arg(program()).output().unwrap();
     Ran::from(output)
 }
 
@@ -44,8 +30,7 @@ fn nested_results_go_through_every_command() {
         let file = home.file("nested.jsonl", source);
         let file = file.to_str().unwrap();
         home.ok(&["compact", file]);
-        let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
-        let key = key.as_str().unwrap();
+        let key = &home.session();
         let exported = home.ok(&["export", key]).out;
         assert!(exported.contains("the innermost word"), "{name}");
         for arguments in [
@@ -77,16 +62,14 @@ fn pipes_are_imported() {
     let home = Home::new();
     home.file("a.jsonl", plain("a"));
     home.file("b.jsonl", plain("b"));
-    let ran = bash(&home, r#""$0" --json import <(cat a.jsonl) <(cat b.jsonl)"#);
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    bash(&home, r#""$0" --json import <(cat a.jsonl) <(cat b.jsonl)"#).ended(0);
     let line = r#"mkfifo p q && { cat a.jsonl >p & cat b.jsonl >q & } && "$0" import p b.jsonl q"#;
-    let ran = bash(&home, line);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let ran = bash(
+    bash(&home, line).ended(0);
+    bash(
         &home,
         r#"cat a.jsonl | "$0" import /dev/stdin && "$0" compact <(cat b.jsonl)"#,
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    )
+    .ended(0);
     let sessions = home.json(&["sessions"]);
     let sessions = sessions["sessions"].as_array().unwrap();
     assert_eq!(sessions.len(), 2);
@@ -97,9 +80,8 @@ fn pipes_are_imported() {
 #[test]
 fn a_source_without_end_ends_at_the_stated_limit() {
     let home = Home::new();
-    let ran = home.run(&["import", "/dev/zero"]);
-    assert_eq!(ran.code, 4, "{}", ran.err);
-    assert!(ran.err.contains("/dev/zero is not text"), "{}", ran.err);
+    let ran = home.fails(&["import", "/dev/zero"], 4);
+    ran.says("/dev/zero is not text");
     assert!(!home.database().exists());
 }
 
@@ -109,16 +91,14 @@ fn a_line_over_the_limit_is_a_warning_and_an_error_under_strict() {
     let home = Home::new();
     home.file("a.jsonl", plain("a"));
     let long = "cat a.jsonl; head -c 268435457 /dev/zero | tr '\\0' x; echo; cat a.jsonl a.jsonl";
-    let ran = bash(&home, &format!(r#""$0" --json import <({long})"#));
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran = bash(&home, &format!(r#""$0" --json import <({long})"#)).ended(0);
     let warning = "line 2 of /dev/fd/63 is longer than 256 MiB and was left out";
-    assert!(ran.err.contains(warning), "{}", ran.err);
-    let answer: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    ran.says(warning);
+    let answer = ran.json();
     assert_eq!(answer["sessions"][0]["skipped"]["too_long"], 1);
     assert_eq!(answer["sessions"][0]["inserted"], 3);
-    let ran = bash(&home, &format!(r#""$0" import --strict <({long})"#));
-    assert_eq!(ran.code, 8, "{}", ran.err);
-    assert!(ran.err.contains(warning), "{}", ran.err);
+    let ran = bash(&home, &format!(r#""$0" import --strict <({long})"#)).ended(8);
+    ran.says(warning);
 }
 
 #[test]
@@ -127,15 +107,9 @@ fn an_unknown_role_is_said_and_an_error_under_strict() {
     let text = plain("a") + "{\"role\":\"narrator\",\"content\":\"x\",\"session\":\"a\"}\n";
     home.file("a.jsonl", text);
     let ran = home.ok(&["import", "a.jsonl"]);
-    assert!(
-        ran.err
-            .contains("warning: line 2 of a.jsonl has none of the roles system"),
-        "{}",
-        ran.err
-    );
-    assert!(ran.out.contains("1 unknown_role"), "{}", ran.out);
-    let ran = home.run(&["import", "--strict", "a.jsonl"]);
-    assert_eq!(ran.code, 8, "{}", ran.err);
+    ran.says("warning: line 2 of a.jsonl has none of the roles system");
+    ran.shows("1 unknown_role");
+    home.fails(&["import", "--strict", "a.jsonl"], 8);
     let exported = home.ok(&["export", "a"]).out;
     assert!(
         exported
@@ -158,17 +132,17 @@ fn an_unreadable_folder_says_so() {
     let mode = |path: &std::path::Path, mode: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    let program = home.path().join("program");
-    std::fs::copy(assert_cmd::cargo::cargo_bin!("agent-memory"), &program).unwrap();
+    let copy = home.path().join("program");
+    std::fs::copy(program(), &copy).unwrap();
     home.file("in/b.jsonl", plain("b"));
     home.file("in/closed/a.jsonl", plain("a"));
     let closed = home.path().join("in/closed");
     mode(home.path(), 0o755);
-    mode(&program, 0o755);
+    mode(&copy, 0o755);
     mode(&closed, 0o000);
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(&program);
-        command.current_dir(home.path()).args(arguments);
+        let mut command = home.process(&copy);
+        command.args(arguments);
         if home.path().metadata().unwrap().uid() == 0 {
             command.uid(65_534).gid(65_534);
         }
@@ -184,9 +158,9 @@ fn an_unreadable_folder_says_so() {
     mode(&closed, 0o700);
     assert_eq!(alone.code, 4, "{}", alone.err);
     let said = "cannot read in/closed: Permission denied";
-    assert!(alone.err.contains(said), "{}", alone.err);
+    alone.says(said);
     assert_eq!(beside.code, 0, "{}", beside.err);
-    assert!(beside.out.contains(said), "{}", beside.out);
+    beside.shows(said);
     assert_eq!(strict.code, 8, "{}", strict.err);
 }
 
@@ -256,7 +230,7 @@ fn a_line_that_was_rewritten_is_told_with_its_session() {
     ] {
         let ran = home.ok(json);
         let told = "warning: 1 entry of log.jsonl refused by the session harbour, which has another entry with the same id";
-        assert!(ran.err.contains(told), "{}", ran.err);
+        ran.says(told);
     }
     assert!(home.ok(&["export", "harbour"]).out.contains("green"));
 }
@@ -320,8 +294,8 @@ fn a_file_with_branches_goes_on_in_the_branch_in_use() {
         back + &claude("u4", "a2", "Is it deep enough?"),
     );
     let ran = home.ok(&["--json", "compact", "log.jsonl", "--dry-run"]);
-    assert!(ran.err.contains("leaves out 1 new entry"), "{}", ran.err);
-    let plan: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    ran.says("leaves out 1 new entry");
+    let plan = ran.json();
     assert_eq!(plan["session"], "harbour");
 }
 

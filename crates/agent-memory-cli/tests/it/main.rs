@@ -11,6 +11,8 @@
 mod abuse;
 mod commands;
 mod compact;
+#[cfg(unix)]
+mod endpoint;
 mod erase;
 mod errors;
 mod failing_models;

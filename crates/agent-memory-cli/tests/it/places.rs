@@ -7,10 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
-use sqlx::{Connection as _, SqliteConnection};
-
-use crate::support::{Home, Ran, fixture};
+use crate::support::{Home, Ran, fixture, program, sql, tells};
 
 /// The user that owns nothing.
 const NOBODY: &str = "65534";
@@ -114,26 +111,19 @@ impl Reading {
     /// Leaves a change in the write-ahead log, as a process does that is killed.
     fn leave_a_log(&self) {
         let database = self.home.database();
-        block_on(async {
-            let url = format!("sqlite://{}?mode=rw", database.display());
-            let mut reader = SqliteConnection::connect(&url).await.unwrap();
-            // Whoever reads an older state keeps newer ones in the log.
-            sqlx::raw_sql("begin; select count(*) from message")
-                .execute(&mut reader)
-                .await
-                .unwrap();
-            self.home
-                .ok(&["set", &self.key, "--title", "left in the log"]);
-            let copies = ["", "-wal", "-shm"].map(|suffix| {
-                let path = beside(&database, suffix);
-                let content = std::fs::read(&path).unwrap();
-                (path, content)
-            });
-            reader.close().await.unwrap();
-            for (path, content) in copies {
-                std::fs::write(path, content).unwrap();
-            }
+        // Whoever reads an older state keeps newer ones in the log.
+        let reader = sql(&database, "begin; select count(*) from message");
+        self.home
+            .ok(&["set", &self.key, "--title", "left in the log"]);
+        let copies = ["", "-wal", "-shm"].map(|suffix| {
+            let path = beside(&database, suffix);
+            let content = std::fs::read(&path).unwrap();
+            (path, content)
         });
+        reader.close();
+        for (path, content) in copies {
+            std::fs::write(path, content).unwrap();
+        }
         assert!(std::fs::metadata(beside(&database, "-wal")).unwrap().len() > 0);
     }
 
@@ -152,19 +142,16 @@ impl Reading {
             return self.home.run(arguments);
         }
         // Nobody may not look into root's folders.
-        let program = self.home.path().join("program");
-        if !program.exists() {
-            std::fs::copy(assert_cmd::cargo::cargo_bin!("agent-memory"), &program).unwrap();
-            set_mode(&program, 0o755);
+        let copy = self.home.path().join("program");
+        if !copy.exists() {
+            std::fs::copy(program(), &copy).unwrap();
+            set_mode(&copy, 0o755);
         }
-        let mut command = Command::new("setpriv");
+        let mut command = self.home.process("setpriv");
         command
             .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
-            .arg(&program)
-            .args(arguments)
-            .current_dir(self.home.path())
-            .env("XDG_DATA_HOME", self.home.path())
-            .env_remove("AGENT_MEMORY_STORE");
+            .arg(&copy)
+            .args(arguments);
         Ran::from(command.output().unwrap())
     }
 }
@@ -179,32 +166,16 @@ impl Drop for Reading {
     }
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(future)
-}
-
-/// The error of a run under `--json`.
-fn error(ran: &Ran) -> Value {
-    let last = ran.err.lines().last().unwrap_or_default();
-    let json: Value = serde_json::from_str(last).unwrap_or_else(|_| panic!("{}", ran.err));
-    json["error"].clone()
-}
-
 #[test]
 fn a_new_database_is_its_owners_alone_whatever_the_umask() {
     for umask in ["000", "022", "777"] {
         let home = Home::new();
-        let program = assert_cmd::cargo::cargo_bin!("agent-memory");
-        let ran = Command::new("sh")
+        let ran = home
+            .process("sh")
             .args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\"")])
-            .arg(program)
+            .arg(program())
             .args(["import", &fixture("jsonl/tiny")])
             .env("XDG_DATA_HOME", home.path().join("data/of the user"))
-            .env_remove("AGENT_MEMORY_STORE")
             .output()
             .unwrap();
         let ran = Ran::from(ran);
@@ -291,9 +262,10 @@ fn what_is_left_in_the_log_is_read_without_write_permission() {
             reading.close_to_writers();
             set_mode(&reading.folder(), folder);
             let seen = contents(&reading.folder());
-            let ran = reading.run_without_privileges(&["--json", "sessions"]);
-            assert_eq!(ran.code, 0, "{}", ran.err);
-            let answer: Value = serde_json::from_str(&ran.out).unwrap();
+            let ran = reading
+                .run_without_privileges(&["--json", "sessions"])
+                .ended(0);
+            let answer = ran.json();
             assert_eq!(answer["sessions"][0]["title"], "left in the log");
             let ran = reading.run_without_privileges(&["verify"]);
             assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
@@ -310,11 +282,8 @@ fn a_log_that_cannot_be_read_is_an_error() {
     set_mode(&beside(&reading.home.database(), "-wal"), 0);
     let ran = reading.run_without_privileges(&["--json", "sessions"]);
     assert_eq!(ran.code, 5, "{}{}", ran.out, ran.err);
-    let error = error(&ran);
-    assert!(
-        error["message"].as_str().unwrap().contains("memory.db-wal"),
-        "{error}"
-    );
+    let error = ran.error();
+    tells(&error["message"], "memory.db-wal");
     assert_eq!(ran.out, "");
 }
 
@@ -325,16 +294,13 @@ fn reading_from_read_only_media_changes_nothing() {
     let folder = reading.folder();
     // A mount of its own, for root; a user gets one in a namespace of their own, where the system allows it.
     let mount = |arguments: &[&str]| {
-        let mut command = Command::new("unshare");
+        let mut command = reading.home.process("unshare");
         command
             .args(["--mount", "--map-root-user"])
             .args(["sh", "-c"])
             .arg("mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" && exec \"$@\"")
             .arg(&folder)
-            .args(arguments)
-            .current_dir(reading.home.path())
-            .env("XDG_DATA_HOME", reading.home.path())
-            .env_remove("AGENT_MEMORY_STORE");
+            .args(arguments);
         Ran::from(command.output().unwrap())
     };
     let tried = mount(&["true"]);
@@ -347,16 +313,11 @@ fn reading_from_read_only_media_changes_nothing() {
         eprintln!("left out, for nothing can be mounted here: {}", tried.err);
         return;
     }
-    let program = assert_cmd::cargo::cargo_bin!("agent-memory");
-    let run = |arguments: &[&str]| {
-        let mut all = vec![program.to_str().unwrap()];
-        all.extend(arguments);
-        mount(&all)
-    };
+    let run = |arguments: &[&str]| mount(&[&[program().to_str().unwrap()], arguments].concat());
     reading.change_nothing(&before, &run);
     let ran = run(&["--json", "import", &fixture("jsonl/tiny")]);
     assert_eq!(
-        (ran.code, &error(&ran)["kind"]),
+        (ran.code, &ran.error()["kind"]),
         (5, &"read_only".into()),
         "{}",
         ran.err
@@ -365,7 +326,7 @@ fn reading_from_read_only_media_changes_nothing() {
     reading.leave_a_log();
     let seen = contents(&folder);
     let ran = run(&["--json", "sessions"]);
-    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    let answer = ran.json();
     assert_eq!(answer["sessions"][0]["title"], "left in the log");
     assert!(contents(&folder) == seen, "the folder changed");
 }
@@ -375,8 +336,8 @@ fn no_writing_command_leaves_anything_in_the_log() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     let log = beside(&home.database(), "-wal");
-    let key = home.json(&["import", &file])["sessions"][0]["session"].clone();
-    let key = key.as_str().unwrap();
+    home.ok(&["import", &file]);
+    let key = &home.session();
     assert!(!log.exists(), "import");
     home.ok(&["compact", key]);
     assert!(!log.exists(), "compact");
@@ -396,22 +357,10 @@ fn a_database_that_stays_locked_ends_every_command_with_a_code_of_its_own() {
     let home = Home::new();
     let file = fixture("jsonl/tiny");
     home.ok(&["import", &file]);
-    let url = format!("sqlite://{}", home.database().display());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let hold = |statements: &'static str| {
-        runtime.block_on(async {
-            let mut connection = SqliteConnection::connect(&url).await.unwrap();
-            let done = sqlx::raw_sql(statements).execute(&mut connection).await;
-            done.unwrap();
-            connection
-        })
-    };
     let patience = ["--json", "--lock-timeout", "0.1"];
     // Nobody else may even read.
-    let held = hold(
+    let held = sql(
+        &home.database(),
         "pragma locking_mode = exclusive; begin exclusive; update conversation set title = 'x'",
     );
     for arguments in [
@@ -422,48 +371,40 @@ fn a_database_that_stays_locked_ends_every_command_with_a_code_of_its_own() {
     ] {
         let ran = home.run(&[&patience[..], arguments].concat());
         assert_eq!(ran.code, 9, "{arguments:?}: {}", ran.err);
-        let error = error(&ran);
+        let error = ran.error();
         assert_eq!(error["kind"], "database_busy", "{error}");
         let message = error["message"].as_str().unwrap();
         assert!(
             message.contains("memory.db") && message.contains("0.1 s"),
             "{message}"
         );
-        assert!(
-            error["hint"].as_str().unwrap().contains("--lock-timeout"),
-            "{error}"
-        );
+        tells(&error["hint"], "--lock-timeout");
     }
-    runtime.block_on(held.close()).unwrap();
+    held.close();
     // Somebody else writes: reading goes on.
-    let held = hold("begin immediate");
-    let ran = home.run(&[&patience[..], &["sessions"]].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    let held = sql(&home.database(), "begin immediate");
+    home.ok(&[&patience[..], &["sessions"]].concat());
     let other = fixture("claude-code/bugfix");
     let ran = home.run(&[&patience[..], &["import", &other]].concat());
     assert_eq!(
-        (ran.code, &error(&ran)["kind"]),
+        (ran.code, &ran.error()["kind"]),
         (9, &"database_busy".into()),
         "{}",
         ran.err
     );
-    runtime.block_on(held.close()).unwrap();
+    held.close();
     home.ok(&["import", &other]);
 }
 
 /// Runs the program under strace; `None` where that is not installed, unless it must be.
 fn traced(home: &Home, options: &[&str], arguments: &[&str]) -> Option<(Ran, String)> {
     let log = home.path().join("strace.log");
-    let program = assert_cmd::cargo::cargo_bin!("agent-memory");
-    let mut command = Command::new("strace");
+    let mut command = home.process("strace");
     command
         .args(["-f", "-y", "-qq", "-o", log.to_str().unwrap()])
         .args(options)
-        .arg(program)
-        .args(arguments)
-        .current_dir(home.path())
-        .env("XDG_DATA_HOME", home.path())
-        .env_remove("AGENT_MEMORY_STORE");
+        .arg(program())
+        .args(arguments);
     match command.output() {
         Ok(output) => Some((Ran::from(output), std::fs::read_to_string(log).unwrap())),
         Err(error) => {
@@ -491,9 +432,9 @@ fn writing<'a>(file: &'a str, key: &'a str) -> [Vec<&'a str>; 4] {
 fn what_was_written_is_synced_before_the_last_line_is_printed() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
-    let key =
-        home.json(&["import", &file, "--store", "other.db"])["sessions"][0]["session"].clone();
-    for arguments in writing(&file, key.as_str().unwrap()) {
+    let imported = home.json(&["import", &file, "--store", "other.db"]);
+    let key = imported["sessions"][0]["session"].as_str().unwrap();
+    for arguments in writing(&file, key) {
         let options = ["-e", "trace=write,pwrite64,fsync,fdatasync"];
         let Some((ran, log)) = traced(&home, &options, &arguments) else {
             return;
@@ -526,9 +467,8 @@ fn what_was_written_is_synced_before_the_last_line_is_printed() {
 fn a_sync_that_fails_is_an_error() {
     let file = fixture("claude-code/release-week");
     let home = Home::new();
-    let key =
-        home.json(&["import", &file, "--store", "other.db"])["sessions"][0]["session"].clone();
-    let key = key.as_str().unwrap();
+    let imported = home.json(&["import", &file, "--store", "other.db"]);
+    let key = imported["sessions"][0]["session"].as_str().unwrap();
     for arguments in writing(&file, key) {
         let failing = [
             "-e",

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wiremock::matchers::{body_partial_json, header, method, path};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use crate::support::{Home, Ran, fixture, has};
+use crate::support::{Home, Ran, fixture, has, is, tells, words};
 
 const KEY: &str = "sk-very-secret-0123456789";
 
@@ -70,15 +70,6 @@ pub(crate) fn run(home: &Home, arguments: &[&str]) -> Ran {
     ran
 }
 
-pub(crate) fn json_of(ran: &Ran) -> Value {
-    serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}\n{}", ran.out, ran.err))
-}
-
-pub(crate) fn last_error(ran: &Ran) -> Value {
-    let line = ran.err.lines().last().unwrap();
-    serde_json::from_str::<Value>(line).unwrap_or_else(|_| panic!("{}", ran.err))["error"].clone()
-}
-
 #[tokio::test]
 async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     let home = Home::new();
@@ -88,26 +79,15 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     let down = server(ResponseTemplate::new(401).set_body_json(wrong)).await;
     let url = format!("{}/v1", down.uri());
     let model = ["--summarizer", "openai:small-model", "--base-url", &url];
-    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let compact = json_of(&ran);
+    let ran = run(&home, &[&["--json", "compact", &file][..], &model].concat()).ended(0);
+    let compact = ran.json();
     let leaf = compact["summaries"]["leaf"].as_u64().unwrap();
     let made = leaf + compact["summaries"]["condensed"].as_u64().unwrap();
     assert!(made > 0);
     assert_eq!(compact["provisional"], made);
-    assert!(
-        compact["failure"]
-            .as_str()
-            .unwrap()
-            .contains("check the key"),
-        "{compact}"
-    );
-    assert!(ran.err.contains("written without the model"), "{}", ran.err);
-    assert!(
-        ran.err.contains("redo --summarizer openai:small-model"),
-        "{}",
-        ran.err
-    );
+    tells(&compact["failure"], "check the key");
+    ran.says("written without the model");
+    ran.says("redo --summarizer openai:small-model");
     // The breaker of the session opened after three calls, and those beside them.
     assert!(down.received_requests().await.unwrap().len() <= 6);
 
@@ -116,31 +96,18 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     assert_eq!(plan["plan"]["nodes"].as_array().unwrap().len() as u64, made);
     assert_eq!(plan["stop_reason"], "dry_run");
     // With the model still down nothing changes.
-    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat());
-    assert_eq!(ran.code, 1, "{}", ran.err);
-    assert_eq!(last_error(&ran)["kind"], "summarizer");
-    assert_eq!(json_of(&ran)["provisional"]["left"], made);
+    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat()).ended(1);
+    assert_eq!(ran.error()["kind"], "summarizer");
+    assert_eq!(ran.json()["provisional"]["left"], made);
 
     let well = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
     let url = format!("{}/v1", well.uri());
     let model = ["--summarizer", "openai:small-model", "--base-url", &url];
-    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat());
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let redo = json_of(&ran);
+    let ran = run(&home, &[&["--json", "redo", key][..], &model].concat()).ended(0);
+    let redo = ran.json();
     has(
         &redo,
-        &[
-            "session",
-            "before",
-            "after",
-            "provisional",
-            "rebuilt",
-            "replaced",
-            "calls",
-            "failures",
-            "stop_reason",
-            "verify",
-        ],
+        "session before after provisional rebuilt replaced calls failures stop_reason verify",
     );
     assert_eq!(
         redo["provisional"],
@@ -150,18 +117,15 @@ async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
     assert_eq!(redo["verify"]["ok"], true);
     let new = redo["replaced"][0]["new"].as_str().unwrap();
     let described = home.json(&["describe", key, new]);
-    assert_eq!(described["provisional"], false);
-    assert_eq!(described["model"], "small-model");
-    assert!(
-        described["content"]
-            .as_str()
-            .unwrap()
-            .contains("ship the release")
+    is(
+        &described,
+        json!({"provisional": false, "model": "small-model"}),
     );
+    tells(&described["content"], "ship the release");
     let old = redo["replaced"][0]["old"].as_str().unwrap();
     assert_eq!(home.json(&["describe", key, old])["provisional"], true);
     let again = run(&home, &[&["redo", key][..], &model].concat());
-    assert!(again.out.contains("Nothing is left to do"), "{}", again.out);
+    again.shows("Nothing is left to do");
     assert_eq!(home.json(&["verify"])["ok"], true);
 }
 
@@ -193,13 +157,10 @@ async fn the_request_is_the_providers_and_carries_instructions_and_key() {
             "--instructions",
             "Mind the changelog.",
         ],
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let compact = json_of(&ran);
-    assert_eq!(
-        (&compact["provisional"], &compact["failure"]),
-        (&json!(0), &Value::Null)
-    );
+    )
+    .ended(0);
+    let compact = ran.json();
+    is(&compact, json!({"provisional": 0, "failure": null}));
     assert!(!ran.out.contains("given-on-the-line") && !ran.err.contains("given-on-the-line"));
     let requests = server.received_requests().await.unwrap();
     assert!(String::from_utf8_lossy(&requests[0].body).contains("Mind the changelog."));
@@ -220,20 +181,12 @@ async fn the_fallback_writes_when_the_cheap_model_fails() {
     let url = format!("{}/v1", server.uri());
     let ran = run(
         &home,
-        &[
-            "--json",
-            "compact",
-            &fixture("claude-code/release-week"),
-            "--summarizer",
-            "compatible:small",
-            "--fallback-model",
-            "large",
-            "--base-url",
-            &url,
-        ],
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let compact = json_of(&ran);
+        &words(&format!(
+            "--json compact {} --summarizer compatible:small --fallback-model large --base-url {url}",
+            fixture("claude-code/release-week")
+        )),
+    ).ended(0);
+    let compact = ran.json();
     assert_eq!(compact["provisional"], 0);
     let (key, summary) = (&compact["session"], &compact["summary"]);
     let described = home.json(&["describe", key.as_str().unwrap(), summary.as_str().unwrap()]);
@@ -250,8 +203,8 @@ async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
     let ran = run(
         &home,
         &[&["--json", "compact", &file][..], &model, arguments].concat(),
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    )
+    .ended(0);
     let requests = server.received_requests().await.unwrap();
     let bodies = requests.iter().map(|request| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
@@ -261,7 +214,7 @@ async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
             body["messages"][1]["content"].as_str().unwrap()
         )
     });
-    (json_of(&ran), bodies.collect())
+    (ran.json(), bodies.collect())
 }
 
 #[tokio::test]
@@ -273,14 +226,9 @@ async fn what_must_be_kept_prompts_and_window_are_settings() {
     let longest = |bodies: &[String]| bodies.iter().map(String::len).max().unwrap();
     assert!(longest(&asked) > 45_000, "{}", longest(&asked));
 
-    let (open, asked) = vaguely(&[
-        "--min-retained",
-        "0",
-        "--prompts",
-        "numbered-sections",
-        "--model-window",
-        "16000",
-    ])
+    let (open, asked) = vaguely(&words(
+        "--min-retained 0 --prompts numbered-sections --model-window 16000",
+    ))
     .await;
     assert_eq!(open["provisional"], 0, "{open}");
     assert!(
@@ -292,45 +240,6 @@ async fn what_must_be_kept_prompts_and_window_are_settings() {
 
     let (all, _) = vaguely(&["--min-retained", "1"]).await;
     assert!(all["provisional"].as_u64() >= strict["provisional"].as_u64());
-}
-
-#[tokio::test]
-async fn no_failure_makes_a_summary_that_is_not_provisional() {
-    let cut = completion("Deploy when", "length");
-    let filtered = completion("", "content_filter");
-    let empty = completion(" \n", "stop");
-    let malformed = ResponseTemplate::new(200).set_body_string("{\"choices\":[{\"mess");
-    let limited = ResponseTemplate::new(429).insert_header("retry-after", "120");
-    for (name, answer) in [
-        ("cut", cut),
-        ("filtered", filtered),
-        ("empty", empty),
-        ("malformed", malformed.insert_header("retry-after", "0")),
-        ("limited", limited),
-    ] {
-        let home = Home::new();
-        let server = server(answer).await;
-        let url = format!("{}/v1", server.uri());
-        let ran = run(
-            &home,
-            &[
-                "--json",
-                "compact",
-                &fixture("claude-code/release-week"),
-                "--summarizer",
-                "openai:m",
-                "--base-url",
-                &url,
-            ],
-        );
-        assert_eq!(ran.code, 0, "{name} {}", ran.err);
-        let compact = json_of(&ran);
-        let made = &compact["summaries"];
-        let made = made["leaf"].as_u64().unwrap() + made["condensed"].as_u64().unwrap();
-        assert_eq!(compact["provisional"], made, "{name}");
-        assert!(made > 0 && compact["failure"].is_string());
-        assert_eq!(compact["verify"]["ok"], true);
-    }
 }
 
 #[test]
@@ -353,21 +262,15 @@ fn what_cannot_be_asked_is_a_usage_error() {
         (&["--min-retained", "0.5"], "--min-retained needs a model"),
     ];
     for (arguments, expected) in wrong {
-        let mut command = home.command(&[&["--json", "compact", &file][..], arguments].concat());
-        for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
-            command.env_remove(name);
-        }
-        let ran = Ran::from(command.output().unwrap());
+        let ran = home.run(&[&["--json", "compact", &file][..], arguments].concat());
         assert_eq!(ran.code, 2, "{arguments:?} {}", ran.err);
         assert!(ran.err.contains(expected), "{arguments:?} {}", ran.err);
-        assert_eq!(last_error(&ran)["kind"], "usage");
+        assert_eq!(ran.error()["kind"], "usage");
     }
     assert!(!home.database().exists(), "a usage error makes no database");
     home.ok(&["compact", &file]);
-    let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
-    let ran = home.run(&["redo", key.as_str().unwrap()]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("redo needs a model"), "{}", ran.err);
+    let ran = home.fails(&["redo", &home.session()], 2);
+    ran.says("redo needs a model");
 }
 
 #[cfg(not(feature = "genai"))]
@@ -377,8 +280,10 @@ fn a_provider_that_was_not_built_in_says_how_to_build_it() {
     for provider in ["anthropic", "gemini"] {
         let file = fixture("claude-code/release-week");
         let model = format!("{provider}:m");
-        let ran = home.run(&["compact", &file, "--summarizer", &model, "--api-key", "k"]);
-        assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("--features genai"), "{}", ran.err);
+        let ran = home.fails(
+            &["compact", &file, "--summarizer", &model, "--api-key", "k"],
+            2,
+        );
+        ran.says("--features genai");
     }
 }

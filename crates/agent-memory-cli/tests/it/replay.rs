@@ -1,6 +1,8 @@
 //! `replay` drives a session and leaves nothing behind.
 
-use crate::support::{Home, fixture, has};
+use serde_json::json;
+
+use crate::support::{Home, fixture, has, is};
 
 #[test]
 fn a_replay_holds_the_laws_and_leaves_nothing() {
@@ -9,21 +11,10 @@ fn a_replay_holds_the_laws_and_leaves_nothing() {
     let answer = home.json(&["replay", &file, "--window", "8000"]);
     has(
         &answer,
-        &[
-            "file",
-            "window",
-            "budget",
-            "max_statements",
-            "ok",
-            "sessions",
-            "together",
-        ],
+        "file window budget max_statements ok sessions together",
     );
     assert_eq!(answer["ok"], true);
-    assert_eq!(
-        (&answer["window"], &answer["budget"]),
-        (&8_000.into(), &6_000.into())
-    );
+    is(&answer, json!({"window": 8_000, "budget": 6_000}));
     let session = &answer["sessions"][0];
     for field in [
         "steps",
@@ -53,12 +44,9 @@ fn a_replay_holds_the_laws_and_leaves_nothing() {
 fn a_broken_law_is_named_and_fails() {
     let home = Home::new();
     let file = fixture("jsonl/tiny");
-    let ran = home.run(&["replay", &file, "--max-statements", "3"]);
-    assert_eq!(ran.code, 7, "{}", ran.err);
-    assert!(ran.out.contains("Statements: "), "{}", ran.out);
-    let ran = home.run(&["replay", "nowhere.jsonl"]);
-    assert_eq!(ran.code, 4);
+    let ran = home.fails(&["replay", &file, "--max-statements", "3"], 7);
+    ran.shows("Statements: ");
+    home.fails(&["replay", "nowhere.jsonl"], 4);
     // A window that leaves no room for a context.
-    let ran = home.run(&["replay", &file, "--window", "10"]);
-    assert_eq!(ran.code, 6, "{}", ran.err);
+    home.fails(&["replay", &file, "--window", "10"], 6);
 }

@@ -2,11 +2,11 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::Home;
+use crate::support::{Home, program};
 
 /// A server that ends with the test.
 struct Server {
@@ -32,19 +32,12 @@ fn home() -> Home {
 }
 
 fn start(home: &Home, arguments: &[&str], token: Option<&str>) -> Server {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("agent-memory"));
+    let mut command = home.process(program());
     command
-        .env("XDG_DATA_HOME", home.path())
-        .env("HOME", home.path())
-        .env("APPDATA", home.path())
-        .env_remove("AGENT_MEMORY_STORE")
-        .env_remove("AGENT_MEMORY_TOKEN")
         .envs(token.map(|token| ("AGENT_MEMORY_TOKEN", token)))
         .arg("mcp")
         .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stdin(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let stderr = BufReader::new(process.stderr.take().unwrap());
     Server { process, stderr }

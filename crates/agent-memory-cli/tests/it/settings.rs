@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Home, fixture};
+use crate::support::{Home, fixture, is, words};
 
 /// Sequence numbers of the first raw span of a session's view.
 fn raw_from(home: &Home, session: &str) -> u64 {
@@ -53,21 +53,16 @@ fn fresh_tail_and_leaf_size_are_settings() {
 fn the_threshold_is_a_setting() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
-    let session = home.json(&["import", &file])["sessions"][0]["session"].clone();
-    let session = session.as_str().unwrap();
+    home.ok(&["import", &file]);
+    let session = &home.session();
     let tokens = home.json(&["sessions"])["sessions"][0]["tokens"]
         .as_u64()
         .unwrap();
     let window = (tokens * 2).to_string();
     let compact = |threshold: &str| {
-        home.json(&[
-            "compact",
-            session,
-            "--threshold",
-            threshold,
-            "--window",
-            &window,
-        ])
+        home.json(&words(&format!(
+            "compact {session} --threshold {threshold} --window {window}"
+        )))
     };
     let idle = compact("0.5");
     assert_eq!(idle["stop_reason"], "below_threshold", "{idle}");
@@ -78,11 +73,12 @@ fn the_threshold_is_a_setting() {
     assert!(done["summaries"]["leaf"].as_u64().unwrap() > 0);
 
     for wrong in ["0", "1.5", "much"] {
-        let ran = home.run(&["compact", session, "--threshold", wrong, "--window", "1000"]);
-        assert_eq!(ran.code, 2, "{}", ran.err);
+        home.fails(
+            &["compact", session, "--threshold", wrong, "--window", "1000"],
+            2,
+        );
     }
-    let ran = home.run(&["compact", session, "--window", "1000"]);
-    assert_eq!(ran.code, 2, "{}", ran.err);
+    home.fails(&["compact", session, "--window", "1000"], 2);
 }
 
 #[test]
@@ -118,27 +114,21 @@ fn title_channel_and_archive_are_set() {
     let expected = json!({"session": session, "title": "A short talk", "channel": "telegram", "archived": false});
     assert_eq!(set, expected);
     let row = &listed(&[])[0];
-    assert_eq!(
-        (&row["title"], &row["channel"]),
-        (&json!("A short talk"), &json!("telegram"))
-    );
+    is(row, json!({"title": "A short talk", "channel": "telegram"}));
 
     // What is not named stays.
     let set = home.json(&["set", session, "--archive"]);
-    assert_eq!(
-        (&set["title"], &set["archived"]),
-        (&json!("A short talk"), &json!(true))
-    );
+    is(&set, json!({"title": "A short talk", "archived": true}));
     assert_eq!(listed(&[]), json!([]));
     assert_eq!(listed(&["--all"])[0]["archived"], true);
     home.ok(&["set", session, "--unarchive"]);
     assert_eq!(listed(&[])[0]["channel"], "telegram");
 
-    assert_eq!(home.run(&["set", session]).code, 2);
+    home.fails(&["set", session], 2);
     assert_eq!(
         home.run(&["set", session, "--archive", "--unarchive"]).code,
         2
     );
-    assert_eq!(home.run(&["set", "nobody", "--archive"]).code, 3);
+    home.fails(&["set", "nobody", "--archive"], 3);
     assert_eq!(home.json(&["verify"])["ok"], true);
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::support::Home;
+use crate::support::{Home, covers};
 
 fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored");
@@ -93,25 +93,6 @@ fn ranges(spans: &Value) -> Vec<Value> {
             Value::Object(fields.into_iter().collect())
         })
         .collect()
-}
-
-/// Asserts that a value is the recorded one, except that objects may have more fields.
-fn covers(held: &Value, recorded: &Value, at: &str) {
-    match (held, recorded) {
-        (Value::Object(held), Value::Object(recorded)) => {
-            for (name, value) in recorded {
-                let at = format!("{at}/{name}");
-                covers(held.get(name).unwrap_or(&Value::Null), value, &at);
-            }
-        }
-        (Value::Array(held), Value::Array(recorded)) => {
-            assert_eq!(held.len(), recorded.len(), "{at}");
-            for (index, (held, recorded)) in held.iter().zip(recorded).enumerate() {
-                covers(held, recorded, &format!("{at}/{index}"));
-            }
-        }
-        _ => assert_eq!(held, recorded, "{at}"),
-    }
 }
 
 #[test]

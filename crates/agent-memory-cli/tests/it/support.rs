@@ -1,11 +1,19 @@
 //! A home of its own for every test.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command as Process, Output, Stdio};
+#[cfg(unix)]
+use std::time::Duration;
 
 use assert_cmd::Command;
 use serde_json::Value;
+use sqlx::{Connection as _, SqliteConnection};
 use tempfile::TempDir;
+
+/// Time after which a process or a fact that is waited for is given up, and the test fails.
+#[cfg(unix)]
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A directory with nothing in it, where the program keeps its data.
 pub struct Home {
@@ -43,15 +51,29 @@ impl Home {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("agent-memory"));
+        let mut command = self.process(program());
+        command.args(arguments);
+        Command::from_std(command)
+    }
+
+    /// Another program with the home's data and nothing of the developer's, whose output is kept.
+    pub fn process(&self, program: impl AsRef<OsStr>) -> Process {
+        let mut command = Process::new(program);
+        for name in ["XDG_DATA_HOME", "HOME", "APPDATA"] {
+            command.env(name, self.path());
+        }
+        for name in words(
+            "AGENT_MEMORY_STORE AGENT_MEMORY_TABLE AGENT_MEMORY_TOKEN OPENAI_API_KEY COMPATIBLE_API_KEY \
+             ANTHROPIC_API_KEY GEMINI_API_KEY HTTP_PROXY http_proxy HTTPS_PROXY https_proxy ALL_PROXY all_proxy \
+             NO_PROXY no_proxy",
+        ) {
+            command.env_remove(name);
+        }
         command
             .current_dir(self.path())
-            .env("XDG_DATA_HOME", self.path())
-            .env("HOME", self.path())
-            .env("APPDATA", self.path())
-            .env_remove("AGENT_MEMORY_STORE")
-            .env_remove("AGENT_MEMORY_TABLE")
-            .args(arguments);
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -66,12 +88,23 @@ impl Home {
         ran
     }
 
+    /// Runs a command that must fail with this code.
+    pub fn fails(&self, arguments: &[&str], code: i32) -> Ran {
+        self.run(arguments).ended(code)
+    }
+
     /// Runs a command that must succeed and print one JSON value.
     pub fn json(&self, arguments: &[&str]) -> Value {
-        let mut all = vec!["--json"];
-        all.extend(arguments);
-        let ran = self.ok(&all);
-        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
+        self.ok(&[&["--json"], arguments].concat()).json()
+    }
+
+    /// The key of the first session.
+    pub fn session(&self) -> String {
+        let sessions = self.json(&["sessions"]);
+        sessions["sessions"][0]["session"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 }
 
@@ -83,6 +116,78 @@ impl From<Output> for Ran {
             err: String::from_utf8(output.stderr).unwrap(),
         }
     }
+}
+
+impl Ran {
+    /// Asserts that it ended with this code.
+    pub fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{}\n{}", self.out, self.err);
+        self
+    }
+
+    /// What it printed, as JSON.
+    pub fn json(&self) -> Value {
+        let value = serde_json::from_str(&self.out);
+        value.unwrap_or_else(|_| panic!("{}\n{}", self.out, self.err))
+    }
+
+    /// The error that it printed under `--json`.
+    pub fn error(&self) -> Value {
+        let line = self.err.lines().last().unwrap_or_default();
+        let value: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{}", self.err));
+        value["error"].clone()
+    }
+
+    /// Asserts that standard error has this text.
+    pub fn says(&self, text: &str) {
+        assert!(self.err.contains(text), "{text:?} in {}", self.err);
+    }
+
+    /// Asserts that standard output has this text.
+    pub fn shows(&self, text: &str) {
+        assert!(self.out.contains(text), "{text:?} in {}", self.out);
+    }
+}
+
+/// The program that is tested.
+pub fn program() -> &'static Path {
+    assert_cmd::cargo::cargo_bin!("agent-memory")
+}
+
+/// Runs statements on a database as a stranger would, and stays connected.
+pub fn sql(path: &Path, statements: &'static str) -> Connected {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let connection = runtime.block_on(async {
+        let url = format!("sqlite://{}?mode=rwc", path.display());
+        let mut connection = SqliteConnection::connect(&url).await.unwrap();
+        let done = sqlx::raw_sql(statements).execute(&mut connection).await;
+        done.unwrap();
+        connection
+    });
+    Connected {
+        runtime,
+        connection,
+    }
+}
+
+/// A connection to a database.
+pub struct Connected {
+    runtime: tokio::runtime::Runtime,
+    connection: SqliteConnection,
+}
+
+impl Connected {
+    pub fn close(self) {
+        self.runtime.block_on(self.connection.close()).unwrap();
+    }
+}
+
+/// The words of a command line, which are separated by spaces.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
 }
 
 /// A fixture's file.
@@ -109,10 +214,40 @@ pub fn fields(value: &Value) -> Vec<&str> {
     names
 }
 
-/// Asserts that an object has these fields, and perhaps more.
-pub fn has(value: &Value, names: &[&str]) {
+/// Asserts that an object has these fields, separated by spaces, and perhaps more.
+pub fn has(value: &Value, names: &str) {
     let found = fields(value);
-    for name in names {
-        assert!(found.contains(name), "no {name} in {found:?}");
+    for name in names.split(' ') {
+        assert!(found.contains(&name), "no {name} in {found:?}");
     }
+}
+
+/// Asserts that a value is the recorded one, except that objects may have more fields.
+pub fn covers(held: &Value, recorded: &Value, at: &str) {
+    match (held, recorded) {
+        (Value::Object(held), Value::Object(recorded)) => {
+            for (name, value) in recorded {
+                let at = format!("{at}/{name}");
+                covers(held.get(name).unwrap_or(&Value::Null), value, &at);
+            }
+        }
+        (Value::Array(held), Value::Array(recorded)) => {
+            assert_eq!(held.len(), recorded.len(), "{at}");
+            for (index, (held, recorded)) in held.iter().zip(recorded).enumerate() {
+                covers(held, recorded, &format!("{at}/{index}"));
+            }
+        }
+        _ => assert_eq!(held, recorded, "{at}"),
+    }
+}
+
+/// Asserts that an object has these fields with these values, and perhaps more.
+pub fn is(value: &Value, expected: Value) {
+    covers(value, &expected, "");
+}
+
+/// Asserts that a text has this part.
+pub fn tells(value: &Value, part: &str) {
+    let text = value.as_str().unwrap_or_default();
+    assert!(text.contains(part), "{part:?} in {value}");
 }

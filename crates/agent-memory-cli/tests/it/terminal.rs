@@ -1,9 +1,8 @@
 //! What reaches a terminal, and a reader that goes away.
 
 use std::io::Read as _;
-use std::process::{Command, Stdio};
 
-use crate::support::{Home, fixture};
+use crate::support::{Home, fixture, program, tells};
 
 const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31mred";
 
@@ -56,7 +55,7 @@ fn nothing_in_a_transcript_commands_the_terminal() {
     // Programs get the bytes as they are.
     let context = home.json(&["context", "bad"]);
     let last = context["messages"].as_array().unwrap().last().unwrap();
-    assert!(last["parts"][0]["text"].as_str().unwrap().contains(EVIL));
+    tells(&last["parts"][0]["text"], EVIL);
 }
 
 #[test]
@@ -120,15 +119,8 @@ fn no_name_forges_a_line_or_turns_text_around() {
 fn a_reader_that_goes_away_is_no_error() {
     let home = Home::new();
     home.ok(&["import", &fixture("claude-code/release-week")]);
-    let key = home.json(&["sessions"])["sessions"][0]["session"].clone();
-    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("agent-memory"))
-        .env("XDG_DATA_HOME", home.path())
-        .env_remove("AGENT_MEMORY_STORE")
-        .args(["export", key.as_str().unwrap()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut export = home.process(program());
+    let mut child = export.args(["export", &home.session()]).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
     let mut some = [0; 100];
     out.read_exact(&mut some).unwrap();

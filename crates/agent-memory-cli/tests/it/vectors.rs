@@ -2,7 +2,7 @@
 
 use agent_memory::search::StaticTable;
 
-use crate::support::Home;
+use crate::support::{Home, tells};
 
 /// Five messages about different things; one says `port`.
 const CHAT: [&str; 5] = [
@@ -42,7 +42,7 @@ fn a_question_finds_what_means_nearly_the_same() {
     let asked = [&ASKED[..], &["--table", "words.table"]].concat();
     let found = home.json(&asked);
     assert_eq!(found["hits"][0]["seq"], 1, "{found}");
-    assert!(found["strategy"].as_str().unwrap().contains("vectors"));
+    tells(&found["strategy"], "vectors");
     // The same with vectors that are kept, and from the environment.
     let indexed = home.json(&["index", "--table", "words.table", "chat"]);
     // The table has no word of the letter.
@@ -62,7 +62,7 @@ fn a_question_finds_what_means_nearly_the_same() {
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["hits"], found["hits"]);
     let recalled = home.ok(&["recall", "--table", "words.table", "chat", "harbour"]);
-    assert!(recalled.out.contains(CHAT[0]), "{}", recalled.out);
+    recalled.shows(CHAT[0]);
 }
 
 /// The command that an answer names for its next page counts vectors, too.
@@ -79,7 +79,7 @@ fn the_next_page_counts_them_too() {
         "words.table",
     ];
     let found = home.ok(&[&asked[..], &["chat", "train harbour"]].concat());
-    assert!(found.out.contains(CHAT[2]), "{}", found.out);
+    found.shows(CHAT[2]);
     let next = found.out.lines().last().unwrap();
     let (_, next) = next.split_once("agent-memory ").unwrap();
     let words = next.replace("'train harbour'", "train+harbour");
@@ -103,8 +103,8 @@ fn a_wrong_table_is_refused() {
     ] {
         let refused = home.run(&[&ASKED[..], &["--table", file]].concat());
         assert_eq!(refused.code, 4, "{}", refused.err);
-        assert!(refused.err.contains(says), "{}", refused.err);
-        assert!(refused.err.contains("leave out --table"), "{}", refused.err);
+        refused.says(says);
+        refused.says("leave out --table");
     }
     // Nothing but a question counts vectors.
     home.ok(&[

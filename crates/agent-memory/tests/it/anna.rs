@@ -11,7 +11,7 @@ use agent_memory::{
 use memory_model::Role;
 use summarize_escalation::{Error, SummarizerResponse, SummaryRequest, prompt};
 
-use crate::support::{both, dump, said, talk};
+use crate::support::{both, dump, made, said, say, talk};
 
 fn anna() -> Builder {
     memory()
@@ -52,19 +52,10 @@ async fn all_five_policies_do_what_the_document_says() {
     }
     // The ladder: a model that fails makes no summary.
     for place in both(|| anna().summarizer(Arc::new(Scripted::fails()))).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 110).await;
+        let session = place.talked(110).await;
         let report = session.after_turn(&window).await.unwrap();
         assert!(report.failure.unwrap().contains("503"), "{}", place.name);
         assert_eq!(session.snapshot().await.unwrap().version.0, 0);
-    }
-}
-
-fn tail(messages: usize) -> FreshTail {
-    FreshTail {
-        messages,
-        max_tokens: None,
-        max_part: None,
     }
 }
 
@@ -79,7 +70,7 @@ fn whole_tail(messages: usize) -> AssemblyPolicy {
 fn short_tail(summarizer: Scripted) -> Builder {
     anna()
         .dag(DagPolicy {
-            fresh_tail: tail(2),
+            fresh_tail: FreshTail::messages(2),
             ..crate::documents::dag()
         })
         .assembly(whole_tail(2))
@@ -90,21 +81,12 @@ fn short_tail(summarizer: Scripted) -> Builder {
 #[tokio::test]
 async fn a_whole_run_becomes_one_leaf() {
     for place in both(anna).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 29).await;
+        let session = place.talked(29).await;
         let nothing = session.compact(Mode::Incremental).await.unwrap();
         assert_eq!(nothing.stop_reason, StopReason::NothingEligible);
         talk(&session, 1_000).await;
         let outcome = session.compact(Mode::Incremental).await.unwrap();
-        assert_eq!(
-            (
-                outcome.published.get("leaf"),
-                outcome.published.get("condensed")
-            ),
-            (1, 0),
-            "{}",
-            place.name
-        );
+        assert_eq!(made(&outcome), (1, 0), "{}", place.name);
         assert_eq!(outcome.messages_compacted, 1_009);
     }
 }
@@ -113,37 +95,16 @@ async fn a_whole_run_becomes_one_leaf() {
 #[tokio::test]
 async fn leaves_of_equal_depth_are_condensed_at_once() {
     for place in both(|| short_tail(Scripted::head_cut())).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 15).await;
+        let session = place.talked(15).await;
         let first = session.compact(Mode::Incremental).await.unwrap();
-        assert_eq!(
-            (
-                first.published.get("leaf"),
-                first.published.get("condensed")
-            ),
-            (1, 0)
-        );
+        assert_eq!(made(&first), (1, 0));
         talk(&session, 12).await;
         let second = session.compact(Mode::Incremental).await.unwrap();
-        assert_eq!(
-            (
-                second.published.get("leaf"),
-                second.published.get("condensed")
-            ),
-            (1, 1),
-            "{}",
-            place.name
-        );
+        assert_eq!(made(&second), (1, 1), "{}", place.name);
         // A summary of depth 1 and one of depth 0 are no run.
         talk(&session, 12).await;
         let third = session.compact(Mode::Full).await.unwrap();
-        assert_eq!(
-            (
-                third.published.get("leaf"),
-                third.published.get("condensed")
-            ),
-            (1, 0)
-        );
+        assert_eq!(made(&third), (1, 0));
         let depths: Vec<u32> = session
             .tree(0)
             .await
@@ -171,8 +132,7 @@ async fn too_long_answers_are_asked_again_and_then_cut() {
     ] {
         let script = || short_tail(Scripted::new(answers.clone()));
         for place in both(script).await {
-            let session = place.memory.session("s").await.unwrap();
-            talk(&session, 15).await;
+            let session = place.talked(15).await;
             let outcome = session.compact(Mode::Incremental).await.unwrap();
             assert_eq!(outcome.calls, calls, "{}", place.name);
             let summary = session.summaries(&outcome.summaries).await.unwrap();
@@ -188,8 +148,7 @@ async fn too_long_answers_are_asked_again_and_then_cut() {
 #[tokio::test]
 async fn failures_fail_and_nothing_is_accepted() {
     for place in both(|| short_tail(Scripted::fails())).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 15).await;
+        let session = place.talked(15).await;
         let before = dump(&place.memory).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
@@ -201,8 +160,7 @@ async fn failures_fail_and_nothing_is_accepted() {
     }
     // By default the failing model's work is done without it, and marked.
     for place in both(|| memory().summarizer(Arc::new(Scripted::fails()))).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
         let made = session.summaries(&outcome.summaries).await.unwrap();
@@ -214,8 +172,7 @@ async fn failures_fail_and_nothing_is_accepted() {
 #[tokio::test]
 async fn the_tail_is_whole_and_of_the_rest_what_fits() {
     for place in both(anna).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 15).await;
+        let session = place.talked(15).await;
         let few = session.assemble(Budget::tokens(1)).await.unwrap();
         assert_eq!(few.messages.len(), 15, "fewer than the tail: all of them");
         talk(&session, 15).await;
@@ -316,33 +273,23 @@ async fn prompts_hold_whole_groups_and_no_images() {
     let build = || {
         anna()
             .dag(DagPolicy {
-                fresh_tail: tail(3),
+                fresh_tail: FreshTail::messages(3),
                 ..crate::documents::dag()
             })
             .summarizer(Arc::new(listening.clone()))
     };
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 12).await;
+        let session = place.talked(12).await;
         let image = Part::Image(agent_memory::Media {
             media_type: "image/png".to_owned(),
             source: agent_memory::MediaSource::Data("IMAGEBYTES".repeat(100)),
         });
-        session
-            .ingest(Message::new(Role::User, vec![image]))
-            .await
-            .unwrap();
+        say(&session, Message::new(Role::User, vec![image])).await;
         session.ingest(said(13)).await.unwrap();
         // The tail of three would begin at a result: it takes the call along.
         let call = crate::support::json(r#"{"path":"src/lib.rs"}"#);
-        session
-            .ingest(Message::tool_call("c1", "READCALL", call))
-            .await
-            .unwrap();
-        session
-            .ingest(Message::tool_result("c1", "fn main"))
-            .await
-            .unwrap();
+        say(&session, Message::tool_call("c1", "READCALL", call)).await;
+        say(&session, Message::tool_result("c1", "fn main")).await;
         talk(&session, 2).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert_eq!(outcome.messages_compacted, 14, "{}", place.name);
@@ -371,14 +318,13 @@ async fn a_turn_heavy_with_tools_keeps_all_its_results() {
     let build = || {
         anna()
             .dag(DagPolicy {
-                fresh_tail: tail(6),
+                fresh_tail: FreshTail::messages(6),
                 ..crate::documents::dag()
             })
             .assembly(whole_tail(6))
     };
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 20).await;
+        let session = place.talked(20).await;
         let calls = (0..16).map(|n| Part::ToolCall {
             id: format!("c{n}"),
             name: "read".to_owned(),
@@ -414,8 +360,7 @@ async fn one_fresh_tail_is_the_planners_and_the_assemblers() {
     ];
     for build in builds {
         for place in both(build).await {
-            let session = place.memory.session("s").await.unwrap();
-            talk(&session, 40).await;
+            let session = place.talked(40).await;
             let outcome = session.compact(Mode::Incremental).await.unwrap();
             assert_eq!(outcome.messages_compacted, 34, "{}", place.name);
             let context = session.assemble(Budget::tokens(1)).await.unwrap();

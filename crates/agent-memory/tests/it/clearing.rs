@@ -36,11 +36,7 @@ fn builder(strategy: Strategy) -> Builder {
 
 /// A memory whose strategies leave the newest messages as they are.
 fn tailed(strategy: Strategy, messages: usize) -> Builder {
-    let tail = FreshTail {
-        messages,
-        max_tokens: None,
-        max_part: None,
-    };
+    let tail = FreshTail::messages(messages);
     let keep = CutPolicy::LastMessages { messages };
     agent_memory::testing::memory()
         .dag(DagPolicy {
@@ -92,10 +88,6 @@ async fn each_strategy_clears_three_of_nine_results_and_each_can_be_expanded() {
 #[tokio::test]
 async fn real_transcripts_cost_no_more_when_results_are_cleared() {
     let Some(corpus) = corpus() else { return };
-    println!(
-        "{:<40} {:>8} {:>9} {:>9} {:>9} {:>6}",
-        "transcript", "strategy", "policy", "without", "with", "groups"
-    );
     let policies = [2, 6, 20].map(|keep| ClearPolicy {
         keep,
         ..ClearPolicy::default()
@@ -135,10 +127,6 @@ async fn real_transcripts_cost_no_more_when_results_are_cleared() {
             costs.push(cost);
         }
         let file = path.file_name().unwrap().to_string_lossy();
-        println!(
-            "{file:<40} {strategy:>8} {:>4} {:>9} {:>9} {cleared:>6}",
-            policy.keep, costs[0], costs[1]
-        );
         assert!(costs[1] <= costs[0], "{file}: {costs:?}");
         saved += costs[0] - costs[1];
     }

@@ -523,13 +523,6 @@ fn policy() -> DagPolicy {
     }
 }
 
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures")
-        .join(name)
-        .join("session.jsonl")
-}
-
 impl Original {
     async fn build() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -539,7 +532,7 @@ impl Original {
             .open()
             .await
             .unwrap();
-        let path = fixture("claude-code/bugfix");
+        let path = crate::support::fixture("claude-code/bugfix");
         let transcript = message_formats::read_file(&path, &ReadOptions::default()).unwrap();
         memory.import(&transcript).await.unwrap();
         let main = transcript.sessions[0].key.to_string();

@@ -186,20 +186,15 @@ fn files() -> Vec<(String, Transcript)> {
     transcripts(&corpus).iter().map(|path| read(path)).collect()
 }
 
-async fn redo(session: &Session) -> (u64, u64) {
+async fn redo(session: &Session) {
     let redone = session.redo(&RedoPolicy::default()).await.unwrap();
     assert_eq!(redone.stop_reason, RedoStop::Done, "{:?}", redone.failures);
     assert_eq!(redone.left, 0);
     assert_eq!(provisional(session).await, 0);
-    (redone.provisional, redone.calls)
 }
 
 #[test]
 fn nothing_is_lost_and_redo_makes_it_good() {
-    println!(
-        "{:<34} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}",
-        "transcript", "steps", "calls", "leaf", "cond", "prov", "redo"
-    );
     for (name, transcript) in files() {
         let timer = Arc::new(FakeTimer::new());
         let work = async {
@@ -219,15 +214,9 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                     "{name}: {calls} calls for {made} summaries"
                 );
                 model.healthy.store(true, Ordering::SeqCst);
-                let (left, redone) = redo(&session).await;
+                redo(&session).await;
                 assert_sound_by(&session, &model, &Ladder::default()).await;
                 assert!(session.verify().await.unwrap().is_ok());
-                println!(
-                    "{name:<34.34} {:>6} {calls:>6} {:>6} {:>6} {left:>6} {redone:>6}",
-                    replayed.steps,
-                    replayed.published.get("leaf"),
-                    replayed.published.get("condensed")
-                );
             }
         };
         timer.drive(work).expect("only time is waited for");
@@ -311,9 +300,6 @@ fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
         different += others;
         refused += left;
     }
-    println!(
-        "{nodes} summaries, {different} of them with another text; {refused} left by the gate"
-    );
     assert!(nodes >= 300, "{nodes}");
     // What this gate takes of a failing model is what a sound one writes, and of a sound one
     // it takes all.

@@ -7,11 +7,7 @@ use agent_memory::{DagPolicy, FreshTail, Ladder};
 /// condensed summary, at most 10 iterations.
 pub(crate) fn dag() -> DagPolicy {
     DagPolicy {
-        fresh_tail: FreshTail {
-            messages: 20,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(20),
         keep_request: false,
         max_source_tokens: None,
         condensed_max: None,

@@ -11,15 +11,6 @@ use memory_store::EntryOutcome;
 
 use crate::support::{both, dump, json, plain, said, talk};
 
-/// The newest `messages` stay, whatever they cost.
-fn tail(messages: usize) -> FreshTail {
-    FreshTail {
-        messages,
-        max_tokens: None,
-        max_part: None,
-    }
-}
-
 fn messages(entries: Vec<LogEntry>) -> Vec<Message> {
     entries.into_iter().map(|entry| entry.message).collect()
 }
@@ -244,8 +235,7 @@ async fn a_large_budget_shows_everything() {
 #[tokio::test]
 async fn a_tiny_budget_is_kept_or_refused() {
     for place in plain().await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 30).await;
+        let session = place.talked(30).await;
         let mut shown = 0;
         for budget in 0..=200 {
             match session.assemble(Budget::tokens(budget)).await {
@@ -276,12 +266,11 @@ async fn a_tiny_budget_is_kept_or_refused() {
 #[tokio::test]
 async fn fifteen_messages_give_a_leaf() {
     let policy = || DagPolicy {
-        fresh_tail: tail(2),
+        fresh_tail: FreshTail::messages(2),
         ..DagPolicy::default()
     };
     for place in both(|| memory().dag(policy())).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 15).await;
+        let session = place.talked(15).await;
         let outcome = session.compact(Mode::Incremental).await.unwrap();
         assert!(
             outcome.published.get("leaf") >= 1,
@@ -347,13 +336,12 @@ async fn fewer_messages_than_the_tail_are_all_kept() {
 #[tokio::test]
 async fn thirty_messages_are_compacted_fully() {
     let policy = || DagPolicy {
-        fresh_tail: tail(4),
+        fresh_tail: FreshTail::messages(4),
         max_source_tokens: Some(330),
         ..DagPolicy::default()
     };
     for place in both(|| memory().dag(policy())).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 30).await;
+        let session = place.talked(30).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert!(
             outcome.published.get("leaf") >= 2 && outcome.published.get("condensed") >= 1,
@@ -484,73 +472,11 @@ async fn a_log_that_is_not_there_is_told_from_an_empty_one() {
 #[tokio::test]
 async fn a_long_log_is_loaded_whole() {
     for place in plain().await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 3_000).await;
+        let session = place.talked(3_000).await;
         let log = session.entries().await.unwrap();
         let seqs: Vec<u32> = log.iter().map(|entry| entry.seq.0).collect();
         assert_eq!(seqs, (1..=3_000).collect::<Vec<_>>(), "{}", place.name);
         assert_eq!(log[2_999].text(), said(3_000).text());
-    }
-}
-
-#[tokio::test]
-async fn a_fork_shares_and_then_goes_its_own_way() {
-    let policy = || DagPolicy {
-        fresh_tail: tail(2),
-        ..DagPolicy::default()
-    };
-    for place in both(|| memory().dag(policy())).await {
-        let parent = place.memory.session("main").await.unwrap();
-        talk(&parent, 20).await;
-        let child = parent.fork(Seq(15), "try").await.unwrap();
-        parent
-            .ingest(Message::user("only main: PARENTWORD"))
-            .await
-            .unwrap();
-        child
-            .ingest(Message::user("only try: CHILDWORD"))
-            .await
-            .unwrap();
-
-        let (main, forked) = (
-            parent.entries().await.unwrap(),
-            child.entries().await.unwrap(),
-        );
-        assert_eq!((main.len(), forked.len()), (21, 16), "{}", place.name);
-        assert_eq!(main[..15], forked[..15]);
-        assert_eq!(forked[15].seq, Seq(16));
-        let finds = async |session: &Session, word: &str| {
-            let found = session.retrieval().grep(word).await.unwrap();
-            found.hits.len()
-        };
-        assert_eq!(finds(&child, "CHILDWORD").await, 1);
-        assert_eq!(finds(&child, "PARENTWORD").await, 0);
-        assert_eq!(finds(&parent, "CHILDWORD").await, 0);
-        assert_eq!(finds(&child, "Step 3:").await, 1);
-
-        // Compacting one leaves the other as it was.
-        let before = parent.entries().await.unwrap();
-        let done = child.compact(Mode::Full).await.unwrap();
-        assert!(done.published.get("leaf") > 0);
-        assert_eq!(parent.entries().await.unwrap(), before);
-        assert_eq!(parent.spans().await.unwrap().len(), 1);
-        let foreign = parent
-            .retrieval()
-            .expand(&*done.summaries[0].to_string())
-            .await;
-        foreign.unwrap_err();
-        let context = child.assemble(Budget::tokens(10_000)).await.unwrap();
-        assert_eq!(
-            context.messages.last().unwrap().parts,
-            [Part::text("only try: CHILDWORD")]
-        );
-        // A fork of the fork sees through both.
-        let grandchild = child.fork(Seq(16), "again").await.unwrap();
-        grandchild.ingest(Message::user("deeper")).await.unwrap();
-        assert_eq!(grandchild.entries().await.unwrap()[..16], forked[..]);
-        let beyond = parent.fork(Seq(99), "no").await.unwrap_err();
-        assert_eq!(beyond.kind(), ErrorKind::Invalid);
-        assert!(place.memory.verify().await.unwrap().is_ok());
     }
 }
 
@@ -587,29 +513,6 @@ async fn the_identity_comes_first_and_is_counted() {
         };
         assert!(needed > alone.tokens, "the newest message needs room too");
         session.assemble(Budget::tokens(needed)).await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn a_session_counted_by_annas_rule_stays_so_and_new_ones_are_calibrated() {
-    let anna = estimator("anna").unwrap();
-    for place in both(|| memory().estimator(estimator("anna").unwrap())).await {
-        let session = place.memory.session("old").await.unwrap();
-        talk(&session, 60).await;
-        // With nothing set.
-        let place = place.reopen(memory()).await;
-        let old = place.memory.session("old").await.unwrap();
-        talk(&old, 3).await;
-        old.compact(Mode::Full).await.unwrap();
-        assert_eq!(old.accounting().estimator_id(), anna.id(), "{}", place.name);
-        for entry in old.entries().await.unwrap() {
-            assert_eq!(entry.tokens, (entry.text().len() as u64).div_ceil(4));
-        }
-        let new = place.memory.session("new").await.unwrap();
-        let id = new.accounting().estimator_id();
-        assert_eq!(id.name(), "calibrated", "{}", place.name);
-        talk(&new, 2).await;
-        assert!(place.memory.verify().await.unwrap().is_ok());
     }
 }
 

@@ -86,11 +86,7 @@ fn expected(summary: &Summary, nodes: &BTreeMap<SummaryId, Summary>, log: &[LogE
 
 #[tokio::test]
 async fn figures_count_messages_and_rows_and_never_notes() {
-    let tail = FreshTail {
-        messages: 20,
-        max_tokens: None,
-        max_part: None,
-    };
+    let tail = FreshTail::messages(20);
     let policy = DagPolicy {
         fresh_tail: tail,
         leaf_min_messages: 4,

@@ -2,26 +2,14 @@
 
 use std::sync::Arc;
 
-use agent_memory::testing::{Scripted, memory};
+use agent_memory::testing::Scripted;
 use agent_memory::{
-    Budget, Builder, DagPolicy, ErrorKind, ExpandArgs, GrepArgs, Message, Mode, SearchScope, Seq,
-    Session,
+    Budget, ErrorKind, ExpandArgs, GrepArgs, Message, Mode, SearchScope, Seq, Session,
 };
 
-use crate::support::{both, dump, plain, talk};
+use crate::support::{both, dump, made, plain, say, small, talk};
 
 const BUDGET: u64 = 1_500;
-
-/// Leaves of a dozen messages and condensed summaries of up to four: a deep tree in a short talk.
-fn small() -> Builder {
-    let policy = DagPolicy {
-        max_source_tokens: Some(400),
-        condensed_min: 2,
-        condensed_max: Some(4),
-        ..DagPolicy::default()
-    };
-    memory().dag(policy)
-}
 
 async fn shown(session: &Session) -> String {
     let context = session.assemble(Budget::tokens(BUDGET)).await.unwrap();
@@ -42,8 +30,7 @@ async fn state(session: &Session) -> String {
 #[tokio::test]
 async fn a_fork_goes_on_from_its_parents_view() {
     for place in both(small).await {
-        let parent = place.memory.session("s").await.unwrap();
-        talk(&parent, 400).await;
+        let parent = place.talked(400).await;
         parent.compact(Mode::Full).await.unwrap();
         let spans = parent.spans().await.unwrap();
         // At the head the fork is its parent.
@@ -76,18 +63,16 @@ async fn a_fork_goes_on_from_its_parents_view() {
 #[tokio::test]
 async fn parent_and_child_compact_by_themselves() {
     for place in both(small).await {
-        let parent = place.memory.session("s").await.unwrap();
-        talk(&parent, 200).await;
+        let parent = place.talked(200).await;
         parent.compact(Mode::Full).await.unwrap();
         let child = parent.fork(Seq(130), "child").await.unwrap();
         let before = state(&parent).await;
         for n in 1..=120 {
-            child
-                .ingest(Message::user(
-                    format!("Only the child hears word {n}. ").repeat(6),
-                ))
-                .await
-                .unwrap();
+            say(
+                &child,
+                Message::user(format!("Only the child hears word {n}. ").repeat(6)),
+            )
+            .await;
         }
         let outcome = child.compact(Mode::Full).await.unwrap();
         assert!(
@@ -98,22 +83,13 @@ async fn parent_and_child_compact_by_themselves() {
         assert_eq!(state(&parent).await, before);
         let before = state(&child).await;
         for n in 1..=120 {
-            parent
-                .ingest(Message::user(
-                    format!("Only the parent hears noise {n}. ").repeat(6),
-                ))
-                .await
-                .unwrap();
+            say(
+                &parent,
+                Message::user(format!("Only the parent hears noise {n}. ").repeat(6)),
+            )
+            .await;
         }
-        assert!(
-            parent
-                .compact(Mode::Full)
-                .await
-                .unwrap()
-                .published
-                .get("leaf")
-                > 0
-        );
+        assert!(made(&parent.compact(Mode::Full).await.unwrap()).0 > 0);
         assert_eq!(state(&child).await, before);
         // A fork of the fork, within what the fork shares and within its own.
         for at in [90, 200] {
@@ -123,15 +99,7 @@ async fn parent_and_child_compact_by_themselves() {
                 .unwrap();
             let before = state(&child).await;
             talk(&grandchild, 100).await;
-            assert!(
-                grandchild
-                    .compact(Mode::Full)
-                    .await
-                    .unwrap()
-                    .published
-                    .get("leaf")
-                    > 0
-            );
+            assert!(made(&grandchild.compact(Mode::Full).await.unwrap()).0 > 0);
             assert_eq!(state(&child).await, before);
         }
         assert_eq!(place.memory.verify().await.unwrap().violations, []);
@@ -141,8 +109,7 @@ async fn parent_and_child_compact_by_themselves() {
 #[tokio::test]
 async fn a_fork_sees_nothing_that_came_after_it() {
     for place in plain().await {
-        let parent = place.memory.session("s").await.unwrap();
-        talk(&parent, 100).await;
+        let parent = place.talked(100).await;
         let child = parent.fork(Seq(60), "child").await.unwrap();
         let secret = "The launch code is heliotrope. ".repeat(10);
         for _ in 0..100 {
@@ -151,6 +118,7 @@ async fn a_fork_sees_nothing_that_came_after_it() {
         parent.compact(Mode::Full).await.unwrap();
         talk(&child, 30).await;
         let tools = child.retrieval();
+        assert!(!tools.grep("Step 3:").await.unwrap().hits.is_empty());
         for scope in [
             SearchScope::Messages,
             SearchScope::Summaries,
@@ -190,10 +158,7 @@ async fn a_fork_sees_nothing_that_came_after_it() {
         let parents = parent.assemble(Budget::tokens(100_000)).await.unwrap();
         assert!(format!("{parents:?}").contains("heliotrope"));
         // Nor does the parent hear the child.
-        child
-            .ingest(Message::user("The child says periwinkle."))
-            .await
-            .unwrap();
+        say(&child, Message::user("The child says periwinkle.")).await;
         let found = parent
             .retrieval()
             .grep(GrepArgs::new("periwinkle"))
@@ -207,21 +172,15 @@ async fn a_fork_sees_nothing_that_came_after_it() {
 async fn what_is_shared_is_paid_for_once() {
     let model = Scripted::head_cut();
     for place in both(|| small().summarizer(Arc::new(model.clone()))).await {
-        let parent = place.memory.session("s").await.unwrap();
-        talk(&parent, 200).await;
+        let parent = place.talked(200).await;
         // As an import makes them: before anything is compacted.
         let child = parent.fork(Seq(200), "child").await.unwrap();
         let sister = parent.fork(Seq(120), "sister").await.unwrap();
-        let made = parent.compact(Mode::Full).await.unwrap();
-        assert!(made.calls > 0);
+        let first = parent.compact(Mode::Full).await.unwrap();
+        assert!(first.calls > 0);
         let calls = model.calls();
         let again = child.compact(Mode::Full).await.unwrap();
-        assert_eq!(
-            again.published.get("leaf"),
-            made.published.get("leaf"),
-            "{}",
-            place.name
-        );
+        assert_eq!(made(&again).0, made(&first).0, "{}", place.name);
         assert_eq!(
             model.calls(),
             calls,
@@ -230,16 +189,8 @@ async fn what_is_shared_is_paid_for_once() {
         );
         assert_eq!(shown(&child).await, shown(&parent).await);
         // The sister's newest messages stay as they are: she needs fewer.
-        assert!(
-            sister
-                .compact(Mode::Full)
-                .await
-                .unwrap()
-                .published
-                .get("leaf")
-                > 0
-        );
-        assert!(u64::from(model.calls() - calls) < made.calls);
+        assert!(made(&sister.compact(Mode::Full).await.unwrap()).0 > 0);
+        assert!(u64::from(model.calls() - calls) < first.calls);
         assert_eq!(place.memory.verify().await.unwrap().violations, []);
     }
 }
@@ -247,8 +198,7 @@ async fn what_is_shared_is_paid_for_once() {
 #[tokio::test]
 async fn a_forks_name_is_its_own() {
     for place in plain().await {
-        let parent = place.memory.session("s").await.unwrap();
-        talk(&parent, 20).await;
+        let parent = place.talked(20).await;
         let child = parent.fork(Seq(10), "child").await.unwrap();
         talk(&child, 1).await;
         let before = dump(&place.memory).await;

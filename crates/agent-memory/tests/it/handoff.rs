@@ -7,10 +7,9 @@ use std::sync::Arc;
 use agent_memory::handoff::FileLedger;
 use agent_memory::testing::Scripted;
 use agent_memory::{
-    HandoffPolicy, LogEntry, MessageOrigin, Mode, Seq, SeqRange, Session, Span, SpanBody, Strategy,
-    Summary, Window,
+    HandoffPolicy, LogEntry, MessageOrigin, Mode, Seq, Session, Span, SpanBody, Strategy, Summary,
+    Window,
 };
-use memory_store::Order;
 use serde_json::Value;
 
 use crate::contexts::{blocks, check};
@@ -32,7 +31,6 @@ async fn every_transcript_grows_by_handoffs() {
         }
     }
     assert!(handoffs > 500, "{handoffs}");
-    println!("{handoffs} handoffs");
 }
 
 /// Plays a transcript, hands over every few messages, and holds each state against the laws. Returns the number of
@@ -108,11 +106,7 @@ struct State {
 impl State {
     async fn read(session: &Session) -> Self {
         let log = session.entries().await.unwrap();
-        let snapshot = session.snapshot().await.unwrap();
-        let all = SeqRange::new(Seq::FIRST, snapshot.head).unwrap();
-        let store = session.memory().store();
-        let spans = store.spans(&snapshot, all, Order::OldestFirst, 1_000);
-        let spans = spans.await.unwrap().items;
+        let spans = session.spans().await.unwrap();
         let ids: Vec<_> = spans
             .iter()
             .filter_map(|s| s.body.summary().cloned())

@@ -1,24 +1,12 @@
 //! Time travel: every version of a view stays as it was.
 
-use agent_memory::testing::{memory, render_context};
+use agent_memory::testing::render_context;
 use agent_memory::{
-    Budget, Builder, Change, Context, DagPolicy, ErrorKind, Mode, Published, Seq, Session,
-    SpanBody, ViewVersion,
+    Budget, Change, Context, ErrorKind, Mode, Published, Seq, Session, SpanBody, ViewVersion,
 };
 use proptest::prelude::*;
 
-use crate::support::{both, said, talk};
-
-/// Leaves of a dozen messages and condensed summaries of up to four: many versions in a short talk.
-fn small() -> Builder {
-    let policy = DagPolicy {
-        max_source_tokens: Some(400),
-        condensed_min: 2,
-        condensed_max: Some(4),
-        ..DagPolicy::default()
-    };
-    memory().dag(policy)
-}
+use crate::support::{both, said, small, talk};
 
 fn text(changes: &[Change]) -> String {
     let mut out = String::new();
@@ -40,8 +28,7 @@ fn text(changes: &[Change]) -> String {
 #[tokio::test]
 async fn versions_are_compared_and_returned_to() {
     for place in both(small).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 300).await;
+        let session = place.talked(300).await;
         session.compact(Mode::Incremental).await.unwrap();
         talk(&session, 20).await;
         let now = session.current_view().await.unwrap();

@@ -1,20 +1,13 @@
 //! The plain database: read back with another SQLite client and compared with the raw transcript.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agent_memory::testing::memory;
 use agent_memory::{DagPolicy, ErrorKind, FreshTail, Message, Mode, Seq};
 use message_formats::ReadOptions;
 use rusqlite::Connection;
 use serde_json::Value;
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures")
-        .join(name)
-        .join("session.jsonl")
-}
 
 fn policy() -> DagPolicy {
     DagPolicy {
@@ -192,7 +185,7 @@ async fn it_holds_what_the_transcript_says() {
         .open()
         .await
         .unwrap();
-    let path = fixture("claude-code/bugfix");
+    let path = crate::support::fixture("claude-code/bugfix");
     let transcript = message_formats::read_file(&path, &ReadOptions::default()).unwrap();
     memory.import(&transcript).await.unwrap();
     let session = memory

@@ -109,19 +109,16 @@ fn missing(sent: &[String], read: &[String]) -> Vec<String> {
     gone.cloned().collect()
 }
 
+#[derive(Default)]
 struct Table {
-    requests: [usize; 4],
-    messages: usize,
     failures: Vec<String>,
     written: Written,
 }
 
 impl Table {
     fn check(&mut self, name: &str, messages: &[Message], same_texts: bool) {
-        self.messages += messages.len();
-        for (count, provider) in self.requests.iter_mut().zip(Provider::ALL) {
+        for provider in Provider::ALL {
             let request = request(provider, messages);
-            *count += 1;
             for finding in findings(provider, &request).into_iter().take(3) {
                 let provider = provider.name();
                 self.failures.push(format!("{name}, {provider}: {finding}"));
@@ -154,13 +151,7 @@ async fn check_session(session: &Session, name: &str, table: &mut Table) {
 #[tokio::test]
 async fn every_context_of_every_transcript_is_accepted_in_every_shape() {
     let Some(corpus) = corpus() else { return };
-    let mut table = Table {
-        requests: [0; 4],
-        messages: 0,
-        failures: Vec::new(),
-        written: Written::default(),
-    };
-    let mut sessions = 0;
+    let mut table = Table::default();
     for path in transcripts(&corpus) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let memory = Memory::builder().open().await.unwrap();
@@ -168,33 +159,17 @@ async fn every_context_of_every_transcript_is_accepted_in_every_shape() {
         for imported in memory.import(&transcript).await.unwrap().sessions {
             let session = memory.get_session(imported.session).await.unwrap();
             let session = session.with_system("You are a careful engineer.", &tools());
-            sessions += 1;
             check_session(&session, &name, &mut table).await;
             session.compact(Mode::Full).await.unwrap();
             check_session(&session, &format!("{name}, compacted"), &mut table).await;
         }
     }
-    println!(
-        "{sessions} sessions, {} messages; requests: {}",
-        table.messages,
-        Provider::ALL
-            .iter()
-            .zip(table.requests)
-            .map(|(provider, count)| format!("{} {count}", provider.name()))
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
     table.written.finish();
     let failures = table.failures;
     assert!(
         failures.is_empty(),
         "{} findings\n{}",
         failures.len(),
-        failures
-            .iter()
-            .take(40)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("\n")
+        failures[..failures.len().min(40)].join("\n")
     );
 }

@@ -34,11 +34,7 @@ async fn ninety_days(session: &Session) {
 #[tokio::test]
 async fn archived_messages_are_purged_by_age_with_figures_before() {
     let builder = || {
-        let tail = FreshTail {
-            messages: 10,
-            max_tokens: None,
-            max_part: None,
-        };
+        let tail = FreshTail::messages(10);
         let dag = DagPolicy {
             fresh_tail: tail,
             max_source_tokens: Some(600),

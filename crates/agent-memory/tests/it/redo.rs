@@ -65,11 +65,7 @@ impl Summarizer for Flaky {
 /// Small leaves and pairs, so that a few messages give a deep tree.
 fn small() -> DagPolicy {
     DagPolicy {
-        fresh_tail: FreshTail {
-            messages: 4,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(4),
         leaf_min_messages: 4,
         max_source_tokens: Some(260),
         condensed_min: 2,
@@ -195,8 +191,7 @@ async fn a_strict_ladder_leaves_the_view_as_it_is_when_the_model_fails() {
 #[tokio::test]
 async fn redo_replaces_what_no_model_wrote_and_all_above_it() {
     for place in both(|| with(Scripted::fails())).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         session.compact(Mode::Full).await.unwrap();
         let olds = reached(&session).await;
         assert!(olds.len() > 8 && olds.values().any(|summary| summary.depth >= 2));
@@ -260,8 +255,7 @@ async fn one_bad_leaf_changes_only_itself_and_what_is_above() {
 #[tokio::test]
 async fn a_limit_on_calls_is_kept_and_what_was_paid_for_is_not_paid_again() {
     for place in both(|| with(Scripted::fails())).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         session.compact(Mode::Full).await.unwrap();
         let all = reached(&session).await.len() as u64;
         let sound = Scripted::head_cut();
@@ -293,8 +287,7 @@ async fn a_limit_on_calls_is_kept_and_what_was_paid_for_is_not_paid_again() {
 #[tokio::test]
 async fn with_one_call_at_a_time_every_run_writes_one_summary() {
     for place in both(|| with(Scripted::fails())).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         session.compact(Mode::Full).await.unwrap();
         let all = reached(&session).await.len() as u64;
         let sound = Scripted::head_cut();
@@ -374,8 +367,7 @@ impl Summarizer for Picky {
 #[tokio::test]
 async fn what_was_refused_is_asked_for_last_and_not_for_ever() {
     for place in both(|| with(Scripted::fails())).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         session.compact(Mode::Full).await.unwrap();
         let all = reached(&session).await.len();
         let picky = Picky::new([1]);

@@ -46,11 +46,7 @@ async fn texts(session: &Session) -> Vec<String> {
 #[tokio::test]
 async fn each_session_follows_the_view_of_its_planner() {
     let policy = |tail| DagPolicy {
-        fresh_tail: FreshTail {
-            messages: tail,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(tail),
         max_source_tokens: Some(600),
         ..DagPolicy::default()
     };

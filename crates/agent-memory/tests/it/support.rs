@@ -1,10 +1,12 @@
 //! Memories to test with, on both stores, and everything in them as text.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Builder, ConversationFilter, Memory, Message, RawJson, Session, SessionKey, ViewName,
+    Builder, ConversationFilter, DagPolicy, Memory, Message, Outcome, RawJson, Session, SessionKey,
+    ViewName,
 };
 use memory_model::{Seq, SeqRange, ViewVersion};
 use memory_store::{Order, Snapshot};
@@ -19,6 +21,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The session `s`, with the first messages of a made-up conversation.
+    pub(crate) async fn talked(&self, messages: usize) -> Session {
+        let session = self.memory.session("s").await.unwrap();
+        talk(&session, messages).await;
+        session
+    }
+
     /// The same database opened again, with another builder.
     pub(crate) async fn reopen(self, builder: Builder) -> Place {
         let Some(folder) = self.folder else {
@@ -65,6 +74,16 @@ pub(crate) async fn plain() -> [Place; 2] {
     both(memory).await
 }
 
+/// Leaves of a dozen messages and condensed summaries of up to four: a deep tree in a short talk.
+pub(crate) fn small() -> Builder {
+    memory().dag(DagPolicy {
+        max_source_tokens: Some(400),
+        condensed_min: 2,
+        condensed_max: Some(4),
+        ..DagPolicy::default()
+    })
+}
+
 /// The `n`th message of a made-up conversation, about 30 tokens long: users and assistants in turn.
 pub(crate) fn said(n: usize) -> Message {
     let text = format!(
@@ -77,6 +96,11 @@ pub(crate) fn said(n: usize) -> Message {
     }
 }
 
+/// Stores a message.
+pub(crate) async fn say(session: &Session, message: Message) {
+    session.ingest(message).await.unwrap();
+}
+
 /// Stores the first `count` messages of a made-up conversation.
 pub(crate) async fn talk(session: &Session, count: usize) {
     let told = session
@@ -84,6 +108,18 @@ pub(crate) async fn talk(session: &Session, count: usize) {
         .await
         .unwrap();
     assert_eq!(told.inserted(), count);
+}
+
+/// Numbers of the leaves and condensed summaries that a compaction published.
+pub(crate) fn made(outcome: &Outcome) -> (u64, u64) {
+    let published = |label| outcome.published.get(label);
+    (published("leaf"), published("condensed"))
+}
+
+/// The file of a fixture.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    folder.join(name).join("session.jsonl")
 }
 
 pub(crate) fn json(text: &str) -> RawJson {

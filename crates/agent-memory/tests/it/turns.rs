@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use summarize_escalation::FailureKind;
 
-use crate::support::{both, talk};
+use crate::support::{both, made, say, talk};
 
 /// A window that `talk` fills to more than half with 40 messages.
 const WINDOW: u64 = 4_000;
@@ -49,8 +49,7 @@ async fn a_turn_prepares_and_a_later_one_publishes_without_a_call() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     for place in both(|| with(&model, 500, 2_000)).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 40).await;
+        let session = place.talked(40).await;
         let tokens = session.snapshot().await.unwrap().tokens();
         assert!(tokens > 500 && tokens < 2_000, "{tokens}");
 
@@ -99,8 +98,7 @@ async fn what_was_prepared_outlives_the_process() {
     let model = Scripted::head_cut();
     let build = || with(&model, 500, 2_000);
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 30).await;
+        let session = place.talked(30).await;
         let prefetch = session.prefetch_summaries().await.unwrap();
         assert!(prefetch.ready > 0);
         drop(session);
@@ -126,8 +124,7 @@ async fn what_was_prepared_outlives_the_process() {
 async fn what_a_compaction_took_first_is_not_published_again() {
     let model = Scripted::head_cut();
     for place in both(|| with(&model, 500, 2_000)).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         session.prefetch_summaries().await.unwrap();
         // The same jobs: it takes what is prepared, and calls only for what is not.
         let called = model.calls();
@@ -154,8 +151,7 @@ async fn a_failing_model_costs_a_turn_nothing() {
         let build = || with(&model, 500, 2_000).ladder(crate::documents::ladder());
         let places = both(build).await;
         let place = &places[which];
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         let report = session.after_turn(&window).await.unwrap();
         assert!(report.failure.unwrap().contains("503"), "{}", place.name);
         assert_eq!(
@@ -244,8 +240,7 @@ async fn work_beside_the_turns_is_begun_once_and_waited_for_by_nobody() {
     let later = Arc::new(Later::default());
     let build = || with(&model, 500, 2_000).spawner(later.spawner());
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 80).await;
+        let session = place.talked(80).await;
         let called = model.calls();
         assert!(session.after_turn(&window).await.unwrap().prefetching);
         assert!(session.after_turn(&window).await.unwrap().prefetching);
@@ -294,8 +289,7 @@ async fn closing_waits_until_background_work_has_ended_and_given_its_leases_back
     let watched = Arc::new(Watched::default());
     let build = || with(&model, 500, 2_000).spawner(watched.spawner());
     for (closed, place) in (1..).zip(both(build).await) {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         let called = model.calls();
         session.after_turn(&window).await.unwrap();
         while model.calls() == called {
@@ -331,8 +325,7 @@ async fn work_that_begins_after_closing_touches_nothing() {
     let later = Arc::new(Later::default());
     let build = || with(&model, 500, 2_000).spawner(later.spawner());
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         assert!(session.after_turn(&window).await.unwrap().prefetching);
         // Task that nobody has begun yet does not hold closing up.
         place.memory.close().await.unwrap();
@@ -374,15 +367,7 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
         // Somebody compacts other ranges of it first.
         let other = open(memory().dag(crate::documents::dag())).await;
         let session = other.get_session(key.as_str()).await.unwrap();
-        assert!(
-            session
-                .compact(Mode::Full)
-                .await
-                .unwrap()
-                .published
-                .get("leaf")
-                > 0
-        );
+        assert!(made(&session.compact(Mode::Full).await.unwrap()).0 > 0);
         other.close().await.unwrap();
 
         let memory_with_model = open(with(&model, 500, 2_000)).await;
@@ -407,8 +392,7 @@ async fn before_a_call_a_view_over_the_budget_is_extracted_without_the_model() {
     let model = Scripted::hangs();
     let build = || memory().summarizer(Arc::new(model.clone()));
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 110).await;
+        let session = place.talked(110).await;
         let head = session.info().await.unwrap().conversation.head;
         let call = session.before_call(&window).await.unwrap();
         let dropped = &call.context.receipt.dropped;
@@ -458,8 +442,7 @@ async fn what_is_ready_is_published_before_anything_is_extracted() {
             .runner(small())
     };
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 110).await;
+        let session = place.talked(110).await;
         let ready = session.prefetch_summaries().await.unwrap().ready;
         let called = model.calls();
         let call = session.before_call(&window).await.unwrap();
@@ -492,8 +475,7 @@ async fn a_providers_figure_is_not_overwritten_by_an_estimate() {
             .runner(small())
     };
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 40).await;
+        let session = place.talked(40).await;
         let estimate = session.snapshot().await.unwrap().tokens();
         assert!(estimate < WINDOW / 2, "{estimate}");
         // Above the hard threshold of three quarters, and nothing is ready.
@@ -517,8 +499,7 @@ async fn a_system_prompt_is_counted_once() {
         ..Window::new(WINDOW)
     };
     for place in both(memory).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 20).await;
+        let session = place.talked(20).await;
         // A provider counts the system prompt in; the estimate of the view does not.
         let observed = ObservedUsage::new("model", usage(1_500 + 900, 0));
         assert!(session.observe_usage(&observed).await.unwrap());
@@ -552,8 +533,7 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
             .turns(turns.clone())
     };
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         let called = model.calls();
         let below = session.before_call(&window).await.unwrap();
         assert_eq!((below.report.compactions.len(), model.calls()), (0, called));
@@ -600,37 +580,12 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
 }
 
 #[tokio::test]
-async fn an_action_can_compact_after_the_turn_and_wait_for_the_model() {
-    let window = Window::new(WINDOW);
-    let model = Scripted::head_cut();
-    let build = || {
-        memory()
-            .dag(DagPolicy::for_window(WINDOW))
-            .summarizer(Arc::new(model.clone()))
-            .turns(TurnPolicy {
-                hard: Trigger::default(),
-                after_turn: Action::Compact,
-                ..TurnPolicy::manual()
-            })
-    };
-    for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 110).await;
-        let call = session.before_call(&window).await.unwrap();
-        assert_eq!(call.report.compactions.len(), 0);
-        let report = session.after_turn(&window).await.unwrap();
-        assert!(report.published() > 0 && report.prefetched.is_none());
-    }
-}
-
-#[tokio::test]
 async fn a_manual_policy_does_nothing_by_itself() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     let build = || with(&model, 0, 0).turns(TurnPolicy::manual());
     for place in both(build).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 110).await;
+        let session = place.talked(110).await;
         session.before_turn(&window).await.unwrap();
         session.before_call(&window).await.unwrap();
         let report = session.after_turn(&window).await.unwrap();
@@ -749,16 +704,10 @@ async fn open_calls_are_those_of_the_newest_response_without_a_result() {
             session.ingest(line).await.unwrap();
         }
         assert_eq!(open().await, ["a", "b", "c"]);
-        session
-            .ingest(Message::tool_result("b", "done"))
-            .await
-            .unwrap();
+        say(&session, Message::tool_result("b", "done")).await;
         assert_eq!(open().await, ["a", "c"]);
         for call in session.open_calls().await.unwrap().tool_calls() {
-            session
-                .ingest(call.failed("the program ended"))
-                .await
-                .unwrap();
+            say(&session, call.failed("the program ended")).await;
         }
         assert_eq!(open().await, [""; 0]);
         session.ingest(Message::assistant("Done.")).await.unwrap();

@@ -32,8 +32,7 @@ async fn request(session: &Session, model: &str, thousandths: u64) -> bool {
 #[tokio::test]
 async fn with_nothing_observed_the_estimators_own_factor_scales_budgets() {
     for place in plain().await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 400).await;
+        let session = place.talked(400).await;
         let factor = session.safety_factor().await.unwrap().thousandths();
         assert!((1_001..1_200).contains(&factor), "{factor}");
         for budget in [1_500, 4_000, 100_000] {
@@ -57,8 +56,7 @@ async fn with_nothing_observed_the_estimators_own_factor_scales_budgets() {
 #[tokio::test]
 async fn budgets_follow_the_model_and_counts_stay() {
     for place in plain().await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 100).await;
+        let session = place.talked(100).await;
         let documented = session.safety_factor().await.unwrap().thousandths();
         assert!(request(&session, "large", 1_234).await);
         let before = session.info().await.unwrap().conversation;
@@ -98,8 +96,7 @@ async fn budgets_follow_the_model_and_counts_stay() {
 #[tokio::test]
 async fn the_size_of_a_view_begins_with_the_last_real_figure() {
     for place in plain().await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 20).await;
+        let session = place.talked(20).await;
         let estimate = session.info().await.unwrap().conversation.tokens;
         let size = session.context_tokens().await.unwrap();
         assert_eq!((size.reported, size.estimated), (0, estimate));
@@ -161,8 +158,7 @@ async fn the_size_of_a_view_begins_with_the_last_real_figure() {
 #[tokio::test]
 async fn a_figure_from_before_a_compaction_does_not_count() {
     for place in plain().await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 2_000).await;
+        let session = place.talked(2_000).await;
         let observed = ObservedUsage::new("m", usage(70_000, 0));
         assert!(session.observe_usage(&observed).await.unwrap());
         assert!(session.needs_compaction(65_000).await.unwrap());
@@ -181,8 +177,7 @@ async fn a_figure_from_before_a_compaction_does_not_count() {
 #[tokio::test]
 async fn what_a_context_left_out_is_still_part_of_the_view() {
     for place in plain().await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 300).await;
+        let session = place.talked(300).await;
         let context = assembled(&session, 2_000).await;
         // A digest stands for the oldest messages.
         let digest = context

@@ -8,7 +8,7 @@ use agent_memory::{
     Budget, Builder, CancellationToken, Message, Mode, Session, StopReason, Timestamp,
 };
 
-use crate::support::{Place, both, dump, talk};
+use crate::support::{Place, both, dump};
 
 const INGESTS: usize = 1_000;
 
@@ -30,8 +30,7 @@ async fn go_on(session: &Session) {
 async fn without_compaction() -> Vec<String> {
     let mut dumps = Vec::new();
     for place in both(memory).await {
-        let session = place.memory.session("s").await.unwrap();
-        talk(&session, 60).await;
+        let session = place.talked(60).await;
         go_on(&session).await;
         dumps.push(dump(&place.memory).await);
     }
@@ -47,8 +46,7 @@ async fn begin(
     Session,
     tokio::task::JoinHandle<agent_memory::Result<agent_memory::Outcome>>,
 ) {
-    let session = place.memory.session("s").await.unwrap();
-    talk(&session, 60).await;
+    let session = place.talked(60).await;
     let before = summarizer.calls();
     let (clone, cancel) = (session.clone(), cancel.clone());
     let task =

@@ -69,23 +69,15 @@ impl Lab {
 
     pub(crate) async fn run(&self, summarizer: &dyn Summarizer, room: Option<u64>) -> Outcome {
         let (ladder, accounting, clock) = (&self.ladder, &self.accounting, &self.clock);
-        let room = room.map(|tokens| Room {
+        let (store, planner) = (&self.store, &self.planner);
+        let mut compaction = Compaction::new(
+            store, self.id, planner, summarizer, ladder, accounting, clock,
+        );
+        compaction.room = room.map(|tokens| Room {
             tokens,
             whole_tail: false,
         });
-        Compaction::new(
-            &self.store,
-            self.id,
-            &self.planner,
-            summarizer,
-            ladder,
-            accounting,
-            clock,
-        )
-        .with_room(room)
-        .run(Mode::Incremental)
-        .await
-        .unwrap()
+        compaction.run(Mode::Incremental).await.unwrap()
     }
 
     pub(crate) async fn block(&self) -> Outcome {

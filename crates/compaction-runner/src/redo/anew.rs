@@ -4,7 +4,7 @@ use compaction_plan::{Job, Label, Work};
 use memory_model::{Child, Summary};
 use memory_store::message_costs;
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 use crate::redo::plan::Nodes;
 use crate::redo::progress::Made;
@@ -15,7 +15,7 @@ pub(super) const REDO: Label = Label::from_static("redo");
 /// The job that makes a summary again, from the new versions of its sources; `None` when
 /// there is no reason to.
 pub(super) async fn job_anew(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     old: &Summary,
     nodes: &Nodes,
     made: &Made,
@@ -55,7 +55,7 @@ pub(super) async fn job_anew(
 }
 
 /// Returns the cost of messages and summaries, in tokens.
-async fn cost(env: &Environment<'_>, sources: &[Child], nodes: &Nodes, made: &Made) -> Result<u64> {
+async fn cost(env: &Compaction<'_>, sources: &[Child], nodes: &Nodes, made: &Made) -> Result<u64> {
     let messages = sources.iter().filter(|child| child.summary().is_none());
     let ranges: Vec<_> = messages.map(Child::range).collect();
     let messages = message_costs(env.store, env.conversation, &ranges).await?;

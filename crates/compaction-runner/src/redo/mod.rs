@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use memory_model::{Seq, SeqRange, Span, Summary, SummaryId};
 use memory_store::{Snapshot, read_spans};
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 use crate::outcome::Measure;
 use plan::{Nodes, Wanted, trees};
@@ -37,7 +37,7 @@ struct Reached {
 }
 
 /// Plans a redo: reads, calls no model, writes nothing.
-pub(crate) async fn plan_redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<RedoPlan> {
+pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<RedoPlan> {
     let Reached {
         snapshot,
         spans,
@@ -62,7 +62,7 @@ pub(crate) async fn plan_redo(env: &Environment<'_>, policy: &RedoPolicy) -> Res
 }
 
 /// Returns the summaries that a redo makes anew.
-fn wanted(env: &Environment<'_>, policy: &RedoPolicy) -> Wanted {
+fn wanted(env: &Compaction<'_>, policy: &RedoPolicy) -> Wanted {
     match policy.extracts {
         true => Wanted::ExtractsBefore(env.extractive.id().to_owned()),
         false => Wanted::WithoutModel,
@@ -70,7 +70,7 @@ fn wanted(env: &Environment<'_>, policy: &RedoPolicy) -> Wanted {
 }
 
 /// Replaces the summaries in the view that the policy wants anew, and all summaries that were made from them.
-pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<RedoReport> {
+pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<RedoReport> {
     let mut env = env.clone();
     if policy.extracts {
         env.summarizer = env.extractive;
@@ -111,7 +111,7 @@ pub(crate) async fn redo(env: &Environment<'_>, policy: &RedoPolicy) -> Result<R
 
 /// Redoes tree by tree until none is left, or until it has to stop.
 async fn redo_all(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     policy: &RedoPolicy,
     wanted: &Wanted,
     progress: &mut Progress,
@@ -162,8 +162,8 @@ async fn redo_all(
 }
 
 /// Reads the view, and all summaries that its spans show or that went into one of those.
-async fn reach(env: &Environment<'_>) -> Result<Reached> {
-    let snapshot = env.snapshot().await?;
+async fn reach(env: &Compaction<'_>) -> Result<Reached> {
+    let snapshot = env.read_snapshot().await?;
     let whole = SeqRange::new(Seq::FIRST, snapshot.head);
     let spans = read_spans(env.store, &snapshot, whole).await?;
     let mut nodes = Nodes::new();

@@ -3,7 +3,7 @@
 use memory_model::{FieldHasher, Hash};
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 use crate::state::{load, save};
 
@@ -48,7 +48,7 @@ impl Refused {
 }
 
 /// Reads what this summarizer refused under this ladder and these instructions.
-pub(super) async fn read_refused(env: &Environment<'_>) -> Result<Refused> {
+pub(super) async fn read_refused(env: &Compaction<'_>) -> Result<Refused> {
     let stored = load::<StoredRefusals>(env, &key(env)).await?;
     let sources = match stored.value {
         Some(refusals) if refusals.writer == writer(env) => refusals.sources,
@@ -61,7 +61,7 @@ pub(super) async fn read_refused(env: &Environment<'_>) -> Result<Refused> {
 }
 
 /// Stores the list. Somebody else's newer list wins: it only orders the work.
-pub(super) async fn store_refused(env: &Environment<'_>, refused: &mut Refused) -> Result<()> {
+pub(super) async fn store_refused(env: &Compaction<'_>, refused: &mut Refused) -> Result<()> {
     let refusals = StoredRefusals {
         writer: writer(env),
         sources: refused.sources.clone(),
@@ -72,12 +72,12 @@ pub(super) async fn store_refused(env: &Environment<'_>, refused: &mut Refused) 
     Ok(())
 }
 
-fn key(env: &Environment<'_>) -> String {
+fn key(env: &Compaction<'_>) -> String {
     format!("refused/{}", env.view())
 }
 
 /// Returns a hash of everything but the source that decides about a summary's text.
-fn writer(env: &Environment<'_>) -> String {
+fn writer(env: &Compaction<'_>) -> String {
     let mut hasher = FieldHasher::new("agent-memory refused writer 1");
     hasher.bytes(env.summarizer.id().as_bytes());
     hasher.bytes(env.ladder.id().as_bytes());

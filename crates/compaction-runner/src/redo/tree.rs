@@ -11,7 +11,7 @@ use memory_store::{Publish, Published};
 use summarize_escalation::Tier;
 
 use crate::begin::begin;
-use crate::environment::Environment;
+use crate::environment::Compaction;
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
 use crate::leases::{hand_back, release};
@@ -36,7 +36,7 @@ pub(super) enum Ended {
 
 /// Makes what is stale in a tree, and publishes it if all of it could be made.
 pub(super) async fn redo_tree(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     tree: &Tree,
     nodes: &Nodes,
     policy: &RedoPolicy,
@@ -62,7 +62,7 @@ pub(super) async fn redo_tree(
 
 /// Makes what is stale in a tree, the lowest first; `Some` when it has to stop.
 async fn make_tree(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     tree: &Tree,
     nodes: &Nodes,
     policy: &RedoPolicy,
@@ -100,7 +100,7 @@ async fn make_tree(
 
 /// How many summaries may be made at the same time; `None` when no call is left. Several are
 /// begun only while each of them has calls enough to be asked for in every style.
-fn room(env: &Environment<'_>, policy: &RedoPolicy, watch: &Watch) -> Option<usize> {
+fn room(env: &Compaction<'_>, policy: &RedoPolicy, watch: &Watch) -> Option<usize> {
     let at_once = env.policy.concurrency();
     let Some(most) = policy.max_calls else {
         return Some(at_once);
@@ -157,7 +157,7 @@ impl Remade {
 
 /// Makes summaries that do not need each other; `Some` when the redo has to stop.
 async fn make_level(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     olds: &[&Summary],
     nodes: &Nodes,
     policy: &RedoPolicy,
@@ -214,7 +214,7 @@ async fn make_level(
 }
 
 /// Counts and tells that a summary could not be made anew.
-async fn fail(env: &Environment<'_>, old: &Summary, error: String, progress: &mut Progress) {
+async fn fail(env: &Compaction<'_>, old: &Summary, error: String, progress: &mut Progress) {
     progress.failed_in_a_row += 1;
     progress.given_up.insert(old.id.clone());
     let range = old.range;
@@ -232,7 +232,7 @@ async fn fail(env: &Environment<'_>, old: &Summary, error: String, progress: &mu
 
 /// Makes jobs at the same time, and keeps what was written as drafts.
 async fn make_jobs<'j>(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     jobs: &[&'j Job],
     made: &Made,
     watch: &Watch,
@@ -254,7 +254,7 @@ async fn make_jobs<'j>(
 
 /// Publishes the new summaries of a tree over its span, in one transaction.
 async fn publish_tree(
-    env: &Environment<'_>,
+    env: &Compaction<'_>,
     tree: &Tree,
     made: &Made,
     progress: &mut Progress,

@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use compaction_plan::{Mode, StopReason};
-use compaction_runner::{Outcome, Result, RunnerPolicy};
+use compaction_runner::{Outcome, Result};
 use memory_model::{ConversationId, ViewVersion};
-use memory_store::{FullStore, InMemoryStore, Store};
+use memory_store::{FullStore, InMemoryStore, Owner, Store};
 use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Error, Summarizer, SummarizerResponse, SummaryRequest};
 
-use crate::world::{Lab, append, chat, open, small, sound, spans, spans_at, view, whole};
+use crate::world::{Lab, filled, small, sound, spans, spans_at, view, whole};
 
 /// A full compaction, one summary at a time.
 async fn run(
@@ -21,19 +21,9 @@ async fn run(
     id: ConversationId,
     model: &Scripted,
 ) -> Result<Outcome> {
-    let policy = RunnerPolicy {
-        concurrency: 1,
-        ..RunnerPolicy::default()
-    };
-    let compaction = lab.compaction(store, id, model).with_policy(policy);
+    let mut compaction = lab.compaction(store, id, model);
+    compaction.policy.concurrency = 1;
     compaction.run(Mode::Full).await
-}
-
-async fn filled<S: FullStore>(inner: S) -> (FaultyStore<S>, ConversationId) {
-    let store = FaultyStore::new(inner);
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
-    (store, id)
 }
 
 /// How many jobs each batch had, in order: those of one transaction have one time.
@@ -47,7 +37,7 @@ async fn batches<S: FullStore>(store: &FaultyStore<S>, id: ConversationId) -> Ve
 
 /// Fails at each write of a full compaction, looks at what is left, and runs again.
 async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
-    let (dry, id) = filled(make().await).await;
+    let (dry, id) = filled(FaultyStore::new(make().await), 64).await;
     let before = dry.writes();
     let lab = Lab::new(small());
     let model = Scripted::head_cut();
@@ -67,7 +57,7 @@ async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
 
     for write in 1..=writes {
         for fault in [Fault::Before, Fault::After] {
-            let (store, id) = filled(make().await).await;
+            let (store, id) = filled(FaultyStore::new(make().await), 64).await;
             let calls = model.calls();
             store.fail_from(write, fault);
             run(&lab, &store, id, &model).await.unwrap_err();
@@ -112,7 +102,7 @@ async fn every_write_fails_once_on_sqlite() {
 /// A failure that passes leaves no lease that another owner would have to wait for.
 #[tokio::test]
 async fn a_failure_that_passes_gives_everything_back() {
-    let (dry, id) = filled(InMemoryStore::new()).await;
+    let (dry, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let before = dry.writes();
     let lab = Lab::new(small());
     let model = Scripted::head_cut();
@@ -120,14 +110,16 @@ async fn a_failure_that_passes_gives_everything_back() {
     let (writes, paid) = (dry.writes() - before, model.calls());
     for write in 1..=writes {
         for fault in [Fault::Before, Fault::After] {
-            let (store, id) = filled(InMemoryStore::new()).await;
+            let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
             let calls = model.calls();
             store.fail_once(write, fault);
-            let first = lab.compaction(&store, id, &model).with_owner("first");
+            let mut first = lab.compaction(&store, id, &model);
+            first.owner = Owner("first".to_owned());
             let first = first.run(Mode::Full).await;
             sound(store.inner(), id).await;
             store.heal();
-            let second = lab.compaction(&store, id, &model).with_owner("second");
+            let mut second = lab.compaction(&store, id, &model);
+            second.owner = Owner("second".to_owned());
             let second = second.run(Mode::Full).await.unwrap();
             sound(store.inner(), id).await;
             whole(&store, id, 0).await;
@@ -171,12 +163,12 @@ impl Summarizer for FirstCallHangs {
 #[tokio::test]
 async fn what_was_written_beside_a_slow_call_is_not_paid_again() {
     let lab = Lab::new(small());
-    let (dry, id) = filled(InMemoryStore::new()).await;
+    let (dry, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let model = Scripted::head_cut();
     lab.full(&dry, id, &model).await;
     let alone = model.calls();
 
-    let (store, id) = filled(InMemoryStore::new()).await;
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let model = FirstCallHangs {
         calls: AtomicU32::new(0),
         writer: Scripted::head_cut(),

@@ -8,14 +8,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Waker};
 
 use async_trait::async_trait;
-use compaction_plan::{Job, Mode, StopReason};
+use compaction_plan::{Mode, StopReason};
 use compaction_runner::{
-    CompactionReason, Event, Hooks, JobDecision, Recorder, RunnerPolicy, SkipReason,
+    CompactionReason, Event, Hooks, JobDecision, PlannedJob, Recorder, SkipReason,
 };
 use dag_compactor::{DagPolicy, FreshTail};
 use futures::channel::oneshot;
 use memory_model::{Message, Part, Role, Seq, Span, SpanBody, Summary, Timestamp};
-use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publish, Store};
+use memory_store::{
+    ConversationRef, InMemoryStore, NewConversation, Origin, Owner, Publish, Store,
+};
 use store_conformance::FaultyStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{
@@ -24,8 +26,8 @@ use summarize_escalation::{
 use token_estimate::default_estimator;
 
 use crate::world::{
-    Lab, append, chat, dump, open, plain, script, small, sound, spans, strict, summaries, view,
-    whole,
+    Lab, append, chat, dump, filled, open, plain, script, small, sound, spans, strict, summaries,
+    view, whole,
 };
 
 #[tokio::test]
@@ -38,9 +40,7 @@ async fn under_the_default_ladder_a_failing_model_stops_nothing() {
         Scripted::new([Answer::Blank]),
         Scripted::fixed(Ok("<&>")),
     ] {
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, 64)).await;
+        let (store, id) = filled(InMemoryStore::new(), 64).await;
         let lab = Lab::new(small());
         let outcome = lab.full(&store, id, &model).await;
         assert_eq!(
@@ -119,19 +119,15 @@ fn settle<T>(run: &mut Pin<&mut impl Future<Output = T>>, model: &Gated) {
 
 #[tokio::test]
 async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 400)).await;
+    let (store, id) = filled(InMemoryStore::new(), 400).await;
     let lab = Lab::new(small()).with_ladder(strict());
     let cut = Answer::text("what happened, in short");
     let model = Scripted::new([cut.clone(), cut, Answer::fail("503")]);
     let recorder = Recorder::new();
-    let policy = RunnerPolicy {
-        concurrency: 1,
-        ..RunnerPolicy::default()
-    };
-    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
-    let outcome = run.with_policy(policy).run(Mode::Full).await.unwrap();
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &recorder;
+    run.policy.concurrency = 1;
+    let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::SummarizerFailed);
     assert_eq!(outcome.published.get("leaf"), 2);
     let failure = outcome.failure.unwrap();
@@ -143,7 +139,8 @@ async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done()
     sound(&store, id).await;
     // The failed job is free: another owner with a working model of the same name does it.
     let model = Scripted::new([Answer::text("done")]);
-    let other = lab.compaction(&store, id, &model).with_owner("other");
+    let mut other = lab.compaction(&store, id, &model);
+    other.owner = Owner("other".to_owned());
     let outcome = other.run(Mode::Full).await.unwrap();
     assert_ne!(outcome.stop_reason, StopReason::Held);
     whole(&store, id, 0).await;
@@ -157,13 +154,12 @@ fn failures(recorder: &Recorder) -> usize {
 
 #[tokio::test]
 async fn four_calls_are_under_way_at_once_and_a_failure_begins_no_other() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 400)).await;
+    let (store, id) = filled(InMemoryStore::new(), 400).await;
     let lab = Lab::new(small()).with_ladder(strict());
     let model = Gated::default();
     let recorder = Recorder::new();
-    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &recorder;
     let mut run = pin!(run.run(Mode::Full));
     settle(&mut run, &model);
     assert_eq!(model.state(), (4, 4));
@@ -190,9 +186,7 @@ async fn a_strict_ladder_takes_what_is_short_enough() {
         (Scripted::longer(), true),
         (Scripted::echo(), true),
     ] {
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, 64)).await;
+        let (store, id) = filled(InMemoryStore::new(), 64).await;
         let lab = Lab::new(plain()).with_ladder(strict());
         let outcome = lab.full(&store, id, &model).await;
         assert_eq!(
@@ -219,9 +213,7 @@ fn hopeless() -> Ladder {
 
 #[tokio::test]
 async fn an_exhausted_state_is_not_tried_again() {
-    let store = FaultyStore::new(InMemoryStore::new());
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 30)).await;
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 30).await;
     let lab = Lab::new(small()).with_ladder(hopeless());
     let model = Scripted::longer();
     for mode in [Mode::Full, Mode::Incremental] {
@@ -243,9 +235,8 @@ async fn an_exhausted_state_is_not_tried_again() {
     assert_eq!(model.calls(), tried);
     assert_eq!((store.writes(), dump(&store, id).await), (writes, before));
     // Under another policy, with another wish or after a new message it is tried again.
-    let asked = lab
-        .compaction(&store, id, &model)
-        .with_instructions("be short");
+    let mut asked = lab.compaction(&store, id, &model);
+    asked.instructions = Some("be short".to_owned());
     assert!(asked.run(Mode::Full).await.unwrap().calls > 0);
     let other = Lab::new(DagPolicy {
         leaf_min_messages: 5,
@@ -264,17 +255,12 @@ async fn an_exhausted_state_is_not_tried_again() {
 
 #[tokio::test]
 async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
+    let (store, id) = filled(InMemoryStore::new(), 64).await;
     let lab = Lab::new(small()).with_ladder(hopeless());
     // The first two calls are one job's.
     let model = Scripted::new([Answer::Longer, Answer::Longer, Answer::HeadCut]);
-    let policy = RunnerPolicy {
-        concurrency: 1,
-        ..RunnerPolicy::default()
-    };
-    let run = lab.compaction(&store, id, &model).with_policy(policy);
+    let mut run = lab.compaction(&store, id, &model);
+    run.policy.concurrency = 1;
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);
     assert!(outcome.published.get("leaf") > 0);
@@ -297,8 +283,8 @@ struct StepsIn {
 
 #[async_trait]
 impl Hooks for StepsIn {
-    async fn before(&self, job: &Job) -> JobDecision {
-        let first = job.range.first.0;
+    async fn before(&self, job: &PlannedJob<'_>) -> JobDecision {
+        let first = job.job.range.first.0;
         self.asked.lock().unwrap().push(first);
         match &self.supply {
             _ if self.cancel == Some(first) => JobDecision::Cancel,
@@ -314,9 +300,7 @@ impl Hooks for StepsIn {
 
 #[tokio::test]
 async fn hooks_cancel_and_supply() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 20)).await;
+    let (store, id) = filled(InMemoryStore::new(), 20).await;
     let lab = Lab::new(DagPolicy {
         max_source_tokens: None,
         ..small()
@@ -327,7 +311,8 @@ async fn hooks_cancel_and_supply() {
         ..StepsIn::default()
     };
     for _ in 0..2 {
-        let run = lab.compaction(&store, id, &model).with_hooks(&no);
+        let mut run = lab.compaction(&store, id, &model);
+        run.hooks = &no;
         let outcome = run.run(Mode::Full).await.unwrap();
         assert_eq!(outcome.stop_reason, StopReason::NoProgress);
         assert_eq!((outcome.published.get("leaf"), model.calls()), (0, 0));
@@ -339,7 +324,8 @@ async fn hooks_cancel_and_supply() {
         supply: Some((1, text.clone())),
         ..StepsIn::default()
     };
-    let run = lab.compaction(&store, id, &model).with_hooks(&yes);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &yes;
     let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!((outcome.published.get("leaf"), model.calls()), (1, 0));
     let after = yes.after.lock().unwrap().clone();
@@ -353,7 +339,8 @@ async fn hooks_cancel_and_supply() {
         supply: Some((after[0].range.last.0 + 1, "<&> ".repeat(9_000))),
         ..StepsIn::default()
     };
-    let run = lab.compaction(&store, id, &model).with_hooks(&long);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &long;
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert!(outcome.after.tokens < outcome.before.tokens);
     sound(&store, id).await;
@@ -361,13 +348,12 @@ async fn hooks_cancel_and_supply() {
 
 #[tokio::test]
 async fn events_tell_the_story_in_order() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
+    let (store, id) = filled(InMemoryStore::new(), 64).await;
     let lab = Lab::new(small());
     let recorder = Recorder::new();
     let model = Scripted::head_cut();
-    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &recorder;
     let outcome = run.run(Mode::Full).await.unwrap();
     let events = recorder.events();
     let (why, rest) = events.split_first().unwrap();
@@ -423,7 +409,8 @@ async fn events_tell_the_story_in_order() {
     append(&store, id, chat(65, 40)).await;
     let hopeless = Lab::new(small()).with_ladder(hopeless());
     let model = Scripted::longer();
-    let run = hopeless.compaction(&store, id, &model).with_hooks(&held);
+    let mut run = hopeless.compaction(&store, id, &model);
+    run.hooks = &held;
     run.run(Mode::Full).await.unwrap();
     let skipped = held.events();
     let (mut failed, mut left) = (Vec::new(), Vec::new());
@@ -463,17 +450,14 @@ impl Summarizer for Hears {
 
 #[tokio::test]
 async fn instructions_reach_the_model_and_make_another_summary() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 20)).await;
+    let (store, id) = filled(InMemoryStore::new(), 20).await;
     let lab = Lab::new(DagPolicy {
         max_source_tokens: None,
         ..small()
     });
     let model = Hears::default();
-    let run = lab
-        .compaction(&store, id, &model)
-        .with_instructions("mind the ports");
+    let mut run = lab.compaction(&store, id, &model);
+    run.instructions = Some("mind the ports".to_owned());
     run.run(Mode::Full).await.unwrap();
     undo(&store, id).await;
     lab.full(&store, id, &model).await;
@@ -505,9 +489,7 @@ async fn undo(store: &dyn Store, id: memory_model::ConversationId) {
 
 #[tokio::test]
 async fn the_same_summary_is_not_paid_for_twice() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
+    let (store, id) = filled(InMemoryStore::new(), 64).await;
     let lab = Lab::new(small());
     let model = Scripted::head_cut();
     let first = lab.full(&store, id, &model).await;
@@ -529,9 +511,7 @@ async fn the_same_summary_is_not_paid_for_twice() {
 
 #[tokio::test]
 async fn an_iteration_cap_and_the_modes() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 200)).await;
+    let (store, id) = filled(InMemoryStore::new(), 200).await;
     let model = Scripted::head_cut();
     let policy = DagPolicy {
         condensed_min: 2,
@@ -633,11 +613,7 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
     let id = open(&store, "chat").await;
     append(&store, id, script(&"u a ".repeat(6_000))).await;
     let policy = DagPolicy {
-        fresh_tail: FreshTail {
-            messages: 4,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(4),
         ..plain()
     };
     let lab = Lab::new(policy);
@@ -653,11 +629,7 @@ async fn a_run_longer_than_what_is_kept_at_hand_is_read_again() {
 #[tokio::test]
 async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
     let policy = DagPolicy {
-        fresh_tail: FreshTail {
-            messages: 1,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(1),
         leaf_min_messages: 1,
         ..small()
     };

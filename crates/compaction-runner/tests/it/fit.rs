@@ -1,13 +1,12 @@
 //! Making a view fit a budget without a model.
 
 use compaction_plan::{Mode, Room, StopReason};
-use compaction_runner::RunnerPolicy;
 use memory_model::{ConversationId, Message, Span, SpanBody};
 use memory_store::{InMemoryStore, Store};
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Ladder, Tier};
 
-use crate::world::{Lab, append, chat, open, small, sound, spans, summaries, view, whole};
+use crate::world::{Lab, append, filled, open, small, sound, spans, summaries, view, whole};
 
 fn room(tokens: u64) -> Room {
     Room {
@@ -28,17 +27,10 @@ fn depths(spans: &[Span]) -> Vec<u32> {
     spans.iter().filter_map(depth).collect()
 }
 
-async fn filled(messages: u32) -> (InMemoryStore, ConversationId) {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, messages)).await;
-    (store, id)
-}
-
 #[tokio::test]
 async fn it_publishes_until_the_view_fits_and_calls_no_model() {
     let (lab, model) = (Lab::new(small()), Scripted::hangs());
-    let (store, id) = filled(200).await;
+    let (store, id) = filled(InMemoryStore::new(), 200).await;
     let whole_view = tokens(&store, id).await;
     let mut before = whole_view;
     // Each room is smaller: messages become leaves, leaves are condensed, and in the end
@@ -63,7 +55,7 @@ async fn it_publishes_until_the_view_fits_and_calls_no_model() {
 #[tokio::test]
 async fn summaries_of_unequal_depth_are_condensed_when_nothing_else_helps() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-    let (store, id) = filled(120).await;
+    let (store, id) = filled(InMemoryStore::new(), 120).await;
     lab.full(&store, id, &model).await;
     let stairs = depths(&spans(&store, id).await);
     assert!(
@@ -131,7 +123,7 @@ async fn a_ladder_without_extracts_publishes_none() {
         ..Ladder::default()
     };
     let (lab, model) = (Lab::new(small()).with_ladder(ladder), Scripted::hangs());
-    let (store, id) = filled(60).await;
+    let (store, id) = filled(InMemoryStore::new(), 60).await;
     let compaction = lab.compaction(&store, id, &model);
     let outcome = compaction.extract_to_fit(room(500)).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
@@ -142,7 +134,7 @@ async fn a_ladder_without_extracts_publishes_none() {
 async fn a_tail_that_contexts_show_whole_is_not_shortened() {
     let (lab, model) = (Lab::new(small()), Scripted::hangs());
     for whole_tail in [true, false] {
-        let (store, id) = filled(60).await;
+        let (store, id) = filled(InMemoryStore::new(), 60).await;
         let compaction = lab.compaction(&store, id, &model);
         let room = Room {
             tokens: 600,
@@ -161,12 +153,9 @@ async fn a_tail_that_contexts_show_whole_is_not_shortened() {
 #[tokio::test]
 async fn a_summary_that_was_ready_too_late_takes_the_place_of_its_extract() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-    let (store, id) = filled(64).await;
-    let policy = RunnerPolicy {
-        prefetch_min_tokens: 100,
-        ..RunnerPolicy::default()
-    };
-    let compaction = lab.compaction(&store, id, &model).with_policy(policy);
+    let (store, id) = filled(InMemoryStore::new(), 64).await;
+    let mut compaction = lab.compaction(&store, id, &model);
+    compaction.policy.prefetch_min_tokens = 100;
     let ready = compaction.prefetch_summaries().await.unwrap().ready;
     let paid = model.calls();
     let most = room(tokens(&store, id).await - 1);
@@ -199,7 +188,7 @@ async fn a_growing_view_is_shrunk_again_and_again_and_stays_whole() {
     let mut deepest = 0;
     for most in [300, 420, 600, 900] {
         let lab = Lab::new(small());
-        let (store, id) = filled(4).await;
+        let (store, id) = filled(InMemoryStore::new(), 4).await;
         for step in 0..60_u32 {
             let words = "The tide table of the harbour says so. ".repeat(step as usize % 7 + 1);
             append(

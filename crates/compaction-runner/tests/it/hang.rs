@@ -11,8 +11,8 @@ use summarize_escalation::testing::{Answer, Scripted};
 use tokio::task::JoinHandle;
 
 use crate::world::{
-    AN_AGE, Lab, append, chat, dump, in_memory, lease_clock, on_sqlite, open, small, sound, view,
-    whole,
+    AN_AGE, Lab, append, chat, dump, filled, in_memory, lease_clock, on_sqlite, open, small, sound,
+    view, whole,
 };
 
 /// A compaction of 120 messages that hangs in its first calls.
@@ -25,12 +25,11 @@ async fn hanging(
     let summarizer = Scripted::new([Answer::Hang]);
     let (theirs, hangs, cancel) = (Arc::clone(store), summarizer.clone(), cancel.clone());
     let task = tokio::spawn(async move {
-        Lab::new(small())
-            .compaction(&*theirs, id, &hangs)
-            .with_cancel(cancel)
-            .with_owner("first")
-            .run(Mode::Full)
-            .await
+        let lab = Lab::new(small());
+        let mut first = lab.compaction(&*theirs, id, &hangs);
+        first.cancel = cancel;
+        first.owner = Owner("first".to_owned());
+        first.run(Mode::Full).await
     });
     while summarizer.calls() < 4 {
         tokio::task::yield_now().await;
@@ -68,7 +67,8 @@ async fn untouched(store: Arc<dyn FullStore>) -> String {
 /// What somebody else makes of it, with a model that answers.
 async fn second(lab: &Lab, store: &dyn FullStore, id: ConversationId) -> Outcome {
     let quick = Scripted::new([Answer::HeadCut]);
-    let compaction = lab.compaction(store, id, &quick).with_owner("second");
+    let mut compaction = lab.compaction(store, id, &quick);
+    compaction.owner = Owner("second".to_owned());
     compaction.run(Mode::Full).await.unwrap()
 }
 
@@ -143,17 +143,18 @@ async fn the_leases_of_an_owner_that_is_gone_are_taken_over(store: Arc<dyn FullS
     assert!(task.await.unwrap_err().is_cancelled());
     let lab = Lab::new(small());
     let quick = Scripted::new([Answer::HeadCut]);
-    let second = lab.compaction(&*store, id, &quick).with_owner("second");
+    let mut second = lab.compaction(&*store, id, &quick);
+    second.owner = Owner("second".to_owned());
     // Somebody else who is gone is of no use here, and it is told who is at work.
-    let elsewhere = second.clone().with_liveness(&Gone("third"));
-    let outcome = elsewhere.run(Mode::Full).await.unwrap();
+    second.liveness = &Gone("third");
+    let outcome = second.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::Held);
     let held = outcome.held.unwrap();
     assert_eq!(held.owner, "first");
     assert_eq!(held.until, Timestamp(1_000 + 600_000_000), "{held:?}");
 
-    let outcome = second.with_liveness(&Gone("first")).run(Mode::Full).await;
-    let outcome = outcome.unwrap();
+    second.liveness = &Gone("first");
+    let outcome = second.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     assert_eq!(outcome.held, None);
     assert!(outcome.published.get("leaf") >= 4);
@@ -199,10 +200,9 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
     let summarizer = Scripted::new([Answer::Hang, cut.clone(), cut.clone(), cut.clone()]);
     let lab = Lab::new(small());
     let cancel = CancellationToken::new();
-    let run = lab
-        .compaction(&*store, id, &summarizer)
-        .with_cancel(cancel.clone())
-        .with_owner("first");
+    let mut run = lab.compaction(&*store, id, &summarizer);
+    run.cancel = cancel.clone();
+    run.owner = Owner("first".to_owned());
     let stop = async {
         while summarizer.calls() < 4 {
             tokio::task::yield_now().await;
@@ -213,32 +213,28 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
     let outcome = outcome.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::Cancelled);
     assert_eq!((outcome.calls, outcome.published.get("leaf")), (4, 0));
-    let outcome = lab
-        .compaction(&*store, id, &summarizer)
-        .with_owner("second")
-        .run(Mode::Full)
-        .await
-        .unwrap();
+    let mut run = lab.compaction(&*store, id, &summarizer);
+    run.owner = Owner("second".to_owned());
+    let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     assert_eq!(outcome.calls + 3, outcome.published.total());
 }
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_before_it_begins_writes_nothing() {
-    let store = store_conformance::FaultyStore::new(InMemoryStore::new());
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 120)).await;
+    let (store, id) = filled(
+        store_conformance::FaultyStore::new(InMemoryStore::new()),
+        120,
+    )
+    .await;
     let writes = store.writes();
     let lab = Lab::new(small());
     let cancel = CancellationToken::new();
     cancel.cancel();
     let summarizer = Scripted::head_cut();
-    let outcome = lab
-        .compaction(&store, id, &summarizer)
-        .with_cancel(cancel)
-        .run(Mode::Full)
-        .await
-        .unwrap();
+    let mut run = lab.compaction(&store, id, &summarizer);
+    run.cancel = cancel;
+    let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::Cancelled);
     assert_eq!((store.writes(), summarizer.calls()), (writes, 0));
 }
@@ -253,7 +249,8 @@ async fn two_runs_of_one_owner_pay_once() {
     let (theirs, hangs, shared) = (Arc::clone(&store), slow.clone(), in_flight.clone());
     let first = tokio::spawn(async move {
         let lab = Lab::new(small());
-        let compaction = lab.compaction(&*theirs, id, &hangs).with_in_flight(shared);
+        let mut compaction = lab.compaction(&*theirs, id, &hangs);
+        compaction.in_flight = shared;
         compaction.run(Mode::Full).await
     });
     while slow.calls() < 4 {
@@ -263,19 +260,17 @@ async fn two_runs_of_one_owner_pay_once() {
     // The second finds those four in hand, though its name is the same.
     let lab = Lab::new(small());
     let quick = Scripted::new([Answer::HeadCut]);
-    let again = || {
-        lab.compaction(&*store, id, &quick)
-            .with_in_flight(in_flight.clone())
-    };
-    let outcome = again().run(Mode::Incremental).await.unwrap();
+    let mut again = lab.compaction(&*store, id, &quick);
+    again.in_flight = in_flight;
+    let outcome = again.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.calls, outcome.published.total());
-    let left = again().plan().await.unwrap().jobs.len();
+    let left = again.plan().await.unwrap().jobs.len();
     assert!(left >= 4, "{left}");
 
     // Once the first is gone, they are taken back at once.
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    let outcome = again().run(Mode::Full).await.unwrap();
+    let outcome = again.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     whole(&*store, id, 0).await;
     sound(&*store, id).await;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use compaction_plan::{Job, Mode, StopReason};
+use compaction_plan::{Mode, StopReason};
 use compaction_runner::{
     CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, PlannedJob, Recorder,
 };
@@ -12,7 +12,7 @@ use memory_model::{Seq, SeqRange, Summary};
 use memory_store::InMemoryStore;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, append, chat, open, small, sound, summaries};
+use crate::world::{Lab, filled, small, sound, summaries};
 
 /// Gives the same answer about every job, and writes its name down when it is asked and told.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ struct Named {
 
 #[async_trait]
 impl Hooks for Named {
-    async fn before(&self, _: &Job) -> JobDecision {
+    async fn before(&self, _: &PlannedJob<'_>) -> JobDecision {
         self.told.lock().unwrap().push(format!("{}?", self.name));
         self.answer.clone()
     }
@@ -36,9 +36,7 @@ impl Hooks for Named {
 
 /// A run over a conversation with one leaf, by hooks with these answers; also what they were asked and told in order.
 async fn run(answers: Vec<(&'static str, JobDecision)>) -> (Vec<String>, Vec<String>, Vec<Event>) {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 20)).await;
+    let (store, id) = filled(InMemoryStore::new(), 20).await;
     let lab = Lab::new(DagPolicy {
         max_source_tokens: None,
         ..small()
@@ -51,7 +49,8 @@ async fn run(answers: Vec<(&'static str, JobDecision)>) -> (Vec<String>, Vec<Str
     }
     let list = list.with(Arc::new(recorder.clone()));
     let model = Scripted::head_cut();
-    let run = lab.compaction(&store, id, &model).with_hooks(&list);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &list;
     run.run(Mode::Incremental).await.unwrap();
     sound(&store, id).await;
     let texts = summaries(&store, id).await;
@@ -103,15 +102,13 @@ async fn several_hooks_are_asked_in_order_and_one_that_fails_stops_nothing() {
 
 #[tokio::test]
 async fn a_single_hook_that_fails_stops_nothing_either() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 20)).await;
+    let (store, id) = filled(InMemoryStore::new(), 20).await;
     /// Fails, and hears it.
     #[derive(Debug)]
     struct Fails(Recorder);
     #[async_trait]
     impl Hooks for Fails {
-        async fn before(&self, _: &Job) -> JobDecision {
+        async fn before(&self, _: &PlannedJob<'_>) -> JobDecision {
             JobDecision::Fail("no file".to_owned())
         }
         async fn event(&self, event: &Event) {
@@ -120,7 +117,8 @@ async fn a_single_hook_that_fails_stops_nothing_either() {
     }
     let lab = Lab::new(small());
     let (model, fails) = (Scripted::head_cut(), Fails(Recorder::new()));
-    let run = lab.compaction(&store, id, &model).with_hooks(&fails);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &fails;
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert!(outcome.published.total() > 0);
     assert!(!failures(&fails.0.events()).is_empty());
@@ -132,7 +130,7 @@ struct Reads(Mutex<Vec<String>>);
 
 #[async_trait]
 impl Hooks for Reads {
-    async fn before_job(&self, planned: &PlannedJob<'_>) -> JobDecision {
+    async fn before(&self, planned: &PlannedJob<'_>) -> JobDecision {
         let all = SeqRange::new(Seq::FIRST, Seq(1_000)).unwrap();
         let entries = planned.entries(all).await.unwrap();
         let ids: Vec<_> = planned
@@ -166,16 +164,13 @@ impl Hooks for Reads {
 
 #[tokio::test]
 async fn a_hook_sees_the_plan_and_the_whole_conversation() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 40)).await;
+    let (store, id) = filled(InMemoryStore::new(), 40).await;
     let lab = Lab::new(small());
     let (model, reads) = (Scripted::head_cut(), Reads::default());
-    let run = lab
-        .compaction(&store, id, &model)
-        .with_hooks(&reads)
-        .with_reason(CompactionReason::Threshold)
-        .with_instructions("Keep names.");
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &reads;
+    run.reason = CompactionReason::Threshold;
+    run.instructions = Some("Keep names.".to_owned());
     run.run(Mode::Incremental).await.unwrap();
     let seen = reads.0.lock().unwrap().clone();
     let leaves: Vec<&String> = seen
@@ -197,19 +192,16 @@ async fn a_hook_sees_the_plan_and_the_whole_conversation() {
 #[tokio::test]
 async fn the_end_tells_whether_it_was_aborted_and_whether_the_call_is_made_again() {
     let ended = async |reason, messages, cancel: bool| {
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, messages)).await;
+        let (store, id) = filled(InMemoryStore::new(), messages).await;
         let token = CancellationToken::new();
         if cancel {
             token.cancel();
         }
         let (lab, model, recorder) = (Lab::new(small()), Scripted::head_cut(), Recorder::new());
-        let run = lab
-            .compaction(&store, id, &model)
-            .with_hooks(&recorder)
-            .with_cancel(token)
-            .with_reason(reason);
+        let mut run = lab.compaction(&store, id, &model);
+        run.hooks = &recorder;
+        run.cancel = token;
+        run.reason = reason;
         run.run(Mode::Full).await.unwrap();
         match recorder.events().pop() {
             Some(ref last @ Event::Ended { will_retry, .. }) => (last.is_aborted(), will_retry),
@@ -281,11 +273,10 @@ impl tracing::Subscriber for Log {
 async fn a_log_reads_what_the_hooks_are_told() {
     let log = Log::default();
     let _logging = tracing::subscriber::set_default(log.clone());
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 40)).await;
+    let (store, id) = filled(InMemoryStore::new(), 40).await;
     let (lab, model, recorder) = (Lab::new(small()), Scripted::head_cut(), Recorder::new());
-    let run = lab.compaction(&store, id, &model).with_hooks(&recorder);
+    let mut run = lab.compaction(&store, id, &model);
+    run.hooks = &recorder;
     let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     let logged = log.0.lock().unwrap().clone();

@@ -8,7 +8,7 @@ use memory_model::{StepClock, Timestamp};
 use memory_store::InMemoryStore;
 use summarize_escalation::testing::{Answer, Scripted};
 
-use crate::world::{Lab, append, chat, open, small, sound, spans, strict, summaries, whole};
+use crate::world::{Lab, append, chat, filled, small, sound, spans, strict, summaries, whole};
 
 fn lab(policy: RunnerPolicy) -> Lab {
     let mut lab = Lab::new(small()).with_ladder(strict());
@@ -30,9 +30,8 @@ async fn a_pass_publishes_all_of_its_summaries_or_none() {
             concurrency,
             ..RunnerPolicy::default()
         };
-        let (lab, store, model) = (lab(policy), InMemoryStore::new(), fails_once());
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, 64)).await;
+        let (lab, model) = (lab(policy), fails_once());
+        let (store, id) = filled(InMemoryStore::new(), 64).await;
         let before = spans(&store, id).await;
         let failed = lab.full(&store, id, &model).await;
         assert_eq!(failed.stop_reason, StopReason::SummarizerFailed);
@@ -71,9 +70,7 @@ async fn a_pass_publishes_all_of_its_summaries_or_none() {
 async fn whole_passes_end_in_the_same_view() {
     let (mut views, mut calls) = (Vec::new(), Vec::new());
     for is_whole in [true, false] {
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, 120)).await;
+        let (store, id) = filled(InMemoryStore::new(), 120).await;
         let lab = lab(RunnerPolicy {
             whole_passes: is_whole,
             ..RunnerPolicy::default()
@@ -94,9 +91,7 @@ async fn whole_passes_end_in_the_same_view() {
 
 #[tokio::test]
 async fn a_run_takes_as_long_as_its_clock_says() {
-    let store = InMemoryStore::new();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 3)).await;
+    let (store, id) = filled(InMemoryStore::new(), 3).await;
     let mut lab = lab(RunnerPolicy::default());
     // Each look at the clock is 250 ms later; a run with nothing to do looks twice.
     lab.clock = StepClock::new(Timestamp(0), 250_000);

@@ -1,24 +1,19 @@
 //! Planners that the runner does not know: one keeps a single rolling summary, one makes blocks.
 
-use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use compaction_plan::{
     Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, ReadRequest, Request, Tail, Work,
 };
-use compaction_runner::{
-    Compaction, Event, Hooks, JobDecision, Recorder, RunnerPolicy, SkipReason,
-};
+use compaction_runner::{Compaction, Event, Hooks, JobDecision, PlannedJob, Recorder, SkipReason};
 use memory_model::{
     Accounting, Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName,
 };
 use memory_store::{FullStore, InMemoryStore, Store};
-use retrieval_tools::{ExpandArgs, ExpandedChild, Retrieval};
 use store_sqlite::SqliteStore;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, accounting, append, chat, open, small, sound};
+use crate::world::{Lab, append, chat, open, small, sound};
 
 /// A pass that collects the spans of a range and then makes its jobs.
 struct Collect<F> {
@@ -232,11 +227,9 @@ fn compaction<'a>(
         clock,
         ..
     } = lab;
-    let policy = RunnerPolicy {
-        prefetch_min_tokens: 1,
-        ..RunnerPolicy::default()
-    };
-    Compaction::new(store, id, planner, model, ladder, accounting, clock).with_policy(policy)
+    let mut compaction = Compaction::new(store, id, planner, model, ladder, accounting, clock);
+    compaction.policy.prefetch_min_tokens = 1;
+    compaction
 }
 
 /// What the view shows, a word a span.
@@ -317,57 +310,6 @@ async fn rolling_summaries_are_prepared_several_steps_ahead() {
     }
 }
 
-/// The positions that answers of 4,000 tokens show when each asks for a pointer of the one before,
-/// from the first target on.
-async fn shown_within(tools: &Retrieval, first: &str, answers: u32) -> BTreeSet<u32> {
-    let (mut shown, mut targets) = (BTreeSet::new(), vec![first.to_owned()]);
-    for _ in 0..answers {
-        let mut next = Vec::new();
-        for target in targets {
-            let answer = tools.expand(&ExpandArgs::new(target)).await.unwrap();
-            shown.extend(answer.children.iter().filter_map(|child| match child {
-                ExpandedChild::Message(message) => Some(message.seq.0),
-                ExpandedChild::Summary(_) => None,
-            }));
-            next.extend(answer.pointers);
-        }
-        targets = next;
-    }
-    shown
-}
-
-#[tokio::test]
-async fn any_message_is_three_answers_from_the_newest_of_a_hundred_handoffs() {
-    for store in stores().await {
-        let store: Arc<dyn FullStore> = Arc::from(store);
-        let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-        let id = open(&*store, "chat").await;
-        let handoff = compaction(&lab, &Handoff, &*store, id, &model);
-        let mut rounds = 0;
-        while model.calls() < 100 {
-            append(&*store, id, chat(rounds * 12 + 1, 12)).await;
-            handoff.run(Mode::Incremental).await.unwrap();
-            rounds += 1;
-        }
-        sound(&*store, id).await;
-        let summaries = store.summary_log(id, None, 1_000).await.unwrap().items;
-        assert_eq!(summaries.len(), 100);
-        for (before, after) in summaries.iter().zip(summaries.iter().skip(1)) {
-            let of_before: Vec<_> = after.source_summaries().collect();
-            assert_eq!(of_before, [&before.id]);
-            let flat = [Child::Messages { range: after.range }];
-            assert_eq!((after.depth, &after.children[..]), (0, &flat[..]));
-            assert_eq!(after.figures().unwrap().messages, after.range.len());
-        }
-        let newest = summaries.last().unwrap();
-        assert!(newest.range.len() > 1_000);
-        let accounting = Arc::new(accounting());
-        let tools = Retrieval::new(Arc::clone(&store) as Arc<dyn Store>, id, accounting);
-        let shown = shown_within(&tools, newest.id.as_str(), 3).await;
-        assert!(shown.into_iter().eq(1..=newest.range.last.0));
-    }
-}
-
 #[tokio::test]
 async fn an_old_block_is_demoted_without_its_neighbours() {
     for store in stores().await {
@@ -412,7 +354,8 @@ async fn blocks_are_trimmed_and_summarized_by_the_runner_unchanged() {
         let id = open(store, "chat").await;
         append(store, id, chat(1, 90)).await;
         let recorder = Recorder::new();
-        let blocks = compaction(&lab, &BLOCKS, store, id, &model).with_hooks(&recorder);
+        let mut blocks = compaction(&lab, &BLOCKS, store, id, &model);
+        blocks.hooks = &recorder;
         let outcome = blocks.run(Mode::Incremental).await.unwrap();
         assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 2)]));
         assert_eq!(outcome.calls, 2, "trimming calls no model");
@@ -470,8 +413,8 @@ struct NoTrim(Recorder);
 
 #[async_trait::async_trait]
 impl Hooks for NoTrim {
-    async fn before(&self, job: &Job) -> JobDecision {
-        match job.kind == TRIM && job.range.first == Seq(41) {
+    async fn before(&self, job: &PlannedJob<'_>) -> JobDecision {
+        match job.job.kind == TRIM && job.job.range.first == Seq(41) {
             true => JobDecision::Cancel,
             false => JobDecision::Proceed,
         }
@@ -492,7 +435,8 @@ async fn a_hook_vetoes_a_replacement() {
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, 90)).await;
     let hooks = NoTrim(Recorder::new());
-    let blocks = compaction(&lab, &BLOCKS, &store, id, &model).with_hooks(&hooks);
+    let mut blocks = compaction(&lab, &BLOCKS, &store, id, &model);
+    blocks.hooks = &hooks;
     let outcome = blocks.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.published, counts([("summarize", 2), ("trim", 1)]));
     let skipped = Event::Skipped {

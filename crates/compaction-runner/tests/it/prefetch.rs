@@ -11,8 +11,7 @@ use summarize_escalation::ExtractiveSummarizer;
 use summarize_escalation::testing::Scripted;
 
 use crate::world::{
-    AN_AGE, Lab, append, chat, in_memory, lease_clock, on_sqlite, open, small, sound, spans, view,
-    whole,
+    AN_AGE, Lab, filled, in_memory, lease_clock, on_sqlite, small, sound, spans, view, whole,
 };
 
 fn policy() -> RunnerPolicy {
@@ -23,13 +22,6 @@ fn policy() -> RunnerPolicy {
     }
 }
 
-async fn filled<S: FullStore>(inner: S) -> (FaultyStore<S>, ConversationId) {
-    let store = FaultyStore::new(inner);
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, 64)).await;
-    (store, id)
-}
-
 /// Prepares and publishes until nothing is left to do.
 async fn to_the_end(
     lab: &Lab,
@@ -37,7 +29,8 @@ async fn to_the_end(
     id: ConversationId,
     model: &Scripted,
 ) -> compaction_runner::Result<u64> {
-    let compaction = lab.compaction(store, id, model).with_policy(policy());
+    let mut compaction = lab.compaction(store, id, model);
+    compaction.policy = policy();
     let mut published = 0;
     loop {
         let ahead = compaction.prefetch_summaries().await?;
@@ -54,12 +47,12 @@ async fn to_the_end(
 #[tokio::test]
 async fn it_ends_where_a_compaction_ends() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-    let (store, id) = filled(InMemoryStore::new()).await;
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let published = to_the_end(&lab, &store, id, &model).await.unwrap();
     let paid = model.calls();
     assert_eq!(published, u64::from(paid), "each call was published once");
 
-    let (twin, id) = filled(InMemoryStore::new()).await;
+    let (twin, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let outcome = lab.full(&twin, id, &model).await;
     assert_eq!(outcome.published.total(), published);
     assert_eq!(spans(&store, id).await, spans(&twin, id).await);
@@ -69,13 +62,14 @@ async fn it_ends_where_a_compaction_ends() {
 #[tokio::test]
 async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-    let (store, id) = filled(InMemoryStore::new()).await;
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let before = spans(&store, id).await;
     let one = RunnerPolicy {
         prefetch_jobs: 1,
         ..policy()
     };
-    let compaction = lab.compaction(&store, id, &model).with_policy(one);
+    let mut compaction = lab.compaction(&store, id, &model);
+    compaction.policy = one;
     let first = compaction.prefetch_summaries().await.unwrap();
     let second = compaction.prefetch_summaries().await.unwrap();
     assert_eq!((first.prepared, first.ready, first.calls), (1, 1, 1));
@@ -93,13 +87,15 @@ async fn preparing_changes_no_view_and_plans_beyond_what_is_ready() {
 #[tokio::test]
 async fn a_draft_that_is_gone_is_not_made_in_the_foreground() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-    let (store, id) = filled(InMemoryStore::new()).await;
-    let ahead = lab.compaction(&store, id, &model).with_policy(policy());
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
+    let mut ahead = lab.compaction(&store, id, &model);
+    ahead.policy = policy();
     let ready = ahead.prefetch_summaries().await.unwrap().ready;
     // Another recipe: what waits was not made by this summarizer.
     let other = Scripted::fixed(Ok("Short."));
     let recorder = Recorder::new();
-    let outcome = lab.compaction(&store, id, &other).with_hooks(&recorder);
+    let mut outcome = lab.compaction(&store, id, &other);
+    outcome.hooks = &recorder;
     let outcome = outcome.publish_ready().await.unwrap();
     assert_eq!(
         (outcome.published.get("leaf"), outcome.calls, other.calls()),
@@ -116,7 +112,7 @@ async fn a_draft_that_is_gone_is_not_made_in_the_foreground() {
 #[tokio::test]
 async fn work_that_costs_nothing_is_not_prepared() {
     let lab = Lab::new(small());
-    let (store, id) = filled(InMemoryStore::new()).await;
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
     let extractive = ExtractiveSummarizer::new();
     let compaction = lab.compaction(&store, id, &extractive);
     assert_eq!(compaction.prefetch_summaries().await.unwrap().ready, 0);
@@ -130,8 +126,9 @@ async fn work_that_costs_nothing_is_not_prepared() {
 #[tokio::test]
 async fn what_the_view_no_longer_wants_is_forgotten() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-    let (store, id) = filled(InMemoryStore::new()).await;
-    let ahead = lab.compaction(&store, id, &model).with_policy(policy());
+    let (store, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
+    let mut ahead = lab.compaction(&store, id, &model);
+    ahead.policy = policy();
     assert!(ahead.prefetch_summaries().await.unwrap().ready > 0);
     // Somebody compacts otherwise.
     let extractive = ExtractiveSummarizer::new();
@@ -151,14 +148,14 @@ async fn what_the_view_no_longer_wants_is_forgotten() {
 async fn every_write<S: FullStore>(make: impl AsyncFn(&Arc<StepClock>) -> S) {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let leases = lease_clock();
-    let (dry, id) = filled(make(&leases).await).await;
+    let (dry, id) = filled(FaultyStore::new(make(&leases).await), 64).await;
     let before = dry.writes();
     to_the_end(&lab, &dry, id, &model).await.unwrap();
     let (writes, paid) = (dry.writes() - before, model.calls());
     let done = spans(&dry, id).await;
     for write in 1..=writes {
         for fault in [Fault::Before, Fault::After] {
-            let (store, id) = filled(make(&leases).await).await;
+            let (store, id) = filled(FaultyStore::new(make(&leases).await), 64).await;
             let calls = model.calls();
             store.fail_from(write, fault);
             // A draft that cannot be kept is no failure of what waits for nothing.

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use compaction_plan::{Mode, StopReason};
-use compaction_runner::{Compaction, Outcome, RunnerPolicy};
+use compaction_runner::{Compaction, Outcome};
 use dag_compactor::DagPolicy;
 use memory_model::{Clock, StepClock, Timestamp};
-use memory_store::{FullStore, InMemoryStore};
+use memory_store::{FullStore, InMemoryStore, Owner};
 use proptest::prelude::*;
 use store_sqlite::SqliteStore;
 use tokio::sync::Barrier;
 
 use crate::gated::Gated;
-use crate::world::{Lab, append, chat, open, small, sound, spans, summaries, whole};
+use crate::world::{Lab, append, chat, filled, open, small, sound, spans, summaries, whole};
 
 /// Lets two compactions run until both have called their model, then opens their gates in this
 /// order, and at last for good.
@@ -27,15 +27,11 @@ async fn race(
 ) -> (Outcome, Outcome) {
     let id = open(store, "chat").await;
     append(store, id, chat(1, messages)).await;
-    let one = first.compaction(store, id, a).with_owner("one");
-    let policy = RunnerPolicy {
-        concurrency: 2,
-        ..RunnerPolicy::default()
-    };
-    let two = second
-        .compaction(store, id, b)
-        .with_owner("two")
-        .with_policy(policy);
+    let mut one = first.compaction(store, id, a);
+    one.owner = Owner("one".to_owned());
+    let mut two = second.compaction(store, id, b);
+    two.owner = Owner("two".to_owned());
+    two.policy.concurrency = 2;
     let gates = async {
         for &left in order {
             let gate = if left { &a.gate } else { &b.gate };
@@ -151,13 +147,12 @@ async fn what_another_publishes_between_two_steps_is_not_paid_again() {
     let mut readings = 0;
     let alone = loop {
         readings += 1;
-        let store = InMemoryStore::new();
-        let id = open(&store, "chat").await;
-        append(&store, id, chat(1, 60)).await;
+        let (store, id) = filled(InMemoryStore::new(), 60).await;
         let (ours, theirs) = (paying(), paying());
         let other = || {
             let runtime = tokio::runtime::Builder::new_current_thread().build();
-            let run = lab.compaction(&store, id, &theirs).with_owner("two");
+            let mut run = lab.compaction(&store, id, &theirs);
+            run.owner = Owner("two".to_owned());
             runtime.unwrap().block_on(run.run(Mode::Full)).unwrap();
         };
         let clock = Meanwhile {
@@ -166,11 +161,9 @@ async fn what_another_publishes_between_two_steps_is_not_paid_again() {
             happens: &other,
         };
         let (planner, ladder, accounting) = (&lab.planner, &lab.ladder, &lab.accounting);
-        Compaction::new(&store, id, planner, &ours, ladder, accounting, &clock)
-            .with_owner("one")
-            .run(Mode::Full)
-            .await
-            .unwrap();
+        let mut run = Compaction::new(&store, id, planner, &ours, ladder, accounting, &clock);
+        run.owner = Owner("one".to_owned());
+        run.run(Mode::Full).await.unwrap();
         sound(&store, id).await;
         let (ours, theirs) = (ours.calls(), theirs.calls());
         if clock.left.into_inner() > 0 {
@@ -232,12 +225,10 @@ async fn many_at_once_on_several_threads() {
                 let gated = Gated::new(&format!("m{n}@1"), &format!("{n} says"));
                 gated.gate.add_permits(10_000);
                 tokio::spawn(async move {
-                    Lab::new(small())
-                        .compaction(&*store, id, &gated)
-                        .with_owner(format!("owner {n}"))
-                        .run(Mode::Full)
-                        .await
-                        .unwrap()
+                    let lab = Lab::new(small());
+                    let mut run = lab.compaction(&*store, id, &gated);
+                    run.owner = Owner(format!("owner {n}"));
+                    run.run(Mode::Full).await.unwrap()
                 })
             })
             .collect();
@@ -268,7 +259,8 @@ proptest! {
             let (one, two) = race(&store, messages, (&a, &b), (&lab, &lab), &order).await;
             // Whoever is left finishes the work.
             let id = open(&store, "chat").await;
-            let last = lab.compaction(&store, id, &a).with_owner("one");
+            let mut last = lab.compaction(&store, id, &a);
+            last.owner = Owner("one".to_owned());
             let last = last.run(Mode::Full).await.unwrap();
             prop_assert_eq!(last.stop_reason, StopReason::NothingEligible);
             prop_assert!(one.published.get("leaf") + two.published.get("leaf") + last.published.get("leaf") > 0);

@@ -2,10 +2,10 @@
 
 use memory_store::InMemoryStore;
 use summarize_escalation::testing::{Answer, Scripted};
-use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer, rank_lines};
+use summarize_escalation::{ExtractiveSummarizer, Summarizer, rank_lines};
 use token_estimate::default_estimator;
 
-use crate::world::{Lab, append, chat, open, small, sound, summaries};
+use crate::world::{Lab, filled, small, sound, summaries, ungated};
 
 #[tokio::test]
 async fn every_summary_of_several_lines_has_ranks() {
@@ -16,13 +16,8 @@ async fn every_summary_of_several_lines_has_ranks() {
     let extract = ExtractiveSummarizer::new();
     let (model, extract): (&dyn Summarizer, &dyn Summarizer) = (&model, &extract);
     for (summarizer, name) in [(model, "model"), (extract, "extract")] {
-        let ladder = Ladder {
-            gate: None,
-            ..Ladder::default()
-        };
-        let (lab, store) = (Lab::new(small()).with_ladder(ladder), InMemoryStore::new());
-        let id = open(&store, name).await;
-        append(&store, id, chat(1, 120)).await;
+        let lab = Lab::new(small()).with_ladder(ungated());
+        let (store, id) = filled(InMemoryStore::new(), 120).await;
         lab.full(&store, id, summarizer).await;
         let mut ranked = 0;
         for summary in summaries(&store, id).await {

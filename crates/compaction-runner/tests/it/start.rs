@@ -7,14 +7,8 @@ use memory_store::{FullStore, InMemoryStore, Store};
 use summarize_escalation::testing::Scripted;
 
 use crate::world::{
-    Lab, append, chat, dump, lease_clock, on_sqlite, open, small, sound, spans, view,
+    Lab, append, chat, dump, filled, lease_clock, on_sqlite, open, small, sound, spans, view,
 };
-
-async fn filled(store: &dyn Store) -> ConversationId {
-    let id = open(store, "chat").await;
-    append(store, id, chat(1, 120)).await;
-    id
-}
 
 /// Asserts that an outcome tells what the store tells.
 async fn agrees(store: &dyn Store, id: ConversationId, outcome: &Outcome) {
@@ -29,13 +23,11 @@ async fn agrees(store: &dyn Store, id: ConversationId, outcome: &Outcome) {
 #[tokio::test]
 async fn a_given_state_takes_the_place_of_a_look_up() {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
-    let (store, twin) = (
-        on_sqlite(&lease_clock()).await,
-        on_sqlite(&lease_clock()).await,
-    );
-    let (id, other) = (filled(&store).await, filled(&twin).await);
+    let (store, id) = filled(on_sqlite(&lease_clock()).await, 120).await;
+    let (twin, other) = filled(on_sqlite(&lease_clock()).await, 120).await;
     let start = store.snapshot(id, &view()).await.unwrap();
-    let given = lab.compaction(&store, id, &model).with_snapshot(start);
+    let mut given = lab.compaction(&store, id, &model);
+    given.snapshot = Some(start);
     let given = given.run_until(2, &|_| false).await.unwrap();
     let looked_up = lab.compaction(&twin, other, &model);
     let looked_up = looked_up.run_until(2, &|_| false).await.unwrap();
@@ -48,34 +40,29 @@ async fn a_given_state_takes_the_place_of_a_look_up() {
 
     // Where nothing is left to do, the look-up is all the difference.
     lab.full(&store, id, &model).await;
-    let statements = async |compaction: Compaction<'_>| {
+    let statements = async |compaction: &Compaction<'_>| {
         let before = store.statements();
         let outcome = compaction.run(Mode::Incremental).await.unwrap();
         assert_eq!(outcome.published.total(), 0);
         store.statements() - before
     };
     let now = store.snapshot(id, &view()).await.unwrap();
-    let compaction = lab.compaction(&store, id, &model);
-    let looked_up = statements(compaction.clone()).await;
-    assert_eq!(
-        statements(compaction.with_snapshot(now)).await,
-        looked_up - 1
-    );
+    let mut compaction = lab.compaction(&store, id, &model);
+    let looked_up = statements(&compaction).await;
+    compaction.snapshot = Some(now);
+    assert_eq!(statements(&compaction).await, looked_up - 1);
 }
 
 #[tokio::test]
 async fn an_outdated_state_loses_the_race_and_changes_nothing() {
-    let (lab, model, store) = (
-        Lab::new(small()),
-        Scripted::head_cut(),
-        InMemoryStore::new(),
-    );
-    let id = filled(&store).await;
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    let (store, id) = filled(InMemoryStore::new(), 120).await;
     let outdated = store.snapshot(id, &view()).await.unwrap();
     let first = lab.full(&store, id, &model).await;
     agrees(&store, id, &first).await;
     let before = dump(&store, id).await;
-    let compaction = lab.compaction(&store, id, &model).with_snapshot(outdated);
+    let mut compaction = lab.compaction(&store, id, &model);
+    compaction.snapshot = Some(outdated);
     let outcome = compaction.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::LostRace);
     assert_eq!(outcome.published.total(), 0);
@@ -86,12 +73,8 @@ async fn an_outdated_state_loses_the_race_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_state_of_another_conversation_or_view_is_ignored() {
-    let (lab, model, store) = (
-        Lab::new(small()),
-        Scripted::head_cut(),
-        InMemoryStore::new(),
-    );
-    let id = filled(&store).await;
+    let (lab, model) = (Lab::new(small()), Scripted::head_cut());
+    let (store, id) = filled(InMemoryStore::new(), 120).await;
     let other = open(&store, "other").await;
     append(&store, other, chat(1, 8)).await;
     let foreign = [
@@ -99,7 +82,8 @@ async fn a_state_of_another_conversation_or_view_is_ignored() {
         store.snapshot(id, &ViewName::new("other")).await.unwrap(),
     ];
     for state in foreign {
-        let compaction = lab.compaction(&store, id, &model).with_snapshot(state);
+        let mut compaction = lab.compaction(&store, id, &model);
+        compaction.snapshot = Some(state);
         let outcome = compaction.run(Mode::Incremental).await.unwrap();
         assert_eq!(outcome.before.messages, 120);
         agrees(&store, id, &outcome).await;

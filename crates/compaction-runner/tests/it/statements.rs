@@ -7,24 +7,18 @@ use store_sqlite::SqliteStore;
 use summarize_escalation::ExtractiveSummarizer;
 use summarize_escalation::testing::Scripted;
 
-use crate::world::{Lab, append, chat, open, small};
+use crate::world::{Lab, append, chat, filled, small};
 
 async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
     // Leaves are never condensed, so that one pass is one leaf.
     let policy = DagPolicy {
         condensed_min: 1_000,
         condensed_max: None,
-        fresh_tail: FreshTail {
-            messages: 20,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(20),
         ..DagPolicy::default()
     };
     let (lab, model) = (Lab::new(policy), Scripted::head_cut());
-    let store = SqliteStore::in_memory().await.unwrap();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, messages)).await;
+    let (store, id) = filled(SqliteStore::in_memory().await.unwrap(), messages).await;
     let outcome = lab.full(&store, id, &model).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     let compaction = lab.compaction(&store, id, &model);
@@ -66,9 +60,7 @@ async fn statement_counts_do_not_grow_with_history() {
 /// Number of summaries that a run publishes over a log without a model, and the statements that it takes.
 async fn run_over(messages: u32) -> (u64, u64) {
     let lab = Lab::new(small());
-    let store = SqliteStore::in_memory().await.unwrap();
-    let id = open(&store, "chat").await;
-    append(&store, id, chat(1, messages)).await;
+    let (store, id) = filled(SqliteStore::in_memory().await.unwrap(), messages).await;
     let before = store.statements();
     let outcome = lab.full(&store, id, &ExtractiveSummarizer::default()).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);

@@ -84,16 +84,12 @@ impl Lab {
         id: ConversationId,
         summarizer: &'a dyn Summarizer,
     ) -> Compaction<'a> {
-        Compaction::new(
-            store,
-            id,
-            &self.planner,
-            summarizer,
-            &self.ladder,
-            &self.accounting,
-            &self.clock,
-        )
-        .with_policy(self.policy.clone())
+        let (planner, ladder, accounting) = (&self.planner, &self.ladder, &self.accounting);
+        let clock = &self.clock;
+        let mut compaction =
+            Compaction::new(store, id, planner, summarizer, ladder, accounting, clock);
+        compaction.policy = self.policy.clone();
+        compaction
     }
 
     pub(crate) async fn full(
@@ -112,11 +108,7 @@ impl Lab {
 /// Small leaves and a short tail, so that short conversations have several passes.
 pub(crate) fn small() -> DagPolicy {
     DagPolicy {
-        fresh_tail: FreshTail {
-            messages: 6,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(6),
         leaf_min_messages: 4,
         max_source_tokens: Some(600),
         condensed_min: 2,
@@ -128,11 +120,7 @@ pub(crate) fn small() -> DagPolicy {
 /// Leaves of whole runs, and summaries of all neighbours of equal depth, whatever they cost.
 pub(crate) fn plain() -> DagPolicy {
     DagPolicy {
-        fresh_tail: FreshTail {
-            messages: 20,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(20),
         keep_request: false,
         max_source_tokens: None,
         condensed_max: None,
@@ -148,6 +136,14 @@ pub(crate) fn strict() -> Ladder {
     Ladder {
         tiers: vec![Tier::Normal, Tier::Aggressive, Tier::Cut],
         on_error: OnError::Fail,
+        gate: None,
+        ..Ladder::default()
+    }
+}
+
+/// The default ladder, which takes summaries whatever they name.
+pub(crate) fn ungated() -> Ladder {
+    Ladder {
         gate: None,
         ..Ladder::default()
     }
@@ -175,6 +171,13 @@ pub(crate) async fn append(store: &dyn Store, id: ConversationId, messages: Vec<
         now: Timestamp(2),
     };
     store.append(id, &append).await.unwrap();
+}
+
+/// A store with a conversation of this many messages.
+pub(crate) async fn filled<S: Store>(store: S, messages: u32) -> (S, ConversationId) {
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, messages)).await;
+    (store, id)
 }
 
 /// Questions and answers, some of them with a tool: `count` messages from number `from` on.

@@ -9,11 +9,7 @@ use crate::world::{World, log, ranges};
 /// Leaves of whole runs, and summaries of all neighbours of equal depth, whatever they cost.
 fn plain(messages: usize) -> DagPolicy {
     DagPolicy {
-        fresh_tail: FreshTail {
-            messages,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(messages),
         keep_request: false,
         max_source_tokens: None,
         condensed_max: None,

@@ -69,12 +69,6 @@ impl<M> GuardedModel<M> {
         }
     }
 
-    /// Sets the estimator of tokens that the provider does not count.
-    pub fn with_estimator(mut self, estimator: Arc<dyn TokenEstimator>) -> Self {
-        self.estimator = estimator;
-        self
-    }
-
     /// Returns the guards of the session.
     pub fn session(&self) -> &SessionGuard {
         &self.session

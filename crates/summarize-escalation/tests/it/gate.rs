@@ -8,6 +8,8 @@ use token_estimate::HeuristicEstimator;
 
 use crate::fixtures;
 
+use crate::request;
+
 const GOOD: &str = "The user wants the lexer in src/lexer.rs fixed and the public API kept. Cause: \
                     next_token returned None at comments. Fixed in /code/crumb/src/lexer.rs and \
                     /code/crumb/src/cursor.rs (E0502 settled, 4f2a91c).";
@@ -23,21 +25,12 @@ fn gate(at_least: u32, min_retained: f64) -> Gate {
 fn scores(text: &str) -> summarize_escalation::Scores {
     let log = fixtures::coding();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    measure(
-        text,
-        &SummaryRequest {
-            target_tokens: 400,
-            ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-        },
-    )
+    measure(text, &request(&source, 400))
 }
 
 async fn climb(log: &[LogEntry], ladder: &Ladder, answers: Vec<Answer>) -> LadderOutcome {
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest {
-        target_tokens: 300,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 300);
     let scripted = Scripted::new(answers);
     escalate(&scripted, ladder, &request).await.unwrap()
 }

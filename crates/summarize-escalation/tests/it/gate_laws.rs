@@ -3,10 +3,10 @@
 use memory_model::{EntryKind, LogEntry, Message, Part, RawJson, ResultContent, Role};
 use proptest::prelude::*;
 use summarize_escalation::testing::log;
-use summarize_escalation::{
-    Gate, Scores, Share, Source, SummaryRequest, Term, TermCounts, measure,
-};
+use summarize_escalation::{Gate, Scores, Share, Source, Term, TermCounts, measure};
 use token_estimate::HeuristicEstimator;
+
+use crate::request;
 
 /// Words of which sources and summaries are made: terms of every class, wishes, tags, scripts.
 fn word() -> impl Strategy<Value = String> {
@@ -123,10 +123,7 @@ fn all(entries: &[LogEntry]) -> String {
 
 fn scores(text: &str, entries: &[LogEntry], target: u64) -> Scores {
     let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
-    let request = SummaryRequest {
-        target_tokens: target,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, target);
     measure(text, &request)
 }
 

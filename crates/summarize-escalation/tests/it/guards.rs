@@ -15,6 +15,8 @@ use summarize_escalation::{
 };
 use token_estimate::HeuristicEstimator;
 
+use crate::request;
+
 const SECOND: Duration = Duration::from_secs(1);
 const UNTIL_RESET: BreakerPolicy = BreakerPolicy {
     failures: 3,
@@ -36,10 +38,7 @@ fn log() -> Vec<LogEntry> {
 fn ask(timer: &FakeTimer, summarizer: &dyn Summarizer, pieces: usize) -> Result<String, Error> {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().take(pieces).map(Source::from).collect();
-    let request = SummaryRequest {
-        target_tokens: 100,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 100);
     let answer = timer.drive(summarizer.summarize(&request)).expect("no end");
     answer.map(|answer| answer.text)
 }
@@ -294,10 +293,7 @@ fn another_recipe_is_another_entry() {
     let guarded = GuardedSummarizer::new(scripted.clone(), policy, Arc::new(timer.clone()));
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let base = SummaryRequest {
-        target_tokens: 100,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let base = request(&source, 100);
     let others = [
         base,
         SummaryRequest {
@@ -333,10 +329,7 @@ fn another_recipe_is_another_entry() {
         entry.hash = Hash::ZERO;
     }
     let source: Vec<Source<'_>> = unhashed.iter().map(Source::from).collect();
-    let request = SummaryRequest {
-        target_tokens: 100,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 100);
     for _ in 0..2 {
         timer.drive(guarded.summarize(&request)).unwrap().unwrap();
     }
@@ -382,10 +375,7 @@ fn only_so_many_calls_are_under_way() {
     let guarded = GuardedSummarizer::new(Arc::clone(&slow), policy, Arc::new(timer.clone()));
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest {
-        target_tokens: 100,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 100);
     let calls = (0..7).map(|_| guarded.summarize(&request));
     let all = timer.drive(futures::future::join_all(calls)).unwrap();
     assert!(all.iter().all(Result::is_ok));
@@ -562,10 +552,7 @@ fn in_parts(
     let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));
     let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest {
-        target_tokens: 150,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 150);
     let window = summarize_escalation::ModelWindow::tokens(3_000);
     let model = summarize_escalation::LlmSummarizer::new("m", client.clone()).with_window(window);
     let guarded = GuardedSummarizer::new(model, policy, Arc::new(timer.clone()));
@@ -670,10 +657,7 @@ fn a_withdrawn_source_is_not_sent_again_nor_are_the_parts_after_it() {
         let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
         let check = AtMost(&client, most);
-        let mut request = SummaryRequest {
-            target_tokens: 150,
-            ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-        };
+        let mut request = request(&source, 150);
         request.before_call = Some(&check);
         let window = summarize_escalation::ModelWindow::tokens(3_000);
         let model =

@@ -12,6 +12,8 @@ use summarize_escalation::{
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
+use crate::request;
+
 /// Ten messages of 120 tokens each by bytes / 4; a third of them is 400.
 fn log() -> Vec<LogEntry> {
     let messages = (0..10)
@@ -56,10 +58,7 @@ async fn climb(
 ) -> Result<LadderOutcome, Error> {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let request = SummaryRequest {
-        target_tokens: target,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, target);
     escalate(summarizer, ladder, &request).await
 }
 

@@ -8,6 +8,8 @@ use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 use crate::strategies::{conversation, estimator, text};
 
+use crate::request;
+
 fn answer() -> impl Strategy<Value = Answer> {
     prop_oneof![
         text().prop_map(Answer::text),
@@ -82,7 +84,7 @@ proptest! {
     ) {
         let log = testing::log(messages, &HeuristicEstimator::Bytes4);
         let source = sources(&log);
-        let request = SummaryRequest { target_tokens: target, ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4) };
+        let request = request(&source, target);
         let count = u32::try_from(tiers.len()).unwrap();
         let ladder = Ladder { tiers: tiers.into_iter().collect(), on_error, on_empty, ..Ladder::default() };
         let scripted = Scripted::new(answers);

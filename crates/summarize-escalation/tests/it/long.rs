@@ -12,6 +12,8 @@ use summarize_escalation::{
 };
 use token_estimate::{HeuristicEstimator, SafetyFactor, TokenEstimator};
 
+use crate::request;
+
 /// Answers with the marks `m123m` in the prompt, and keeps what it cost.
 #[derive(Debug, Clone, Default)]
 struct Marks(Arc<Mutex<Vec<u64>>>);
@@ -46,10 +48,7 @@ fn sources(log: &[LogEntry]) -> Vec<Source<'_>> {
 async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest {
-        target_tokens: 800,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 800);
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(ModelWindow::tokens(4_000));
     let outcome = escalate(&model, &Ladder::default(), &request)
@@ -75,10 +74,7 @@ async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
 async fn a_source_that_fits_takes_one_call() {
     let log = log(3, 20);
     let source = sources(&log);
-    let request = SummaryRequest {
-        target_tokens: 40,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 40);
     let marks = Marks::default();
     let model = LlmSummarizer::new("m", marks.clone()).with_window(ModelWindow::tokens(4_000));
     model.summarize(&request).await.unwrap();
@@ -100,10 +96,7 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
     log.extend(self::log(1, 20_000));
     log[2].seq = memory_model::Seq(3);
     let source = sources(&log);
-    let request = SummaryRequest {
-        target_tokens: 200,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 200);
     let keep = Keep::default();
     let model = LlmSummarizer::new("m", keep.clone()).with_window(ModelWindow::tokens(3_000));
     model.summarize(&request).await.unwrap();
@@ -120,10 +113,7 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
 async fn too_long_is_an_error_where_the_policy_says_so() {
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest {
-        target_tokens: 800,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 800);
     for window in [
         ModelWindow {
             overflow: Overflow::Fail,
@@ -161,10 +151,7 @@ async fn a_part_that_comes_back_empty_loses_nothing() {
     }
     let log = log(60, 200);
     let source = sources(&log);
-    let request = SummaryRequest {
-        target_tokens: 800,
-        ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-    };
+    let request = request(&source, 800);
     let model = LlmSummarizer::new("m", Nothing).with_window(ModelWindow::tokens(4_000));
     let error = model.summarize(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Provider);

@@ -19,3 +19,13 @@ mod text;
 mod windows;
 
 use summarize_escalation::testing::log;
+use summarize_escalation::{Source, SummaryRequest};
+use token_estimate::HeuristicEstimator;
+
+/// A request for a summary of at most so many tokens.
+fn request<'a>(source: &'a [Source<'a>], target_tokens: u64) -> SummaryRequest<'a> {
+    SummaryRequest {
+        target_tokens,
+        ..SummaryRequest::new(source, &HeuristicEstimator::Bytes4)
+    }
+}

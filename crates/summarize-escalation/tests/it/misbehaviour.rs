@@ -17,6 +17,8 @@ use token_estimate::HeuristicEstimator;
 
 use crate::fixtures;
 
+use crate::request;
+
 /// What a time-out around a summarizer does, without a clock: a call that is not ready when it is
 /// polled never will be.
 #[derive(Debug)]
@@ -61,10 +63,7 @@ fn no_misbehaviour_passes_for_a_summary() {
     ] {
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
         for target in [40, 120, 300] {
-            let request = SummaryRequest {
-                target_tokens: target,
-                ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
-            };
+            let request = request(&source, target);
             for answer in misbehaviours() {
                 let ladder = Ladder::default();
                 let scripted = Scripted::new([answer.clone()]);

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::endpoint::{Answer, Endpoint, completion};
 use super::tools::{SESSION, assert_sound, cases, command, completes, end, start, text};
+use crate::endpoint::{Answer, Endpoint, completion};
 use crate::support::{Home, Ran};
 
 /// Erasures of a case, each beside an import and a compaction.
@@ -79,9 +79,7 @@ fn assert_reads_back(home: &Home, lines: &[String], erased: &BTreeSet<usize>, af
 fn erasures_between_imports_and_compactions() {
     cases(20, |rng| {
         let endpoint = Endpoint::start(|request| repeats(&request.body));
-        let model = endpoint.arguments();
-        let model = model.iter().map(String::as_str);
-        let mut compact = vec![
+        let compact = [
             "compact",
             SESSION,
             "--min-retained",
@@ -89,7 +87,7 @@ fn erasures_between_imports_and_compactions() {
             "--leaf-tokens",
             "600",
         ];
-        compact.extend(model);
+        let compact = endpoint.asked_by(&compact);
         let home = Home::new();
         let mut lines: Vec<String> = (0..30).map(|n| line(rng, n)).collect();
         let file = home.file("session.jsonl", lines.concat());

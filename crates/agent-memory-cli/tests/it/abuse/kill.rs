@@ -1,11 +1,11 @@
 //! Processes killed at random moments: what was stored stays whole, and the next run at once completes the work.
 
-use super::endpoint::{Answer, Endpoint};
 use super::faults::{Call, calls, run_traced};
 use super::tools::{
     SESSION, assert_same_log, assert_sound, cases, command, completes, has_strace, home_with, kill,
     start, stored, transcript, undisturbed, until,
 };
+use crate::endpoint::{Answer, Endpoint};
 
 #[test]
 fn import_killed_while_it_writes() {
@@ -31,27 +31,28 @@ fn import_killed_while_it_writes() {
     });
 }
 
+/// The command that is killed, and run again.
+fn target(redo: bool, file: &str) -> [&str; 2] {
+    match redo {
+        true => ["redo", SESSION],
+        false => ["compact", file],
+    }
+}
+
 /// Kills a run of the program while it waits for a model, then lets a second run go on with a model that answers.
 fn killed_at_a_request(rng: &mut fastrand::Rng, redo: bool) {
     let lines = transcript(rng, 300);
     let expected = undisturbed(&lines);
     let run = |home: &crate::support::Home, file: &str, endpoint: &Endpoint| {
-        let target = match redo {
-            true => ["redo", SESSION],
-            false => ["compact", file],
-        };
-        let mut arguments: Vec<String> = target.map(str::to_owned).to_vec();
         if redo {
             home.ok(&["compact", file]);
         }
-        arguments.extend(endpoint.arguments());
-        arguments
+        endpoint.asked_by(&target(redo, file))
     };
     let needed = {
         let (home, file) = home_with(&lines);
         let endpoint = Endpoint::well();
         let arguments = run(&home, &file, &endpoint);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         completes(&home, &arguments, "nothing");
         endpoint.count()
     };
@@ -66,7 +67,6 @@ fn killed_at_a_request(rng: &mut fastrand::Rng, redo: bool) {
         false => Answer::Silence,
     });
     let arguments = run(&home, &file, &endpoint);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let killed = start(command(&home, &arguments));
     endpoint.wait_for(last);
     kill(killed);
@@ -74,10 +74,7 @@ fn killed_at_a_request(rng: &mut fastrand::Rng, redo: bool) {
     assert_same_log(&home, &expected, &what);
 
     let well = Endpoint::well();
-    let model = well.arguments();
-    let again = arguments.iter().take(2).copied();
-    let again: Vec<&str> = again.chain(model.iter().map(String::as_str)).collect();
-    let answer = completes(&home, &again, &what);
+    let answer = completes(&home, &well.asked_by(&target(redo, &file)), &what);
     let left = match redo {
         true => &answer["provisional"]["left"],
         false => &answer["provisional"],

@@ -9,7 +9,6 @@
 //! with `AGENT_MEMORY_REQUIRE_ABUSE` set it fails instead.
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
-mod endpoint;
 mod endpoints;
 mod erasures;
 mod faults;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex};
 
-use super::endpoint::{Answer, Endpoint, question};
 use super::tools::{
-    PATIENCE, SESSION, assert_same_log, assert_sound, cases, command, completes, end, has_unshare,
-    home_with, start, transcript, under, undisturbed,
+    SESSION, assert_same_log, assert_sound, cases, command, completes, end, has_unshare, home_with,
+    start, transcript, under, undisturbed,
 };
-use crate::support::{Home, Ran};
+use crate::endpoint::{Answer, Endpoint, question};
+use crate::support::{Home, PATIENCE, Ran};
 
 /// Exit code of a run that found the work in another process's hands.
 fn done_or_held(ran: &Ran) {
@@ -34,8 +34,7 @@ fn many_imports_of_one_file() {
             .map(|_| start(command(&home, &["import", &file])))
             .collect();
         for child in children {
-            let ran = Ran::from(end(child));
-            assert_eq!(ran.code, 0, "{}", ran.err);
+            Ran::from(end(child)).ended(0);
         }
         assert_same_log(&home, &expected, "four imports of one file at once");
     });
@@ -67,7 +66,7 @@ fn imports_compactions_and_readers() {
 
 /// Lets several processes compact one session. The first waits for its model until the others have ended, so that it
 /// holds its work while they look for some.
-fn compacting_together(rng: &mut fastrand::Rng, process: &dyn Fn(&Home, &[&str]) -> Command) {
+fn compacting_together(rng: &mut fastrand::Rng, process: &dyn Fn(&Home, &[String]) -> Command) {
     let lines = transcript(rng, 300);
     let expected = undisturbed(&lines);
     let (home, file) = home_with(&lines);
@@ -86,9 +85,7 @@ fn compacting_together(rng: &mut fastrand::Rng, process: &dyn Fn(&Home, &[&str])
         }
         Answer::Summary
     });
-    let model = endpoint.arguments();
-    let model: Vec<&str> = model.iter().map(String::as_str).collect();
-    let arguments = [&["compact", SESSION][..], &model].concat();
+    let arguments = endpoint.asked_by(&["compact", SESSION]);
     let first = start(process(&home, &arguments));
     endpoint.wait_for(1);
     let others: Vec<_> = (0..2).map(|_| start(process(&home, &arguments))).collect();

@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::endpoint::{Answer, Endpoint};
 use super::tools::{
     SESSION, assert_same_log, cases, command, completes, end, home_with, start, transcript,
     undisturbed,
 };
+use crate::endpoint::{Answer, Endpoint};
 
 enum Stop {
     /// Ctrl-C, typed on the terminal that the program runs on.
@@ -25,9 +25,7 @@ fn stopped(rng: &mut fastrand::Rng, stop: &Stop, code: i32) {
         true => Answer::Summary,
         false => Answer::Silence,
     });
-    let model = endpoint.arguments();
-    let model: Vec<&str> = model.iter().map(String::as_str).collect();
-    let compact = command(&home, &[&["compact", &file][..], &model].concat());
+    let compact = command(&home, &endpoint.asked_by(&["compact", &file]));
     let (ended, said) = match stop {
         Stop::Typed => {
             let (pty, pts) = pty_process::blocking::open().unwrap();
@@ -65,9 +63,7 @@ fn stopped(rng: &mut fastrand::Rng, stop: &Stop, code: i32) {
     let what = format!("a signal at request {last}");
     assert_same_log(&home, &expected, &what);
     let well = Endpoint::well();
-    let model = well.arguments();
-    let model: Vec<&str> = model.iter().map(String::as_str).collect();
-    let answer = completes(&home, &[&["compact", SESSION][..], &model].concat(), &what);
+    let answer = completes(&home, &well.asked_by(&["compact", SESSION]), &what);
     assert_eq!(answer["provisional"], 0, "{answer}");
     let left = home.json(&["redo", SESSION, "--dry-run"]);
     assert_eq!(left["provisional"]["found"], 0, "{left}");

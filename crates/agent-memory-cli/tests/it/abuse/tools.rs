@@ -1,18 +1,17 @@
 //! Seeded cases, processes, transcripts, and what must hold after each abuse.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::ffi::OsStr;
+use std::fmt::Debug;
+use std::path::Path;
+use std::process::{Child, Command, Output};
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fastrand::Rng;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::{Home, Ran};
-
-/// Time after which a process or a fact that is waited for is given up, and the case fails.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+use crate::support::{Home, PATIENCE, Ran, program};
 
 /// The session of [`transcript`].
 pub const SESSION: &str = "abuse";
@@ -100,56 +99,25 @@ pub fn has_unshare(options: &[&str]) -> bool {
     )
 }
 
-/// The program that is tested.
-pub fn program() -> PathBuf {
-    assert_cmd::cargo::cargo_bin!("agent-memory").to_path_buf()
-}
-
-/// The environment of a run: the home's data, no keys and no proxies of the developer's.
-pub fn environment(command: &mut Command, home: &Path) {
-    command
-        .current_dir(home)
-        .env("XDG_DATA_HOME", home)
-        .env("HOME", home)
-        .stdin(Stdio::null());
-    for name in [
-        "AGENT_MEMORY_STORE",
-        "OPENAI_API_KEY",
-        "HTTP_PROXY",
-        "http_proxy",
-        "HTTPS_PROXY",
-        "https_proxy",
-        "ALL_PROXY",
-        "all_proxy",
-    ] {
-        command.env_remove(name);
-    }
-}
-
 /// The program with arguments, not started yet.
-pub fn command(home: &Home, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program());
-    environment(&mut command, home.path());
+pub fn command(home: &Home, arguments: &[impl AsRef<OsStr>]) -> Command {
+    let mut command = home.process(program());
     command.args(arguments);
     command
 }
 
 /// The program under another program, such as `strace` with its options.
-pub fn under(home: &Home, wrapper: &[&str], arguments: &[&str]) -> Command {
+pub fn under(home: &Home, wrapper: &[&str], arguments: &[impl AsRef<OsStr>]) -> Command {
     let (first, options) = wrapper.split_first().unwrap();
-    let mut command = Command::new(first);
-    environment(&mut command, home.path());
+    let mut command = home.process(first);
     command.args(options).arg(program()).args(arguments);
     command
 }
 
 /// Starts a process whose output is kept.
 pub fn start(mut command: Command) -> Child {
-    command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    let started = command.spawn();
+    started.unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 /// Runs a command to its end.
@@ -312,11 +280,7 @@ pub fn assert_sound(home: &Home, after: &str) {
     }
     let verified = home.run(&["--json", "verify"]);
     if verified.code == 5 && is_empty() {
-        assert!(
-            verified.err.contains("holds nothing yet"),
-            "{}",
-            verified.err
-        );
+        verified.says("holds nothing yet");
         return;
     }
     assert_eq!(
@@ -344,14 +308,16 @@ pub fn assert_same_log(home: &Home, expected: &str, after: &str) {
 }
 
 /// Runs `compact` or `redo`, which must end with exit code 0 and leave nothing to do.
-pub fn completes(home: &Home, arguments: &[&str], after: &str) -> Value {
-    let ran = run(command(home, &[&["--json"], arguments].concat()));
+pub fn completes(home: &Home, arguments: &[impl AsRef<OsStr> + Debug], after: &str) -> Value {
+    let mut command = command(home, &["--json"]);
+    command.args(arguments);
+    let ran = run(command);
     assert_eq!(
         ran.code, 0,
         "{arguments:?} after {after}: {}\n{}",
         ran.out, ran.err
     );
-    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    let answer = ran.json();
     let stop = answer["stop_reason"].as_str().unwrap();
     assert!(
         ["nothing_eligible", "exhausted", "done"].contains(&stop),

@@ -169,13 +169,10 @@ async fn a_tail_never_begins_with_a_result_whose_call_is_gone() {
             "What does the manifest say of the edition? Read it whole, please. ".repeat(20),
         ),
         call("a", "Read", r#"{"file_path":"/srv/crumb/Cargo.toml"}"#),
-        result("a", "[package]\nname = \"crumb\"\nedition = \"2024\""),
+        Message::tool_result("a", "[package]\nname = \"crumb\"\nedition = \"2024\""),
     ];
     let _ = session.ingest_batch(log.to_vec()).await.unwrap();
-    let _ = session
-        .ingest(Message::assistant("It is 2024."))
-        .await
-        .unwrap();
+    say(&session, Message::assistant("It is 2024.")).await;
     // One message is kept; two would begin with the result, so the call is kept too.
     for messages in [1, 2] {
         let planner = agent_memory::HandoffPlanner::new(keeping(messages));

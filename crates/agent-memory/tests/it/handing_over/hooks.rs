@@ -8,7 +8,7 @@ struct Always(JobDecision);
 
 #[async_trait::async_trait]
 impl Hooks for Always {
-    async fn before(&self, _: &Job) -> JobDecision {
+    async fn before(&self, _: &PlannedJob<'_>) -> JobDecision {
         self.0.clone()
     }
 }

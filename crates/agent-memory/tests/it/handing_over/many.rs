@@ -69,7 +69,10 @@ async fn tasks_that_are_still_to_be_done_survive_every_handoff() {
     let todo = r#"{"todos":[{"content":"Tag the release","status":"pending","activeForm":"Tagging"},
         {"content":"Write the notes","status":"completed","activeForm":"Writing"}]}"#;
     talk(&session, 6).await;
-    let list = [call("t", "TodoWrite", todo), result("t", "ok")];
+    let list = [
+        call("t", "TodoWrite", todo),
+        Message::tool_result("t", "ok"),
+    ];
     let _ = session.ingest_batch(list.to_vec()).await.unwrap();
     for round in 0..3 {
         talk_on(&session, 7 + round * 8, 8).await;

@@ -22,14 +22,14 @@ use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
     Action, BreakerPolicy, Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event,
     ExpandArgs, GuardPolicy, HandOver, HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy,
-    HookList, Hooks, IdentityFiles, Job, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
-    MessageOrigin, Mode, Part, RawJson, Recorder, Recovery, ResultContent, Role, Runner, Seq,
-    Session, Strategy, Summarizer, SummarizerResponse, SummaryRequest, Trigger, TurnPolicy, Window,
+    HookList, Hooks, IdentityFiles, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
+    MessageOrigin, Mode, Part, PlannedJob, RawJson, Recorder, Recovery, Role, Runner, Seq, Session,
+    Strategy, Summarizer, SummarizerResponse, SummaryRequest, Trigger, TurnPolicy, Window,
 };
 
 use summarize_escalation::testing::FakeTimer;
 
-use crate::support::{export, said, talk};
+use crate::support::{export, said, say, talk};
 
 /// A policy by which few messages are worth a handoff.
 fn keeping(messages: usize) -> HandoffPolicy {
@@ -84,24 +84,7 @@ async fn shown(session: &Session) -> (String, Vec<u32>) {
 }
 
 fn call(id: &str, tool: &str, arguments: &str) -> Message {
-    let mut message = Message::assistant("");
-    message.parts = vec![Part::ToolCall {
-        id: id.to_owned(),
-        name: tool.to_owned(),
-        arguments: RawJson::parse(arguments).unwrap(),
-    }];
-    message
-}
-
-fn result(id: &str, text: &str) -> Message {
-    let mut message = Message::assistant("");
-    message.role = Role::Tool;
-    message.parts = vec![Part::ToolResult {
-        call_id: id.to_owned(),
-        content: ResultContent::Text(text.to_owned()),
-        is_error: None,
-    }];
-    message
+    Message::tool_call(id, tool, RawJson::parse(arguments).unwrap())
 }
 
 async fn talk_on(session: &Session, from: usize, count: usize) {

@@ -15,7 +15,7 @@ async fn results_larger_than_what_is_kept_do_not_stop_a_handoff() {
     let tail = [
         Message::user("Show the log."),
         call("a", "Bash", r#"{"command":"cat log.txt"}"#),
-        result("a", &huge),
+        Message::tool_result("a", &huge),
     ];
     let _ = session.ingest_batch(tail.to_vec()).await.unwrap();
     // The results are the newest of all: the model has not answered yet.
@@ -86,9 +86,9 @@ async fn the_files_of_all_handoffs_are_told() {
                 "Write part {n} after the notes, and run nothing else."
             )),
             call(&format!("r{n}"), "Read", &read),
-            result(&format!("r{n}"), "Some notes about it, two lines of them."),
+            Message::tool_result(format!("r{n}"), "Some notes about it, two lines of them."),
             call(&format!("w{n}"), "Write", &write),
-            result(&format!("w{n}"), "File created successfully"),
+            Message::tool_result(format!("w{n}"), "File created successfully"),
             call(
                 &format!("e{n}"),
                 "Edit",
@@ -96,15 +96,15 @@ async fn the_files_of_all_handoffs_are_told() {
                     r#"{{"file_path":"/srv/crumb/lib.rs","old_string":"a","new_string":"b{n}"}}"#
                 ),
             ),
-            result(&format!("e{n}"), "updated"),
+            Message::tool_result(format!("e{n}"), "updated"),
             call(
                 &format!("x{n}"),
                 "Bash",
                 &format!(r#"{{"command":"rm /srv/crumb/old{n}.rs"}}"#),
             ),
-            result(&format!("x{n}"), ""),
+            Message::tool_result(format!("x{n}"), ""),
             call(&format!("t{n}"), "mcp__weather", r#"{"city":"Oslo"}"#),
-            result(&format!("t{n}"), "rain"),
+            Message::tool_result(format!("t{n}"), "rain"),
             Message::assistant(format!("Part {n} is written.")),
         ]
     };

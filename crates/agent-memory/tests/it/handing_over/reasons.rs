@@ -27,7 +27,7 @@ struct Refuse;
 
 #[async_trait::async_trait]
 impl Hooks for Refuse {
-    async fn before(&self, _: &Job) -> JobDecision {
+    async fn before(&self, _: &PlannedJob<'_>) -> JobDecision {
         JobDecision::Cancel
     }
 }

@@ -10,7 +10,7 @@ mod context;
 mod failure;
 mod lossless;
 mod ops;
-mod random;
+pub(crate) mod random;
 mod stage;
 mod world;
 

@@ -12,11 +12,7 @@ use super::world::World;
 /// A DAG that keeps everything as it is, but for a tail of this many messages.
 fn dag(messages: usize) -> Arc<DagPlanner> {
     let policy = DagPolicy {
-        fresh_tail: FreshTail {
-            messages,
-            max_tokens: None,
-            max_part: None,
-        },
+        fresh_tail: FreshTail::messages(messages),
         max_source_tokens: None,
         ..DagPolicy::default()
     };

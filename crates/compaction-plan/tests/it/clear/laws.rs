@@ -16,11 +16,7 @@ use super::world::World;
 fn inner(which: usize) -> Arc<dyn Planner> {
     match which {
         0 => {
-            let tail = FreshTail {
-                messages: 6,
-                max_tokens: None,
-                max_part: None,
-            };
+            let tail = FreshTail::messages(6);
             let policy = DagPolicy {
                 fresh_tail: tail,
                 max_source_tokens: Some(900),

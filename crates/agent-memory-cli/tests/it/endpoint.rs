@@ -7,15 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 
-use super::tools::PATIENCE;
+use crate::support::PATIENCE;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Its number, from 1.
     pub number: usize,
-    /// The head, request line included, in lower case.
-    pub head: String,
     pub body: String,
 }
 
@@ -99,16 +97,13 @@ impl Endpoint {
         format!("http://{}/v1", self.address)
     }
 
-    /// The arguments that make the program ask this endpoint.
-    pub fn arguments(&self) -> [String; 6] {
-        [
-            "--summarizer".to_owned(),
-            "compatible:model".to_owned(),
-            "--base-url".to_owned(),
-            self.url(),
-            "--api-key".to_owned(),
-            "the-key-of-the-test".to_owned(),
-        ]
+    /// A command line by which the program asks this endpoint.
+    pub fn asked_by(&self, command: &[&str]) -> Vec<String> {
+        let url = self.url();
+        let options = ["--summarizer", "compatible:model", "--base-url", &url];
+        let key = ["--api-key", "the-key-of-the-test"];
+        let all = [command, &options, &key].concat();
+        all.into_iter().map(str::to_owned).collect()
     }
 
     pub fn requests(&self) -> Vec<Request> {
@@ -241,7 +236,6 @@ fn read(shared: &Shared, stream: &TcpStream) -> std::io::Result<Option<Request>>
     let mut requests = shared.requests.lock().unwrap();
     let request = Request {
         number: requests.len() + 1,
-        head,
         body: String::from_utf8_lossy(&body).into_owned(),
     };
     requests.push(request.clone());

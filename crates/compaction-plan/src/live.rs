@@ -1,0 +1,32 @@
+//! Policies that may change while a program runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A policy that may change while a program runs: it is asked for at each use.
+#[derive(Clone)]
+pub struct Live<P>(Arc<dyn Fn() -> P + Send + Sync>);
+
+impl<P> Live<P> {
+    /// Wraps what returns the policy as it is now.
+    pub fn new(policy: impl Fn() -> P + Send + Sync + 'static) -> Self {
+        Self(Arc::new(policy))
+    }
+
+    /// Returns the policy as it is now.
+    pub fn get(&self) -> P {
+        (self.0)()
+    }
+}
+
+impl<P: Clone + Send + Sync + 'static> From<P> for Live<P> {
+    fn from(policy: P) -> Self {
+        Self::new(move || policy.clone())
+    }
+}
+
+impl<P: fmt::Debug> fmt::Debug for Live<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Live").field(&self.get()).finish()
+    }
+}
