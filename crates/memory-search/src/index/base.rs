@@ -1,6 +1,6 @@
 //! The records of what is indexed, in memory.
 
-use crate::matching::Matcher;
+use crate::matching::{Matcher, Position};
 use crate::ranking::{Corpus, Document, Record};
 use memory_model::{ConversationId, LogEntry, Role, Seq, SeqRange, Summary, SummaryId, Timestamp};
 
@@ -50,6 +50,13 @@ impl Doc {
         }
     }
 
+    pub(super) fn position(&self) -> Position {
+        match self {
+            Doc::Message { seq, .. } => Position::Message(*seq),
+            Doc::Summary { id, .. } => Position::Summary(id.clone()),
+        }
+    }
+
     /// Position of a message; `None` for a summary.
     pub(super) fn seq(&self) -> Option<Seq> {
         match self {
@@ -82,7 +89,7 @@ impl Doc {
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) segment: IndexSegment,
-    pub(super) begin: u32,
+    pub(super) begin: usize,
     pub(super) seen: u32,
     /// The numbers of those that are nothing but echoes; rising. They are not ranked.
     pub(super) echoes: Vec<u32>,
@@ -90,10 +97,10 @@ pub(super) struct Part {
 
 impl Part {
     /// The number in the ranking of the segment's document `place`; `None` where it is not ranked.
-    pub(super) fn ranked(&self, place: u32) -> Option<u32> {
+    pub(super) fn ranked(&self, place: u32) -> Option<usize> {
         let before = self.echoes.partition_point(|echo| *echo < place);
         let is_ranked = place < self.seen && self.echoes.get(before) != Some(&place);
-        is_ranked.then(|| self.begin + place - before as u32)
+        is_ranked.then(|| self.begin + place as usize - before)
     }
 }
 
@@ -225,9 +232,4 @@ pub(super) struct Pending {
     pub(super) admitted: bool,
     /// Whether it matches by itself.
     pub(super) matches: bool,
-}
-
-/// The number of a document, from how many are before it.
-pub(super) fn number(before: usize) -> u32 {
-    u32::try_from(before).unwrap_or(u32::MAX)
 }

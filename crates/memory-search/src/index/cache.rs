@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_store::{Chunk, Error, ErrorKind, IndexSegment, IndexStore};
 
-use memory_model::ConversationId;
-
 use super::seal::Seal;
 use crate::error::Result;
 use crate::segment::is_records;
@@ -117,7 +115,6 @@ pub(super) struct Handle<'s> {
     /// The index; `None` for a search without one, which sees no segment.
     pub(super) index: Option<&'s dyn IndexStore>,
     pub(super) cache: &'s ChunkCache,
-    pub(super) conversation: ConversationId,
 }
 
 impl Handle<'_> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::segment::{
-    CharSet, Entry, GROUP, find, gram_key, gram_of, groups, retain_groups, some_with_prefix,
+    CharSet, Entry, GROUP, find, gram_key, gram_of, groups, retain_groups, with_prefix,
 };
 
 use super::cache::Handle;
@@ -84,7 +84,7 @@ impl Handle<'_> {
         needed.sort_by_key(|found| found.times);
         let mut needed = needed.iter();
         let Some(rarest) = needed.next() else {
-            return Ok(Candidates::All);
+            return Ok(None);
         };
         let mut left = rarest.all()?;
         for found in needed {
@@ -93,7 +93,7 @@ impl Handle<'_> {
             }
             left = found.among(left)?;
         }
-        Ok(Candidates::Some(of_groups(&left, segment.documents)))
+        Ok(Some(of_groups(&left, segment.documents)))
     }
 
     /// The runs that a segment has of three sets; `None` where too much had to be read.
@@ -173,7 +173,7 @@ fn run_of(key: &[u8]) -> Option<Run> {
 
 /// Calls `f` with the runs of a chunk that are of three sets, and with their groups.
 fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b>)) -> Result<()> {
-    some_with_prefix(chunk, &gram_key(""), &mut |key, entry| {
+    with_prefix(chunk, &gram_key(""), &mut |key, entry| {
         if may_begin(three, key) {
             if let Some(run) = run_of(key) {
                 f(run, entry);

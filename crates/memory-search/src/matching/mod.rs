@@ -17,6 +17,6 @@ pub use auto::search_auto;
 pub(crate) use collector::HitCollector;
 pub(crate) use matcher::Matcher;
 pub(crate) use position::Position;
-pub(crate) use ranked::{RankedCursor, RankedOrder, RankedTarget, RankedUpTo};
+pub(crate) use ranked::{RankedCursor, RankedUpTo};
 
 pub(crate) use crate::calls::is_one_of;

@@ -10,9 +10,8 @@ use super::terms::Terms;
 use crate::fallback::Fallback;
 use crate::fold::{Image, composed};
 use crate::query::{Query, SearchMode};
-use crate::ranking::is_stop_word;
 use crate::segment::{Need, variants};
-use crate::words::{Tokenizer, pieces};
+use crate::words::{Tokenizer, is_stop_word, pieces};
 
 /// Bytes of a text after which the search for words ends, if the words that must occur were found.
 const ENOUGH_BYTES: usize = 1 << 19;

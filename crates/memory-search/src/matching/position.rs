@@ -6,13 +6,13 @@ use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::hits::HitTarget;
 
-/// The last hit of an incomplete answer, in the orders by position. What comes after it depends
-/// on the query's order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A hit. As a cursor it is the last one of an incomplete answer, in the orders by position: what comes after it depends on
+/// the query's order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Position {
-    /// The last hit is a message.
+    /// A message.
     Message(Seq),
-    /// The last hit is a summary.
+    /// A summary.
     Summary(SummaryId),
 }
 

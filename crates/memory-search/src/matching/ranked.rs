@@ -1,10 +1,9 @@
 //! Answers of queries that rank: what is found depends on the whole conversation.
 
-use memory_model::{Seq, SummaryId};
+use memory_model::Seq;
 
 use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::HitOrder;
 
 /// The state of a conversation that a ranking is made of.
 ///
@@ -23,15 +22,6 @@ pub(crate) struct RankedUpTo {
     /// Whether the time was over before everything was read. The messages behind `head`, and all summaries, are then
     /// ranked separately, and their hits follow.
     pub stopped: bool,
-}
-
-/// A found message or summary.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum RankedTarget {
-    /// A message.
-    Message(Seq),
-    /// A summary.
-    Summary(SummaryId),
 }
 
 /// Where a page of a ranked answer begins.
@@ -105,65 +95,6 @@ impl RankedCursor {
             );
             Error::new(ErrorKind::Invalid, message)
         })
-    }
-}
-
-/// Found messages and summaries in the order of a query, sorted as far as they are asked for.
-///
-/// Of equal scores messages come before summaries, and earlier ones first.
-#[derive(Debug)]
-pub(crate) struct RankedOrder {
-    items: Vec<(f64, bool, u32)>,
-    sorted: usize,
-}
-
-impl RankedOrder {
-    /// What was found, by number, in rising order, with scores.
-    pub(crate) fn new(
-        order: HitOrder,
-        messages: impl IntoIterator<Item = (u32, f64)>,
-        summaries: impl IntoIterator<Item = (u32, f64)>,
-    ) -> Self {
-        let mut items: Vec<_> = messages
-            .into_iter()
-            .map(|(number, score)| (score, false, number))
-            .collect();
-        let of_messages = items.len();
-        let summaries = summaries.into_iter();
-        items.extend(summaries.map(|(number, score)| (score, true, number)));
-        if order == HitOrder::Newest {
-            let (messages, summaries) = items.split_at_mut(of_messages);
-            messages.reverse();
-            summaries.reverse();
-        }
-        let sorted = match order {
-            HitOrder::Relevance => 0,
-            _ => items.len(),
-        };
-        Self { items, sorted }
-    }
-
-    /// The first `count`, or all where there are fewer: score, whether it is a summary, number.
-    pub(crate) fn first(&mut self, count: usize) -> &[(f64, bool, u32)] {
-        let count = count.min(self.items.len());
-        if self.sorted < count {
-            let better = |a: &(f64, bool, u32), b: &(f64, bool, u32)| {
-                b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2))
-            };
-            if count < self.items.len() {
-                self.items.select_nth_unstable_by(count, better);
-            }
-            if let Some(first) = self.items.get_mut(..count) {
-                first.sort_unstable_by(better);
-            }
-            self.sorted = count;
-        }
-        self.items.get(..count).unwrap_or_default()
-    }
-
-    /// Number of all.
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
     }
 }
 

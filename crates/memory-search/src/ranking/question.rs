@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::corpus::{Corpus, TermId, is_stop_word};
+use super::corpus::{Corpus, TermId};
 use super::dates::AskedDate;
 use super::weights::{ASKING_WORD_WEIGHT, DERIVED_WORD_WEIGHT};
 use crate::fold::{composed, fold_case};
-use crate::words::{Language, Tokenizer, WordLists};
+use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 
 /// Fewest characters that two words begin with alike when one is derived from the other.
 const DERIVED_CHARS: usize = 5;

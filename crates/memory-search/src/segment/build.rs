@@ -10,11 +10,11 @@ use super::grams::{GROUP, Gram, add_grams, text_of};
 use super::postings::PostingList;
 use super::record::write;
 use super::unbroken::{SHORTEST, longest_unbroken};
-use super::{SegmentData, TOOLS, UNBROKEN, gram_key, word_key};
+use super::{SegmentData, UNBROKEN, gram_key, tool_key, word_key};
 use crate::calls::CallNames;
 use crate::fold::{compared_forms, composed};
-use crate::ranking::{Document, Record, SummaryRecord, is_stop_word};
-use crate::words::{Language, Tokenizer, WordLists};
+use crate::ranking::{Document, Record, SummaryRecord};
+use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 
 /// Name of the format of segments. Segments of another format are not understood.
 pub(crate) const FORMAT: &str = "segments-5 english forms";
@@ -203,7 +203,7 @@ impl SegmentBuilder {
             writer.push(&[UNBROKEN, *longest], list);
         }
         for (tool, list) in &self.tools {
-            writer.push(&[&[TOOLS], tool.as_bytes()].concat(), list);
+            writer.push(&tool_key(tool), list);
         }
         self.words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for (term, list) in &self.words {

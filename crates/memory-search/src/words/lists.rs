@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, OnceLock};
 
 use super::language::Language;
+use crate::fold::fold_case;
 
 /// The lists of one language. A list that the language does not have is empty.
 #[derive(Debug, Default)]
@@ -100,6 +101,13 @@ impl WordLists {
         }
         lists
     }
+}
+
+/// Whether a word, as it stands in a text, says nothing about the text's subject.
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    let folded = fold_case(word);
+    Language::of_word(&folded)
+        .is_some_and(|language| WordLists::of(language).stop.contains(folded.as_str()))
 }
 
 static NONE: LazyLock<WordLists> = LazyLock::new(WordLists::default);

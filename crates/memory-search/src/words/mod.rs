@@ -20,7 +20,7 @@ use crate::fold::fold_case;
 use chars::{Class, class};
 
 pub(crate) use language::Language;
-pub(crate) use lists::WordLists;
+pub(crate) use lists::{WordLists, is_stop_word};
 
 /// What follows an apostrophe and is no word.
 const ENDINGS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
