@@ -2,7 +2,6 @@
 
 mod calls;
 mod contradiction;
-mod cursor;
 mod embedding;
 mod error;
 mod fallback;
@@ -20,7 +19,6 @@ mod vectors;
 mod words;
 
 pub use contradiction::{Change, Changes, Said, contradicts};
-pub use cursor::Cursor;
 pub use embedding::Embedder;
 #[cfg(feature = "static-embeddings")]
 pub use embedding::{StaticTable, TableError};

@@ -188,7 +188,7 @@ impl Found {
         let cursor = match self.taken {
             taken if taken == answer.hits.len() => answer.cursor.as_ref(),
             0 => return begin.clone(),
-            taken => answer.cursors.get(taken - 1),
+            taken => answer.hits.get(taken - 1).map(|hit| &hit.cursor),
         };
         let given = self.given + self.taken;
         cursor.map_or(Place::Done, |cursor| Place::At(given, cursor.clone()))

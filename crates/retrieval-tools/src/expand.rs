@@ -58,12 +58,6 @@ impl Arguments for ExpandArgs {
         summary, the summaries inside a condensed one. Also reads messages by their position.";
 }
 
-impl From<&ExpandArgs> for ExpandArgs {
-    fn from(args: &ExpandArgs) -> Self {
-        args.clone()
-    }
-}
-
 impl From<&str> for ExpandArgs {
     fn from(summary_id: &str) -> Self {
         Self::new(summary_id)

@@ -156,9 +156,14 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// The same for names and ids, which have no business being longer than 100 characters.
 pub(crate) fn short(text: &str) -> String {
-    match text.char_indices().nth(100) {
-        Some((end, _)) => quoted(&format!("{}…", text.get(..end).unwrap_or_default())),
-        None => quoted(text),
+    quoted(&clip(text, 100))
+}
+
+/// The first characters of a text, with `…` where it is cut.
+pub(crate) fn clip(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

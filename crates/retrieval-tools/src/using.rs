@@ -52,8 +52,7 @@ impl Retrieval {
     ///
     /// # Errors
     /// `Invalid` for a cursor that this question did not give; whatever the store gives.
-    pub async fn files(&self, args: impl Into<FilesArgs> + Send) -> Result<FilesAnswer> {
-        let args = args.into();
+    pub async fn files(&self, args: FilesArgs) -> Result<FilesAnswer> {
         let limits = self.limits();
         let spending = self
             .grant

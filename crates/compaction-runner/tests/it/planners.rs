@@ -324,7 +324,7 @@ async fn shown_within(tools: &Retrieval, first: &str, answers: u32) -> BTreeSet<
     for _ in 0..answers {
         let mut next = Vec::new();
         for target in targets {
-            let answer = tools.expand(&ExpandArgs::new(target)).await.unwrap();
+            let answer = tools.expand(ExpandArgs::new(target)).await.unwrap();
             shown.extend(answer.children.iter().filter_map(|child| match child {
                 ExpandedChild::Message(message) => Some(message.seq.0),
                 ExpandedChild::Summary(_) => None,

@@ -4,7 +4,7 @@ use crate::matching::{Matcher, Position, is_one_of};
 use crate::ranking::{Asked, Ranked, Scores};
 use crate::{HitOrder, Query, Result, SearchMode};
 
-use super::base::{Doc, Ranking};
+use super::base::{Base, Doc};
 use super::cache::Handle;
 use super::candidates::numbers;
 use crate::vectors::Nearness;
@@ -35,7 +35,7 @@ impl Matching {
 
 /// The documents of a ranking that may be hits.
 pub(super) struct Found<'r> {
-    ranking: &'r Ranking,
+    ranking: &'r Base,
     /// By words: made as they are asked for.
     scores: Scores<'r>,
     /// With vectors, which may raise the score of any document; of the mode `Prose` alone.
@@ -50,13 +50,13 @@ pub(super) struct Found<'r> {
 impl<'r> Found<'r> {
     pub(super) async fn read(
         handle: &Handle<'_>,
-        ranking: &'r Ranking,
+        ranking: &'r Base,
         asked: Asked,
         near: Option<&Nearness>,
         query: &Query,
         matcher: &'r Matcher,
     ) -> Result<Self> {
-        let base = &ranking.base;
+        let base = ranking;
         let scores = base.corpus.finish(asked);
         let fused = near
             .filter(|_| base.kind == IndexedKind::Messages)
@@ -115,7 +115,7 @@ impl<'r> Found<'r> {
             }
             None => {
                 let uses = self.using.as_ref();
-                let doc = self.ranking.base.docs.get(at);
+                let doc = self.ranking.docs.get(at);
                 doc.is_some_and(|doc| doc.is_admitted(self.matcher))
                     && uses.is_none_or(|using| using.binary_search(&at).is_ok())
             }
@@ -144,7 +144,7 @@ impl<'r> Found<'r> {
 
     /// All that a ranking finds, rising.
     fn all(&self) -> Vec<Ranked> {
-        let all = (0..self.ranking.base.docs.len()).filter(|at| self.admits(*at));
+        let all = (0..self.ranking.docs.len()).filter(|at| self.admits(*at));
         let scored = all.filter_map(|document| {
             let score = self.score(document)?;
             Some(Ranked { document, score })
@@ -190,7 +190,7 @@ impl FoundOrder {
             items.sort_unstable_by(better);
         }
         let hit = |(kind, Ranked { document, score }): (usize, Ranked)| {
-            let doc = found.get(kind)?.ranking.base.docs.get(document)?;
+            let doc = found.get(kind)?.ranking.docs.get(document)?;
             Some((doc.position(), score))
         };
         Self {

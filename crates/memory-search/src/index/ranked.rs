@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use crate::matching::{Position, RankedCursor, RankedUpTo};
-use crate::ranking::{Asked, Corpus, Document, Wanted};
+use crate::ranking::{Asked, Document, Wanted};
 use crate::segment::{find, with_prefix, word_key, word_of, words};
 use crate::vectors::{Nearness, nearness};
 use crate::{Hit, Hits, Result, SearchMode};
 use memory_model::{EntryKind, Seq, SeqRange, SummaryId};
 
-use super::base::{Base, Doc, Part, Pending, Ranking};
+use super::base::{Base, Doc};
 use super::cache::Handle;
 use super::found::{Found, FoundOrder};
 use super::reading::Reading;
@@ -50,7 +50,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
     /// Answers a query that ranks. `how` ends the name of the strategy.
     pub(super) async fn ranked(mut self, how: &str) -> Result<Hits> {
         let (query, matcher) = (self.query, self.matcher);
-        let cursor = query.cursor.as_ref().map(RankedCursor::from_cursor);
+        let cursor = query.cursor.as_deref().map(RankedCursor::from_cursor);
         let cursor = cursor.transpose()?;
         let begin = cursor.map_or(0, |cursor| cursor.begin);
         let read = cursor.filter(RankedCursor::is_read);
@@ -77,14 +77,14 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         }
         if query.scope.has_summaries() && !state.stopped {
             let ranking = self.summary_ranking(state.summaries).await?;
-            state.summaries = ranking.base.docs.len();
+            state.summaries = ranking.docs.len();
             summaries = Some(ranking);
         } else {
             state.summaries = 0;
         }
         let mut near = None;
         if let Some(ranking) = &messages {
-            let question = ranking.base.corpus.question_to_embed(&query.pattern);
+            let question = ranking.corpus.question_to_embed(&query.pattern);
             near = self.nearness(&question, state, is_first_page).await?;
         }
         let mut name = matcher.mode().as_str().to_owned();
@@ -93,7 +93,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
             name.push_str("-vectors");
         }
         name.push_str(how);
-        let mut rankings: Vec<Ranking> = messages.into_iter().chain(summaries).collect();
+        let mut rankings: Vec<Base> = messages.into_iter().chain(summaries).collect();
         let mut asked = Vec::new();
         for ranking in &mut rankings {
             asked.push(self.ask(ranking).await?);
@@ -113,13 +113,15 @@ impl<T: Store + ?Sized> Asking<'_, T> {
             .into_iter()
             .for_each(|ranking| self.give_back(ranking));
         let cursor_at = |begin| RankedCursor { state, begin };
-        let (hits, behind): (Vec<Hit>, Vec<usize>) = hits.into_iter().unzip();
-        let cursors = behind.into_iter().map(|at| cursor_at(at).to_cursor());
+        let hits = hits.into_iter().map(|(hit, behind)| Hit {
+            cursor: cursor_at(behind).to_cursor(),
+            ..hit
+        });
+        let hits = hits.collect();
         let mut answer = match cursor_at(end).behind(found_count) {
             Some(next) => Hits::partial(hits, name, query.scope, next),
             None => Hits::complete(hits, name, query.scope),
         };
-        answer.cursors = cursors.collect();
         answer.stopped = is_first_page && state.stopped;
         Ok(answer)
     }
@@ -222,11 +224,10 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         &self,
         state: RankedUpTo,
         is_over: &(dyn Fn() -> bool + Sync),
-    ) -> Result<(Ranking, Option<Seq>)> {
+    ) -> Result<(Base, Option<Seq>)> {
         let stretches = self.visible.messages.iter();
         let parts = stretches.map(|one| (one.segment.clone(), one.last.0));
-        let base = self.base(IndexedKind::Messages, parts.collect()).await?;
-        let mut ranking = Ranking::new(base);
+        let mut ranking = self.base(IndexedKind::Messages, parts.collect()).await?;
         let matcher = self.matcher;
         let mut calls = LogCalls::new(self.store, self.info.id);
         let first = self.visible.indexed.next().max(state.first);
@@ -246,12 +247,10 @@ impl<T: Store + ?Sized> Asking<'_, T> {
                     false => Document::without_echoes(&entry, calls.names()),
                 };
                 if let Some(document) = document {
-                    let pending = Pending {
-                        admitted: matcher.admits_message(&entry, calls.names()),
-                        matches: matcher.mode() != SearchMode::Prose
-                            && matcher.message(&entry, calls.names()).is_some(),
-                    };
-                    ranking.add(Doc::of_entry(&entry), &document, pending);
+                    let admitted = matcher.admits_message(&entry, calls.names());
+                    let matches = matcher.mode() != SearchMode::Prose
+                        && matcher.message(&entry, calls.names()).is_some();
+                    ranking.add(Doc::of_entry(&entry), &document, admitted, matches);
                 }
             }
             rest = page.next;
@@ -260,23 +259,23 @@ impl<T: Store + ?Sized> Asking<'_, T> {
                 break;
             }
         }
-        Ok((ranking.finish(), stopped))
+        ranking.finish();
+        Ok((ranking, stopped))
     }
 
-    async fn summary_ranking(&self, most: usize) -> Result<Ranking> {
+    async fn summary_ranking(&self, most: usize) -> Result<Base> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let segments = self.visible.summaries.iter();
         let parts = segments
             .filter(|one| one.first <= most)
             .map(|one| (one.clone(), one.last.min(most)));
-        let base = self.base(IndexedKind::Summaries, parts.collect()).await?;
-        let mut ranking = Ranking::new(base);
-        let mut after = match ranking.base.docs.get(..ranking.indexed()) {
+        let mut ranking = self.base(IndexedKind::Summaries, parts.collect()).await?;
+        let mut after = match ranking.docs.get(..ranking.indexed()) {
             Some([.., Doc::Summary { id, .. }]) => Some(id.clone()),
             _ => None,
         };
         loop {
-            let left = (most as usize).saturating_sub(ranking.indexed() + ranking.tail.len());
+            let left = (most as usize).saturating_sub(ranking.indexed() + ranking.added);
             if left == 0 || self.visible.last_summary.as_ref() == Some(&after) {
                 break;
             }
@@ -285,20 +284,20 @@ impl<T: Store + ?Sized> Asking<'_, T> {
                 .summary_log(self.info.id, after.as_ref(), left.min(256));
             let page = page.await?;
             for summary in &page.items {
-                let pending = Pending {
-                    admitted: self.matcher.admits_summary(summary),
-                    matches: self.matcher.mode() != SearchMode::Prose
-                        && self.matcher.summary(summary).is_some(),
-                };
+                let matcher = self.matcher;
+                let admitted = matcher.admits_summary(summary);
+                let matches =
+                    matcher.mode() != SearchMode::Prose && matcher.summary(summary).is_some();
                 let document = Document::of_summary(summary);
-                ranking.add(Doc::of_summary(summary), &document, pending);
+                ranking.add(Doc::of_summary(summary), &document, admitted, matches);
             }
             match page.next {
                 Some(next) => after = Some(next),
                 None => break,
             }
         }
-        Ok(ranking.finish())
+        ranking.finish();
+        Ok(ranking)
     }
 
     /// The records of some segments: kept from before, or read.
@@ -317,47 +316,11 @@ impl<T: Store + ?Sized> Asking<'_, T> {
                 return Ok(bases.remove(at));
             }
         }
-        let mut base = Base {
-            conversation,
-            kind,
-            key,
-            parts: Vec::new(),
-            corpus: Corpus::new(),
-            docs: Vec::new(),
-            unindexed: Vec::new(),
-        };
-        for (segment, last) in parts {
-            let begin = base.docs.len();
-            let (mut seen, mut echoes) = (0, Vec::new());
-            for (number, record) in (segment.first..).zip(self.handle.records(&segment).await?) {
-                let is_seen = match kind {
-                    IndexedKind::Messages => record.seq.0 <= last,
-                    IndexedKind::Summaries => number <= last,
-                };
-                if let Some(doc) = Doc::of(&record).filter(|_| is_seen) {
-                    match record.is_echo {
-                        true => echoes.push(seen),
-                        false => {
-                            base.corpus.add_record(&record);
-                            base.docs.push(doc);
-                        }
-                    }
-                    seen += 1;
-                }
-            }
-            base.parts.push(Part {
-                segment,
-                begin,
-                seen,
-                echoes,
-            });
-        }
-        Ok(base)
+        Base::read(&self.handle, conversation, kind, key, parts).await
     }
 
     /// Keeps the records and the words for the next query.
-    fn give_back(&self, ranking: Ranking) {
-        let Ranking { mut base, .. } = ranking;
+    fn give_back(&self, mut base: Base) {
         if base.parts.is_empty() {
             return;
         }
@@ -372,7 +335,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
     }
 
     /// Asks the question: reads what of the index it counts.
-    async fn ask(&self, ranking: &mut Ranking) -> Result<Asked> {
+    async fn ask(&self, ranking: &mut Base) -> Result<Asked> {
         let (handle, question) = (&self.handle, self.query.pattern.as_str());
         let wanted = Wanted::new(question);
         let mut terms: BTreeSet<String> = wanted.terms.clone();
@@ -386,7 +349,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         };
         for prefix in &wanted.prefixes {
             let key = word_key(prefix);
-            for part in &ranking.base.parts {
+            for part in &ranking.parts {
                 let chunks = handle.chunks_among(&part.segment, &key, &may_hold, usize::MAX);
                 for chunk in chunks.await?.unwrap_or_default() {
                     with_prefix(&chunk, &key, &mut |key, _| {
@@ -400,21 +363,20 @@ impl<T: Store + ?Sized> Asking<'_, T> {
                 }
             }
         }
-        load(handle, &mut ranking.base, &terms).await?;
-        let mut asked = ranking.base.corpus.ask(question);
-        let sources = ranking.base.corpus.sources(&asked);
+        load(handle, ranking, &terms).await?;
+        let mut asked = ranking.corpus.ask(question);
+        let sources = ranking.corpus.sources(&asked);
         self.contents(ranking, &sources).await?;
-        let uncounted = ranking.base.corpus.uncounted(&sources);
-        count(handle, &mut ranking.base, &uncounted).await?;
-        let added = ranking.base.corpus.expand(&mut asked);
-        load(handle, &mut ranking.base, &added).await?;
+        let uncounted = ranking.corpus.uncounted(&sources);
+        count(handle, ranking, &uncounted).await?;
+        let added = ranking.corpus.expand(&mut asked);
+        load(handle, ranking, &added).await?;
         Ok(asked)
     }
 
     /// Tells the corpus the words of those of some documents that are indexed.
-    async fn contents(&self, ranking: &mut Ranking, documents: &[usize]) -> Result<()> {
-        let indexed = ranking.indexed();
-        let base = &mut ranking.base;
+    async fn contents(&self, base: &mut Base, documents: &[usize]) -> Result<()> {
+        let indexed = base.indexed();
         let (mut messages, mut summaries) = (BTreeMap::new(), Vec::new());
         let unknown = |at: &&usize| **at < indexed && !base.corpus.has_content(**at);
         for at in documents.iter().filter(unknown) {

@@ -167,7 +167,7 @@ fn needs_all(query: &Query, matcher: &Matcher) -> Result<bool> {
     if !matcher.ranks(query.order) {
         return Ok(false);
     }
-    let cursor = query.cursor.as_ref().map(RankedCursor::from_cursor);
+    let cursor = query.cursor.as_deref().map(RankedCursor::from_cursor);
     let is_behind = |cursor: RankedCursor| cursor.state.first > Seq::FIRST;
     Ok(cursor.transpose()?.is_some_and(is_behind)
         || query.scope.has_messages() && matcher.searches_echoes())
@@ -226,7 +226,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
 
     /// Answers a query whose hits come in the order of the log.
     async fn by_position(&self) -> Result<HitCollector> {
-        let position = self.query.cursor.as_ref().map(Position::from_cursor);
+        let position = self.query.cursor.as_deref().map(Position::from_cursor);
         let (after, after_summary) = match position.transpose()? {
             None => (None, None),
             Some(Position::Message(seq)) => (Some(seq), None),

@@ -2,7 +2,6 @@
 
 use memory_model::ConversationId;
 
-use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fallback::Fallback;
 use crate::hits::Hits;
@@ -44,9 +43,10 @@ pub async fn search_auto<S: Search + ?Sized>(
             }
             (hits, _) => hits?,
         };
-        let of_stage = |cursor: &Cursor| Cursor::new(format!("{letter}{cursor}"));
-        hits.cursor = hits.cursor.as_ref().map(of_stage);
-        hits.cursors = hits.cursors.iter().map(of_stage).collect();
+        let cursors = hits.hits.iter_mut().map(|hit| &mut hit.cursor);
+        cursors
+            .chain(&mut hits.cursor)
+            .for_each(|cursor| cursor.insert(0, letter));
         hits.fallback = hits.fallback.or(fallback);
         if cursor.is_some() || !hits.hits.is_empty() || !hits.complete {
             return Ok(hits);
@@ -57,17 +57,13 @@ pub async fn search_auto<S: Search + ?Sized>(
 }
 
 /// Splits a cursor into the stage that it belongs to, and the stage's own cursor.
-fn stage_of(cursor: &Cursor) -> Result<(usize, Cursor)> {
-    let text = cursor.as_str();
-    let stages = STAGES.iter().enumerate();
-    let mut matching = stages.filter_map(|(stage, (letter, _, _))| {
-        let inner = text.strip_prefix(*letter)?;
-        Some((stage, Cursor::new(inner)))
-    });
-    matching.next().ok_or_else(|| {
-        Error::new(
-            ErrorKind::Invalid,
-            format!("{text:?} is not a search cursor: pass one that a search returned"),
-        )
-    })
+fn stage_of(cursor: &str) -> Result<(usize, String)> {
+    let mut stages = STAGES.iter().enumerate();
+    let own = stages.find_map(|(stage, (letter, ..))| Some((stage, cursor.strip_prefix(*letter)?)));
+    own.map(|(stage, own)| (stage, own.to_owned()))
+        .ok_or_else(|| {
+            let message =
+                format!("{cursor:?} is not a search cursor: pass one that a search returned");
+            Error::new(ErrorKind::Invalid, message)
+        })
 }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::position::Position;
-use crate::cursor::Cursor;
 use crate::hits::{Hit, Hits};
 use crate::query::SearchScope;
 
@@ -56,18 +55,13 @@ impl HitCollector {
 
     /// The answer.
     pub(crate) fn finish(self, strategy: impl Into<Cow<'static, str>>, scope: SearchScope) -> Hits {
-        let cursors: Vec<Cursor> = self.hits.iter().map(cursor_behind).collect();
         let ended = self.ended.map(|place| place.to_cursor());
-        let last = cursors.last().filter(|_| self.overflow).cloned();
-        let mut hits = match ended.or(last) {
+        let last = self.hits.last().filter(|_| self.overflow);
+        let mut hits = match ended.or(last.map(|hit| hit.cursor.clone())) {
             Some(cursor) => Hits::partial(self.hits, strategy, scope, cursor),
             None => Hits::complete(self.hits, strategy, scope),
         };
-        (hits.cursors, hits.stopped) = (cursors, self.stopped);
+        hits.stopped = self.stopped;
         hits
     }
-}
-
-fn cursor_behind(hit: &Hit) -> Cursor {
-    Position::of(&hit.target).to_cursor()
 }

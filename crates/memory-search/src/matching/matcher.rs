@@ -3,6 +3,7 @@
 use memory_model::{EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary, Timestamp};
 
 use super::pattern::Pattern;
+use super::position::Position;
 use super::snippet::Snippet;
 use crate::calls::CallNames;
 use crate::error::Result;
@@ -228,7 +229,8 @@ fn summary_hit(summary: &Summary, snippet: Snippet) -> Hit {
 }
 
 fn hit(target: HitTarget, snippet: Snippet, created_at: Timestamp) -> Hit {
-    let mut hit = Hit::new(target, snippet.text, created_at);
+    let cursor = Position::of(&target).to_cursor();
+    let mut hit = Hit::new(target, snippet.text, created_at, cursor);
     hit.matches = snippet.matches;
     hit
 }

@@ -2,7 +2,6 @@
 
 use memory_model::Seq;
 
-use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The state of a conversation that a ranking is made of.
@@ -38,7 +37,7 @@ impl RankedCursor {
     /// count, the last message with a vector that counts. The cursor of a stopped ranking begins with `w` and the first
     /// message. The cursor of the last ranking behind it begins with `e` and the first message; its head is 0 until it
     /// is read.
-    pub(crate) fn to_cursor(self) -> Cursor {
+    pub(crate) fn to_cursor(self) -> String {
         let RankedUpTo {
             first,
             head,
@@ -52,15 +51,12 @@ impl RankedCursor {
             (false, false) => "r".to_owned(),
         };
         let vectors = vectors.map_or_else(String::new, |last| format!(".{}", last.0));
-        Cursor::new(format!(
-            "{kind}{}.{summaries}.{}{vectors}",
-            head.0, self.begin
-        ))
+        format!("{kind}{}.{summaries}.{}{vectors}", head.0, self.begin)
     }
 
     /// Returns the cursor that continues here in a ranking of `found` hits, or behind it if it was stopped; `None` if
     /// nothing follows.
-    pub(crate) fn behind(self, found: usize) -> Option<Cursor> {
+    pub(crate) fn behind(self, found: usize) -> Option<String> {
         if self.begin < found {
             return Some(self.to_cursor());
         }
@@ -87,11 +83,10 @@ impl RankedCursor {
     ///
     /// # Errors
     /// `Invalid` when [`RankedCursor::to_cursor`] did not make it.
-    pub(crate) fn from_cursor(cursor: &Cursor) -> Result<Self> {
-        let text = cursor.as_str();
-        read_cursor(text).ok_or_else(|| {
+    pub(crate) fn from_cursor(cursor: &str) -> Result<Self> {
+        read_cursor(cursor).ok_or_else(|| {
             let message = format!(
-                "{text:?} is not a cursor of a ranked answer: pass one that a search returned"
+                "{cursor:?} is not a cursor of a ranked answer: pass one that a search returned"
             );
             Error::new(ErrorKind::Invalid, message)
         })
@@ -137,8 +132,8 @@ mod tests {
             "e41-0.0.0",
             "e41-90.2.5.7",
         ] {
-            let cursor = RankedCursor::from_cursor(&Cursor::from(text)).unwrap();
-            assert_eq!(cursor.to_cursor().as_str(), text);
+            let cursor = RankedCursor::from_cursor(text).unwrap();
+            assert_eq!(cursor.to_cursor(), text);
         }
         for text in [
             "",
@@ -150,7 +145,7 @@ mod tests {
             "r1.2.3.4.5",
             "x1.2.3",
         ] {
-            let error = RankedCursor::from_cursor(&Cursor::from(text)).unwrap_err();
+            let error = RankedCursor::from_cursor(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{text:?}");
         }
     }

@@ -323,7 +323,7 @@ async fn the_family_is_what_it_should_be() {
         let args = GrepArgs::new("common")
             .set(|it| it.mode = SearchMode::Literal)
             .set(|it| it.limit = 100);
-        let found = world.tools().grep(&args).await.unwrap().to_text();
+        let found = world.tools().grep(args.clone()).await.unwrap().to_text();
         for canary in &family.canaries {
             assert_eq!(
                 found.contains(&canary.word),
@@ -348,12 +348,12 @@ async fn a_narrowed_tool_set_sees_a_part() {
     let args = GrepArgs::new("message number")
         .set(|it| it.mode = SearchMode::Literal)
         .set(|it| it.limit = 100);
-    assert_eq!(part.grep(&args).await.unwrap().hits.len(), 8);
+    assert_eq!(part.grep(args.clone()).await.unwrap().hits.len(), 8);
     // The summary itself, and no other: the one above tells of more.
     let summaries = args.clone().set(|it| it.scope = SearchScope::Summaries);
     let mut found = summaries.clone();
     found.pattern = "e".to_owned();
-    let hits = part.grep(&found).await.unwrap().hits;
+    let hits = part.grep(found.clone()).await.unwrap().hits;
     let ids: Vec<_> = hits
         .iter()
         .filter_map(|hit| hit.summary_id.as_ref())
@@ -373,7 +373,7 @@ async fn a_narrowed_tool_set_sees_a_part() {
         .clone()
         .set(|it| (it.first, it.last) = (Some(range(9, 30).first), Some(range(9, 30).last)));
     assert_eq!(
-        part.grep(&outside).await.unwrap_err().kind(),
+        part.grep(outside.clone()).await.unwrap_err().kind(),
         ErrorKind::NotFound
     );
     let recalled = part.recall("message number 5").await.unwrap();
@@ -426,7 +426,7 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
     let mut given = 0;
     for n in 1..=30 {
         let args = ExpandArgs::new(format!("messages:{n}-30")).set(|it| it.token_cap = 50);
-        match few.clone().expand(&args).await {
+        match few.clone().expand(args.clone()).await {
             Ok(answer) => given += answer.tokens,
             Err(error) => assert_eq!(error.kind(), ErrorKind::Spent),
         }
@@ -437,7 +437,7 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
         .await
         .unwrap();
     let args = RecallArgs::turn(Seq(1)).set(|it| it.budget = 500);
-    let left = more.recall(&args).await.map(|answer| answer.tokens);
+    let left = more.recall(args.clone()).await.map(|answer| answer.tokens);
     assert!(left.is_err() || left.unwrap() <= 120 - given);
 
     let only = Narrowing::default().set(|it| {
@@ -464,7 +464,7 @@ async fn limits_of_a_derived_tool_set_stay_within_those_of_its_parent() {
     let derived = tools.narrow(&Narrowing::default()).await.unwrap();
     let derived = derived.with_limits(RetrievalLimits::none());
     let all = GrepArgs::new("number").set(|it| it.limit = 1_000);
-    assert_eq!(derived.grep(&all).await.unwrap().hits.len(), 5);
+    assert_eq!(derived.grep(all.clone()).await.unwrap().hits.len(), 5);
     let args = ExpandArgs::new("messages:1-150").set(|it| it.token_cap = 9_999);
     assert!(derived.expand(args).await.unwrap().tokens <= 30);
 }

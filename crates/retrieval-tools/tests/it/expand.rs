@@ -7,7 +7,7 @@ use retrieval_tools::{ErrorKind, ExpandAnswer, ExpandArgs, ExpandedChild, Expand
 use crate::world::{Set, World, at, range, tree};
 
 async fn expand(world: &World, what: &str) -> ExpandAnswer {
-    world.tools().expand(&ExpandArgs::new(what)).await.unwrap()
+    world.tools().expand(ExpandArgs::new(what)).await.unwrap()
 }
 
 fn messages(expansion: &ExpandAnswer) -> Vec<&ExpandedMessage> {
@@ -75,7 +75,7 @@ async fn pointers_read_messages() {
         ("", ErrorKind::Invalid),
         ("sum_0123456789abcdef", ErrorKind::NotFound),
     ] {
-        let error = world.tools().expand(&ExpandArgs::new(what)).await;
+        let error = world.tools().expand(ExpandArgs::new(what)).await;
         let error = error.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(what));
@@ -91,7 +91,7 @@ async fn the_cap_holds_and_the_default_is_4000() {
     let leaf = world.leaf(range(1, 60), "many x").await;
     for (cap, count) in [(0, 40), (4_000, 40), (250, 2), (100, 1), (6000, 60)] {
         let args = ExpandArgs::new(leaf.id.as_str()).set(|it| it.token_cap = cap);
-        let answer = world.tools().expand(&args).await.unwrap();
+        let answer = world.tools().expand(args.clone()).await.unwrap();
         assert_eq!(answer.children.len(), count, "cap {cap}");
         assert_eq!(answer.complete, cap == 6000);
         assert!(messages(&answer).iter().all(|m| !m.clipped));
@@ -111,7 +111,7 @@ async fn a_first_item_over_the_cap_is_clipped() {
     let leaf = world.leaf(range(1, 3), "letters").await;
     let args = ExpandArgs::new(leaf.id.as_str()).set(|it| it.token_cap = 100);
 
-    let answer = world.tools().expand(&args).await.unwrap();
+    let answer = world.tools().expand(args.clone()).await.unwrap();
     assert_eq!((answer.tokens, answer.children.len()), (100, 1));
     let clipped = messages(&answer)[0];
     assert!(clipped.clipped);
@@ -123,8 +123,7 @@ async fn a_first_item_over_the_cap_is_clipped() {
     let answer = world
         .tools()
         .expand(
-            &args
-                .clone()
+            args.clone()
                 .set(|it| it.cursor = Some(cursor.replace("400", "800"))),
         )
         .await;
@@ -144,13 +143,13 @@ async fn pieces_keep_the_shape_of_a_message() {
     let parts = vec![Part::text("First I read."), call];
     world.say(vec![Message::new(Role::Assistant, parts)]).await;
     let args = ExpandArgs::new("message:1").set(|it| it.token_cap = 8);
-    let answer = world.tools().expand(&args).await.unwrap();
+    let answer = world.tools().expand(args.clone()).await.unwrap();
     insta::assert_snapshot!(
         "expand_json_piece",
         serde_json::to_string_pretty(&answer).unwrap()
     );
     let rest = args.set(|it| it.cursor = Some(answer.cursor.unwrap().to_string()));
-    let rest = world.tools().expand(&rest).await.unwrap();
+    let rest = world.tools().expand(rest.clone()).await.unwrap();
     insta::assert_snapshot!("expand_rest", rest.to_text());
 }
 
@@ -170,7 +169,7 @@ async fn media_are_whole_or_named() {
     let page = async |cap: u64, cursor: Option<String>| {
         let mut args = ExpandArgs::new("message:1").set(|it| it.token_cap = cap);
         args.cursor = cursor;
-        world.tools().expand(&args).await.unwrap()
+        world.tools().expand(args.clone()).await.unwrap()
     };
     // All at once; one image a page; no image.
     assert!(!messages(&page(2500, None).await)[0].clipped);
@@ -198,7 +197,7 @@ async fn reasoning_counts_though_an_estimator_has_it_free() {
         .say(vec![Message::new(Role::Assistant, vec![part])])
         .await;
     let args = ExpandArgs::new("message:1").set(|it| it.token_cap = 200);
-    let answer = world.tools().expand(&args).await.unwrap();
+    let answer = world.tools().expand(args.clone()).await.unwrap();
     assert_eq!((answer.tokens, answer.complete), (200, false));
 }
 
@@ -233,7 +232,7 @@ async fn what_costs_nothing_is_bounded_too() {
     assert_eq!((first.tokens, first.children.len()), (0, 1_000));
     let args = ExpandArgs::new("messages:1-1100")
         .set(|it| it.cursor = Some(first.cursor.unwrap().to_string()));
-    let rest = world.tools().expand(&args).await.unwrap();
+    let rest = world.tools().expand(args.clone()).await.unwrap();
     assert_eq!((rest.children.len(), rest.complete), (100, true));
 }
 
@@ -244,13 +243,13 @@ async fn cursors_of_another_call_are_refused() {
     let mut tags = std::collections::BTreeMap::new();
     for id in [&a.id, &b.id, &top.id] {
         let args = ExpandArgs::new(id.as_str()).set(|it| it.token_cap = 1);
-        let answer = world.tools().expand(&args).await.unwrap();
+        let answer = world.tools().expand(args.clone()).await.unwrap();
         let cursor = answer.cursor.unwrap();
         let tag = cursor.split_once('@').unwrap().1.to_owned();
         tags.insert(id.clone(), tag);
         for other in [&a.id, &b.id, &top.id] {
             let args = ExpandArgs::new(other.as_str()).set(|it| it.cursor = Some(cursor.clone()));
-            let taken = world.tools().expand(&args).await;
+            let taken = world.tools().expand(args.clone()).await;
             assert_eq!(taken.is_ok(), other == id, "{cursor} of {id} for {other}");
         }
     }
@@ -266,7 +265,7 @@ async fn cursors_of_another_call_are_refused() {
     ] {
         for cursor in [cursor.to_owned(), format!("{cursor}@{}", tags[id])] {
             let args = ExpandArgs::new(id.as_str()).set(|it| it.cursor = Some(cursor.clone()));
-            let error = world.tools().expand(&args).await.unwrap_err();
+            let error = world.tools().expand(args.clone()).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
             let position = cursor.split('@').next().unwrap();
             assert!(error.to_string().contains(position), "{error}");
@@ -288,7 +287,7 @@ async fn other_conversations_are_out_of_sight() {
 
     let error = async |world: &World, what: &str| {
         let args = ExpandArgs::new(what);
-        world.tools().expand(&args).await.unwrap_err().kind()
+        world.tools().expand(args.clone()).await.unwrap_err().kind()
     };
     assert_eq!(error(&other, a.id.as_str()).await, ErrorKind::NotFound);
     assert_eq!(error(&other, "message:1").await, ErrorKind::NotFound);
@@ -322,12 +321,12 @@ async fn answers_read_well() {
     insta::assert_snapshot!("expand_condensed", top.to_text());
     insta::assert_json_snapshot!("expand_json", top);
     let leaf = ExpandArgs::new(a.id.as_str()).set(|it| it.token_cap = 12);
-    let leaf = world.tools().expand(&leaf).await.unwrap();
+    let leaf = world.tools().expand(leaf.clone()).await.unwrap();
     insta::assert_snapshot!("expand_leaf_more", leaf.to_text());
     let tail = expand(&world, "messages:31-33").await;
     insta::assert_snapshot!("expand_messages", tail.to_text());
     let inside = ExpandArgs::new(a.id.as_str()).set(|it| it.token_cap = 2);
-    let inside = world.tools().expand(&inside).await.unwrap();
+    let inside = world.tools().expand(inside.clone()).await.unwrap();
     insta::assert_snapshot!("expand_inside", inside.to_text());
 }
 

@@ -47,7 +47,7 @@ async fn who_changed_this_file_and_how_was_that_run() {
     // Compacted or not.
     world.leaf(range(1, 9), "A fix.").await;
     let tools = world.tools();
-    let of = async |args: FilesArgs| tools.files(&args).await.unwrap();
+    let of = async |args: FilesArgs| tools.files(args.clone()).await.unwrap();
     let main = of(FilesArgs::default().set(|it| it.path = Some("main.rs".into()))).await;
     assert_eq!(seqs(&main), [10, 6, 4, 2], "the last first");
     let outcomes: Vec<UseOutcome> = main.uses.iter().map(|one| one.outcome).collect();
@@ -105,7 +105,7 @@ async fn pages_hold_every_use_once_with_its_outcome() {
     world.say(said).await;
     let tools = world.tools();
     let whole = tools
-        .files(&FilesArgs::default().set(|it| it.limit = 100))
+        .files(FilesArgs::default().set(|it| it.limit = 100))
         .await
         .unwrap();
     assert_eq!((whole.uses.len(), whole.complete), (90, true));
@@ -115,7 +115,7 @@ async fn pages_hold_every_use_once_with_its_outcome() {
         let mut args = FilesArgs::default().set(|it| it.limit = limit);
         let mut all = Vec::new();
         loop {
-            let answer = tools.files(&args).await.unwrap();
+            let answer = tools.files(args.clone()).await.unwrap();
             let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
             assert!(
                 cost <= most && answer.uses.len() <= limit,
@@ -133,13 +133,13 @@ async fn pages_hold_every_use_once_with_its_outcome() {
         .set(|it| it.limit = 1)
         .set(|it| it.path = Some("x".into()));
     let cursor = tools
-        .files(&FilesArgs::default().set(|it| it.limit = 1))
+        .files(FilesArgs::default().set(|it| it.limit = 1))
         .await
         .unwrap()
         .cursor;
     assert!(
         tools
-            .files(&other.set(|it| it.cursor = Some(cursor.unwrap())))
+            .files(other.set(|it| it.cursor = Some(cursor.unwrap())))
             .await
             .is_err()
     );

@@ -208,7 +208,7 @@ async fn page_through(tools: &Retrieval, what: &str, cap: u64) -> Read {
     let mut read = Read::default();
     let mut args = ExpandArgs::new(what).set(|it| it.token_cap = cap);
     for _ in 0..20_000 {
-        let answer = tools.expand(&args).await.unwrap();
+        let answer = tools.expand(args.clone()).await.unwrap();
         assert!(answer.tokens <= cap, "{} > {cap}", answer.tokens);
         let mut sum = 0;
         for child in &answer.children {

@@ -16,21 +16,21 @@ async fn no_limit_of_a_call_exceeds_the_hosts() {
     let tools = world.tools();
     let all = GrepArgs::new("number").set(|it| it.limit = usize::MAX);
     assert_eq!(
-        tools.grep(&all).await.unwrap().hits.len(),
+        tools.grep(all.clone()).await.unwrap().hits.len(),
         100,
         "the default"
     );
     let few = tools
         .clone()
         .with_limits(RetrievalLimits::default().set(|it| it.hits = 7));
-    let answer = few.grep(&all).await.unwrap();
+    let answer = few.grep(all.clone()).await.unwrap();
     assert_eq!((answer.hits.len(), answer.complete), (7, false));
     let called = few
         .call("memory_grep", r#"{"pattern":"number","limit":1000000}"#)
         .await;
     assert!(called.text.contains("\n7. [7] ") && !called.text.contains("\n8. "));
     let none = tools.with_limits(RetrievalLimits::none());
-    assert_eq!(none.grep(&all).await.unwrap().hits.len(), 150);
+    assert_eq!(none.grep(all.clone()).await.unwrap().hits.len(), 150);
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn no_cap_of_a_call_exceeds_the_hosts() {
     let mut text = String::new();
     let mut asked = ExpandArgs::new("messages:1-3").set(|it| it.token_cap = u64::MAX);
     loop {
-        let answer = tools.expand(&asked).await.unwrap();
+        let answer = tools.expand(asked.clone()).await.unwrap();
         assert!(answer.tokens <= 50, "{}", answer.tokens);
         for child in &answer.children {
             let ExpandedChild::Message(message) = child else {
@@ -138,7 +138,7 @@ async fn page_by_page_a_message_is_not_counted_anew_each_time() {
     let mut asked = ExpandArgs::new("message:1").set(|it| it.token_cap = 500);
     let (mut pages, mut given) = (0, 0);
     loop {
-        let answer = tools.expand(&asked).await.unwrap();
+        let answer = tools.expand(asked.clone()).await.unwrap();
         let ExpandedChild::Message(message) = &answer.children[0] else {
             panic!("{answer:?}");
         };
@@ -168,7 +168,7 @@ async fn limits_for_a_window_leave_most_of_it() {
     );
     let tools = world.tools().with_limits(limits);
     let found = tools
-        .grep(&GrepArgs::new("number").set(|it| it.limit = 1_000))
+        .grep(GrepArgs::new("number").set(|it| it.limit = 1_000))
         .await;
     assert_eq!(found.unwrap().hits.len(), 6);
     let asked = ExpandArgs::new("messages:1-600").set(|it| it.token_cap = 100_000);

@@ -11,7 +11,7 @@ use tokio::io::{
 };
 
 use async_trait::async_trait;
-use memory_model::{ConversationId, Seq};
+use memory_model::ConversationId;
 use memory_search::{Hits, Query, Search};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -414,9 +414,7 @@ impl Search for Endless {
             std::thread::yield_now();
         }
         let _ = self.ended.send(());
-        let cursor = Seq(3);
-        let cursor = format!("m{cursor}").into();
-        let mut hits = Hits::partial(Vec::new(), "endless", query.scope, cursor);
+        let mut hits = Hits::partial(Vec::new(), "endless", query.scope, "m3");
         hits.stopped = true;
         Ok(hits)
     }

@@ -99,7 +99,7 @@ async fn a_budget_holds_and_the_cursor_goes_on() {
         let mut args = RecallArgs::query("canal").set(|it| it.budget = budget);
         let mut all = Vec::new();
         loop {
-            let answer = tools.recall(&args).await.unwrap();
+            let answer = tools.recall(args.clone()).await.unwrap();
             let cost = |text: &str| HeuristicEstimator::Bytes4.text(text);
             let cost: u64 = answer.passages.iter().map(|one| cost(&one.text)).sum();
             assert!(

@@ -30,7 +30,7 @@ async fn hurried(calls: u64) -> (World, Retrieval) {
 async fn all_pages(tools: &Retrieval, args: &GrepArgs) -> (Vec<String>, usize) {
     let (mut hits, mut stopped, mut asked) = (Vec::new(), 0, args.clone());
     loop {
-        let answer = tools.grep(&asked).await.unwrap();
+        let answer = tools.grep(asked.clone()).await.unwrap();
         assert_eq!(answer.complete, answer.cursor.is_none());
         assert!(!answer.stopped || !answer.complete);
         assert!(answer.complete || answer.stopped || !answer.hits.is_empty());
@@ -143,7 +143,7 @@ async fn files_whose_time_is_over_go_on_with_their_cursor() {
         0,
     );
     loop {
-        let answer = hurried.files(&asked).await.unwrap();
+        let answer = hurried.files(asked.clone()).await.unwrap();
         stopped += usize::from(answer.stopped);
         assert_eq!(
             answer.stopped,
@@ -169,7 +169,7 @@ async fn several_sessions_share_the_time() {
     let (mut hits, mut stopped) = (BTreeSet::new(), 0);
     asked.order = HitOrder::Oldest;
     loop {
-        let answer = set.grep(&asked).await.unwrap();
+        let answer = set.grep(asked.clone()).await.unwrap();
         stopped += usize::from(answer.stopped);
         for hit in &answer.hits {
             assert!(
@@ -250,14 +250,14 @@ async fn what_was_done_instead_stands_in_an_answer_without_hits() {
     world.say(vec![Message::user("the harbour is open")]).await;
     let tools = world.tools();
     let broken = GrepArgs::new("closed (for|now").set(|it| it.mode = SearchMode::Regex);
-    let text = tools.grep(&broken).await.unwrap().to_text();
+    let text = tools.grep(broken.clone()).await.unwrap().to_text();
     assert!(
         text.starts_with("Note: the pattern is no regular expression (unclosed group)"),
         "{text}"
     );
     let other = world.open("other", memory_store::Origin::Root).await;
     let set = RetrievalSet::new("main", tools).with("other", other.tools());
-    let text = set.grep(&broken).await.unwrap().to_text();
+    let text = set.grep(broken.clone()).await.unwrap().to_text();
     assert!(
         text.contains("is no regular expression (unclosed group)"),
         "{text}"

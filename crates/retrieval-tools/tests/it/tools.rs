@@ -102,7 +102,7 @@ async fn arguments_are_types() {
         limit: 1,
         ..GrepArgs::default()
     };
-    let first = tools.grep(&asked).await.unwrap();
+    let first = tools.grep(asked.clone()).await.unwrap();
     let arguments = serde_json::json!({
         "pattern": "number", "mode": "Regex", "smart_case": "true", "scope": "messages", "roles": ["user"],
         "first": "3", "last": 9.0, "since": "2001-01-02", "until": "2126-01-03T04:05:06Z", "order": "newest",
@@ -382,7 +382,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
                     .set(|it| it.limit = limit);
                 let (mut hits, mut pages) = (Vec::new(), 0);
                 loop {
-                    let answer = set.grep(&args).await.unwrap();
+                    let answer = set.grep(args.clone()).await.unwrap();
                     assert!(answer.hits.len() <= limit && answer.sessions == 3);
                     hits.extend(answer.hits);
                     pages += 1;
@@ -440,7 +440,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
     assert_eq!(nothing.to_text(), "No matches found in 3 sessions.\n");
     // A cursor belongs to its sessions and its question.
     let args = GrepArgs::new("needle").set(|it| it.limit = 1);
-    let cursor = set.grep(&args).await.unwrap().cursor.unwrap();
+    let cursor = set.grep(args.clone()).await.unwrap().cursor.unwrap();
     let only = |keys: &[usize]| {
         let members: Vec<_> = set.members().collect();
         let mut members = keys.iter().map(|at| members[*at]);
@@ -455,7 +455,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
     let turned = only(&[1, 0, 2]);
     let same = args.clone().set(|it| it.cursor = Some(cursor));
     for (set, args) in [(&two, &same), (&set, &other), (&turned, &same)] {
-        let error = set.grep(args).await.unwrap_err();
+        let error = set.grep(args.clone()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
 }
