@@ -18,7 +18,7 @@ mod stop;
 mod vectors;
 mod words;
 
-pub use contradiction::{Change, Changes, Said, contradicts};
+pub use contradiction::{Change, Changes, Said};
 pub use embedding::Embedder;
 #[cfg(feature = "static-embeddings")]
 pub use embedding::{StaticTable, TableError};

@@ -376,7 +376,7 @@ pub struct GrepHit {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<NearMessage>,
     /// The newest message that says otherwise about the same thing, as far as words tell: see
-    /// [`memory_search::contradicts`]. In the order by relevance alone.
+    /// [`memory_search::Changes`]. In the order by relevance alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<NearMessage>,
     /// Name of the message's author; `None` for messages without one and for summaries.

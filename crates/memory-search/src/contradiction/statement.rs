@@ -453,22 +453,4 @@ impl Statement {
         let says = self.weak || self.strong || self.drop || self.negated || self.rule;
         !self.asks && !self.example && (says || !self.values.is_empty())
     }
-
-    /// The words and values of several sentences.
-    pub(super) fn joined<'s>(parts: impl Iterator<Item = &'s Statement>) -> Self {
-        let mut all = Statement::default();
-        for part in parts {
-            all.terms.extend(part.terms.iter().cloned());
-            all.neighbours.extend(part.neighbours.iter().cloned());
-            for (kind, values) in &part.values {
-                let known = all.values.entry(*kind).or_default();
-                known.extend(values.iter().cloned());
-            }
-            for (list, things) in &part.apart {
-                all.apart.entry(*list).or_default().extend(things);
-            }
-            all.text.push_str(&part.text);
-        }
-        all
-    }
 }
