@@ -348,32 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_alike_however_they_are_written() {
-        for (one, other) in [
-            ("CAFÉ", "cafe\u{301}"),
-            (
-                "한국어",
-                "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}",
-            ),
-            ("ガ", "カ\u{3099}"),
-            ("Việt", "vie\u{302}\u{323}t"),
-            ("Việt", "vie\u{323}\u{302}t"),
-            ("\u{212b}ngström", "A\u{30a}ngstro\u{308}m"),
-            ("\u{958}", "\u{915}\u{93c}"),
-            ("J\u{30c}", "\u{1f0}"),
-            ("a\u{338}=\u{338}", "a\u{338}≠"),
-        ] {
-            assert_eq!(fold_case(one), fold_case(other));
-        }
-        for (one, other) in [
-            ("é", "e"),
-            ("ガ", "ｶﾞ"),
-            ("ガ", "カ"),
-            ("ﬁ", "fi"),
-            ("ö", "o"),
-        ] {
-            assert_ne!(fold_case(one), fold_case(other));
-        }
+    fn an_index_has_the_forms_that_differ() {
         assert_eq!(compared_forms("naïve 数据 한국").len(), 1);
         assert_eq!(compared_forms("CAFE\u{301}"), ["CAFE\u{301}", "CAFÉ"]);
         assert_eq!(compared_forms("J\u{30c}a"), ["J\u{30c}a", "\u{1f0}a"]);

@@ -189,51 +189,13 @@ impl Drop for Spending<'_> {
 
 #[cfg(test)]
 mod tests {
-    use memory_model::StepClock;
-
     use super::*;
-
-    fn range(first: u32, last: u32) -> SeqRange {
-        SeqRange::new(Seq(first), Seq(last)).unwrap()
-    }
-
-    fn only(tool: &str) -> Narrowing {
-        Narrowing {
-            tools: Some([tool.to_owned()].into()),
-            ..Narrowing::default()
-        }
-    }
 
     fn spending(tokens: u64) -> Narrowing {
         Narrowing {
             tokens: Some(tokens),
             ..Narrowing::default()
         }
-    }
-
-    #[test]
-    fn a_grant_only_becomes_smaller() {
-        let all = Grant::default();
-        let narrow = |grant: &Grant, first, last, depth| {
-            let by = Narrowing {
-                depth: Some(depth),
-                ..Narrowing::default()
-            };
-            grant.narrowed(&by, Some(range(first, last)))
-        };
-        let some = narrow(&all, 10, 20, 1).unwrap();
-        let wider = narrow(&some, 1, 15, 7).unwrap();
-        assert_eq!(
-            (wider.range(), wider.depth()),
-            (Some(range(10, 15)), Some(1))
-        );
-        assert!(narrow(&some, 21, 30, 0).is_err());
-        assert!(wider.sees_summary(&range(10, 15), 1));
-        assert!(!wider.sees_summary(&range(10, 15), 2));
-        assert!(!wider.sees_summary(&range(9, 15), 0));
-        let one = all.narrowed(&only("a"), None);
-        let none = one.unwrap().narrowed(&only("b"), None);
-        assert!(!none.as_ref().unwrap().allows("a") && !none.unwrap().allows("b"));
     }
 
     #[test]
@@ -257,21 +219,5 @@ mod tests {
             Grant::default().begin("x", u64::MAX).unwrap().most(),
             u64::MAX
         );
-    }
-
-    #[test]
-    fn an_end_cannot_be_put_off() {
-        let at = |end| {
-            let clock = Arc::new(StepClock::new(Timestamp(10), 0));
-            Narrowing {
-                until: Some((Timestamp(end), clock)),
-                ..Narrowing::default()
-            }
-        };
-        let ended = Grant::default().narrowed(&at(10), None).unwrap();
-        let later = ended.narrowed(&at(99), None).unwrap();
-        assert_eq!(later.begin("x", 1).unwrap_err().kind(), ErrorKind::Expired);
-        let open = Grant::default().narrowed(&at(11), None).unwrap();
-        assert!(open.begin("x", 1).is_ok());
     }
 }

@@ -290,10 +290,4 @@ mod tests {
         assert!(upper("Abc", SearchMode::Literal) && upper(r"\W", SearchMode::Literal));
         assert!(!upper(r"\W\p{Lu}x", SearchMode::Regex) && upper(r"\WX", SearchMode::Regex));
     }
-
-    #[test]
-    fn questions_are_reduced_to_what_tells() {
-        assert_eq!(telling_terms("Where did the dogs go?"), ["dog", "go"]);
-        assert_eq!(telling_terms("to be or not"), ["be", "not", "or", "to"]);
-    }
 }

@@ -250,12 +250,6 @@ mod tests {
         terms
     }
 
-    fn in_query(text: &str) -> Vec<String> {
-        let mut terms = Vec::new();
-        Tokenizer::WORDS.visit_query(text, &mut |_, term| terms.push(term));
-        terms
-    }
-
     #[test]
     fn words_are_stemmed_where_languages_stem() {
         assert_eq!(in_text("Running the TESTS"), ["run", "the", "test"]);
@@ -273,15 +267,6 @@ mod tests {
             in_text("Ann's dog didn’t, l'eau 's"),
             ["ann", "dog", "didn", "l", "eau", "s"]
         );
-    }
-
-    #[test]
-    fn scripts_without_spaces_are_cut_into_pairs() {
-        assert_eq!(in_text("数据库"), ["数", "据", "库", "数据", "据库"]);
-        assert_eq!(in_query("数据库"), ["数据", "据库"]);
-        assert_eq!(in_query("库 PRを"), ["库", "pr", "を"]);
-        assert_eq!(in_query("ภาษา"), ["ภา", "าษ", "ษา"]);
-        assert_eq!(in_query("한국어"), ["한국", "국어"]);
     }
 
     #[test]
@@ -304,16 +289,6 @@ mod tests {
         assert_eq!(of_pieces, words);
         assert!(count > 4, "{count}");
         assert_eq!(pieces("").count(), 0);
-    }
-
-    #[test]
-    fn pictographs_are_words() {
-        assert_eq!(in_query("ok🎉🎉!"), ["ok", "🎉", "🎉"]);
-        assert_eq!(
-            in_query("\u{1f469}\u{200d}\u{1f680}"),
-            ["\u{1f469}", "\u{1f680}"]
-        );
-        assert!(in_query("?!… \u{200d}").is_empty());
     }
 
     #[test]

@@ -447,6 +447,12 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
     assert!(only.files(FilesArgs::default()).await.is_ok());
     let error = only.expand("message:1").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
+    let other =
+        Narrowing::default().set(|it| it.tools = Some([String::from("memory_recall")].into()));
+    let none = only.narrow(&other).await.unwrap();
+    let error = none.recall(RecallArgs::turn(Seq(1))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert_eq!(kind_of(&none).await, Some(ErrorKind::Denied));
     let set = RetrievalSet::new("main", only);
     let names: Vec<&str> = set.tools().iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["memory_grep", "memory_files"]);

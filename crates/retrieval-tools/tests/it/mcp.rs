@@ -378,27 +378,6 @@ async fn missing_params_are_named() {
     );
 }
 
-#[tokio::test]
-async fn lists_are_taken_as_texts_too() {
-    let (world, _) = tree().await;
-    let mut client = Client::new(main_alone(&world));
-    for roles in [
-        json!(["user"]),
-        json!("user"),
-        json!("[\"user\"]"),
-        json!("user, tool"),
-    ] {
-        let arguments = json!({"pattern": "number 1", "roles": roles, "mode": "literal"});
-        let answer = client.call("memory_grep", arguments).await;
-        assert_eq!(answer["isError"], false, "{roles} {answer}");
-        let hits = answer["structuredContent"]["hits"].as_array().unwrap();
-        assert!(
-            !hits.is_empty() && hits.iter().all(|hit| hit["role"] == "user"),
-            "{roles}"
-        );
-    }
-}
-
 /// A search that takes its time: until it is told to stop.
 #[derive(Debug)]
 struct Endless {
