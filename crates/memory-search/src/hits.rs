@@ -96,35 +96,22 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// A complete answer.
-    pub fn complete(
+    /// An answer that `cursor` continues; complete without one.
+    pub fn new(
         hits: Vec<Hit>,
         strategy: impl Into<Cow<'static, str>>,
         scope: SearchScope,
+        cursor: Option<String>,
     ) -> Self {
         Self {
             hits,
             strategy: strategy.into(),
             scope,
-            complete: true,
-            cursor: None,
+            complete: cursor.is_none(),
+            cursor,
             fallback: None,
             index_damaged: false,
             stopped: false,
-        }
-    }
-
-    /// An answer that `cursor` continues.
-    pub fn partial(
-        hits: Vec<Hit>,
-        strategy: impl Into<Cow<'static, str>>,
-        scope: SearchScope,
-        cursor: impl Into<String>,
-    ) -> Self {
-        Self {
-            complete: false,
-            cursor: Some(cursor.into()),
-            ..Self::complete(hits, strategy, scope)
         }
     }
 }

@@ -89,7 +89,11 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
     }
 
     /// Returns a hit where a message of a page that was added matches.
-    pub(crate) async fn hit(&mut self, matcher: &Matcher, entry: &LogEntry) -> Result<Option<Hit>> {
+    pub(crate) async fn hit(
+        &mut self,
+        matcher: &Matcher<'_>,
+        entry: &LogEntry,
+    ) -> Result<Option<Hit>> {
         if matcher.asks_for_calls(entry, &self.names) {
             self.resolve(entry).await?;
         }

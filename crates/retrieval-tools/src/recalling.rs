@@ -283,7 +283,7 @@ impl Retrieval {
         let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT);
         let exact = match is_long {
             // No message is asked for by so many words.
-            true => Hits::complete(Vec::new(), "", SearchScope::Messages),
+            true => Hits::new(Vec::new(), "", SearchScope::Messages, None),
             false => self.find(&asked).await?,
         };
         let asked = ask(SearchMode::Prose, SearchScope::Summaries, CANDIDATES);

@@ -75,7 +75,7 @@ impl Doc {
         }
     }
 
-    pub(super) fn is_admitted(&self, matcher: &Matcher) -> bool {
+    pub(super) fn is_admitted(&self, matcher: &Matcher<'_>) -> bool {
         match self {
             Doc::Message {
                 seq,

@@ -150,28 +150,6 @@ impl Handle<'_> {
         Ok((sealed, keys))
     }
 
-    /// The chunks that may hold keys from `key` on that begin with it, or `key` alone.
-    pub(super) async fn chunks(
-        &self,
-        segment: &IndexSegment,
-        key: &[u8],
-        is_prefix: bool,
-    ) -> Result<Vec<Arc<[u8]>>> {
-        let (segment, keys) = self.keys(segment).await?;
-        let first = keys.chunk_of(key);
-        let numbers: Vec<usize> = match is_prefix {
-            true => {
-                let words = keys.all.partition_point(|key| is_records(key));
-                let end = keys
-                    .all
-                    .partition_point(|other| other.as_slice() <= key || other.starts_with(key));
-                (first.unwrap_or(words)..end).collect()
-            }
-            false => first.into_iter().collect(),
-        };
-        self.numbered(segment, &keys.all, &numbers, true).await
-    }
-
     /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given the first
     /// key of a chunk, and what all of its keys begin with. `None` where these are more than `most`.
     pub(super) async fn chunks_among(

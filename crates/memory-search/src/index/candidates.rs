@@ -81,11 +81,12 @@ impl Handle<'_> {
                 let mut lists = Vec::new();
                 for any in all {
                     let mut list = Vec::new();
-                    for key in any {
-                        for chunk in self.chunks(segment, key, false).await? {
-                            if let Some(entry) = find(&chunk, key)? {
-                                list.extend(places(&entry)?);
-                            }
+                    let chunks = self.chunks_of(segment, any, true).await?;
+                    for (key, chunk) in any.iter().zip(chunks) {
+                        if let Some(chunk) = chunk
+                            && let Some(entry) = find(&chunk, key)?
+                        {
+                            list.extend(places(&entry)?);
                         }
                     }
                     if list.is_empty() {
@@ -142,7 +143,8 @@ impl Handle<'_> {
         is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
     ) -> Result<Vec<u32>> {
         let mut found = Vec::new();
-        for chunk in self.chunks(segment, prefix, true).await? {
+        let chunks = self.chunks_among(segment, prefix, &|_, _| true, usize::MAX);
+        for chunk in chunks.await?.unwrap_or_default() {
             let mut entries = Vec::new();
             with_prefix(&chunk, prefix, &mut |key, entry| {
                 entries.extend(is_wanted(key).then_some(entry));

@@ -40,7 +40,7 @@ pub(super) struct Found<'r> {
     scores: Scores<'r>,
     /// With vectors, which may raise the score of any document; of the mode `Prose` alone.
     fused: Option<Vec<Option<f64>>>,
-    matcher: &'r Matcher,
+    matcher: &'r Matcher<'r>,
     /// The documents that use a tool that is asked for; `None` where none is.
     using: Option<Vec<usize>>,
     /// What may match by itself; `None` where the ranking decides.
@@ -54,7 +54,7 @@ impl<'r> Found<'r> {
         asked: Asked,
         near: Option<&Nearness>,
         query: &Query,
-        matcher: &'r Matcher,
+        matcher: &'r Matcher<'r>,
     ) -> Result<Self> {
         let base = ranking;
         let scores = base.corpus.finish(asked);

@@ -117,11 +117,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
             cursor: cursor_at(behind).to_cursor(),
             ..hit
         });
-        let hits = hits.collect();
-        let mut answer = match cursor_at(end).behind(found_count) {
-            Some(next) => Hits::partial(hits, name, query.scope, next),
-            None => Hits::complete(hits, name, query.scope),
-        };
+        let next = cursor_at(end).behind(found_count);
+        let mut answer = Hits::new(hits.collect(), name, query.scope, next);
         answer.stopped = is_first_page && state.stopped;
         Ok(answer)
     }

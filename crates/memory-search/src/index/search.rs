@@ -84,7 +84,7 @@ impl<S: Deref<Target: Store>> SegmentSearch<S> {
         &self,
         conversation: ConversationId,
         query: &Query,
-        matcher: &Matcher,
+        matcher: &Matcher<'_>,
     ) -> Result<Hits> {
         let mut attempts = 0;
         while attempts < ATTEMPTS
@@ -125,7 +125,7 @@ impl<S: Deref<Target: Store>> SegmentSearch<S> {
         info: Conversation,
         visible: Visible,
         query: &'a Query,
-        matcher: &'a Matcher,
+        matcher: &'a Matcher<'a>,
     ) -> Asking<'a, S::Target> {
         Asking {
             store: &*self.store,
@@ -163,7 +163,7 @@ where
 
 /// Whether no index helps with a ranking: it counts the words of echoes, which are not indexed, or the messages behind a
 /// ranking that was stopped, most of which are not.
-fn needs_all(query: &Query, matcher: &Matcher) -> Result<bool> {
+fn needs_all(query: &Query, matcher: &Matcher<'_>) -> Result<bool> {
     if !matcher.ranks(query.order) {
         return Ok(false);
     }
@@ -189,7 +189,7 @@ pub(super) struct Asking<'a, T: ?Sized> {
     pub(super) info: Conversation,
     pub(super) visible: Visible,
     pub(super) query: &'a Query,
-    pub(super) matcher: &'a Matcher,
+    pub(super) matcher: &'a Matcher<'a>,
 }
 
 /// A part of the log, as a search of messages sees it.

@@ -57,10 +57,8 @@ impl HitCollector {
     pub(crate) fn finish(self, strategy: impl Into<Cow<'static, str>>, scope: SearchScope) -> Hits {
         let ended = self.ended.map(|place| place.to_cursor());
         let last = self.hits.last().filter(|_| self.overflow);
-        let mut hits = match ended.or(last.map(|hit| hit.cursor.clone())) {
-            Some(cursor) => Hits::partial(self.hits, strategy, scope, cursor),
-            None => Hits::complete(self.hits, strategy, scope),
-        };
+        let cursor = ended.or(last.map(|hit| hit.cursor.clone()));
+        let mut hits = Hits::new(self.hits, strategy, scope, cursor);
         hits.stopped = self.stopped;
         hits
     }

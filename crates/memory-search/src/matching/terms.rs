@@ -68,7 +68,7 @@ impl Terms {
             let at = match seen.get(body) {
                 Some(at) => *at,
                 None => {
-                    let at = place(&self.tokenizer.term(text, &word));
+                    let at = place(&self.tokenizer.term(body));
                     if body.len() <= Self::LONGEST_SEEN && seen.len() < Self::MOST_SEEN {
                         seen.insert(body.into(), at);
                     }

@@ -148,7 +148,7 @@ impl Tokenizer {
             if word.kind == WordKind::Unspaced {
                 self.visit_characters(text, &word, f);
             } else {
-                let term = self.term(text, &word);
+                let term = self.term(text.get(word.range.clone()).unwrap_or_default());
                 f(word.range, term);
             }
         });
@@ -175,7 +175,7 @@ impl Tokenizer {
                 let length = if starts.len() > 2 { 2 } else { 1 };
                 self.visit_runs(text, &starts, length, f);
             } else {
-                let term = self.term(text, &word);
+                let term = self.term(text.get(word.range.clone()).unwrap_or_default());
                 f(word.range, term);
             }
         });
@@ -200,8 +200,8 @@ impl Tokenizer {
     }
 
     /// Returns the term of a word in a script with spaces, or of a pictograph.
-    pub(crate) fn term(self, text: &str, word: &Word) -> String {
-        let folded = fold_case(text.get(word.range.clone()).unwrap_or_default());
+    pub(crate) fn term(self, word: &str) -> String {
+        let folded = fold_case(word);
         if folded.len() > LONGEST_TERM {
             return shortened(&folded);
         }

@@ -393,7 +393,7 @@ impl Search for Endless {
             std::thread::yield_now();
         }
         let _ = self.ended.send(());
-        let mut hits = Hits::partial(Vec::new(), "endless", query.scope, "m3");
+        let mut hits = Hits::new(Vec::new(), "endless", query.scope, Some("m3".to_owned()));
         hits.stopped = true;
         Ok(hits)
     }
