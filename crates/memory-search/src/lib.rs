@@ -29,7 +29,7 @@ pub use hits::{Hit, HitTarget, Hits};
 pub use index::{
     IndexCheck, IndexProgress, SegmentSearch, check_index, extend_index, mend_index, rebuild_index,
 };
-pub use matching::search_auto;
+pub use matching::{AUTO_STAGES, search_auto};
 pub use query::{HitOrder, Query, SearchMode, SearchScope};
 pub use search::Search;
 pub use stop::SearchStop;

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::expand::{
     ExpandCursor, ExpandedChild, ExpandedMessage, ExpandedSummary, MAX_CHILDREN, Piece,
 };
-use crate::piece::{Payload, cut_parts};
+use crate::piece::{CutParts, Payload};
 use crate::room::Room;
 
 /// Whether an answer goes on.
@@ -62,7 +62,8 @@ impl Page<'_> {
                 out.parts.clone_from(&entry.message.parts);
                 return ExpandedChild::Message(out);
             };
-            let cut = cut_parts(&payload, &entry.message.parts, (take.from, take.to), cap);
+            let piece = (take.from, take.to);
+            let cut = CutParts::new(&payload, &entry.message.parts, piece, cap);
             out.parts = cut.parts;
             out.pointer = Some(format!("message:{}", entry.seq));
             out.left_out_bytes = cut.left_out;

@@ -55,11 +55,27 @@ impl<'a> Payload<'a> {
         if let [Part::Text { text }] = message.parts.as_slice() {
             return Self::of_text(text);
         }
-        let mut out = (String::new(), Vec::new());
-        collect(&message.parts, message.role, accounting, &mut out);
-        Self {
-            text: Cow::Owned(out.0),
-            media: out.1,
+        let mut out = Self::of_text("");
+        out.collect(&message.parts, message.role, accounting);
+        out
+    }
+
+    fn collect(&mut self, parts: &'a [Part], role: Role, accounting: &'a dyn Accounting) {
+        for part in parts {
+            match leaf(part) {
+                Leaf::Text(text) => self.text.to_mut().push_str(text),
+                Leaf::Medium => {
+                    self.media.push(Medium {
+                        at: self.text.len(),
+                        part,
+                        role,
+                        accounting,
+                        tokens: OnceCell::new(),
+                    });
+                    self.text.to_mut().push(MEDIUM);
+                }
+                Leaf::List(inner) => self.collect(inner, role, accounting),
+            }
         }
     }
 
@@ -130,34 +146,6 @@ impl<'a> Payload<'a> {
     }
 }
 
-fn collect<'a>(
-    parts: &'a [Part],
-    role: Role,
-    accounting: &'a dyn Accounting,
-    (text, media): &mut (String, Vec<Medium<'a>>),
-) {
-    for part in parts {
-        match leaf(part) {
-            Leaf::Text(payload) => text.push_str(payload),
-            Leaf::Medium => {
-                media.push(Medium {
-                    at: text.len(),
-                    part,
-                    role,
-                    accounting,
-                    tokens: OnceCell::new(),
-                });
-                text.push(MEDIUM);
-            }
-            Leaf::List(inner) => {
-                let mut out = (std::mem::take(text), std::mem::take(media));
-                collect(inner, role, accounting, &mut out);
-                (*text, *media) = out;
-            }
-        }
-    }
-}
-
 /// What of a part is payload.
 enum Leaf<'a> {
     Text(&'a str),
@@ -183,8 +171,14 @@ fn leaf(part: &Part) -> Leaf<'_> {
 }
 
 /// A piece of a message.
-#[derive(Debug)]
-pub(crate) struct CutParts {
+pub(crate) struct CutParts<'a> {
+    payload: &'a Payload<'a>,
+    from: usize,
+    to: usize,
+    cap: u64,
+    position: usize,
+    here: Vec<usize>,
+    is_begun: bool,
     /// The parts, the first and the last possibly cut.
     pub(crate) parts: Vec<Part>,
     /// Where in the message the first part's content stands: indices of parts, outermost first.
@@ -197,54 +191,38 @@ pub(crate) struct CutParts {
     pub(crate) left_out: usize,
 }
 
-/// The piece of a message from `from` up to, not including, `to`.
-pub(crate) fn cut_parts(
-    payload: &Payload<'_>,
-    parts: &[Part],
-    (from, to): (usize, usize),
-    cap: u64,
-) -> CutParts {
-    let mut cutter = Cutter {
-        payload,
-        from,
-        to,
-        cap,
-        position: 0,
-        path: Vec::new(),
-        begin: None,
-        open: false,
-        left_out: 0,
-    };
-    let parts = cutter.list(parts);
-    let (path, at) = cutter.begin.unwrap_or_default();
-    CutParts {
-        parts,
-        path,
-        at,
-        open: cutter.open,
-        left_out: cutter.left_out,
+impl<'a> CutParts<'a> {
+    /// The piece of a message from `from` up to, not including, `to`.
+    pub(crate) fn new(
+        payload: &'a Payload<'a>,
+        parts: &[Part],
+        (from, to): (usize, usize),
+        cap: u64,
+    ) -> Self {
+        let mut cut = Self {
+            payload,
+            from,
+            to,
+            cap,
+            position: 0,
+            here: Vec::new(),
+            is_begun: false,
+            parts: Vec::new(),
+            path: Vec::new(),
+            at: 0,
+            open: false,
+            left_out: 0,
+        };
+        cut.parts = cut.list(parts);
+        cut
     }
-}
 
-struct Cutter<'a> {
-    payload: &'a Payload<'a>,
-    from: usize,
-    to: usize,
-    cap: u64,
-    position: usize,
-    path: Vec<usize>,
-    begin: Option<(Vec<usize>, usize)>,
-    open: bool,
-    left_out: usize,
-}
-
-impl Cutter<'_> {
     fn list(&mut self, parts: &[Part]) -> Vec<Part> {
         let mut out = Vec::new();
         for (index, part) in parts.iter().enumerate() {
-            self.path.push(index);
+            self.here.push(index);
             out.extend(self.part(part));
-            self.path.pop();
+            self.here.pop();
         }
         out
     }
@@ -316,8 +294,9 @@ impl Cutter<'_> {
         }
         let a = self.from.saturating_sub(start);
         let b = self.to.min(end) - start;
-        if self.begin.is_none() {
-            self.begin = Some((self.path.clone(), a));
+        if !self.is_begun {
+            (self.is_begun, self.at) = (true, a);
+            self.path.clone_from(&self.here);
         }
         self.open = b < len;
         Some((a, b))

@@ -8,8 +8,9 @@ use crate::hits::Hits;
 use crate::query::{Query, SearchMode};
 use crate::search::Search;
 
-/// What is tried, in this order: the letter that begins its cursors, and what it falls back from.
-const STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
+/// What the mode [`Auto`](SearchMode::Auto) tries, in this order: the letter that begins its cursors, and what it falls back
+/// from.
+pub const AUTO_STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
     ('l', SearchMode::Literal, None),
     ('w', SearchMode::Words, Some(Fallback::AllWords)),
     ('p', SearchMode::Prose, Some(Fallback::AnyWord)),
@@ -29,11 +30,11 @@ pub async fn search_auto<S: Search + ?Sized>(
     let (first, cursor) = match &query.cursor {
         Some(cursor) => stage_of(cursor).map(|(stage, cursor)| (stage, Some(cursor)))?,
         // No text and no list of words to be found whole.
-        None if query.has_long_pattern() => (STAGES.len() - 1, None),
+        None if query.has_long_pattern() => (AUTO_STAGES.len() - 1, None),
         None => (0, None),
     };
     let mut answer = None;
-    for (letter, mode, fallback) in STAGES.into_iter().skip(first) {
+    for (letter, mode, fallback) in AUTO_STAGES.into_iter().skip(first) {
         let mut stage = query.clone().with_mode(mode);
         stage.cursor = cursor.clone();
         let hits = search.search(conversation, &stage).await;
@@ -58,7 +59,7 @@ pub async fn search_auto<S: Search + ?Sized>(
 
 /// Splits a cursor into the stage that it belongs to, and the stage's own cursor.
 fn stage_of(cursor: &str) -> Result<(usize, String)> {
-    let mut stages = STAGES.iter().enumerate();
+    let mut stages = AUTO_STAGES.iter().enumerate();
     let own = stages.find_map(|(stage, (letter, ..))| Some((stage, cursor.strip_prefix(*letter)?)));
     own.map(|(stage, own)| (stage, own.to_owned()))
         .ok_or_else(|| {

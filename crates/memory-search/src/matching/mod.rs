@@ -13,7 +13,7 @@ mod regex_unbroken;
 mod snippet;
 mod terms;
 
-pub use auto::search_auto;
+pub use auto::{AUTO_STAGES, search_auto};
 pub(crate) use collector::HitCollector;
 pub(crate) use matcher::Matcher;
 pub(crate) use position::Position;

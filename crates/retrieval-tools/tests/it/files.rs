@@ -5,7 +5,7 @@ use memory_model::{Message, Part, RawJson, Role, Seq};
 use retrieval_tools::{FilesArgs, RetrievalLimits, UseKind, UseOutcome};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-use crate::world::{Set, World, at, range};
+use crate::world::{Set, World, at, range, used};
 
 fn call(id: &str, tool: &str, arguments: &str) -> Message {
     Message::tool_call(id, tool, RawJson::parse(arguments).unwrap())
@@ -112,21 +112,15 @@ async fn pages_hold_every_use_once_with_its_outcome() {
     for (limit, most) in [(1, 8_000), (4, 8_000), (100, 200), (7, 90)] {
         let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
         let tools = tools.clone().with_limits(limits);
-        let mut args = FilesArgs::default().set(|it| it.limit = limit);
-        let mut all = Vec::new();
-        loop {
-            let answer = tools.files(args.clone()).await.unwrap();
+        let answers = used(&tools, FilesArgs::default().set(|it| it.limit = limit)).await;
+        for answer in &answers {
             let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
             assert!(
                 cost <= most && answer.uses.len() <= limit,
                 "{cost} of {most}"
             );
-            all.extend(answer.uses);
-            match answer.cursor {
-                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor)),
-                None => break,
-            }
         }
+        let all: Vec<_> = answers.into_iter().flat_map(|answer| answer.uses).collect();
         assert_eq!(all, whole.uses, "{limit} {most}");
     }
     let other = FilesArgs::default()

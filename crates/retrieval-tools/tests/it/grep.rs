@@ -10,7 +10,7 @@ use retrieval_tools::{
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-use crate::world::{Set, World, at, range, tree};
+use crate::world::{Set, World, at, pages, range, tree};
 
 fn literal(pattern: &str) -> GrepArgs {
     GrepArgs::new(pattern).set(|it| it.mode = SearchMode::Literal)
@@ -46,18 +46,10 @@ async fn the_limit_holds_over_both_scopes_and_the_cursor_goes_on() {
     }
     let tools = world.tools();
     for limit in [1, 7, 19, 40, 41, 43] {
-        let mut args = GrepArgs::new("message number").set(|it| it.limit = limit);
-        let mut all = Vec::new();
-        loop {
-            let answer = tools.grep(args.clone()).await.unwrap();
-            assert!(answer.hits.len() <= limit);
-            assert_eq!(answer.complete, answer.cursor.is_none());
-            all.extend(answer.hits);
-            match answer.cursor {
-                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor.to_string())),
-                None => break,
-            }
-        }
+        let args = GrepArgs::new("message number").set(|it| it.limit = limit);
+        let answers = pages(&tools, args).await;
+        assert!(answers.iter().all(|answer| answer.hits.len() <= limit));
+        let all: Vec<_> = answers.into_iter().flat_map(|answer| answer.hits).collect();
         assert_eq!(all.len(), 44, "limit {limit}");
         let messages: Vec<u32> = all.iter().filter_map(|h| h.seq).map(|s| s.0).collect();
         assert_eq!(messages, (1..=40).collect::<Vec<_>>());
@@ -371,21 +363,17 @@ async fn filters_and_orders_hold() {
             "{args:?}"
         );
         // And page by page.
-        let mut all = Vec::new();
-        let mut asked = args.clone().set(|it| it.limit = 1);
-        loop {
-            let answer = tools.grep(asked.clone()).await.unwrap();
-            all.extend(seqs(&answer));
-            let Some(cursor) = answer.cursor else { break };
-            // A cursor belongs to all that was asked.
-            let other = args
-                .clone()
-                .set(|it| it.smart_case = true)
-                .set(|it| it.cursor = Some(cursor.clone()));
-            assert!(tools.grep(other.clone()).await.is_err());
-            asked = asked.set(|it| it.cursor = Some(cursor));
-        }
+        let answers = pages(&tools, args.clone().set(|it| it.limit = 1)).await;
+        let all: Vec<u32> = answers.iter().flat_map(seqs).collect();
         assert_eq!(all, found, "{args:?}");
+        for answer in answers {
+            // A cursor belongs to all that was asked.
+            let other = args.clone().set(|it| it.smart_case = true);
+            if answer.cursor.is_some() {
+                let other = other.set(|it| it.cursor = answer.cursor);
+                assert!(tools.grep(other).await.is_err());
+            }
+        }
     }
 }
 
@@ -555,19 +543,13 @@ async fn an_answer_keeps_within_its_tokens_and_its_pages_hold_every_hit_once() {
     for most in [60, 300, 2_000] {
         let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
         let tools = world.tools().with_limits(limits);
-        let mut args = literal("needle").set(|it| it.limit = 100);
-        let mut all = Vec::new();
-        loop {
-            let answer = tools.grep(args.clone()).await.unwrap();
+        let answers = pages(&tools, literal("needle").set(|it| it.limit = 100)).await;
+        for answer in &answers {
             let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
             assert!(cost <= most, "{cost} of {most}: {}", answer.to_text());
             assert!(!answer.hits.is_empty());
-            all.extend(seqs(&answer));
-            match answer.cursor {
-                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor)),
-                None => break,
-            }
         }
+        let all: Vec<u32> = answers.iter().flat_map(seqs).collect();
         assert_eq!(all, (1..=40).collect::<Vec<_>>(), "{most}");
     }
 }
@@ -722,22 +704,13 @@ async fn an_answer_that_is_cut_short_searches_once_and_goes_on_at_the_next_hit()
         let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
         let tools = world.tools().with_limits(limits);
         let tools = tools.with_search(Arc::clone(&search) as Arc<dyn Search>);
-        let mut args = literal("needle").set(|it| it.limit = limit);
-        let (mut all, mut pages) = (Vec::new(), 0);
         search.asked.store(0, Ordering::Relaxed);
-        loop {
-            let answer = tools.grep(args.clone()).await.unwrap();
-            all.extend(seqs(&answer));
-            pages += 1;
-            match answer.cursor {
-                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor)),
-                None => break,
-            }
-        }
+        let answers = pages(&tools, literal("needle").set(|it| it.limit = limit)).await;
+        let all: Vec<u32> = answers.iter().flat_map(seqs).collect();
         assert_eq!(all, (1..=40).collect::<Vec<_>>(), "{most} {limit}");
         assert_eq!(
             search.asked.load(Ordering::Relaxed),
-            pages,
+            answers.len(),
             "{most} {limit}"
         );
     }

@@ -8,7 +8,7 @@ use memory_model::{Message, RawJson, Seq};
 use memory_search::{HitOrder, MAX_PATTERN_CHARS, SearchMode, SearchScope, SearchStop};
 use retrieval_tools::{FilesArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, RetrievalSet};
 
-use crate::world::{Set, World, range};
+use crate::world::{Set, World, pages, range, used};
 
 /// A time that is over whenever it is asked for the `calls`th time.
 fn over_at_every(calls: u64) -> SearchStop {
@@ -28,19 +28,14 @@ async fn hurried(calls: u64) -> (World, Retrieval) {
 
 /// Returns every hit, page by page, and the number of pages that ran out of time.
 async fn all_pages(tools: &Retrieval, args: &GrepArgs) -> (Vec<String>, usize) {
-    let (mut hits, mut stopped, mut asked) = (Vec::new(), 0, args.clone());
-    loop {
-        let answer = tools.grep(asked.clone()).await.unwrap();
-        assert_eq!(answer.complete, answer.cursor.is_none());
+    let answers = pages(tools, args.clone()).await;
+    for answer in &answers {
         assert!(!answer.stopped || !answer.complete);
         assert!(answer.complete || answer.stopped || !answer.hits.is_empty());
-        hits.extend(answer.hits.iter().map(|hit| hit.pointer()));
-        stopped += usize::from(answer.stopped);
-        match answer.cursor {
-            Some(cursor) => asked = asked.set(|it| it.cursor = Some(cursor)),
-            None => return (hits, stopped),
-        }
     }
+    let hits = answers.iter().flat_map(|answer| &answer.hits);
+    let hits = hits.map(|hit| hit.pointer()).collect();
+    (hits, answers.iter().filter(|answer| answer.stopped).count())
 }
 
 #[tokio::test]
@@ -131,31 +126,17 @@ async fn files_whose_time_is_over_go_on_with_their_cursor() {
         world.chatter(500 * n + 1, 500).await;
     }
     let tools = world.tools();
-    let all = tools
-        .files(FilesArgs::default().set(|it| it.path = Some("main.rs".into())))
-        .await
-        .unwrap();
+    let asked = FilesArgs::default().set(|it| it.path = Some("main.rs".into()));
+    let all = tools.files(asked.clone()).await.unwrap();
     assert_eq!((all.uses.len(), all.complete), (5, true));
-    let hurried = tools.clone().with_stop(over_at_every(1));
-    let (mut uses, mut asked, mut stopped) = (
-        Vec::new(),
-        FilesArgs::default().set(|it| it.path = Some("main.rs".into())),
-        0,
-    );
-    loop {
-        let answer = hurried.files(asked.clone()).await.unwrap();
-        stopped += usize::from(answer.stopped);
-        assert_eq!(
-            answer.stopped,
-            answer.to_text().contains("time of this call was over")
-        );
-        uses.extend(answer.uses);
-        match answer.cursor {
-            Some(cursor) => asked = asked.set(|it| it.cursor = Some(cursor)),
-            None => break,
-        }
+    let answers = used(&tools.with_stop(over_at_every(1)), asked).await;
+    for answer in &answers {
+        let told = answer.to_text().contains("time of this call was over");
+        assert_eq!(answer.stopped, told);
     }
-    assert_eq!((uses, stopped), (all.uses, 2));
+    assert_eq!(answers.iter().filter(|answer| answer.stopped).count(), 2);
+    let uses = answers.into_iter().flat_map(|answer| answer.uses);
+    assert_eq!(uses.collect::<Vec<_>>(), all.uses);
 }
 
 #[tokio::test]

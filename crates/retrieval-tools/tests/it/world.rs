@@ -10,7 +10,9 @@ use memory_store::{
     Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Origin, Publish,
     Published, Store, verify,
 };
-use retrieval_tools::Retrieval;
+use retrieval_tools::{
+    ExpandAnswer, ExpandArgs, FilesAnswer, FilesArgs, GrepAnswer, GrepArgs, Retrieval,
+};
 use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 
 #[derive(Debug)]
@@ -241,6 +243,51 @@ pub(crate) async fn tree() -> (World, [Summary; 3]) {
         )
         .await;
     (world, [a, b, top])
+}
+
+/// All answers of `grep`, page by page.
+pub(crate) async fn pages(tools: &Retrieval, mut args: GrepArgs) -> Vec<GrepAnswer> {
+    let mut pages = Vec::new();
+    loop {
+        let answer = tools.grep(args.clone()).await.unwrap();
+        assert_eq!(answer.complete, answer.cursor.is_none());
+        args.cursor = answer.cursor.clone();
+        pages.push(answer);
+        assert!(pages.len() < 20_000, "paging does not end");
+        if args.cursor.is_none() {
+            return pages;
+        }
+    }
+}
+
+/// All answers of `expand`, page by page.
+pub(crate) async fn expanded(tools: &Retrieval, mut args: ExpandArgs) -> Vec<ExpandAnswer> {
+    let mut pages = Vec::new();
+    loop {
+        let answer = tools.expand(args.clone()).await.unwrap();
+        assert_eq!(answer.complete, answer.cursor.is_none());
+        args.cursor = answer.cursor.clone();
+        pages.push(answer);
+        assert!(pages.len() < 20_000, "paging does not end");
+        if args.cursor.is_none() {
+            return pages;
+        }
+    }
+}
+
+/// All answers of `files`, page by page.
+pub(crate) async fn used(tools: &Retrieval, mut args: FilesArgs) -> Vec<FilesAnswer> {
+    let mut pages = Vec::new();
+    loop {
+        let answer = tools.files(args.clone()).await.unwrap();
+        assert_eq!(answer.complete, answer.cursor.is_none());
+        args.cursor = answer.cursor.clone();
+        pages.push(answer);
+        assert!(pages.len() < 20_000, "paging does not end");
+        if args.cursor.is_none() {
+            return pages;
+        }
+    }
 }
 
 /// Sets fields of a value.
