@@ -321,11 +321,7 @@ impl ExpandAnswer {
         }
         out.push_str(".\n");
         for child in &self.children {
-            out.push('\n');
-            match child {
-                ExpandedChild::Message(message) => message.write(&mut out),
-                ExpandedChild::Summary(summary) => summary.write(&mut out),
-            }
+            child.write(&mut out);
         }
         out.push('\n');
         match &self.cursor {
@@ -352,8 +348,19 @@ impl ExpandAnswer {
     }
 }
 
-impl ExpandedMessage {
+impl ExpandedChild {
+    /// The lines that a model reads, behind an empty one.
     pub(crate) fn write(&self, out: &mut String) {
+        out.push('\n');
+        match self {
+            ExpandedChild::Message(message) => message.write(out),
+            ExpandedChild::Summary(summary) => summary.write(out),
+        }
+    }
+}
+
+impl ExpandedMessage {
+    fn write(&self, out: &mut String) {
         let _ = write!(out, "message:{} {}", self.seq, self.role);
         if let Some(name) = &self.name {
             let _ = write!(out, " {}", short(name));
@@ -378,7 +385,7 @@ impl ExpandedMessage {
 }
 
 impl ExpandedSummary {
-    pub(crate) fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut String) {
         let _ = write!(
             out,
             "summary {} of messages:{}-{}, depth {}, {} tokens",

@@ -132,11 +132,8 @@ impl Page<'_> {
                 return Ok(stop(0, 0));
             };
             let child = written(&take, cap);
-            let mut text = String::from("\n");
-            match &child {
-                ExpandedChild::Message(message) => message.write(&mut text),
-                ExpandedChild::Summary(summary) => summary.write(&mut text),
-            }
+            let mut text = String::new();
+            child.write(&mut text);
             // The last piece is given whether there is room for it or not.
             if !self.room.take(&text, &child) && (cap > 1 || !self.children.is_empty()) {
                 if !self.children.is_empty() {

@@ -189,26 +189,20 @@ fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b
 /// Leaves the runs that others go on from, at the next place and at the one before.
 fn keep_paths(places: &mut [Option<Place>]) {
     for at in 1..places.len() {
-        if let Some((Some(before), Some(place))) = two(places, at - 1, at) {
+        let (before, behind) = places.split_at_mut(at);
+        if let (Some(Some(before)), Some(Some(place))) = (before.last(), behind.first_mut()) {
             let ends: BTreeSet<[char; 2]> = before.runs.iter().map(|[_, b, c]| [*b, *c]).collect();
             place.runs.retain(|[a, b, _]| ends.contains(&[*a, *b]));
         }
     }
     for at in (1..places.len()).rev() {
-        if let Some((Some(place), Some(behind))) = two(places, at - 1, at) {
-            let begins: BTreeSet<[char; 2]> =
-                behind.runs.iter().map(|[a, b, _]| [*a, *b]).collect();
+        let (before, behind) = places.split_at_mut(at);
+        if let (Some(Some(place)), Some(Some(behind))) = (before.last_mut(), behind.first()) {
+            let begins = behind.runs.iter().map(|[a, b, _]| [*a, *b]);
+            let begins: BTreeSet<[char; 2]> = begins.collect();
             place.runs.retain(|[_, b, c]| begins.contains(&[*b, *c]));
         }
     }
-}
-
-type Pair<'p> = (&'p mut Option<Place>, &'p mut Option<Place>);
-
-/// Two neighbouring places.
-fn two(places: &mut [Option<Place>], one: usize, other: usize) -> Option<Pair<'_>> {
-    let (left, right) = places.split_at_mut_checked(other)?;
-    Some((left.get_mut(one)?, right.first_mut()?))
 }
 
 /// What a segment keeps of the runs of a place.

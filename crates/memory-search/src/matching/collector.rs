@@ -14,9 +14,8 @@ pub(crate) struct HitCollector {
     hits: Vec<Hit>,
     limit: usize,
     overflow: bool,
-    /// The last position that was examined, if the search stopped early.
+    /// The last position that was examined, if the time was over.
     ended: Option<Position>,
-    stopped: bool,
 }
 
 impl HitCollector {
@@ -27,13 +26,12 @@ impl HitCollector {
             limit: limit.max(1),
             overflow: false,
             ended: None,
-            stopped: false,
         }
     }
 
     /// Ends the search behind this place, because its time is over. Breaks.
     pub(crate) fn stop_behind(&mut self, place: Position) -> ControlFlow<()> {
-        (self.ended, self.stopped) = (Some(place), true);
+        self.ended = Some(place);
         ControlFlow::Break(())
     }
 
@@ -56,10 +54,11 @@ impl HitCollector {
     /// The answer.
     pub(crate) fn finish(self, strategy: impl Into<Cow<'static, str>>, scope: SearchScope) -> Hits {
         let ended = self.ended.map(|place| place.to_cursor());
+        let stopped = ended.is_some();
         let last = self.hits.last().filter(|_| self.overflow);
         let cursor = ended.or(last.map(|hit| hit.cursor.clone()));
         let mut hits = Hits::new(self.hits, strategy, scope, cursor);
-        hits.stopped = self.stopped;
+        hits.stopped = stopped;
         hits
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::snippet::near_first;
 use crate::fold::Image;
 use crate::segment::Need;
 
@@ -49,24 +50,15 @@ impl Literal {
 }
 
 fn spans(image: &Image<'_>, pattern: &str, chars: usize) -> Vec<Range<usize>> {
-    let reach = chars.saturating_mul(4);
-    let mut spans: Vec<Range<usize>> = Vec::new();
-    for (at, found) in image.text().match_indices(pattern) {
-        let mut span = image.source(at..at + found.len());
+    let mut end = 0;
+    let spans = image.text().match_indices(pattern).map(|(at, found)| {
+        let span = image.source(at..at + found.len());
         // Two may share a character that lower case makes several of.
-        span.start = span.start.max(spans.last().map_or(0, |last| last.end));
-        if span.is_empty() {
-            continue;
-        }
-        if spans
-            .first()
-            .is_some_and(|first| span.start - first.start > reach)
-        {
-            break;
-        }
-        spans.push(span);
-    }
-    spans
+        let begin = span.start.max(end);
+        end = span.end.max(end);
+        begin..span.end
+    });
+    near_first(spans.filter(|span| !span.is_empty()), chars)
 }
 
 #[cfg(test)]

@@ -31,8 +31,9 @@ impl Snippet {
                 matches.push(span.start - shown.start..span.end - shown.start);
             }
         }
-        if !focus.is_empty() {
-            matches = or_all(matches, text.get(shown.clone())?);
+        if !focus.is_empty() && matches.is_empty() {
+            // The match is longer than what is shown.
+            matches.push(0..shown.len());
         }
         Some(Self::new(text, shown, matches))
     }
@@ -61,14 +62,6 @@ impl Snippet {
         }
         Self { text: out, matches }
     }
-}
-
-/// The matches in what is shown; all of it where the match is longer than that.
-fn or_all(mut matches: Vec<Range<usize>>, body: &str) -> Vec<Range<usize>> {
-    if matches.is_empty() {
-        matches.push(0..body.len());
-    }
-    matches
 }
 
 /// The bytes of `text` to show: `width` characters with a match in their middle. Letters with their marks are not cut, unless

@@ -17,8 +17,9 @@ mod lists;
 use std::ops::Range;
 
 use crate::fold::fold_case;
-use chars::{Class, class};
+use chars::kind_of;
 
+pub(crate) use chars::WordKind;
 pub(crate) use language::Language;
 pub(crate) use lists::{WordLists, is_stop_word};
 
@@ -40,17 +41,6 @@ fn shortened(word: &str) -> String {
     });
     let head = word.get(..end).unwrap_or_default();
     format!("{head}\0{hash:016x}")
-}
-
-/// How a word is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WordKind {
-    /// In a script with spaces between words.
-    Spaced,
-    /// In a script without: a run of characters.
-    Unspaced,
-    /// A pictograph.
-    Symbol,
 }
 
 /// A word of a text.
@@ -76,12 +66,7 @@ pub(crate) fn visit_words(text: &str, f: &mut dyn FnMut(Word)) {
     };
     for (at, c) in text.char_indices() {
         let end = at + c.len_utf8();
-        let kind = match class(c) {
-            Class::Spaced => Some(WordKind::Spaced),
-            Class::Unspaced => Some(WordKind::Unspaced),
-            Class::Symbol => Some(WordKind::Symbol),
-            Class::Other => None,
-        };
+        let kind = kind_of(c);
         match &mut open {
             Some(word) if kind == Some(word.kind) && word.kind != WordKind::Symbol => {
                 word.range.end = end;
