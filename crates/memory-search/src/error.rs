@@ -50,17 +50,6 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
-
-    /// Returns the cause, or the error itself when it has none.
-    ///
-    /// # Errors
-    /// The error itself, when it has no cause.
-    pub fn into_source(self) -> std::result::Result<Box<dyn StdError + Send + Sync>, Self> {
-        match self.source {
-            Some(source) => Ok(source),
-            None => Err(self),
-        }
-    }
 }
 
 impl From<memory_store::Error> for Error {

@@ -115,20 +115,11 @@ pub(crate) async fn read_conversation<S: Store + ?Sized>(
 
 #[cfg(test)]
 mod tests {
-    use memory_model::{Hash, Message, RawJson};
+    use memory_model::{Message, RawJson};
 
     use super::*;
+    use crate::calls::tests::entry;
     use memory_store::InMemoryStore;
-
-    fn entry(seq: u32, message: Message) -> LogEntry {
-        LogEntry {
-            seq: Seq(seq),
-            message,
-            tokens: 0,
-            running: 0,
-            hash: Hash::ZERO,
-        }
-    }
 
     fn call(seq: u32) -> LogEntry {
         let arguments = RawJson::parse("{}").unwrap();

@@ -221,7 +221,7 @@ impl RetrievalSet {
         let args = args.into();
         let members: Vec<(&SessionKey, &Retrieval)> = self
             .members()
-            .filter(|(_, tools)| tools.allows(GrepArgs::NAME))
+            .filter(|(_, tools)| tools.grant.allows(GrepArgs::NAME))
             .collect();
         let Some((_, first)) = members.first() else {
             return Err(no_tool(GrepArgs::NAME));

@@ -33,8 +33,10 @@ pub struct Narrowing {
 /// What a tool set may see and spend.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grant {
-    range: Option<SeqRange>,
-    depth: Option<u32>,
+    /// The messages that can be seen; `None` for all.
+    pub(crate) range: Option<SeqRange>,
+    /// The maximum depth of summaries that can be seen.
+    pub(crate) depth: Option<u32>,
     allowances: Vec<Arc<AtomicU64>>,
     ends: Vec<(Timestamp, Arc<dyn Clock>)>,
     tools: Option<BTreeSet<String>>,
@@ -72,16 +74,6 @@ impl Grant {
     /// Whether all of the conversation can be seen.
     pub(crate) fn sees_all(&self) -> bool {
         self.range.is_none() && self.depth.is_none()
-    }
-
-    /// The messages that can be seen; `None` for all.
-    pub(crate) fn range(&self) -> Option<SeqRange> {
-        self.range
-    }
-
-    /// The maximum depth of summaries that can be seen.
-    pub(crate) fn depth(&self) -> Option<u32> {
-        self.depth
     }
 
     /// What can be seen of a range.
@@ -163,16 +155,12 @@ impl Grant {
 #[derive(Debug)]
 pub(crate) struct Spending<'a> {
     allowances: &'a [Arc<AtomicU64>],
-    taken: u64,
+    /// The most that the answer may hold.
+    pub(crate) taken: u64,
     used: u64,
 }
 
 impl Spending<'_> {
-    /// The most that the answer may hold.
-    pub(crate) fn most(&self) -> u64 {
-        self.taken
-    }
-
     /// Ends the answer, which holds this many tokens.
     pub(crate) fn end(mut self, used: u64) {
         self.used = used.min(self.taken);
@@ -205,18 +193,18 @@ mod tests {
         let child = parent.narrowed(&spending(1_000), None);
         let child = child.unwrap();
         let first = child.begin("x", 80).unwrap();
-        assert_eq!(first.most(), 80);
+        assert_eq!(first.taken, 80);
         // While an answer is under way its tokens are nobody else's.
         let second = parent.begin("x", 80).unwrap();
-        assert_eq!(second.most(), 20);
+        assert_eq!(second.taken, 20);
         assert_eq!(parent.begin("x", 1).unwrap_err().kind(), ErrorKind::Spent);
         first.end(30);
         drop(second);
-        assert_eq!(parent.begin("x", u64::MAX).unwrap().most(), 70);
+        assert_eq!(parent.begin("x", u64::MAX).unwrap().taken, 70);
         child.begin("x", 70).unwrap().end(70);
         assert_eq!(child.begin("x", 9).unwrap_err().kind(), ErrorKind::Spent);
         assert_eq!(
-            Grant::default().begin("x", u64::MAX).unwrap().most(),
+            Grant::default().begin("x", u64::MAX).unwrap().taken,
             u64::MAX
         );
     }

@@ -103,7 +103,7 @@ impl Retrieval {
             .with_scope(SearchScope::Messages)
             .with_limit(CANDIDATES)
             .with_snippet_chars(READ_CHARS);
-        query.range = self.grant.range();
+        query.range = self.grant.range;
         let found = match self.find(&query).await {
             Ok(found) => found.hits,
             // A search that does not rank: what was found is all there is.

@@ -84,7 +84,7 @@ impl Retrieval {
             .as_deref()
             .filter(|query| !query.trim().is_empty());
         let spending = self.grant.begin(RecallArgs::NAME, most)?;
-        let most = spending.most();
+        let most = spending.taken;
         let answer = match (query, args.turn) {
             (None, None) => Err(Error::invalid(
                 "query or turn is required: give a question such as \"why did the build fail\", or the \
@@ -179,7 +179,7 @@ impl Retrieval {
             Some(position) => position,
             None => Position {
                 skip: 0,
-                head: self.head().await?,
+                head: self.visible().await?.map_or(Seq::NONE, |seen| seen.last),
             },
         };
         let mut answer = RecallAnswer {

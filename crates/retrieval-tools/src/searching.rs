@@ -29,7 +29,7 @@ impl Retrieval {
     /// The hits of a question within what this tool set sees, with cursors that are bound to the question.
     async fn hits(&self, args: &GrepArgs, limit: usize) -> Result<Hits> {
         let mut query = args.query(limit);
-        query.range = match (args.range()?, self.grant.range()) {
+        query.range = match (args.range()?, self.grant.range) {
             (Some(asked), Some(_)) => Some(self.part_of(asked).await?),
             (asked, own) => own.or(asked),
         };
@@ -60,7 +60,7 @@ impl Retrieval {
         let spending = self
             .grant
             .begin(GrepArgs::NAME, limits.answer_tokens.max(1))?;
-        let room = self.room(spending.most());
+        let room = self.room(spending.taken);
         let hits = self.hits(args, limits.hits(args.limit)).await?;
         let mut answer = GrepAnswer::new(args, hits);
         answer.undated = self.undated(args).await?;
@@ -89,7 +89,7 @@ impl Retrieval {
     /// As many of what a question finds as are counted.
     async fn count(&self, mut query: Query, asked: Option<SeqRange>) -> Result<Hits> {
         query.snippet_chars = 1;
-        query.range = match (self.grant.range(), asked) {
+        query.range = match (self.grant.range, asked) {
             (Some(own), Some(asked)) => own.intersect(&asked),
             (own, asked) => own.or(asked),
         };
@@ -205,7 +205,7 @@ impl Seen<'_> {
             HitTarget::Message { seq, .. } => grant.sees(*seq),
             HitTarget::Summary { id, range } => {
                 grant.covers(range)
-                    && (grant.depth().is_none()
+                    && (grant.depth.is_none()
                         || !self.0.seen(std::slice::from_ref(id)).await?.is_empty())
             }
         })

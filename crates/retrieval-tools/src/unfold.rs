@@ -78,7 +78,7 @@ impl Retrieval {
         let mut page = Page {
             accounting: &*self.accounting,
             room,
-            cap: spending.most(),
+            cap: spending.taken,
             start,
             tokens: 0,
             children: Vec::new(),

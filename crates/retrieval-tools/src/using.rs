@@ -78,7 +78,7 @@ impl Retrieval {
                 .await?;
         }
         let wanted = Wanted::new(&args);
-        let mut room = self.room(spending.most());
+        let mut room = self.room(spending.taken);
         if room.reply.is_some() {
             answer.path.as_mut().into_iter().for_each(echo);
             answer.command.as_mut().into_iter().for_each(echo);

@@ -7,8 +7,8 @@ use memory_model::{
     Span, SpanBody, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
-    Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Origin, Publish,
-    Published, Store, verify,
+    Append, AppendAt, InMemoryStore, NewConversation, NewEntry, Origin, Publish, Published, Store,
+    read_entries, verify,
 };
 use retrieval_tools::{
     ExpandAnswer, ExpandArgs, FilesAnswer, FilesArgs, GrepAnswer, GrepArgs, Retrieval,
@@ -109,9 +109,8 @@ impl World {
     }
 
     pub(crate) async fn message(&self, seq: u32) -> memory_model::LogEntry {
-        let read = LogRead::new(range(seq, seq));
-        let page = self.store.read(self.chat, &read).await.unwrap();
-        page.items.into_iter().next().unwrap()
+        let read = read_entries(&*self.store, self.chat, range(seq, seq));
+        read.await.unwrap().remove(0)
     }
 
     pub(crate) async fn leaf(&self, over: SeqRange, text: &str) -> Summary {
@@ -133,15 +132,10 @@ impl World {
         for child in &children {
             match child {
                 Child::Messages { range } => {
-                    let mut rest = Some(*range);
-                    while let Some(range) = rest {
-                        let read = LogRead::new(range);
-                        let page = self.store.read(self.chat, &read).await.unwrap();
-                        for entry in &page.items {
-                            source.message(entry.hash);
-                            source_tokens += entry.tokens;
-                        }
-                        rest = page.next;
+                    let read = read_entries(&*self.store, self.chat, *range);
+                    for entry in read.await.unwrap() {
+                        source.message(entry.hash);
+                        source_tokens += entry.tokens;
                     }
                     expect.push(Span::closed(*range, SpanBody::Raw, 0));
                 }
