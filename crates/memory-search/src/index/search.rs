@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use memory_model::conventions::is_memory_tool;
 use memory_model::{ConversationId, LogEntry, Seq, SeqRange, SummaryId};
-use memory_store::{Conversation, IndexSegment, IndexStore, LogRead, Store};
+use memory_store::{Conversation, IndexSegment, IndexStore, Store};
 
 use super::base::Base;
 use super::cache::{ChunkCache, Handle};
@@ -348,48 +348,30 @@ impl<T: Store + ?Sized> Asking<'_, T> {
             while rest.len() >= batch || is_last && !rest.is_empty() {
                 let (now, later) = rest.split_at(batch.min(rest.len()));
                 rest = later;
-                if self.read(now, hits).await?.is_break() {
+                let reading = Reading::new(self.store, self.info.id, now.iter().copied());
+                if self.read(reading, hits).await?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 least = BATCH.min(least * 8);
                 batch = wanted(hits, least);
             }
             candidates = rest.to_vec();
-            if found.is_none() && self.read_all(seen, hits).await?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Reads all messages of a range.
-    async fn read_all(
-        &self,
-        range: Option<SeqRange>,
-        hits: &mut HitCollector,
-    ) -> Result<ControlFlow<()>> {
-        let mut calls = LogCalls::new(self.store, self.info.id);
-        let mut rest = range;
-        while let Some(range) = rest {
-            let mut read = LogRead::new(range);
-            if self.query.order == HitOrder::Newest {
-                read = read.newest_first();
-            }
-            let page = self.store.read(self.info.id, &read).await?;
-            calls.add_page(&page.items);
-            for entry in &page.items {
-                if self.see(entry, &mut calls, hits).await?.is_break() {
+            if found.is_none() {
+                let reading = Reading::all(self.store, self.info.id, seen);
+                if self.read(reading, hits).await?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            rest = page.next;
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads candidates, which are in the query's order.
-    async fn read(&self, candidates: &[Seq], hits: &mut HitCollector) -> Result<ControlFlow<()>> {
-        let mut reading = Reading::new(self.store, self.info.id, candidates.iter().copied());
+    /// Adds the hits among some messages, in the query's order.
+    async fn read(
+        &self,
+        mut reading: Reading<'_, T>,
+        hits: &mut HitCollector,
+    ) -> Result<ControlFlow<()>> {
         if self.query.order == HitOrder::Newest {
             reading = reading.newest_first();
         }
