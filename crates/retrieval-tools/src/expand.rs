@@ -156,6 +156,15 @@ impl fmt::Display for ExpandCursor {
 }
 
 impl ExpandCursor {
+    /// The beginning of an item.
+    pub(crate) fn at(seq: Seq) -> Self {
+        Self {
+            seq,
+            offset: 0,
+            of_tokens: 0,
+        }
+    }
+
     pub(crate) fn read(text: &str) -> Option<Self> {
         let numbers = text.strip_prefix('x')?;
         let (place, of_tokens) = numbers.split_once('/').unwrap_or((numbers, "0"));

@@ -252,14 +252,7 @@ impl<'a> CutParts<'a> {
                 if let MediaSource::Data(data) = &media.source {
                     self.left_out += data.len();
                 }
-                let empty = Media {
-                    media_type: media.media_type.clone(),
-                    source: MediaSource::Data(String::new()),
-                };
-                Some(match part {
-                    Part::Image(_) => Part::Image(empty),
-                    _ => Part::File(empty),
-                })
+                Some(with_source(part, media, MediaSource::Data(String::new())))
             }
             Leaf::List(inner) => {
                 let inner = self.list(inner);
@@ -303,6 +296,18 @@ impl<'a> CutParts<'a> {
     }
 }
 
+/// The image or file with another source.
+fn with_source(part: &Part, media: &Media, source: MediaSource) -> Part {
+    let media = Media {
+        media_type: media.media_type.clone(),
+        source,
+    };
+    match part {
+        Part::Image(_) => Part::Image(media),
+        _ => Part::File(media),
+    }
+}
+
 /// A part with `text` in place of its content; what is JSON becomes a JSON string of the piece.
 /// A signature goes with the end.
 fn cut_leaf(part: &Part, text: &str, end: bool) -> Part {
@@ -329,14 +334,7 @@ fn cut_leaf(part: &Part, text: &str, end: bool) -> Part {
             is_error: *is_error,
         },
         Part::Image(media) | Part::File(media) => {
-            let cut = Media {
-                media_type: media.media_type.clone(),
-                source: MediaSource::Url(text.to_owned()),
-            };
-            match part {
-                Part::Image(_) => Part::Image(cut),
-                _ => Part::File(cut),
-            }
+            with_source(part, media, MediaSource::Url(text.to_owned()))
         }
         Part::Unknown { .. } => match json(text) {
             Ok(raw) => Part::Unknown { raw },
