@@ -323,13 +323,14 @@ async fn the_family_is_what_it_should_be() {
         let args = GrepArgs::new("common")
             .set(|it| it.mode = SearchMode::Literal)
             .set(|it| it.limit = 100);
-        let found = world.tools().grep(args.clone()).await.unwrap().to_text();
+        let found = world.tools().grep(args).await.unwrap().to_text();
+        let read = world.tools().expand("messages:1-4294967295").await.unwrap();
+        let read = read.to_text();
         for canary in &family.canaries {
-            assert_eq!(
-                found.contains(&canary.word),
-                sight.sees(canary),
-                "{of} {canary:?}"
-            );
+            let (word, seen) = (&canary.word, sight.sees(canary));
+            assert_eq!(found.contains(word), seen, "{of} {canary:?}");
+            let is_read = seen && canary.depth.is_none();
+            assert_eq!(read.contains(word), is_read, "{of} {canary:?}");
         }
     }
 }

@@ -37,7 +37,13 @@ async fn what_is_not_there_is_named() {
     let other = world.open("other", Origin::Root).await;
     other.chatter(1, 10).await;
     other.leaf(range(1, 5), "the other's summary").await;
-    let error = other.tools().describe(&a.id).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert!(error.to_string().contains(a.id.as_str()));
+    let tools = other.tools();
+    let (described, expanded) = (
+        tools.describe(&a.id).await,
+        tools.expand(a.id.as_str()).await,
+    );
+    for error in [described.unwrap_err(), expanded.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains(a.id.as_str()));
+    }
 }

@@ -1,7 +1,6 @@
 use std::collections::BTreeSet;
 
 use memory_model::{Child, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Seq};
-use memory_store::Origin;
 use retrieval_tools::{ErrorKind, ExpandAnswer, ExpandArgs, ExpandedChild, ExpandedMessage};
 
 use crate::world::{Set, World, at, range, tree};
@@ -255,30 +254,6 @@ async fn cursors_of_another_call_are_refused() {
             assert!(error.to_string().contains(position), "{error}");
         }
     }
-}
-
-#[tokio::test]
-async fn other_conversations_are_out_of_sight() {
-    let (world, [a, ..]) = tree().await;
-    let other = world.open("other", Origin::Root).await;
-    let fork = Origin::Fork {
-        parent: world.chat,
-        at: Seq(5),
-    };
-    let fork = world.open("fork", fork).await;
-    fork.say(vec![Message::user("own").with_created_at(at(9))])
-        .await;
-
-    let error = async |world: &World, what: &str| {
-        let args = ExpandArgs::new(what);
-        world.tools().expand(args.clone()).await.unwrap_err().kind()
-    };
-    assert_eq!(error(&other, a.id.as_str()).await, ErrorKind::NotFound);
-    assert_eq!(error(&other, "message:1").await, ErrorKind::NotFound);
-    assert_eq!(error(&fork, "message:7").await, ErrorKind::NotFound);
-    let seen = expand(&fork, "messages:1-30").await;
-    assert_eq!(seqs(&seen), [1, 2, 3, 4, 5, 6]);
-    assert_eq!(messages(&seen)[5].parts, [Part::text("own")]);
 }
 
 #[tokio::test]

@@ -121,93 +121,39 @@ async fn snippets_have_500_characters() {
 }
 
 #[tokio::test]
-async fn other_conversations_are_out_of_sight() {
-    let (world, _) = tree().await;
-    let other = world.open("other", Origin::Root).await;
-    other.say(vec![Message::user("the other's words")]).await;
-    let fork = Origin::Fork {
-        parent: world.chat,
-        at: Seq(5),
-    };
-    let fork = world.open("fork", fork).await;
-    fork.say(vec![
-        Message::user("the fork's words").with_created_at(at(9)),
-    ])
-    .await;
-
-    let count = async |world: &World, pattern: &str| {
-        let args = literal(pattern).set(|it| it.limit = 100);
-        world.tools().grep(args.clone()).await.unwrap().hits.len()
-    };
-    assert_eq!(count(&other, "message number").await, 0);
-    assert_eq!(count(&world, "words").await, 0);
-    assert_eq!(count(&other, "words").await, 1);
-    // The fork sees the shared part of its parent's log and its own words.
-    assert_eq!(count(&fork, "message number").await, 5);
-    assert_eq!(count(&fork, "words").await, 1);
-    assert_eq!(count(&fork, "number 6").await, 0);
-}
-
-#[tokio::test]
 async fn a_cursor_belongs_to_its_session_and_its_question() {
     let world = World::new().await;
     let say = || vec![Message::user("x y"), Message::user("x y")];
     world.say(say()).await;
     let other = world.open("other", Origin::Root).await;
     other.say(say()).await;
-    let args = GrepArgs::new("x").set(|it| it.limit = 1);
-    let cursor = world
-        .tools()
-        .grep(args.clone())
-        .await
-        .unwrap()
-        .cursor
-        .unwrap();
-    let next = args.clone().set(|it| it.cursor = Some(cursor.clone()));
-    assert!(world.tools().grep(next.clone()).await.unwrap().complete);
-    // The limit may change from answer to answer.
-    assert!(
-        world
-            .tools()
-            .grep(next.clone().set(|it| it.limit = 7))
-            .await
-            .is_ok()
-    );
-    let elsewhere = [
-        other.tools().grep(next.clone()).await,
-        world
-            .tools()
-            .grep(next.clone().set(|it| it.scope = SearchScope::Messages))
-            .await,
-        world
-            .tools()
-            .grep(GrepArgs::new("y").set(|it| it.cursor = Some(cursor.clone())))
-            .await,
-    ];
-    for answer in elsewhere {
-        let error = answer.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(
-            error.to_string().contains("belongs to another call"),
-            "{error}"
-        );
-    }
-    let target =
-        retrieval_tools::ExpandArgs::new("messages:1-2").set(|it| it.cursor = Some(cursor.clone()));
-    assert!(world.tools().expand(target.clone()).await.is_err());
-}
-
-#[tokio::test]
-async fn bad_arguments_are_explained() {
-    let world = World::new().await;
     let tools = world.tools();
-    let error = tools.grep(GrepArgs::new("")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().starts_with("pattern is required"));
-    let args = GrepArgs::new("x").set(|it| it.cursor = Some("x12".into()));
-    let error = tools.grep(args.clone()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("x12"));
+    let args = GrepArgs::new("x").set(|it| it.limit = 1);
+    let cursor = tools.grep(args.clone()).await.unwrap().cursor;
+    let next = args.clone().set(|it| it.cursor = cursor.clone());
+    // The limit may change from answer to answer.
+    for limit in [1, 7] {
+        let next = next.clone().set(|it| it.limit = limit);
+        assert!(tools.grep(next).await.unwrap().complete);
+    }
+    let elsewhere = "belongs to another call";
+    for (tools, args, told) in [
+        (&other.tools(), next.clone(), elsewhere),
+        (
+            &tools,
+            next.clone().set(|it| it.scope = SearchScope::Messages),
+            elsewhere,
+        ),
+        (&tools, next.set(|it| it.pattern = "y".into()), elsewhere),
+        (&tools, args.set(|it| it.cursor = Some("x12".into())), "x12"),
+        (&tools, GrepArgs::new(""), "pattern is required"),
+    ] {
+        let error = tools.grep(args).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains(told), "{error}");
+    }
+    let target = retrieval_tools::ExpandArgs::new("messages:1-2").set(|it| it.cursor = cursor);
+    assert!(tools.expand(target).await.is_err());
 }
 
 #[tokio::test]
@@ -538,47 +484,43 @@ async fn no_hit_comes_with_what_a_wider_search_finds() {
     assert_eq!(tools.grep(literal("nowhere")).await.unwrap().wider, None);
 }
 
-#[tokio::test]
-async fn an_answer_keeps_within_its_tokens_and_its_pages_hold_every_hit_once() {
-    let world = World::new().await;
-    let long = |n: usize| Message::user(format!("{} needle {n}", "緑😀 ".repeat(n % 7 * 60)));
-    world.say((1..=40).map(long).collect()).await;
-    for most in [60, 300, 2_000] {
-        let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
-        let tools = world.tools().with_limits(limits);
-        let answers = pages(&tools, literal("needle").set(|it| it.limit = 100)).await;
-        for answer in &answers {
-            let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
-            assert!(cost <= most, "{cost} of {most}: {}", answer.to_text());
-            assert!(!answer.hits.is_empty());
-        }
-        let all: Vec<u32> = answers.iter().flat_map(seqs).collect();
-        assert_eq!(all, (1..=40).collect::<Vec<_>>(), "{most}");
+/// A search that counts how often it is asked, and changes what is found.
+#[derive(Debug)]
+struct Altered {
+    search: SegmentSearch<Arc<memory_store::InMemoryStore>>,
+    asked: AtomicUsize,
+    alter: fn(&Query, Hits) -> memory_search::Result<Hits>,
+}
+
+impl Altered {
+    fn new(world: &World, alter: fn(&Query, Hits) -> memory_search::Result<Hits>) -> Arc<Self> {
+        Arc::new(Self {
+            search: SegmentSearch::without_index(Arc::clone(&world.store)),
+            asked: AtomicUsize::new(0),
+            alter,
+        })
     }
 }
 
-/// A search without the mode that tries the others.
-#[derive(Debug)]
-struct Plain(SegmentSearch<Arc<memory_store::InMemoryStore>>);
-
 #[async_trait]
-impl Search for Plain {
+impl Search for Altered {
     async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
-        match query.mode {
-            SearchMode::Auto | SearchMode::Prose => Err(memory_search::Error::new(
-                memory_search::ErrorKind::Unsupported,
-                "no such mode",
-            )),
-            _ => self.0.search(of, query).await,
-        }
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        (self.alter)(query, self.search.search(of, query).await?)
     }
 }
 
 #[tokio::test]
 async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
     let world = build().await;
-    let search = Plain(SegmentSearch::without_index(Arc::clone(&world.store)));
-    let tools = world.tools().with_search(Arc::new(search));
+    let search = Altered::new(&world, |query, hits| match query.mode {
+        SearchMode::Auto | SearchMode::Prose => Err(memory_search::Error::new(
+            memory_search::ErrorKind::Unsupported,
+            "no such mode",
+        )),
+        _ => Ok(hits),
+    });
+    let tools = world.tools().with_search(search);
     let answer = tools.grep("memory linker").await.unwrap();
     assert_eq!(answer.fallback, Some(Fallback::AllWords));
     assert_eq!(seqs(&answer), [2]);
@@ -590,25 +532,15 @@ async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
     assert_eq!(recalled.passages[0].seq, Seq(2));
 }
 
-/// A search that reports a damaged index.
-#[derive(Debug)]
-struct Damaged(SegmentSearch<Arc<memory_store::InMemoryStore>>);
-
-#[async_trait]
-impl Search for Damaged {
-    async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
-        let mut hits = self.0.search(of, query).await?;
-        hits.index_damaged = true;
-        Ok(hits)
-    }
-}
-
 #[tokio::test]
 async fn answers_say_that_the_index_is_damaged() {
     let world = build().await;
     let told = "Note: the search index is damaged: what it should hold was read from the messages";
-    let search = Damaged(SegmentSearch::without_index(Arc::clone(&world.store)));
-    let tools = world.tools().with_search(Arc::new(search));
+    let search = Altered::new(&world, |_, mut hits| {
+        hits.index_damaged = true;
+        Ok(hits)
+    });
+    let tools = world.tools().with_search(search);
     for pattern in ["memory linker", "zebra"] {
         let answer = tools.grep(pattern).await.unwrap();
         assert!(answer.to_text().starts_with(told), "{}", answer.to_text());
@@ -660,36 +592,23 @@ async fn a_message_without_a_time_has_none_and_a_question_about_a_time_says_so()
     }
 }
 
-/// A search that counts how often it is asked.
-#[derive(Debug)]
-struct Counting {
-    search: SegmentSearch<Arc<memory_store::InMemoryStore>>,
-    asked: AtomicUsize,
-}
-
-#[async_trait]
-impl Search for Counting {
-    async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        self.search.search(of, query).await
-    }
-}
-
 #[tokio::test]
 async fn an_answer_that_is_cut_short_searches_once_and_goes_on_at_the_next_hit() {
     let world = World::new().await;
-    let said = (1..=40).map(|n| Message::user(format!("needle {n} {}", "hay ".repeat(n % 7 * 30))));
-    world.say(said.collect()).await;
-    let search = Arc::new(Counting {
-        search: SegmentSearch::without_index(Arc::clone(&world.store)),
-        asked: AtomicUsize::new(0),
-    });
-    for (most, limit) in [(60, 100), (300, 100), (300, 7), (2_000, 11)] {
+    let long = |n: usize| Message::user(format!("{} needle {n}", "緑😀 ".repeat(n % 7 * 60)));
+    world.say((1..=40).map(long).collect()).await;
+    let search = Altered::new(&world, |_, hits| Ok(hits));
+    for (most, limit) in [(60, 100), (300, 100), (300, 7), (2_000, 100), (2_000, 11)] {
         let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
         let tools = world.tools().with_limits(limits);
         let tools = tools.with_search(Arc::clone(&search) as Arc<dyn Search>);
         search.asked.store(0, Ordering::Relaxed);
         let answers = pages(&tools, literal("needle").set(|it| it.limit = limit)).await;
+        for answer in &answers {
+            let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
+            assert!(cost <= most, "{cost} of {most}: {}", answer.to_text());
+            assert!(!answer.hits.is_empty());
+        }
         let all: Vec<u32> = answers.iter().flat_map(seqs).collect();
         assert_eq!(all, (1..=40).collect::<Vec<_>>(), "{most} {limit}");
         assert_eq!(

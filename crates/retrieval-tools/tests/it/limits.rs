@@ -150,27 +150,12 @@ async fn page_by_page_a_message_is_not_counted_anew_each_time() {
     assert!(times < 40, "each byte was counted {times} times");
 }
 
-#[tokio::test]
-async fn limits_for_a_window_leave_most_of_it() {
-    let world = World::new().await;
-    world.chatter(1, 600).await;
-    let window = 8_000;
-    let limits = RetrievalLimits::for_window(window);
+#[test]
+fn limits_for_a_window_leave_most_of_it() {
+    let limits = RetrievalLimits::for_window(8_000);
     assert_eq!(
         (limits.hits, limits.expand_tokens, limits.describe_tokens),
         (6, 1_000, 1_000)
-    );
-    let tools = world.tools().with_limits(limits);
-    let found = tools
-        .grep(GrepArgs::new("number").set(|it| it.limit = 1_000))
-        .await;
-    assert_eq!(found.unwrap().hits.len(), 6);
-    let asked = ExpandArgs::new("messages:1-600").set(|it| it.token_cap = 100_000);
-    let answer = tools.expand(asked).await.unwrap();
-    assert!(
-        answer.tokens <= window / 8 && !answer.complete,
-        "{} tokens",
-        answer.tokens
     );
     let large = RetrievalLimits::for_window(1_000_000);
     assert_eq!(large, RetrievalLimits::default());

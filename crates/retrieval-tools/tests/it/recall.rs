@@ -2,7 +2,7 @@ use memory_model::{Message, Part, RawJson, Role, Seq};
 use retrieval_tools::{ErrorKind, RecallArgs, RetrievalLimits};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-use crate::world::{Set, World, at, child, range, tree};
+use crate::world::{Set, World, at, child, range};
 
 /// Thirty messages, of which few are about the harbour.
 async fn harbour() -> World {
@@ -222,18 +222,6 @@ async fn a_long_passage_keeps_within_the_budget_and_uses_it() {
             }
         }
     }
-}
-
-#[tokio::test]
-async fn a_path_goes_from_the_views_top_down_to_the_message() {
-    let (world, [a, _, top]) = tree().await;
-    let answer = world.tools().recall("message number 5").await.unwrap();
-    let passage = answer
-        .passages
-        .iter()
-        .find(|one| one.seq == Seq(5))
-        .unwrap();
-    assert_eq!(passage.path, [top.id, a.id]);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_model::{Message, RawJson, Seq};
 use memory_search::{HitOrder, MAX_PATTERN_CHARS, SearchMode, SearchScope, SearchStop};
-use retrieval_tools::{FilesArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, RetrievalSet};
+use retrieval_tools::{FilesArgs, GrepArgs, Retrieval, RetrievalLimits, RetrievalSet};
 
 use crate::world::{Set, World, pages, range, used};
 
@@ -195,28 +195,27 @@ async fn a_long_pattern_is_refused_or_cut() {
             "{text}"
         );
     }
-    for mode in [SearchMode::Prose, SearchMode::Auto] {
-        let answer = tools
-            .grep(GrepArgs::new(&*long).set(|it| it.mode = mode))
-            .await
-            .unwrap();
-        assert!(!answer.hits.is_empty());
-        let text = answer.to_text();
-        let note = format!(
-            "Note: the pattern has {chars} characters: any word of its first 10000 was searched for.\n"
-        );
+    let other = world.open("other", memory_store::Origin::Root).await;
+    let set = RetrievalSet::new("main", tools.clone()).with("other", other.tools());
+    let prose = GrepArgs::new(&*long).set(|it| it.mode = SearchMode::Prose);
+    let prose = tools.grep(prose).await.unwrap();
+    let auto = tools.grep(&*long).await.unwrap();
+    let recalled = tools.recall(&*long).await.unwrap();
+    assert!(!prose.hits.is_empty() && !auto.hits.is_empty() && !recalled.passages.is_empty());
+    let note = format!(
+        "Note: the pattern has {chars} characters: any word of its first 10000 was searched for.\n"
+    );
+    for text in [
+        prose.to_text(),
+        auto.to_text(),
+        recalled.to_text(),
+        set.grep(&*long).await.unwrap().to_text(),
+    ] {
         assert!(text.starts_with(&note), "{text}");
     }
     let unknown = "zebra ".repeat(MAX_PATTERN_CHARS);
     let nothing = tools.grep(&*unknown).await.unwrap();
     assert!(nothing.hits.is_empty() && nothing.to_text().starts_with("Note: the pattern has"));
-    let other = world.open("other", memory_store::Origin::Root).await;
-    let set = RetrievalSet::new("main", tools.clone()).with("other", other.tools());
-    let answer = set.grep(&*long).await.unwrap();
-    assert!(answer.to_text().starts_with("Note: the pattern has"));
-    let recalled = tools.recall(RecallArgs::query(&*long)).await.unwrap();
-    assert!(!recalled.passages.is_empty());
-    assert!(recalled.to_text().starts_with("Note: the pattern has"));
     // As long as it may be.
     let most = "7".repeat(MAX_PATTERN_CHARS);
     let answer = tools

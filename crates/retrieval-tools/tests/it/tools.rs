@@ -254,27 +254,6 @@ async fn a_bad_call_is_told_what_to_do() {
     insta::assert_snapshot!("errors", out.replace(&names_of_tools(), "any tool"));
 }
 
-#[tokio::test]
-async fn no_argument_reaches_another_conversation() {
-    let (world, [a, ..]) = tree().await;
-    let spawned = Origin::Spawn {
-        parent: world.chat,
-        at: Seq(4),
-        call: None,
-    };
-    let tools = world.open("spawned", spawned).await.tools();
-    for arguments in [
-        format!(r#"{{"summary_id":"{}"}}"#, a.id),
-        format!(r#"{{"summary_id":"{}","cursor":"x1@00000000"}}"#, a.id),
-        r#"{"summary_id":"messages:1-4294967295"}"#.to_owned(),
-    ] {
-        assert!(tools.call("memory_expand", &arguments).await.is_error);
-        assert!(tools.call("memory_describe", &arguments).await.is_error);
-    }
-    let args = format!(r#"{{"pattern":"green","cursor":"s{}"}}"#, a.id);
-    assert!(tools.call("memory_grep", &args).await.is_error);
-}
-
 #[test]
 fn the_tools_are_offered_in_the_shape_that_sessions_take() {
     for (declared, defined) in Retrieval::tools().iter().zip(Retrieval::definitions()) {
