@@ -41,8 +41,8 @@ impl<'s, S: Store + ?Sized> Reading<'s, S> {
     }
 
     /// All messages of a range, oldest first.
-    pub(super) fn all(store: &'s S, conversation: ConversationId, range: Option<SeqRange>) -> Self {
-        Self::of(store, conversation, range.map(LogRead::new), None)
+    pub(super) fn all(store: &'s S, conversation: ConversationId, range: SeqRange) -> Self {
+        Self::of(store, conversation, Some(LogRead::new(range)), None)
     }
 
     fn of(

@@ -13,7 +13,7 @@ use super::base::Base;
 use super::cache::{ChunkCache, Handle};
 use super::candidates::{both, either, numbers};
 use super::reading::Reading;
-use super::visible::{Stretch, Visible};
+use super::visible::Visible;
 use crate::embedding::Embedder;
 use crate::log_calls::{LogCalls, read_conversation};
 use crate::matching::{HitCollector, Matcher, Position, RankedCursor, is_one_of, search_auto};
@@ -192,25 +192,6 @@ pub(super) struct Asking<'a, T: ?Sized> {
     pub(super) matcher: &'a Matcher<'a>,
 }
 
-/// A part of the log, as a search of messages sees it.
-enum LogPart<'v> {
-    /// What an index knows.
-    Indexed(&'v Stretch),
-    /// What comes behind all of that, from this position on.
-    Unindexed(Seq),
-}
-
-impl LogPart<'_> {
-    /// What of a range is in it.
-    fn range(&self, range: &SeqRange) -> Option<SeqRange> {
-        let part = match self {
-            LogPart::Indexed(stretch) => SeqRange::new(Seq(stretch.segment.first), stretch.last),
-            LogPart::Unindexed(first) => SeqRange::new(*first, range.last),
-        };
-        part.and_then(|part| part.intersect(range))
-    }
-}
-
 impl<T: Store + ?Sized> Asking<'_, T> {
     async fn answer(self) -> Result<Hits> {
         let how = match self.visible.messages.is_empty() && self.visible.summaries.is_empty() {
@@ -322,9 +303,17 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         let Some(range) = range else {
             return Ok(ControlFlow::Continue(()));
         };
-        let indexed = self.visible.messages.iter();
-        let mut parts: Vec<LogPart<'_>> = indexed.map(LogPart::Indexed).collect();
-        parts.push(LogPart::Unindexed(self.visible.indexed.next()));
+        // What segments know of it, and behind that what no index knows.
+        let segments = self.visible.messages.iter().map(|one| {
+            let known = SeqRange::new(Seq(one.segment.first), one.last);
+            (Some(&one.segment), known)
+        });
+        let unindexed = SeqRange::new(self.visible.indexed.next(), range.last);
+        let parts = segments.chain([(None, unindexed)]);
+        let seen = |part: Option<SeqRange>| part?.intersect(&range);
+        let mut parts: Vec<(Option<&IndexSegment>, SeqRange)> = parts
+            .filter_map(|(segment, part)| Some((segment, seen(part)?)))
+            .collect();
         if newest_first {
             parts.reverse();
         }
@@ -333,14 +322,10 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         let wanted = |hits: &HitCollector, least| hits.room().saturating_add(1).clamp(least, BATCH);
         let (mut least, mut batch) = (1, wanted(hits, 1));
         let mut candidates = Vec::new();
-        for (at, part) in parts.iter().enumerate() {
-            let seen = part.range(&range);
-            let found = match (part, seen) {
-                (_, None) => Some(Vec::new()),
-                (LogPart::Indexed(stretch), Some(seen)) => {
-                    self.candidates(&stretch.segment, need, seen).await?
-                }
-                (LogPart::Unindexed(_), Some(seen)) => self.each_of_few(seen),
+        for (at, (segment, seen)) in parts.iter().enumerate() {
+            let found = match segment {
+                Some(segment) => self.candidates(segment, need, *seen).await?,
+                None => self.each_of_few(*seen),
             };
             let is_last = found.is_none() || at + 1 == parts.len();
             candidates.extend(found.iter().flatten());
@@ -357,7 +342,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
             }
             candidates = rest.to_vec();
             if found.is_none() {
-                let reading = Reading::all(self.store, self.info.id, seen);
+                let reading = Reading::all(self.store, self.info.id, *seen);
                 if self.read(reading, hits).await?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
