@@ -117,7 +117,7 @@ fn a_short_form_lists_what_all_summaries_below_list() {
             let result = match n % 6 {
                 0 => Message::failed_result(
                     &id,
-                    &format!("assertion of case {n} failed\nleft: 1\nright: 2"),
+                    format!("assertion of case {n} failed\nleft: 1\nright: 2"),
                 ),
                 _ => Message::tool_result(&id, "ok ".repeat(200)),
             };

@@ -131,6 +131,10 @@ impl SegmentBuilder {
                 found.entry(term).or_default();
             });
         }
+        #[expect(
+            clippy::iter_over_hash_type,
+            reason = "each term has a list of its own"
+        )]
         for (term, occurrences) in found {
             let list = self.words.entry(term).or_default();
             list.push_word(place, occurrences.count, &occurrences.positions);
