@@ -114,7 +114,7 @@ async fn search_history(
     let Some(session) = session.map_err(ToolExecutionError::from_error)? else {
         return Ok("nothing was said yet".to_owned());
     };
-    let found = session.retrieval().grep(&text).await;
+    let found = session.retrieval().grep(text.as_str()).await;
     let hits = found.map_err(ToolExecutionError::from_error)?.hits;
     let first = hits.into_iter().next().map(|hit| hit.snippet);
     Ok(first.unwrap_or_else(|| "nothing was found".to_owned()))

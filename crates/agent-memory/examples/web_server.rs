@@ -82,7 +82,7 @@ async fn search(
     let session = app.memory.get_session(key).await?;
     let found = session
         .retrieval()
-        .grep(&wanted.text)
+        .grep(wanted.text.as_str())
         .await
         .map_err(agent_memory::Error::from)?;
     Ok(Json(json!(found)))

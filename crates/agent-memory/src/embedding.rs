@@ -69,7 +69,7 @@ impl Session {
         let Some(embedder) = &inner.embedder else {
             return Ok(VectorProgress::default());
         };
-        Ok(extend_vectors(&*inner.store, self.id(), embedder, u64::MAX).await?)
+        Ok(extend_vectors(&*inner.store, self.id(), &**embedder, u64::MAX).await?)
     }
 
     /// Embeds what was ingested, where that asks no model. A failure is logged: the search embeds what has
@@ -80,7 +80,7 @@ impl Session {
         let Some(embedder) = embedder.filter(|one| one.is_cheap()) else {
             return;
         };
-        let extended = extend_vectors(&*inner.store, self.id(), embedder, MOST_AT_ONCE).await;
+        let extended = extend_vectors(&*inner.store, self.id(), &**embedder, MOST_AT_ONCE).await;
         if let Err(error) = extended {
             tracing::warn!(session = %self.key(), %error, "the messages were not embedded");
         }

@@ -50,7 +50,7 @@ impl Session {
         let Some(index) = self.memory().inner.store.index() else {
             return Ok((0, 0));
         };
-        let segments = index.index_segments(self.id()).await?;
+        let segments = index.index_state(self.id()).await?.segments;
         let documents = segments.iter().map(|one| u64::from(one.documents));
         Ok((segments.len() as u64, documents.sum()))
     }

@@ -142,7 +142,7 @@ impl Memory {
                     Err(error) => return Err(error.into()),
                 }
                 if let Some(embedder) = &self.inner.embedder {
-                    let vectors = check_vectors(&*self.inner.store, id, embedder).await?;
+                    let vectors = check_vectors(&*self.inner.store, id, &**embedder).await?;
                     let damage = vectors.damage.into_iter();
                     let damage = damage.map(|one| Violation::new(ViolationKind::SearchIndex, one));
                     verified.violations.extend(damage);

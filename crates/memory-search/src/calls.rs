@@ -139,12 +139,12 @@ pub(crate) fn is_one_of(called: &str, tools: &[String]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use memory_model::{Hash, Message, RawJson, Role};
 
     use super::*;
 
-    fn entry(seq: u32, message: Message) -> LogEntry {
+    pub(crate) fn entry(seq: u32, message: Message) -> LogEntry {
         LogEntry {
             seq: Seq(seq),
             message,

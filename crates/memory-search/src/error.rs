@@ -1,7 +1,6 @@
 //! The error of every search.
 
 use std::error::Error as StdError;
-use std::fmt;
 
 /// Kind of a search error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +21,8 @@ pub enum ErrorKind {
 }
 
 /// Error of a search: a kind, a message that names the object, and the cause.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -48,41 +49,6 @@ impl Error {
     /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
-    }
-
-    /// Returns the cause, or the error itself when it has none.
-    ///
-    /// # Errors
-    /// The error itself, when it has no cause.
-    pub fn into_source(self) -> std::result::Result<Box<dyn StdError + Send + Sync>, Self> {
-        match self.source {
-            Some(source) => Ok(source),
-            None => Err(self),
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
-            .field("kind", &self.kind)
-            .field("message", &self.message)
-            .field("source", &self.source)
-            .finish()
-    }
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn StdError + 'static))
     }
 }
 

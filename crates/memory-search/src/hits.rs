@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 
-use crate::cursor::Cursor;
 use crate::fallback::Fallback;
 use crate::query::SearchScope;
 
@@ -47,11 +46,18 @@ pub struct Hit {
     pub created_at: Timestamp,
     /// Name of the message's author; `None` for messages without one and for summaries.
     pub name: Option<String>,
+    /// The cursor of the hits that follow it.
+    pub cursor: String,
 }
 
 impl Hit {
     /// A hit without a score and without marked matches.
-    pub fn new(target: HitTarget, snippet: impl Into<String>, created_at: Timestamp) -> Self {
+    pub fn new(
+        target: HitTarget,
+        snippet: impl Into<String>,
+        created_at: Timestamp,
+        cursor: impl Into<String>,
+    ) -> Self {
         Self {
             target,
             score: 0.0,
@@ -59,6 +65,7 @@ impl Hit {
             matches: Vec::new(),
             created_at,
             name: None,
+            cursor: cursor.into(),
         }
     }
 }
@@ -76,8 +83,8 @@ pub struct Hits {
     pub scope: SearchScope,
     /// Whether the query has no further hits.
     pub complete: bool,
-    /// Cursor of the next answer; `None` exactly when the answer is complete.
-    pub cursor: Option<Cursor>,
+    /// Cursor of the next answer, as the search defines it; `None` exactly when the answer is complete.
+    pub cursor: Option<String>,
     /// What was done instead, when the query could not be answered as it was.
     pub fallback: Option<Fallback>,
     /// Whether a part of an index was damaged. It was not used: its messages and summaries were read instead, so no hit
@@ -86,41 +93,25 @@ pub struct Hits {
     /// Whether the answer is incomplete because its time was over: see [`Query::stop`](crate::Query::stop). Then it may
     /// have fewer hits than asked for, or none.
     pub stopped: bool,
-    /// For each hit, the cursor of the hits that follow it; empty if the search does not provide them.
-    pub cursors: Vec<Cursor>,
 }
 
 impl Hits {
-    /// A complete answer.
-    pub fn complete(
+    /// An answer that `cursor` continues; complete without one.
+    pub fn new(
         hits: Vec<Hit>,
         strategy: impl Into<Cow<'static, str>>,
         scope: SearchScope,
+        cursor: Option<String>,
     ) -> Self {
         Self {
             hits,
             strategy: strategy.into(),
             scope,
-            complete: true,
-            cursor: None,
+            complete: cursor.is_none(),
+            cursor,
             fallback: None,
             index_damaged: false,
             stopped: false,
-            cursors: Vec::new(),
-        }
-    }
-
-    /// An answer that `cursor` continues.
-    pub fn partial(
-        hits: Vec<Hit>,
-        strategy: impl Into<Cow<'static, str>>,
-        scope: SearchScope,
-        cursor: Cursor,
-    ) -> Self {
-        Self {
-            complete: false,
-            cursor: Some(cursor),
-            ..Self::complete(hits, strategy, scope)
         }
     }
 }

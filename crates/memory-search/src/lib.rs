@@ -2,7 +2,6 @@
 
 mod calls;
 mod contradiction;
-mod cursor;
 mod embedding;
 mod error;
 mod fallback;
@@ -19,8 +18,7 @@ mod stop;
 mod vectors;
 mod words;
 
-pub use contradiction::{Change, Changes, Said, contradicts};
-pub use cursor::Cursor;
+pub use contradiction::{Change, Changes, Said};
 pub use embedding::Embedder;
 #[cfg(feature = "static-embeddings")]
 pub use embedding::{StaticTable, TableError};
@@ -31,7 +29,7 @@ pub use hits::{Hit, HitTarget, Hits};
 pub use index::{
     IndexCheck, IndexProgress, SegmentSearch, check_index, extend_index, mend_index, rebuild_index,
 };
-pub use matching::search_auto;
+pub use matching::{AUTO_STAGES, search_auto};
 pub use query::{HitOrder, Query, SearchMode, SearchScope};
 pub use search::Search;
 pub use stop::SearchStop;

@@ -89,7 +89,11 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
     }
 
     /// Returns a hit where a message of a page that was added matches.
-    pub(crate) async fn hit(&mut self, matcher: &Matcher, entry: &LogEntry) -> Result<Option<Hit>> {
+    pub(crate) async fn hit(
+        &mut self,
+        matcher: &Matcher<'_>,
+        entry: &LogEntry,
+    ) -> Result<Option<Hit>> {
         if matcher.asks_for_calls(entry, &self.names) {
             self.resolve(entry).await?;
         }
@@ -111,20 +115,11 @@ pub(crate) async fn read_conversation<S: Store + ?Sized>(
 
 #[cfg(test)]
 mod tests {
-    use memory_model::{Hash, Message, RawJson};
+    use memory_model::{Message, RawJson};
 
     use super::*;
+    use crate::calls::tests::entry;
     use memory_store::InMemoryStore;
-
-    fn entry(seq: u32, message: Message) -> LogEntry {
-        LogEntry {
-            seq: Seq(seq),
-            message,
-            tokens: 0,
-            running: 0,
-            hash: Hash::ZERO,
-        }
-    }
 
     fn call(seq: u32) -> LogEntry {
         let arguments = RawJson::parse("{}").unwrap();

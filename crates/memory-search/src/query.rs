@@ -6,7 +6,6 @@ use memory_model::conventions::is_memory_tool;
 use memory_model::{Role, SeqRange, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fallback::{Fallback, MAX_PATTERN_CHARS};
 use crate::stop::SearchStop;
@@ -136,8 +135,8 @@ pub struct Query {
     pub order: HitOrder,
     /// Maximum number of hits; 0 counts as 1.
     pub limit: usize,
-    /// Cursor of an earlier answer to the same query.
-    pub cursor: Option<Cursor>,
+    /// Cursor of an earlier answer to the same query; only the limit may differ.
+    pub cursor: Option<String>,
     /// Length of a hit's snippet, in characters; 0 counts as 1.
     pub snippet_chars: usize,
     /// Ends the search early; `None` for one that takes its time.
@@ -315,7 +314,7 @@ impl Query {
 
     /// Continues an earlier answer.
     #[must_use]
-    pub fn with_cursor(mut self, cursor: impl Into<Cursor>) -> Self {
+    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
     }

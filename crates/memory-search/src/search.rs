@@ -1,7 +1,6 @@
 //! The trait that a search implements.
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use memory_model::ConversationId;
@@ -29,18 +28,4 @@ pub trait Search: Send + Sync + fmt::Debug {
     /// that no answer had; `Unsupported` for a mode that this search does not have; `Corrupt` and
     /// `Storage` when what is searched cannot be read.
     async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits>;
-}
-
-#[async_trait]
-impl<S: Search + ?Sized> Search for &S {
-    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
-        (**self).search(conversation, query).await
-    }
-}
-
-#[async_trait]
-impl<S: Search + ?Sized> Search for Arc<S> {
-    async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits> {
-        (**self).search(conversation, query).await
-    }
 }

@@ -157,22 +157,11 @@ pub struct NewIndexSegment<'a> {
 /// it, in the same transaction.
 #[async_trait]
 pub trait IndexStore: Send + Sync + fmt::Debug {
-    /// The segments of a conversation's own log and summaries, as a search needs them: see
-    /// [`IndexState::segments`].
+    /// What a search begins with, in one request.
     ///
     /// # Errors
     /// `NotFound` when the conversation does not exist.
-    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>>;
-
-    /// What a search begins with, in one request; `None` where a store has none for it, and the search
-    /// makes several.
-    ///
-    /// # Errors
-    /// `NotFound` when the conversation does not exist.
-    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
-        let _ = conversation;
-        Ok(None)
-    }
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot>;
 
     /// The segments of a conversation's own log and summaries, and what a new one is held against.
     ///

@@ -109,7 +109,7 @@ async fn page_by_page(tools: &Retrieval) -> usize {
     let mut asked = ExpandArgs::new(format!("message:{MESSAGES}"));
     let mut pages = 1;
     loop {
-        let answer = tools.expand(&asked).await.unwrap();
+        let answer = tools.expand(asked.clone()).await.unwrap();
         assert!(answer.tokens <= 4_000);
         let Some(cursor) = answer.cursor else {
             return pages;
@@ -132,7 +132,7 @@ fn retrieval(c: &mut Criterion) {
     group.bench_function("grep/5k/rare", |b| {
         let asked = GrepArgs::new("message 4321:");
         b.iter(|| {
-            let answer = runtime.block_on(tools.grep(&asked)).unwrap();
+            let answer = runtime.block_on(tools.grep(asked.clone())).unwrap();
             assert!(answer.hits.len() == 1 && answer.complete);
             black_box(answer)
         });
@@ -140,7 +140,7 @@ fn retrieval(c: &mut Criterion) {
     group.bench_function("grep/5k/common", |b| {
         let asked = GrepArgs::new("renamed");
         b.iter(|| {
-            let answer = runtime.block_on(tools.grep(&asked)).unwrap();
+            let answer = runtime.block_on(tools.grep(asked.clone())).unwrap();
             assert!(answer.hits.len() == 20 && !answer.complete);
             black_box(answer)
         });
@@ -148,7 +148,7 @@ fn retrieval(c: &mut Criterion) {
     group.bench_function("recall/5k", |b| {
         let asked = RecallArgs::query("when was module 4321 renamed?");
         b.iter(|| {
-            let answer = runtime.block_on(tools.recall(&asked)).unwrap();
+            let answer = runtime.block_on(tools.recall(asked.clone())).unwrap();
             assert_eq!(answer.passages[0].seq, Seq(4321));
             black_box(answer)
         });
@@ -163,7 +163,7 @@ fn retrieval(c: &mut Criterion) {
     group.bench_function("expand/leaf", |b| {
         let asked = ExpandArgs::new(summary.id.as_str());
         b.iter(|| {
-            let answer = runtime.block_on(tools.expand(&asked)).unwrap();
+            let answer = runtime.block_on(tools.expand(asked.clone())).unwrap();
             assert!(answer.children.len() > 20 && answer.tokens <= 4_000);
             black_box(answer.to_text())
         });

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Not;
 
 use memory_model::SessionKey;
-use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
+use memory_search::{AUTO_STAGES, Fallback, HitOrder, SearchMode, SearchScope};
 use serde::Serialize;
 
 use crate::arguments::Arguments as _;
@@ -102,25 +102,6 @@ enum Place {
     Done,
 }
 
-impl Place {
-    fn given(&self) -> usize {
-        match self {
-            Place::At(given, _) => *given,
-            Place::Begin | Place::Done => 0,
-        }
-    }
-}
-
-/// The modes that [`SearchMode::Auto`] tries, with the letters of their cursors.
-const STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
-    ('l', SearchMode::Literal, None),
-    ('w', SearchMode::Words, Some(Fallback::AllWords)),
-    (RANKED, SearchMode::Prose, Some(Fallback::AnyWord)),
-];
-
-/// The letter of the last of them.
-const RANKED: char = 'p';
-
 /// The letter of a cursor in a mode that was asked for.
 const ASKED: char = 'm';
 
@@ -168,33 +149,42 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
 
 /// What a session answers.
 struct Found {
+    begin: Place,
+    /// `None` where all of its hits were given.
     answer: Option<GrepAnswer>,
-    /// Number of its hits that earlier answers gave.
-    given: usize,
     /// Number of its hits that this answer gives.
     taken: usize,
 }
 
 impl Found {
+    /// Number of its hits that were given.
+    fn given(&self) -> usize {
+        match &self.begin {
+            Place::At(given, _) => given + self.taken,
+            Place::Begin | Place::Done => self.taken,
+        }
+    }
+
     fn next(&self) -> Option<&GrepHit> {
         self.answer.as_ref()?.hits.get(self.taken)
     }
 
-    /// The place behind the hits that were taken of its answer, which began at a place.
-    fn place_after(&self, begin: &Place) -> Place {
+    /// The place behind the hits that were taken.
+    fn place(&self) -> Place {
         let Some(answer) = &self.answer else {
             return Place::Done;
         };
         let cursor = match self.taken {
             taken if taken == answer.hits.len() => answer.cursor.as_ref(),
-            0 => return begin.clone(),
-            taken => answer.cursors.get(taken - 1),
+            0 => return self.begin.clone(),
+            taken => answer.hits.get(taken - 1).map(|hit| &hit.cursor),
         };
-        let given = self.given + self.taken;
-        cursor.map_or(Place::Done, |cursor| Place::At(given, cursor.clone()))
+        cursor.map_or(Place::Done, |cursor| {
+            Place::At(self.given(), cursor.clone())
+        })
     }
 
-    /// Whether its next hit is not known.
+    /// Whether it may have a next hit that is not known.
     fn is_short(&self) -> bool {
         let more = |answer: &GrepAnswer| answer.cursor.is_some();
         self.next().is_none() && self.answer.as_ref().is_some_and(more)
@@ -203,28 +193,21 @@ impl Found {
 
 /// The session whose hit comes next; `None` at the end, or where that cannot be told yet.
 fn next_of(found: &[Found], order: HitOrder) -> Option<usize> {
+    let heads = found.iter().enumerate();
     if order == HitOrder::Relevance {
-        let fewest = found
-            .iter()
-            .filter(|one| one.next().is_some() || one.is_short())
-            .map(|one| one.given + one.taken)
-            .min()?;
-        let is_next = |one: &Found| {
-            one.given + one.taken == fewest && (one.next().is_some() || one.is_short())
-        };
-        let at = found.iter().position(is_next)?;
-        return (!found.get(at)?.is_short()).then_some(at);
+        let open = heads.filter(|(_, one)| one.next().is_some() || one.is_short());
+        let (at, next) = open.min_by_key(|(_, one)| one.given())?;
+        return (!next.is_short()).then_some(at);
     }
     if found.iter().any(Found::is_short) {
         return None;
     }
-    let heads = found.iter().enumerate();
     let heads = heads.filter_map(|(at, one)| Some((one.next()?.created_at, at)));
-    match order {
+    let (_, at) = match order {
         HitOrder::Newest => heads.max_by_key(|(time, at)| (*time, std::cmp::Reverse(*at))),
         _ => heads.min(),
-    }
-    .map(|(_, at)| at)
+    }?;
+    Some(at)
 }
 
 impl RetrievalSet {
@@ -238,7 +221,7 @@ impl RetrievalSet {
         let args = args.into();
         let members: Vec<(&SessionKey, &Retrieval)> = self
             .members()
-            .filter(|(_, tools)| tools.allows(GrepArgs::NAME))
+            .filter(|(_, tools)| tools.grant.allows(GrepArgs::NAME))
             .collect();
         let Some((_, first)) = members.first() else {
             return Err(no_tool(GrepArgs::NAME));
@@ -250,22 +233,17 @@ impl RetrievalSet {
             }
             None => (None, vec![Place::Begin; members.len()]),
         };
-        let stages: Vec<_> = match args.mode {
-            SearchMode::Auto => {
-                // No text and no list of words to be found whole.
-                let is_long = args.query(1).has_long_pattern();
-                let wanted = |stage: &char| match only {
-                    Some(only) => only == *stage,
-                    None => !is_long || *stage == RANKED,
-                };
-                STAGES
-                    .into_iter()
-                    .filter(|(stage, ..)| wanted(stage))
-                    .collect()
-            }
+        let mut stages = match args.mode {
+            SearchMode::Auto => AUTO_STAGES.to_vec(),
             mode => vec![(ASKED, mode, None)],
         };
-        if only.is_some_and(|only| stages.iter().all(|(stage, ..)| *stage != only)) {
+        match only {
+            Some(only) => stages.retain(|(stage, ..)| *stage == only),
+            // No text and no list of words to be found whole.
+            None if args.query(1).has_long_pattern() => drop(stages.drain(..stages.len() - 1)),
+            None => {}
+        }
+        if stages.is_empty() {
             return Err(foreign(args.cursor.as_deref().unwrap_or_default()));
         }
         let mut answer = SessionsAnswer {
@@ -282,14 +260,22 @@ impl RetrievalSet {
         };
         for (stage, mode, fallback) in stages {
             let mut found = Vec::with_capacity(members.len());
-            for ((_, tools), place) in members.iter().zip(&places) {
-                let answer = match asked(&args, mode, place) {
-                    Some(asked) => Some(tools.answer_grep(&asked, false).await?),
-                    None => None,
+            for ((_, tools), begin) in members.iter().zip(&places) {
+                let asked = GrepArgs {
+                    mode,
+                    cursor: match begin {
+                        Place::At(_, cursor) => Some(cursor.clone()),
+                        Place::Begin | Place::Done => None,
+                    },
+                    ..args.clone()
+                };
+                let answer = match begin {
+                    Place::Done => None,
+                    _ => Some(tools.answer_grep(&asked, false).await?),
                 };
                 found.push(Found {
+                    begin: begin.clone(),
                     answer,
-                    given: place.given(),
                     taken: 0,
                 });
             }
@@ -338,8 +324,7 @@ impl RetrievalSet {
                 taken.push(at);
             }
             loop {
-                let places = places.iter().zip(&found);
-                let next: Vec<Place> = places.map(|(place, one)| one.place_after(place)).collect();
+                let next: Vec<Place> = found.iter().map(Found::place).collect();
                 answer.complete = next.iter().all(|place| *place == Place::Done);
                 answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
                 // The cursor of many sessions can be long.
@@ -356,20 +341,6 @@ impl RetrievalSet {
         }
         Ok(answer)
     }
-}
-
-/// The question to a session; `None` where all of its hits were given.
-fn asked(args: &GrepArgs, mode: SearchMode, place: &Place) -> Option<GrepArgs> {
-    let cursor = match place {
-        Place::Begin => None,
-        Place::At(_, cursor) => Some(cursor.clone()),
-        Place::Done => return None,
-    };
-    Some(GrepArgs {
-        mode,
-        cursor,
-        ..args.clone()
-    })
 }
 
 #[cfg(test)]

@@ -279,25 +279,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_where_they_are_clear() {
-        for (text, number) in [
-            ("20", Some(20)),
-            ("-1", Some(0)),
-            ("20.0", Some(20)),
-            ("2e1", Some(20)),
-            ("-2.0", Some(0)),
-            ("1e30", Some(u64::MAX)),
-            ("99999999999999999999999", Some(u64::MAX)),
-            ("20.5", None),
-            ("NaN", None),
-            ("inf", None),
-            ("twenty", None),
-        ] {
-            assert_eq!(whole(text), number, "{text}");
-        }
-    }
-
-    #[test]
     fn lists_are_read_from_texts() {
         for (text, expected) in [
             (r#"["user"]"#, vec!["user"]),

@@ -73,14 +73,8 @@ impl Error {
 
 impl From<memory_store::Error> for Error {
     fn from(error: memory_store::Error) -> Self {
-        let kind = match error.kind() {
-            memory_store::ErrorKind::NotFound => ErrorKind::NotFound,
-            memory_store::ErrorKind::Invalid => ErrorKind::Invalid,
-            memory_store::ErrorKind::Corrupt => ErrorKind::Corrupt,
-            other => ErrorKind::Store(other),
-        };
         Self {
-            kind,
+            kind: kind_of(error.kind()),
             message: error.to_string(),
             source: Some(Box::new(error)),
         }
@@ -90,26 +84,30 @@ impl From<memory_store::Error> for Error {
 impl From<memory_search::Error> for Error {
     fn from(error: memory_search::Error) -> Self {
         use memory_search::ErrorKind as Kind;
-        let kind = match error.kind() {
-            Kind::NotFound => ErrorKind::NotFound,
-            Kind::Invalid | Kind::Unsupported => ErrorKind::Invalid,
-            Kind::Corrupt => ErrorKind::Corrupt,
-            _ => ErrorKind::Search,
+        let source = error.source();
+        let of_store = source.and_then(|source| source.downcast_ref::<memory_store::Error>());
+        let kind = match (of_store, error.kind()) {
+            // A search over a store passes the store's errors on: they stay what they are.
+            (Some(store), _) => kind_of(store.kind()),
+            (None, Kind::NotFound) => ErrorKind::NotFound,
+            (None, Kind::Invalid | Kind::Unsupported) => ErrorKind::Invalid,
+            (None, Kind::Corrupt) => ErrorKind::Corrupt,
+            (None, _) => ErrorKind::Search,
         };
-        let message = error.to_string();
-        let source: Box<dyn StdError + Send + Sync> = match error.into_source() {
-            Ok(source) => source,
-            Err(error) => Box::new(error),
-        };
-        // A search over a store passes the store's errors on: they stay what they are.
-        match source.downcast::<memory_store::Error>() {
-            Ok(store) => (*store).into(),
-            Err(source) => Self {
-                kind,
-                message,
-                source: Some(source),
-            },
+        Self {
+            kind,
+            message: error.to_string(),
+            source: Some(Box::new(error)),
         }
+    }
+}
+
+fn kind_of(kind: memory_store::ErrorKind) -> ErrorKind {
+    match kind {
+        memory_store::ErrorKind::NotFound => ErrorKind::NotFound,
+        memory_store::ErrorKind::Invalid => ErrorKind::Invalid,
+        memory_store::ErrorKind::Corrupt => ErrorKind::Corrupt,
+        other => ErrorKind::Store(other),
     }
 }
 

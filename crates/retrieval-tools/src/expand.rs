@@ -58,12 +58,6 @@ impl Arguments for ExpandArgs {
         summary, the summaries inside a condensed one. Also reads messages by their position.";
 }
 
-impl From<&ExpandArgs> for ExpandArgs {
-    fn from(args: &ExpandArgs) -> Self {
-        args.clone()
-    }
-}
-
 impl From<&str> for ExpandArgs {
     fn from(summary_id: &str) -> Self {
         Self::new(summary_id)
@@ -162,6 +156,15 @@ impl fmt::Display for ExpandCursor {
 }
 
 impl ExpandCursor {
+    /// The beginning of an item.
+    pub(crate) fn at(seq: Seq) -> Self {
+        Self {
+            seq,
+            offset: 0,
+            of_tokens: 0,
+        }
+    }
+
     pub(crate) fn read(text: &str) -> Option<Self> {
         let numbers = text.strip_prefix('x')?;
         let (place, of_tokens) = numbers.split_once('/').unwrap_or((numbers, "0"));
@@ -327,11 +330,7 @@ impl ExpandAnswer {
         }
         out.push_str(".\n");
         for child in &self.children {
-            out.push('\n');
-            match child {
-                ExpandedChild::Message(message) => message.write(&mut out),
-                ExpandedChild::Summary(summary) => summary.write(&mut out),
-            }
+            child.write(&mut out);
         }
         out.push('\n');
         match &self.cursor {
@@ -358,8 +357,19 @@ impl ExpandAnswer {
     }
 }
 
-impl ExpandedMessage {
+impl ExpandedChild {
+    /// The lines that a model reads, behind an empty one.
     pub(crate) fn write(&self, out: &mut String) {
+        out.push('\n');
+        match self {
+            ExpandedChild::Message(message) => message.write(out),
+            ExpandedChild::Summary(summary) => summary.write(out),
+        }
+    }
+}
+
+impl ExpandedMessage {
+    fn write(&self, out: &mut String) {
         let _ = write!(out, "message:{} {}", self.seq, self.role);
         if let Some(name) = &self.name {
             let _ = write!(out, " {}", short(name));
@@ -384,7 +394,7 @@ impl ExpandedMessage {
 }
 
 impl ExpandedSummary {
-    pub(crate) fn write(&self, out: &mut String) {
+    fn write(&self, out: &mut String) {
         let _ = write!(
             out,
             "summary {} of messages:{}-{}, depth {}, {} tokens",

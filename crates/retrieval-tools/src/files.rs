@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
 use crate::grep::DEFAULT_LIMIT;
-use crate::text::{Moment, go_on, moment, quoted, short};
+use crate::text::{Moment, clip, go_on, moment, quoted, short};
 
 /// Maximum length of a command in an answer, in characters; longer ones end with `…`.
 pub(crate) const MAX_COMMAND_CHARS: usize = 1_000;
@@ -91,12 +91,6 @@ impl Arguments for FilesArgs {
     const DESCRIPTION: &'static str = "Find out who read or changed a file and how something was run, from the tool \
         calls of the whole conversation: positions, tools, paths, commands and outcomes, the last first. Without path \
         and command it lists all uses.";
-}
-
-impl From<&FilesArgs> for FilesArgs {
-    fn from(args: &FilesArgs) -> Self {
-        args.clone()
-    }
 }
 
 /// Answer of `files`. It serializes to the JSON that scripts rely on.
@@ -299,14 +293,6 @@ fn names(command: &str, wanted: &str) -> bool {
     let words = command.split(is_break).filter(|word| !word.is_empty());
     let mut words = words.map(plain);
     words.any(|word| is_at(&word, wanted))
-}
-
-/// The beginning of a text, with `…` where it is cut.
-fn clip(command: &str, chars: usize) -> String {
-    match command.char_indices().nth(chars) {
-        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
-        None => command.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -186,20 +186,8 @@ impl GrepArgs {
     }
 }
 
-impl From<&GrepArgs> for GrepArgs {
-    fn from(args: &GrepArgs) -> Self {
-        args.clone()
-    }
-}
-
 impl From<&str> for GrepArgs {
     fn from(pattern: &str) -> Self {
-        Self::new(pattern)
-    }
-}
-
-impl From<&String> for GrepArgs {
-    fn from(pattern: &String) -> Self {
         Self::new(pattern)
     }
 }
@@ -240,9 +228,6 @@ pub struct GrepAnswer {
     pub stopped: bool,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
-    /// The cursor right after each hit.
-    #[serde(skip)]
-    pub(crate) cursors: Vec<String>,
 }
 
 /// Messages that a search left out because they call these tools or are their results.
@@ -391,12 +376,15 @@ pub struct GrepHit {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<NearMessage>,
     /// The newest message that says otherwise about the same thing, as far as words tell: see
-    /// [`memory_search::contradicts`]. In the order by relevance alone.
+    /// [`memory_search::Changes`]. In the order by relevance alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<NearMessage>,
     /// Name of the message's author; `None` for messages without one and for summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The cursor right after it.
+    #[serde(skip)]
+    pub(crate) cursor: String,
 }
 
 impl GrepHit {
@@ -479,13 +467,7 @@ fn words(scope: SearchScope) -> &'static str {
 }
 
 impl GrepAnswer {
-    /// The answer of some hits, with the cursor right after each of them, and after all of them.
-    pub(crate) fn new(
-        args: &GrepArgs,
-        hits: Hits,
-        cursors: Vec<String>,
-        cursor: Option<String>,
-    ) -> Self {
+    pub(crate) fn new(args: &GrepArgs, hits: Hits) -> Self {
         Self {
             pattern: args.pattern.clone(),
             mode: args.mode,
@@ -494,12 +476,11 @@ impl GrepAnswer {
             fallback: hits.fallback,
             note: hits.index_damaged.then_some(DAMAGED_INDEX),
             complete: hits.complete,
-            cursor,
+            cursor: hits.cursor,
             wider: None,
             echoes: None,
             undated: None,
             stopped: hits.stopped,
-            cursors,
             hits: hits.hits.into_iter().map(GrepHit::from).collect(),
         }
     }
@@ -509,12 +490,8 @@ impl GrepAnswer {
         let mut hits = std::mem::take(&mut self.hits);
         let cursor = self.cursor.clone();
         // What is written around the hits, with the longest cursor there may be.
-        let longest = self
-            .cursors
-            .iter()
-            .chain(&cursor)
-            .max_by_key(|cursor| cursor.len());
-        self.cursor = longest.cloned();
+        let cursors = hits.iter().map(|hit| &hit.cursor).chain(&cursor);
+        self.cursor = cursors.max_by_key(|cursor| cursor.len()).cloned();
         self.hits.extend(hits.first().map(|hit| GrepHit {
             snippet: String::new(),
             ..hit.clone()
@@ -526,7 +503,7 @@ impl GrepAnswer {
         let count = held.count().max(1);
         if count < hits.len() {
             hits.truncate(count);
-            self.cursor = self.cursors.get(count - 1).cloned();
+            self.cursor = hits.last().map(|hit| hit.cursor.clone());
             (self.complete, self.stopped) = (false, false);
         }
         if let [only] = hits.as_mut_slice() {
@@ -614,6 +591,7 @@ impl From<Hit> for GrepHit {
             after: Vec::new(),
             later: None,
             name: hit.name,
+            cursor: hit.cursor,
         };
         match hit.target {
             HitTarget::Message {

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange};
-use memory_search::{
-    Changes, ErrorKind as SearchErrorKind, Hit, HitTarget, Query, SearchMode, SearchScope,
-};
+use memory_search::{Changes, ErrorKind as SearchErrorKind, Query, SearchMode, SearchScope};
 use memory_store::LogRead;
 
 use crate::error::Result;
-use crate::grep::{AFTER, BEFORE, GrepAnswer, GrepArgs, LATER, MAX_AROUND, NearMessage};
+use crate::grep::{AFTER, BEFORE, GrepAnswer, GrepArgs, GrepHit, LATER, MAX_AROUND, NearMessage};
 use crate::renewing::read;
 use crate::retrieval::Retrieval;
 use crate::room::Room;
+use crate::text::clip;
 
 /// Length of the snippet of a message beside a hit, in characters.
 const NEAR_CHARS: usize = 160;
@@ -104,57 +103,30 @@ impl Retrieval {
             .with_scope(SearchScope::Messages)
             .with_limit(CANDIDATES)
             .with_snippet_chars(READ_CHARS);
-        query.range = self.grant.range();
-        let found = match self.find_raw(&query).await {
+        query.range = self.grant.range;
+        let found = match self.find(&query).await {
             Ok(found) => found.hits,
             // A search that does not rank: what was found is all there is.
             Err(error) if error.kind() == SearchErrorKind::Unsupported => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let of_tool = |hit: &Hit| {
-            matches!(
-                hit.target,
-                HitTarget::Message {
-                    role: Role::Tool,
-                    ..
-                }
-            )
-        };
-        let mut hits = answer.hits.iter();
-        let is_agent = found.iter().any(of_tool) || hits.any(|hit| hit.role == Some(Role::Tool));
+        let found: Vec<GrepHit> = found.into_iter().map(GrepHit::from).collect();
+        let all = || found.iter().chain(&answer.hits);
+        let is_agent = all().any(|hit| hit.role == Some(Role::Tool));
         // The hits and the candidates in the order of the log.
         let mut said: BTreeMap<Seq, NearMessage> = BTreeMap::new();
-        for hit in found {
-            if let HitTarget::Message { seq, role, .. } = hit.target
-                && role != Role::Tool
-            {
-                let (snippet, created_at, name) = (hit.snippet, hit.created_at, hit.name);
-                said.insert(
-                    seq,
-                    NearMessage {
-                        seq,
-                        role,
-                        snippet,
-                        created_at,
-                        name,
-                    },
-                );
-            }
-        }
-        for hit in &answer.hits {
+        for hit in all() {
             if let (Some(seq), Some(role)) = (hit.seq, hit.role)
                 && role != Role::Tool
             {
-                let (snippet, created_at, name) =
-                    (hit.snippet.clone(), hit.created_at, hit.name.clone());
-                let hit = NearMessage {
+                let message = NearMessage {
                     seq,
                     role,
-                    snippet,
-                    created_at,
-                    name,
+                    snippet: hit.snippet.clone(),
+                    created_at: hit.created_at,
+                    name: hit.name.clone(),
                 };
-                said.insert(seq, hit);
+                said.insert(seq, message);
             }
         }
         let texts = said
@@ -196,14 +168,10 @@ fn in_short(entry: &LogEntry) -> NearMessage {
             snippet.extend(text.chars().take(NEAR_CHARS + 1));
         }
     });
-    if let Some((end, _)) = snippet.char_indices().nth(NEAR_CHARS) {
-        snippet.truncate(end);
-        snippet.push('…');
-    }
     NearMessage {
         seq: entry.seq,
         role: entry.role,
-        snippet,
+        snippet: clip(&snippet, NEAR_CHARS),
         created_at: entry.created_at,
         name: entry.message.name.clone(),
     }

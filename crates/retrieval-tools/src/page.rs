@@ -6,18 +6,11 @@ use crate::cursor::foreign;
 use crate::describe::content;
 use crate::error::Result;
 use crate::expand::{
-    ExpandCursor, ExpandedChild, ExpandedMessage, ExpandedSummary, MAX_CHILDREN, Piece,
+    ExpandAnswer, ExpandCursor, ExpandedChild, ExpandedMessage, ExpandedSummary, MAX_CHILDREN,
+    Piece,
 };
-use crate::piece::{Payload, cut_parts};
+use crate::piece::{CutParts, Payload};
 use crate::room::Room;
-
-/// Whether an answer goes on.
-pub(crate) enum Step {
-    /// There is room for more.
-    Next,
-    /// It ends here; the rest begins at the cursor.
-    Stop(ExpandCursor),
-}
 
 /// How much of an item an answer takes: the whole, or a piece of it.
 struct Take {
@@ -28,7 +21,7 @@ struct Take {
     of_tokens: Option<u64>,
 }
 
-/// An answer under way.
+/// An answer under way. What adds to it returns where the rest begins once there is no room for more.
 pub(crate) struct Page<'a> {
     pub(crate) accounting: &'a dyn Accounting,
     /// Room for the children as they are written.
@@ -36,13 +29,12 @@ pub(crate) struct Page<'a> {
     pub(crate) cap: u64,
     /// Place where the first item resumes; without an offset from the second item on.
     pub(crate) start: ExpandCursor,
-    pub(crate) tokens: u64,
-    pub(crate) children: Vec<ExpandedChild>,
+    pub(crate) answer: ExpandAnswer,
 }
 
 impl Page<'_> {
     /// Adds a message.
-    pub(crate) fn message(&mut self, entry: &LogEntry) -> Result<Step> {
+    pub(crate) fn message(&mut self, entry: &LogEntry) -> Result<Option<ExpandCursor>> {
         let payload = Payload::of_message(&entry.message, self.accounting);
         self.add(entry.seq, &payload, entry.tokens, &|take, cap| {
             let mut out = ExpandedMessage {
@@ -62,7 +54,8 @@ impl Page<'_> {
                 out.parts.clone_from(&entry.message.parts);
                 return ExpandedChild::Message(out);
             };
-            let cut = cut_parts(&payload, &entry.message.parts, (take.from, take.to), cap);
+            let piece = (take.from, take.to);
+            let cut = CutParts::new(&payload, &entry.message.parts, piece, cap);
             out.parts = cut.parts;
             out.pointer = Some(format!("message:{}", entry.seq));
             out.left_out_bytes = cut.left_out;
@@ -80,7 +73,7 @@ impl Page<'_> {
     }
 
     /// Adds a summary.
-    pub(crate) fn summary(&mut self, summary: &Summary) -> Result<Step> {
+    pub(crate) fn summary(&mut self, summary: &Summary) -> Result<Option<ExpandCursor>> {
         let payload = Payload::of_text(content(summary));
         let total = payload.len();
         let (first, last) = (summary.range.first, summary.range.last);
@@ -115,41 +108,34 @@ impl Page<'_> {
         payload: &Payload<'_>,
         stored: u64,
         written: &dyn Fn(&Take, u64) -> ExpandedChild,
-    ) -> Result<Step> {
+    ) -> Result<Option<ExpandCursor>> {
         let start = ExpandCursor { seq, ..self.start };
         (self.start.offset, self.start.of_tokens) = (0, 0);
         let mut cap = self.cap;
-        let stop = |offset: usize, of_tokens: u64| {
-            Step::Stop(ExpandCursor {
-                seq,
-                offset,
-                of_tokens,
-            })
-        };
+        let first = self.answer.children.is_empty();
         loop {
             let Some(take) = self.take(&start, payload, stored, cap)? else {
-                return Ok(stop(0, 0));
+                return Ok(Some(ExpandCursor::at(seq)));
             };
             let child = written(&take, cap);
-            let mut text = String::from("\n");
-            match &child {
-                ExpandedChild::Message(message) => message.write(&mut text),
-                ExpandedChild::Summary(summary) => summary.write(&mut text),
-            }
+            let mut text = String::new();
+            child.write(&mut text);
             // The last piece is given whether there is room for it or not.
-            if !self.room.take(&text, &child) && (cap > 1 || !self.children.is_empty()) {
-                if !self.children.is_empty() {
-                    return Ok(stop(0, 0));
+            if !self.room.take(&text, &child) && (cap > 1 || !first) {
+                if !first {
+                    return Ok(Some(ExpandCursor::at(seq)));
                 }
                 cap = (cap.min(take.tokens) / 2).max(1);
                 continue;
             }
-            self.tokens = self.tokens.saturating_add(take.tokens);
-            self.children.push(child);
-            return Ok(match take.of_tokens {
-                Some(of_tokens) if take.to < payload.len() => stop(take.to, of_tokens),
-                _ => Step::Next,
-            });
+            self.answer.tokens = self.answer.tokens.saturating_add(take.tokens);
+            self.answer.children.push(child);
+            let of_tokens = take.of_tokens.filter(|_| take.to < payload.len());
+            return Ok(of_tokens.map(|of_tokens| ExpandCursor {
+                seq,
+                offset: take.to,
+                of_tokens,
+            }));
         }
     }
 
@@ -163,7 +149,7 @@ impl Page<'_> {
         cap: u64,
     ) -> Result<Option<Take>> {
         let (from, total) = (start.offset, payload.len());
-        let first = self.children.is_empty();
+        let first = self.answer.children.is_empty();
         // What is read costs at least what it costs in a context: some rules count reasoning 0.
         let whole = || {
             payload
@@ -179,8 +165,8 @@ impl Page<'_> {
             }))
         };
         if from == 0 {
-            let left = cap.saturating_sub(self.tokens);
-            let room = stored <= left && (first || self.children.len() < MAX_CHILDREN);
+            let left = cap.saturating_sub(self.answer.tokens);
+            let room = stored <= left && (first || self.answer.children.len() < MAX_CHILDREN);
             if room && payload.fit(self.accounting, 0, left) == total {
                 let tokens = whole();
                 if tokens <= left {

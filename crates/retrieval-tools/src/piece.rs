@@ -55,11 +55,27 @@ impl<'a> Payload<'a> {
         if let [Part::Text { text }] = message.parts.as_slice() {
             return Self::of_text(text);
         }
-        let mut out = (String::new(), Vec::new());
-        collect(&message.parts, message.role, accounting, &mut out);
-        Self {
-            text: Cow::Owned(out.0),
-            media: out.1,
+        let mut out = Self::of_text("");
+        out.collect(&message.parts, message.role, accounting);
+        out
+    }
+
+    fn collect(&mut self, parts: &'a [Part], role: Role, accounting: &'a dyn Accounting) {
+        for part in parts {
+            match leaf(part) {
+                Leaf::Text(text) => self.text.to_mut().push_str(text),
+                Leaf::Medium => {
+                    self.media.push(Medium {
+                        at: self.text.len(),
+                        part,
+                        role,
+                        accounting,
+                        tokens: OnceCell::new(),
+                    });
+                    self.text.to_mut().push(MEDIUM);
+                }
+                Leaf::List(inner) => self.collect(inner, role, accounting),
+            }
         }
     }
 
@@ -130,34 +146,6 @@ impl<'a> Payload<'a> {
     }
 }
 
-fn collect<'a>(
-    parts: &'a [Part],
-    role: Role,
-    accounting: &'a dyn Accounting,
-    (text, media): &mut (String, Vec<Medium<'a>>),
-) {
-    for part in parts {
-        match leaf(part) {
-            Leaf::Text(payload) => text.push_str(payload),
-            Leaf::Medium => {
-                media.push(Medium {
-                    at: text.len(),
-                    part,
-                    role,
-                    accounting,
-                    tokens: OnceCell::new(),
-                });
-                text.push(MEDIUM);
-            }
-            Leaf::List(inner) => {
-                let mut out = (std::mem::take(text), std::mem::take(media));
-                collect(inner, role, accounting, &mut out);
-                (*text, *media) = out;
-            }
-        }
-    }
-}
-
 /// What of a part is payload.
 enum Leaf<'a> {
     Text(&'a str),
@@ -183,8 +171,14 @@ fn leaf(part: &Part) -> Leaf<'_> {
 }
 
 /// A piece of a message.
-#[derive(Debug)]
-pub(crate) struct CutParts {
+pub(crate) struct CutParts<'a> {
+    payload: &'a Payload<'a>,
+    from: usize,
+    to: usize,
+    cap: u64,
+    position: usize,
+    here: Vec<usize>,
+    is_begun: bool,
     /// The parts, the first and the last possibly cut.
     pub(crate) parts: Vec<Part>,
     /// Where in the message the first part's content stands: indices of parts, outermost first.
@@ -197,54 +191,38 @@ pub(crate) struct CutParts {
     pub(crate) left_out: usize,
 }
 
-/// The piece of a message from `from` up to, not including, `to`.
-pub(crate) fn cut_parts(
-    payload: &Payload<'_>,
-    parts: &[Part],
-    (from, to): (usize, usize),
-    cap: u64,
-) -> CutParts {
-    let mut cutter = Cutter {
-        payload,
-        from,
-        to,
-        cap,
-        position: 0,
-        path: Vec::new(),
-        begin: None,
-        open: false,
-        left_out: 0,
-    };
-    let parts = cutter.list(parts);
-    let (path, at) = cutter.begin.unwrap_or_default();
-    CutParts {
-        parts,
-        path,
-        at,
-        open: cutter.open,
-        left_out: cutter.left_out,
+impl<'a> CutParts<'a> {
+    /// The piece of a message from `from` up to, not including, `to`.
+    pub(crate) fn new(
+        payload: &'a Payload<'a>,
+        parts: &[Part],
+        (from, to): (usize, usize),
+        cap: u64,
+    ) -> Self {
+        let mut cut = Self {
+            payload,
+            from,
+            to,
+            cap,
+            position: 0,
+            here: Vec::new(),
+            is_begun: false,
+            parts: Vec::new(),
+            path: Vec::new(),
+            at: 0,
+            open: false,
+            left_out: 0,
+        };
+        cut.parts = cut.list(parts);
+        cut
     }
-}
 
-struct Cutter<'a> {
-    payload: &'a Payload<'a>,
-    from: usize,
-    to: usize,
-    cap: u64,
-    position: usize,
-    path: Vec<usize>,
-    begin: Option<(Vec<usize>, usize)>,
-    open: bool,
-    left_out: usize,
-}
-
-impl Cutter<'_> {
     fn list(&mut self, parts: &[Part]) -> Vec<Part> {
         let mut out = Vec::new();
         for (index, part) in parts.iter().enumerate() {
-            self.path.push(index);
+            self.here.push(index);
             out.extend(self.part(part));
-            self.path.pop();
+            self.here.pop();
         }
         out
     }
@@ -274,14 +252,7 @@ impl Cutter<'_> {
                 if let MediaSource::Data(data) = &media.source {
                     self.left_out += data.len();
                 }
-                let empty = Media {
-                    media_type: media.media_type.clone(),
-                    source: MediaSource::Data(String::new()),
-                };
-                Some(match part {
-                    Part::Image(_) => Part::Image(empty),
-                    _ => Part::File(empty),
-                })
+                Some(with_source(part, media, MediaSource::Data(String::new())))
             }
             Leaf::List(inner) => {
                 let inner = self.list(inner);
@@ -316,11 +287,24 @@ impl Cutter<'_> {
         }
         let a = self.from.saturating_sub(start);
         let b = self.to.min(end) - start;
-        if self.begin.is_none() {
-            self.begin = Some((self.path.clone(), a));
+        if !self.is_begun {
+            (self.is_begun, self.at) = (true, a);
+            self.path.clone_from(&self.here);
         }
         self.open = b < len;
         Some((a, b))
+    }
+}
+
+/// The image or file with another source.
+fn with_source(part: &Part, media: &Media, source: MediaSource) -> Part {
+    let media = Media {
+        media_type: media.media_type.clone(),
+        source,
+    };
+    match part {
+        Part::Image(_) => Part::Image(media),
+        _ => Part::File(media),
     }
 }
 
@@ -350,143 +334,12 @@ fn cut_leaf(part: &Part, text: &str, end: bool) -> Part {
             is_error: *is_error,
         },
         Part::Image(media) | Part::File(media) => {
-            let cut = Media {
-                media_type: media.media_type.clone(),
-                source: MediaSource::Url(text.to_owned()),
-            };
-            match part {
-                Part::Image(_) => Part::Image(cut),
-                _ => Part::File(cut),
-            }
+            with_source(part, media, MediaSource::Url(text.to_owned()))
         }
         Part::Unknown { .. } => match json(text) {
             Ok(raw) => Part::Unknown { raw },
             Err(_) => Part::text(text),
         },
         Part::Text { .. } => Part::text(text),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use memory_model::Summary;
-    use token_estimate::TokenEstimator;
-
-    use super::*;
-
-    #[derive(Debug)]
-    struct Bytes;
-
-    impl TokenEstimator for Bytes {
-        fn id(&self) -> token_estimate::EstimatorId {
-            token_estimate::HeuristicEstimator::Bytes4.id()
-        }
-
-        fn text(&self, text: &str) -> u64 {
-            text.len() as u64
-        }
-
-        fn message(&self, _: &dyn token_estimate::MessageView) -> u64 {
-            5
-        }
-    }
-
-    impl Accounting for Bytes {
-        fn rendering(&self) -> memory_model::RenderingId {
-            memory_model::RenderingId::new("none@1")
-        }
-
-        fn estimator(&self) -> &dyn TokenEstimator {
-            self
-        }
-
-        fn summary(&self, _: &Summary) -> u64 {
-            0
-        }
-    }
-
-    fn list(parts: Vec<Part>) -> Part {
-        Part::ToolResult {
-            call_id: "c".to_owned(),
-            content: ResultContent::Parts(parts),
-            is_error: None,
-        }
-    }
-
-    fn image() -> Part {
-        Part::Image(Media {
-            media_type: "image/png".to_owned(),
-            source: MediaSource::Data("AAAA".to_owned()),
-        })
-    }
-
-    fn message() -> Message {
-        let parts = vec![
-            Part::text(""),
-            Part::text("ab"),
-            Part::text(""),
-            list(Vec::new()),
-            list(vec![Part::text(""), Part::text("緑"), image()]),
-            image(),
-            Part::text(""),
-        ];
-        Message::new(Role::Tool, parts)
-    }
-
-    /// Counts empty parts, and media.
-    fn count(parts: &[Part]) -> (usize, usize) {
-        let one = |part: &Part| match leaf(part) {
-            Leaf::Text(text) => (usize::from(text.is_empty()), 0),
-            Leaf::Medium => (0, 1),
-            Leaf::List(inner) => count(inner),
-        };
-        parts
-            .iter()
-            .map(one)
-            .fold((0, 0), |(a, b), (c, d)| (a + c, b + d))
-    }
-
-    #[test]
-    fn wherever_it_is_cut_each_part_is_in_one_piece() {
-        let message = message();
-        let payload = Payload::of_message(&message, &Bytes);
-        let total = payload.len();
-        assert_eq!((total, count(&message.parts)), (11, (5, 2)));
-        let cuts: Vec<usize> = (1..total).filter(|at| payload.may_begin(*at)).collect();
-        assert_eq!(cuts, [1, 2, 5, 8]);
-        for at in cuts {
-            let pieces = [(0, at), (at, total)].map(|piece| {
-                let cut = cut_parts(&payload, &message.parts, piece, u64::MAX);
-                count(&cut.parts)
-            });
-            assert_eq!(pieces[0].0 + pieces[1].0, 5, "cut at {at}");
-            assert_eq!(pieces[0].1 + pieces[1].1, 2, "cut at {at}");
-        }
-    }
-
-    #[test]
-    fn a_piece_is_as_long_as_can_be() {
-        let message = message();
-        let payload = Payload::of_message(&message, &Bytes);
-        // Texts cost their bytes, an image 5, or nothing where it is left out.
-        for (from, cap, to) in [
-            (0, 1, 1),
-            (0, 4, 2),
-            (0, 5, 5),
-            (0, 9, 5),
-            (0, 10, 8),
-            (0, 15, 11),
-            (2, 2, 5),
-            (5, 5, 8),
-            (5, 4, 11),
-        ] {
-            assert_eq!(payload.fit(&Bytes, from, cap), to, "{from} cap {cap}");
-        }
-        let text = "緑".repeat(1000);
-        let payload = Payload::of_text(&text);
-        for cap in [1, 2, 3, 4, 100, 2999, 3000, u64::MAX] {
-            let to = payload.fit(&Bytes, 0, cap) as u64;
-            assert_eq!(to, (cap.min(3000) / 3 * 3).max(3), "cap {cap}");
-        }
     }
 }

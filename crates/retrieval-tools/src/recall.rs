@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::ops::Not;
 
-use memory_model::{Role, Seq, SummaryId, Timestamp};
+use memory_model::{LogEntry, Role, Seq, SummaryId, Timestamp};
+use memory_search::{Hit, HitTarget};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,12 +65,6 @@ impl Arguments for RecallArgs {
     const DESCRIPTION: &'static str = "Recall what was said about something: the passages of the whole conversation \
         that answer a question best, word for word and with their positions, within a number of tokens. Or one message \
         by its turn.";
-}
-
-impl From<&RecallArgs> for RecallArgs {
-    fn from(args: &RecallArgs) -> Self {
-        args.clone()
-    }
 }
 
 impl From<&str> for RecallArgs {
@@ -154,6 +149,54 @@ pub struct PassageChange {
 }
 
 impl Passage {
+    /// The words of a hit. Its place in the view and the cost of its words are not known yet.
+    pub(crate) fn new(hit: Hit, score: f64) -> Self {
+        let (seq, summary_id, role, external_id) = match hit.target {
+            HitTarget::Message {
+                seq,
+                external_id,
+                role,
+            } => (seq, None, Some(role), external_id),
+            HitTarget::Summary { id, range } => (range.first, Some(id), None, None),
+        };
+        Self {
+            seq,
+            path: Vec::new(),
+            summary_id,
+            role,
+            external_id,
+            created_at: hit.created_at,
+            text: hit.snippet,
+            tokens: 0,
+            score,
+            name: hit.name,
+            changed: Vec::new(),
+        }
+    }
+
+    /// All that can be read of a message, one text after the other.
+    pub(crate) fn of_entry(entry: LogEntry, path: Vec<SummaryId>, score: f64) -> Self {
+        let mut texts = Vec::new();
+        entry.visit_texts(&mut |text| {
+            if !text.is_empty() || !texts.is_empty() {
+                texts.push(text.into_owned());
+            }
+        });
+        Self {
+            seq: entry.seq,
+            path,
+            summary_id: None,
+            role: Some(entry.role),
+            text: texts.join("\n"),
+            external_id: entry.message.external_id,
+            created_at: entry.message.created_at,
+            tokens: 0,
+            score,
+            name: entry.message.name,
+            changed: Vec::new(),
+        }
+    }
+
     /// What `expand` takes to read all of it: `message:12`, or a summary's id.
     pub fn pointer(&self) -> String {
         match &self.summary_id {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{Child, EntryKind, LogEntry, Part, Role, Seq, SeqRange, SummaryId, ViewName};
 use memory_search::{
-    ErrorKind as SearchErrorKind, Fallback, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
+    ErrorKind as SearchErrorKind, Hit, HitTarget, Hits, Query, SearchMode, SearchScope,
 };
 use memory_store::{LogRead, read_spans};
 
@@ -12,9 +12,10 @@ use crate::arguments::Arguments as _;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::DAMAGED_INDEX;
 use crate::recall::{DEFAULT_BUDGET, Passage, RecallAnswer, RecallArgs, ending};
-use crate::renewing::{Candidate, renew};
+use crate::renewing::renew;
 use crate::retrieval::{BATCH, Retrieval};
 use crate::room::{Room, longest};
+use crate::text::clip;
 use crate::tools::echo;
 
 /// Maximum number of messages with the exact words of a query that count as such.
@@ -44,18 +45,6 @@ const PASSAGE_CHARS: usize = 1_200;
 const EXACT_WEIGHT: f64 = 0.5;
 const LINEAGE: f64 = 0.25;
 const RECENCY: f64 = 0.1;
-
-/// Candidate passages for a query, the best first, and the summaries that lead to each.
-struct Candidates {
-    found: Vec<Candidate>,
-    paths: BTreeMap<Seq, Vec<SummaryId>>,
-    /// Fallback that the search used.
-    fallback: Option<Fallback>,
-    /// Whether the time was over before all was searched.
-    stopped: bool,
-    /// Whether the search index was found to be damaged.
-    index_damaged: bool,
-}
 
 /// Where a recall goes on: how many passages came before, and the end of the log at the first.
 struct Position {
@@ -95,7 +84,7 @@ impl Retrieval {
             .as_deref()
             .filter(|query| !query.trim().is_empty());
         let spending = self.grant.begin(RecallArgs::NAME, most)?;
-        let most = spending.most();
+        let most = spending.taken;
         let answer = match (query, args.turn) {
             (None, None) => Err(Error::invalid(
                 "query or turn is required: give a question such as \"why did the build fail\", or the \
@@ -125,20 +114,8 @@ impl Retrieval {
                 format!("there is no message at turn {turn}: give the position of a message");
             Error::new(ErrorKind::NotFound, message)
         })?;
-        let paths = self.paths(&BTreeSet::from([entry.seq])).await?;
-        let mut passage = Passage {
-            seq: entry.seq,
-            path: paths.get(&entry.seq).cloned().unwrap_or_default(),
-            summary_id: None,
-            role: Some(entry.role),
-            text: readable(&entry),
-            external_id: entry.message.external_id,
-            created_at: entry.message.created_at,
-            tokens: 0,
-            score: 1.0,
-            name: entry.message.name,
-            changed: Vec::new(),
-        };
+        let mut paths = self.paths(&BTreeSet::from([entry.seq])).await?;
+        let path = paths.remove(&entry.seq).unwrap_or_default();
         let mut answer = RecallAnswer {
             turn: Some(turn),
             complete: true,
@@ -146,15 +123,43 @@ impl Retrieval {
         };
         let mut room = self.room(most);
         room.spend(&ending(None), &answer);
-        self.shorten(&mut passage, answer.passages.last(), &room);
-        answer.tokens = passage.tokens;
-        answer.passages.push(passage);
+        self.add(
+            &mut answer,
+            Passage::of_entry(entry, path, 1.0),
+            &mut room,
+            0,
+        );
         Ok(answer)
+    }
+
+    /// Adds a passage, cut where there is room for a part of it, unless at most `least` tokens are left. Returns whether
+    /// there was room; for the first passage there always is.
+    fn add(
+        &self,
+        answer: &mut RecallAnswer,
+        mut passage: Passage,
+        room: &mut Room<'_>,
+        least: u64,
+    ) -> bool {
+        let before = answer.passages.last();
+        let whole = passage.text.len();
+        passage.tokens = self.accounting.text(&passage.text);
+        if before.is_none() || room.text > least {
+            self.shorten(&mut passage, before, room);
+        }
+        let written = passage.to_text(before);
+        if before.is_none() {
+            room.spend(&written, &passage);
+        } else if passage.text.len() < whole.min(SHORTEST_CUT) || !room.take(&written, &passage) {
+            return false;
+        }
+        answer.tokens = answer.tokens.saturating_add(passage.tokens);
+        answer.passages.push(passage);
+        true
     }
 
     /// Cuts the words of a passage until there is room for it with its citation, and counts them.
     fn shorten(&self, passage: &mut Passage, before: Option<&Passage>, room: &Room<'_>) {
-        passage.tokens = self.accounting.text(&passage.text);
         if !room.holds(&passage.to_text(before), passage) {
             let words = std::mem::take(&mut passage.text);
             let end = longest(&words, |cut| {
@@ -174,7 +179,7 @@ impl Retrieval {
             Some(position) => position,
             None => Position {
                 skip: 0,
-                head: self.head().await?,
+                head: self.visible().await?.map_or(Seq::NONE, |seen| seen.last),
             },
         };
         let mut answer = RecallAnswer {
@@ -186,15 +191,9 @@ impl Retrieval {
         let Some(range) = range.and_then(|range| self.grant.visible(range)) else {
             return Ok(answer);
         };
-        let searched = self.candidates(query, range).await?;
-        let Candidates { found, paths, .. } = searched;
-        answer.fallback = searched.fallback.map(|fallback| fallback.to_string());
-        answer.stopped = searched.stopped;
-        answer.note = searched.index_damaged.then_some(DAMAGED_INDEX);
+        let mut found = self.candidates(query, range, &mut answer).await?;
         let mut given = BTreeSet::new();
-        let found = found
-            .into_iter()
-            .filter(|one| given.insert(one.hit.snippet.clone()));
+        found.retain(|one| given.insert(one.text.clone()));
         let binding = self.binding(&question).await?;
         let cursor_at = |next: usize| binding.cursor(&format!("r{next}/{}", position.head));
         let mut room = self.room(most);
@@ -206,49 +205,12 @@ impl Retrieval {
         let last = cursor_at(position.skip.saturating_add(CANDIDATES));
         room.spend(&(answer.beginning() + &ending(Some(&last))), &answer);
         room.spend("", &last);
-        for candidate in found.skip(position.skip) {
-            let mut path = paths.get(&candidate.seq).cloned().unwrap_or_default();
-            if let Some(id) = &candidate.summary
-                && let Some(end) = path.iter().position(|on| on == id)
-            {
-                path.truncate(end);
-            }
-            let (role, external_id) = match candidate.hit.target {
-                HitTarget::Message {
-                    role, external_id, ..
-                } => (Some(role), external_id),
-                HitTarget::Summary { .. } => (None, None),
-            };
-            let mut passage = Passage {
-                seq: candidate.seq,
-                path,
-                summary_id: candidate.summary,
-                role,
-                external_id,
-                created_at: candidate.hit.created_at,
-                tokens: self.accounting.text(&candidate.hit.snippet),
-                text: candidate.hit.snippet,
-                // Six digits: the same on every machine.
-                score: (candidate.score * 1e6).round() / 1e6,
-                name: candidate.hit.name,
-                changed: candidate.changed,
-            };
-            let is_first = answer.passages.is_empty();
-            let whole = passage.text.len();
-            if is_first || room.text > least {
-                // The last one is cut where there is room for a part of it.
-                self.shorten(&mut passage, answer.passages.last(), &room);
-            }
-            let is_scrap = passage.text.len() < whole.min(SHORTEST_CUT);
-            if is_first {
-                room.spend(&passage.to_text(None), &passage);
-            } else if is_scrap || !room.take(&passage.to_text(answer.passages.last()), &passage) {
+        for passage in found.into_iter().skip(position.skip) {
+            if !self.add(&mut answer, passage, &mut room, least) {
                 answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));
                 answer.complete = false;
                 break;
             }
-            answer.tokens = answer.tokens.saturating_add(passage.tokens);
-            answer.passages.push(passage);
         }
         let is_first_answer = position.skip == 0;
         if answer.complete && is_first_answer && !answer.stopped && room.text > least {
@@ -284,45 +246,30 @@ impl Retrieval {
                 }
             }
         }
-        let paths = self.paths(&beside.iter().copied().collect()).await?;
+        let mut paths = self.paths(&beside.iter().copied().collect()).await?;
         for seq in beside {
             let read = LogRead::new(SeqRange::single(seq));
             let page = self.store.read(self.conversation, &read).await?;
             let Some(entry) = page.items.into_iter().find(is_said) else {
                 continue;
             };
-            let mut text = readable(&entry);
-            if let Some((end, _)) = text.char_indices().nth(PASSAGE_CHARS) {
-                text.truncate(end);
-                text.push('…');
-            }
-            let mut passage = Passage {
-                seq,
-                path: paths.get(&seq).cloned().unwrap_or_default(),
-                summary_id: None,
-                role: Some(entry.role),
-                external_id: entry.message.external_id,
-                created_at: entry.message.created_at,
-                tokens: self.accounting.text(&text),
-                text,
-                score: 0.0,
-                name: entry.message.name,
-                changed: Vec::new(),
-            };
-            let whole = passage.text.len();
-            self.shorten(&mut passage, answer.passages.last(), room);
-            let is_scrap = passage.text.len() < whole.min(SHORTEST_CUT);
-            if is_scrap || !room.take(&passage.to_text(answer.passages.last()), &passage) {
+            let path = paths.remove(&seq).unwrap_or_default();
+            let mut passage = Passage::of_entry(entry, path, 0.0);
+            passage.text = clip(&passage.text, PASSAGE_CHARS);
+            if !self.add(answer, passage, room, 0) {
                 break;
             }
-            answer.tokens = answer.tokens.saturating_add(passage.tokens);
-            answer.passages.push(passage);
         }
         Ok(())
     }
 
-    /// What may answer a query, the best first, and the summaries that lead to each.
-    async fn candidates(&self, query: &str, range: SeqRange) -> Result<Candidates> {
+    /// What may answer a query, the best first. Tells the answer what the searches were like.
+    async fn candidates(
+        &self,
+        query: &str,
+        range: SeqRange,
+        answer: &mut RecallAnswer,
+    ) -> Result<Vec<Passage>> {
         let ask = |mode: SearchMode, scope: SearchScope, limit: usize| {
             Query::new(query)
                 .with_mode(mode)
@@ -334,83 +281,64 @@ impl Retrieval {
         let asked = ask(SearchMode::Prose, SearchScope::Messages, CANDIDATES);
         let (ranked, is_long) = (self.ranked(&asked).await?, asked.has_long_pattern());
         let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT);
-        let (exact, exact_damaged) = match is_long {
+        let exact = match is_long {
             // No message is asked for by so many words.
-            true => (Vec::new(), false),
-            false => {
-                let found = self.find(&asked).await?;
-                (found.hits, found.index_damaged)
-            }
+            true => Hits::new(Vec::new(), "", SearchScope::Messages, None),
+            false => self.find(&asked).await?,
         };
         let asked = ask(SearchMode::Prose, SearchScope::Summaries, CANDIDATES);
         let above = self.ranked(&asked).await?;
-        let fallback = ranked.fallback.clone();
-        let stopped = ranked.stopped || above.stopped;
-        let index_damaged = ranked.index_damaged || exact_damaged || above.index_damaged;
-        let (ranked, above) = (ranked.hits, above.hits);
-        let best = |hits: &[Hit]| hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
-        let share = |hit: &Hit, best: f64| if best > 0.0 { hit.score / best } else { 1.0 };
-        let best_summary = best(&above);
+        answer.fallback = ranked.fallback.map(|fallback| fallback.to_string());
+        answer.stopped = ranked.stopped || above.stopped;
+        let is_damaged = ranked.index_damaged || exact.index_damaged || above.index_damaged;
+        answer.note = is_damaged.then_some(DAMAGED_INDEX);
+        let shares = |hits: &[Hit]| {
+            let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
+            move |score: f64| if best > 0.0 { score / best } else { 1.0 }
+        };
+        let (of_message, of_summary) = (shares(&ranked.hits), shares(&above.hits));
+        let mut found: BTreeMap<Seq, Passage> = BTreeMap::new();
+        for hit in ranked.hits {
+            let score = of_message(hit.score);
+            let message = Passage::new(hit, score);
+            found.insert(message.seq, message);
+        }
+        for hit in exact.hits {
+            // Its snippet shows the exact words.
+            let mut message = Passage::new(hit, EXACT_WEIGHT);
+            message.score += found.get(&message.seq).map_or(0.0, |one| one.score);
+            found.insert(message.seq, message);
+        }
         let mut lineage: BTreeMap<SummaryId, f64> = BTreeMap::new();
-        for hit in &above {
-            if let HitTarget::Summary { id, .. } = &hit.target {
-                lineage.insert(id.clone(), share(hit, best_summary));
-            }
-        }
-        let best_message = best(&ranked);
-        let mut found: BTreeMap<Seq, (Hit, f64)> = BTreeMap::new();
-        for hit in ranked {
-            if let HitTarget::Message { seq, .. } = &hit.target {
-                let score = share(&hit, best_message);
-                found.insert(*seq, (hit, score));
-            }
-        }
-        for hit in exact {
-            if let HitTarget::Message { seq, .. } = &hit.target {
-                // Its snippet shows the exact words.
-                let score = found.get(seq).map_or(0.0, |(_, score)| *score) + EXACT_WEIGHT;
-                found.insert(*seq, (hit, score));
-            }
-        }
-        let mut candidates: Vec<Candidate> = found
-            .into_iter()
-            .map(|(seq, (hit, score))| Candidate {
-                hit,
-                seq,
-                summary: None,
-                score,
-                changed: Vec::new(),
-            })
-            .collect();
-        // Words that only a summary has: none of its messages is a candidate.
-        let seqs: BTreeSet<Seq> = candidates.iter().map(|one| one.seq).collect();
-        for hit in above {
+        let mut alone = Vec::new();
+        for hit in above.hits {
             let HitTarget::Summary { id, range } = &hit.target else {
                 continue;
             };
-            if seqs.range(range.first..=range.last).next().is_none() {
-                let (seq, score) = (range.first, share(&hit, best_summary) * LINEAGE);
-                let summary = Some(id.clone());
-                candidates.push(Candidate {
-                    hit,
-                    seq,
-                    summary,
-                    score,
-                    changed: Vec::new(),
-                });
+            let score = of_summary(hit.score);
+            lineage.insert(id.clone(), score);
+            // Words that only a summary has: none of its messages is a candidate.
+            if found.range(range.first..=range.last).next().is_none() {
+                alone.push(Passage::new(hit, score * LINEAGE));
             }
         }
-        let paths = self
-            .paths(&candidates.iter().map(|one| one.seq).collect())
-            .await?;
+        let mut candidates: Vec<Passage> = found.into_values().chain(alone).collect();
+        let seqs = candidates.iter().map(|one| one.seq).collect();
+        let paths = self.paths(&seqs).await?;
         let (first, long) = (range.first.0, range.len().max(1));
         for candidate in &mut candidates {
+            candidate.path = paths.get(&candidate.seq).cloned().unwrap_or_default();
             let place = f64::from(candidate.seq.0.saturating_sub(first) + 1) / long as f64;
             candidate.score *= 1.0 + RECENCY * place.min(1.0);
-            if candidate.summary.is_none() {
-                let path = paths.get(&candidate.seq).into_iter().flatten();
-                let above = path.filter_map(|id| lineage.get(id)).copied();
-                candidate.score *= 1.0 + LINEAGE * above.fold(0.0, f64::max);
+            match &candidate.summary_id {
+                Some(id) => {
+                    let above = candidate.path.iter().take_while(|on| *on != id).count();
+                    candidate.path.truncate(above);
+                }
+                None => {
+                    let above = candidate.path.iter().filter_map(|id| lineage.get(id));
+                    candidate.score *= 1.0 + LINEAGE * above.copied().fold(0.0, f64::max);
+                }
             }
         }
         renew(&mut candidates, query);
@@ -418,15 +346,13 @@ impl Retrieval {
             let by_score = b.score.total_cmp(&a.score);
             by_score
                 .then_with(|| b.seq.cmp(&a.seq))
-                .then_with(|| a.summary.cmp(&b.summary))
+                .then_with(|| a.summary_id.cmp(&b.summary_id))
         });
-        Ok(Candidates {
-            found: candidates,
-            paths,
-            fallback,
-            stopped,
-            index_damaged,
-        })
+        for candidate in &mut candidates {
+            // Six digits: the same on every machine.
+            candidate.score = (candidate.score * 1e6).round() / 1e6;
+        }
+        Ok(candidates)
     }
 
     /// The hits of a ranked query; where the search does not rank, of all words, or of the phrase.
@@ -435,14 +361,14 @@ impl Retrieval {
             let query = query.clone().with_mode(mode);
             let supports =
                 |error: &memory_search::Error| error.kind() != SearchErrorKind::Unsupported;
-            match self.find_raw(&query).await {
+            match self.find(&query).await {
                 Ok(hits) => return Ok(hits),
                 Err(error) if supports(&error) => return Err(error.into()),
                 Err(_) => {}
             }
         }
         let query = query.clone().with_mode(SearchMode::Literal);
-        self.find(&query).await
+        Ok(self.find(&query).await?)
     }
 
     /// The summaries that lead to each of some messages, from the top of the view down. Asks the store once
@@ -523,16 +449,4 @@ fn is_said(entry: &LogEntry) -> bool {
     entry.kind != EntryKind::Note
         && matches!(entry.role, Role::User | Role::Assistant)
         && entry.message.parts.iter().all(is_text)
-}
-
-/// Everything that can be read of a message, one text after the other.
-fn readable(entry: &LogEntry) -> String {
-    let mut out = String::new();
-    entry.visit_texts(&mut |text| {
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        out.push_str(&text);
-    });
-    out
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use memory_model::conventions::{AgentConventions, GenericConventions};
 use memory_model::{
-    Accounting, ConversationId, Seq, SeqRange, SessionKey, Summary, SummaryId, ViewName,
+    Accounting, ConversationId, SeqRange, SessionKey, Summary, SummaryId, ViewName,
 };
 use memory_search::{Search, SearchStop, SegmentSearch};
 use memory_store::{Conversation, ConversationRef, Store};
@@ -139,11 +139,6 @@ impl Retrieval {
         Ok(narrowed)
     }
 
-    /// Whether this tool set has the tool of this name.
-    pub(crate) fn allows(&self, tool: &str) -> bool {
-        self.grant.allows(tool)
-    }
-
     /// The room of an answer whose text has at most this many tokens.
     pub(crate) fn room(&self, text: u64) -> Room<'_> {
         Room {
@@ -208,7 +203,7 @@ impl Retrieval {
             parents.retain(|parent| seen.contains(parent));
         }
         let description = Description::new(summary, parents);
-        let description = description.within(&self.room(spending.most()));
+        let description = description.within(&self.room(spending.taken));
         spending.end(self.accounting.text(&description.to_text()));
         Ok(description)
     }
@@ -284,10 +279,5 @@ impl Retrieval {
                 ),
             )
         })
-    }
-
-    /// The end of the conversation as a tool set sees it; `Seq::NONE` when it sees nothing.
-    pub(crate) async fn head(&self) -> Result<Seq> {
-        Ok(self.visible().await?.map_or(Seq::NONE, |seen| seen.last))
     }
 }

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use memory_model::{ConversationId, SeqRange, Timestamp};
 use memory_search::{
-    Cursor, ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search,
-    SearchMode, SearchScope, search_auto,
+    ErrorKind as SearchErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Search, SearchMode,
+    SearchScope, search_auto,
 };
 
 use crate::arguments::Arguments as _;
@@ -26,42 +26,23 @@ impl Retrieval {
         self.answer_grep(&args.into(), true).await
     }
 
-    /// The hits of a question within what this tool set sees, and the cursor right after each of them.
-    async fn hits(&self, args: &GrepArgs, limit: usize) -> Result<(Hits, Vec<String>)> {
+    /// The hits of a question within what this tool set sees, with cursors that are bound to the question.
+    async fn hits(&self, args: &GrepArgs, limit: usize) -> Result<Hits> {
         let mut query = args.query(limit);
-        query.range = match (args.range()?, self.grant.range()) {
+        query.range = match (args.range()?, self.grant.range) {
             (Some(asked), Some(_)) => Some(self.part_of(asked).await?),
             (asked, own) => own.or(asked),
         };
         let binding = self.binding(&args.question()).await?;
-        let mut skipped = 0;
         if let Some(cursor) = &args.cursor {
-            let position = binding.position(cursor)?;
-            let counted = position
-                .strip_prefix('+')
-                .and_then(|rest| rest.split_once(':'));
-            let counted = counted.and_then(|(count, base)| Some((count.parse().ok()?, base)));
-            let (count, base): (usize, &str) = counted.unwrap_or((0, position));
-            query.limit = query.limit.saturating_add(count);
-            query.cursor = (!base.is_empty()).then(|| base.into());
-            skipped = count;
+            query.cursor = Some(binding.position(cursor)?.to_owned());
         }
         let mut hits = self.find(&query).await?;
-        let mut positions: Vec<String> = hits.cursors.iter().map(ToString::to_string).collect();
-        if positions.len() != hits.hits.len() {
-            // A search that does not tell: the same question, and how many of its hits were given.
-            let base = query.cursor.map(|base| base.to_string());
-            let base = base.unwrap_or_default();
-            let position = |count: usize| format!("+{count}:{base}");
-            positions = (1..=hits.hits.len()).map(position).collect();
+        let cursors = hits.hits.iter_mut().map(|hit| &mut hit.cursor);
+        for cursor in cursors.chain(&mut hits.cursor) {
+            *cursor = binding.cursor(cursor);
         }
-        let skipped = skipped.min(positions.len());
-        positions.drain(..skipped);
-        hits.hits.drain(..skipped);
-        let cursors = positions.iter().map(|position| binding.cursor(position));
-        let cursors = cursors.collect();
-        hits.cursor = hits.cursor.map(|position| binding.cursor(&position).into());
-        Ok((hits, cursors))
+        Ok(hits)
     }
 
     /// As [`grep`](Self::grep); looks wider where nothing is found only if asked.
@@ -79,10 +60,9 @@ impl Retrieval {
         let spending = self
             .grant
             .begin(GrepArgs::NAME, limits.answer_tokens.max(1))?;
-        let room = self.room(spending.most());
-        let (hits, cursors) = self.hits(args, limits.hits(args.limit)).await?;
-        let cursor = hits.cursor.as_ref().map(ToString::to_string);
-        let mut answer = GrepAnswer::new(args, hits, cursors, cursor);
+        let room = self.room(spending.taken);
+        let hits = self.hits(args, limits.hits(args.limit)).await?;
+        let mut answer = GrepAnswer::new(args, hits);
         answer.undated = self.undated(args).await?;
         if room.reply.is_some() {
             echo(&mut answer.pattern);
@@ -109,11 +89,11 @@ impl Retrieval {
     /// As many of what a question finds as are counted.
     async fn count(&self, mut query: Query, asked: Option<SeqRange>) -> Result<Hits> {
         query.snippet_chars = 1;
-        query.range = match (self.grant.range(), asked) {
+        query.range = match (self.grant.range, asked) {
             (Some(own), Some(asked)) => own.intersect(&asked),
             (own, asked) => own.or(asked),
         };
-        self.find(&query).await
+        Ok(self.find(&query).await?)
     }
 
     /// How many messages the search left out because they are echoes.
@@ -161,25 +141,20 @@ impl Retrieval {
 
     /// What a wider search finds.
     async fn wider(&self, args: &GrepArgs) -> Result<Option<WiderSearch>> {
-        let mut wider = Vec::new();
-        if args.scope != SearchScope::Both {
-            let scope = SearchScope::Both;
-            wider.push((
-                GrepArgs {
-                    scope,
-                    ..args.clone()
-                },
-                false,
-            ));
-        }
-        if args.is_filtered() {
-            let free = GrepArgs {
-                mode: args.mode,
-                smart_case: args.smart_case,
-                ..GrepArgs::new(args.pattern.as_str())
-            };
-            wider.push((free, true));
-        }
+        let scope = SearchScope::Both;
+        let wide = GrepArgs {
+            scope,
+            ..args.clone()
+        };
+        let free = GrepArgs {
+            mode: args.mode,
+            smart_case: args.smart_case,
+            ..GrepArgs::new(args.pattern.as_str())
+        };
+        let wide = (args.scope != scope).then_some((wide, false));
+        let wider = wide
+            .into_iter()
+            .chain(args.is_filtered().then_some((free, true)));
         let mut answer = None;
         for (args, unfiltered) in wider {
             let hits = self.count(args.query(COUNTED), args.range()?).await?;
@@ -198,12 +173,7 @@ impl Retrieval {
     }
 
     /// Answers a query with what this tool set sees.
-    pub(crate) async fn find(&self, query: &Query) -> Result<Hits> {
-        Ok(self.find_raw(query).await?)
-    }
-
-    /// As [`find`](Self::find), with the error of the search.
-    pub(crate) async fn find_raw(&self, query: &Query) -> memory_search::Result<Hits> {
+    pub(crate) async fn find(&self, query: &Query) -> memory_search::Result<Hits> {
         let conversation = self.conversation;
         let stoppable = self.stop.clone().map(|stop| query.clone().with_stop(stop));
         let query = stoppable.as_ref().unwrap_or(query);
@@ -223,43 +193,33 @@ impl Retrieval {
     }
 }
 
-/// Hits of an answer that a tool set sees, each with the cursor right after it.
-#[derive(Debug, Default)]
-struct Kept {
-    hits: Vec<Hit>,
-    cursors: Vec<Option<Cursor>>,
-}
-
 /// The search of a tool set that does not see everything: it leaves out the summaries that are hidden. Which
 /// messages are found is a filter of the query.
 #[derive(Debug)]
 struct Seen<'a>(&'a Retrieval);
 
 impl Seen<'_> {
-    /// Moves the hits that the tool set sees from an answer to `kept`; drops the others.
-    async fn keep(&self, from: &mut Hits, kept: &mut Kept) -> memory_search::Result<()> {
+    async fn sees(&self, hit: &Hit) -> Result<bool> {
         let grant = &self.0.grant;
-        let mut cursors = std::mem::take(&mut from.cursors).into_iter();
+        Ok(match &hit.target {
+            HitTarget::Message { seq, .. } => grant.sees(*seq),
+            HitTarget::Summary { id, range } => {
+                grant.covers(range)
+                    && (grant.depth.is_none()
+                        || !self.0.seen(std::slice::from_ref(id)).await?.is_empty())
+            }
+        })
+    }
+
+    /// Moves the hits that the tool set sees from an answer to `kept`; drops the others.
+    async fn keep(&self, from: &mut Hits, kept: &mut Vec<Hit>) -> memory_search::Result<()> {
         for hit in std::mem::take(&mut from.hits) {
-            let cursor = cursors.next();
-            let seen = match &hit.target {
-                HitTarget::Message { seq, .. } => grant.sees(*seq),
-                HitTarget::Summary { id, range } => {
-                    grant.covers(range)
-                        && (grant.depth().is_none() || {
-                            let seen = self.0.seen(std::slice::from_ref(id)).await;
-                            let seen = seen.map_err(|error| {
-                                let text = error.to_string();
-                                memory_search::Error::new(SearchErrorKind::Storage, text)
-                                    .with_source(error)
-                            });
-                            !seen?.is_empty()
-                        })
-                }
-            };
-            if seen {
-                kept.hits.push(hit);
-                kept.cursors.push(cursor);
+            let sees = self.sees(&hit).await.map_err(|error| {
+                memory_search::Error::new(SearchErrorKind::Storage, error.to_string())
+                    .with_source(error)
+            });
+            if sees? {
+                kept.push(hit);
             }
         }
         Ok(())
@@ -276,21 +236,20 @@ impl Search for Seen<'_> {
         if query.mode == SearchMode::Auto {
             return search_auto(self, conversation, query).await;
         }
+        let most = query.limit.max(1);
         let mut hits = self.0.search.search(conversation, query).await?;
-        let mut kept = Kept::default();
+        let mut kept = Vec::new();
         self.keep(&mut hits, &mut kept).await?;
-        while kept.hits.len() < query.limit.max(1)
+        while kept.len() < most
             && !hits.stopped
             && let Some(cursor) = hits.cursor.take()
         {
             let next = query.clone().with_cursor(cursor);
-            let next = next.with_limit(query.limit.max(1) - kept.hits.len());
+            let next = next.with_limit(most - kept.len());
             hits = self.0.search.search(conversation, &next).await?;
             self.keep(&mut hits, &mut kept).await?;
         }
-        hits.hits = kept.hits;
-        let cursors: Option<Vec<Cursor>> = kept.cursors.into_iter().collect();
-        hits.cursors = cursors.unwrap_or_default();
+        hits.hits = kept;
         Ok(hits)
     }
 }

@@ -54,7 +54,7 @@ impl RetrievalSet {
         let offered = |tool: &&Tool| {
             self.members
                 .iter()
-                .any(|(_, tools)| tools.allows(tool.name))
+                .any(|(_, tools)| tools.grant.allows(tool.name))
         };
         let tools = Retrieval::tools().iter().filter(offered);
         tools.map(|tool| self.declare(tool)).collect()

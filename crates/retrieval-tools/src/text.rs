@@ -79,24 +79,13 @@ pub(crate) fn day_after(before: Timestamp, at: Timestamp) -> String {
     }
 }
 
-/// English short names of the months.
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
-
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.0.is_known() {
-            return Ok(());
+        match jiff::Timestamp::from_microsecond(self.0.0) {
+            _ if !self.0.is_known() => Ok(()),
+            Ok(time) => write!(f, ", {}", time.strftime("%-d %b %Y")),
+            Err(_) => write!(f, ", {}", self.0),
         }
-        let written = self.0.to_string();
-        let date = written.split('T').next().unwrap_or_default();
-        let day = date.rsplit_once('-').and_then(|(rest, day)| {
-            let (year, month) = rest.rsplit_once('-')?;
-            let name = MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?)?;
-            Some(format!("{} {name} {year}", day.trim_start_matches('0')))
-        });
-        write!(f, ", {}", day.as_deref().unwrap_or(date))
     }
 }
 
@@ -156,9 +145,14 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// The same for names and ids, which have no business being longer than 100 characters.
 pub(crate) fn short(text: &str) -> String {
-    match text.char_indices().nth(100) {
-        Some((end, _)) => quoted(&format!("{}…", text.get(..end).unwrap_or_default())),
-        None => quoted(text),
+    quoted(&clip(text, 100))
+}
+
+/// The first characters of a text, with `…` where it is cut.
+pub(crate) fn clip(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::files::FilesArgs;
 use crate::grep::GrepArgs;
 use crate::recall::RecallArgs;
 use crate::retrieval::Retrieval;
-use crate::text::short;
+use crate::text::{clip, short};
 
 /// What the names of all tools begin with.
 const PREFIX: &str = "memory_";
@@ -175,10 +175,7 @@ impl From<Error> for ToolAnswer {
 
 /// Cuts what a call asked for to its beginning.
 pub(crate) fn echo(text: &mut String) {
-    if let Some((end, _)) = text.char_indices().nth(ECHO_CHARS) {
-        text.truncate(end);
-        text.push('…');
-    }
+    *text = clip(text, ECHO_CHARS);
 }
 
 /// Returns the tool of a name.

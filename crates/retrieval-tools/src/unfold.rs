@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expand::{
     DEFAULT_TOKEN_CAP, ExpandAnswer, ExpandArgs, ExpandCursor, ExpandedChild, Target,
 };
-use crate::page::{Page, Step};
+use crate::page::Page;
 use crate::retrieval::{BATCH, Retrieval};
 
 /// What is written around the children of an answer.
@@ -47,11 +47,7 @@ impl Retrieval {
         let cursor = args.cursor.as_deref();
         let cursor = self.position(&question, cursor, ExpandCursor::read).await?;
         let (target, range, children) = self.resolve(target).await?;
-        let start = cursor.unwrap_or(ExpandCursor {
-            seq: range.first,
-            offset: 0,
-            of_tokens: 0,
-        });
+        let start = cursor.unwrap_or(ExpandCursor::at(range.first));
         // A summary can only be begun at its first message, messages anywhere.
         let begin = children.iter().position(|child| match child {
             Child::Messages { range } => range.contains(start.seq),
@@ -59,7 +55,7 @@ impl Retrieval {
         });
         let children = begin.and_then(|begin| children.get(begin..));
         let children = children.ok_or_else(|| foreign(&start.to_string()))?;
-        let mut answer = ExpandAnswer {
+        let answer = ExpandAnswer {
             summary_id: target.to_string(),
             first: range.first,
             last: range.last,
@@ -78,45 +74,33 @@ impl Retrieval {
         let mut page = Page {
             accounting: &*self.accounting,
             room,
-            cap: spending.most(),
+            cap: spending.taken,
             start,
-            tokens: 0,
-            children: Vec::new(),
+            answer,
         };
-        let mut notes = 0;
-        let cursor = self
-            .fill(&mut page, children, start.seq, &mut notes)
-            .await?;
-        let binding = match cursor {
-            Some(_) => Some(self.binding(&question).await?),
-            None => None,
-        };
-        let last = match page.children.last() {
-            Some(ExpandedChild::Message(message)) => message.seq,
-            Some(ExpandedChild::Summary(summary)) => summary.last,
-            None => range.last,
-        };
-        let behind = cursor
-            .filter(|cursor| cursor.offset > 0 && last < range.last)
-            .map(|_| ExpandCursor {
-                seq: last.next(),
-                offset: 0,
-                of_tokens: 0,
-            });
-        let rest = cursor.and_then(|cursor| SeqRange::new(cursor.seq, range.last));
-        let pointers = match rest {
-            Some(rest) if all_messages(children, rest) => self.pointers(rest, page.cap).await?,
-            _ => Vec::new(),
-        };
-        let bound = |position: Option<ExpandCursor>| {
-            let binding = binding.as_ref()?;
-            position.map(|position| binding.cursor(&position))
-        };
-        spending.end(page.tokens);
-        answer.complete = cursor.is_none();
-        (answer.cursor, answer.behind_clipped) = (bound(cursor), bound(behind));
-        (answer.pointers, answer.notes) = (pointers, notes);
-        (answer.tokens, answer.children) = (page.tokens, page.children);
+        let rest = self.fill(&mut page, children, start.seq).await?;
+        let Page {
+            mut answer, cap, ..
+        } = page;
+        if let Some(at) = rest {
+            let binding = self.binding(&question).await?;
+            let last = match answer.children.last() {
+                Some(ExpandedChild::Message(message)) => message.seq,
+                Some(ExpandedChild::Summary(summary)) => summary.last,
+                None => range.last,
+            };
+            answer.complete = false;
+            answer.cursor = Some(binding.cursor(&at));
+            if at.offset > 0 && last < range.last {
+                answer.behind_clipped = Some(binding.cursor(&ExpandCursor::at(last.next())));
+            }
+            if let Some(rest) = SeqRange::new(at.seq, range.last)
+                && all_messages(children, rest)
+            {
+                answer.pointers = self.pointers(rest, cap).await?;
+            }
+        }
+        spending.end(answer.tokens);
         Ok(answer)
     }
 
@@ -174,14 +158,13 @@ impl Retrieval {
         page: &mut Page<'_>,
         children: &[Child],
         start: Seq,
-        notes: &mut u64,
     ) -> Result<Option<ExpandCursor>> {
         let mut loaded = Vec::new().into_iter();
         for (index, child) in children.iter().enumerate() {
             match child {
                 Child::Messages { range } => {
                     let rest = SeqRange::new(range.first.max(start), range.last);
-                    let stop = self.fill_messages(page, rest, notes).await?;
+                    let stop = self.fill_messages(page, rest).await?;
                     if stop.is_some() {
                         return Ok(stop);
                     }
@@ -207,8 +190,9 @@ impl Retrieval {
                             format!("the summary {id} is missing: verify the store"),
                         )
                     })?;
-                    if let Step::Stop(cursor) = page.summary(&summary)? {
-                        return Ok(Some(cursor));
+                    let stop = page.summary(&summary)?;
+                    if stop.is_some() {
+                        return Ok(stop);
                     }
                 }
             }
@@ -220,7 +204,6 @@ impl Retrieval {
         &self,
         page: &mut Page<'_>,
         mut rest: Option<SeqRange>,
-        notes: &mut u64,
     ) -> Result<Option<ExpandCursor>> {
         // Not much more than can be used: a token is rarely more than 16 bytes of stored text.
         let max_bytes = page.cap.saturating_mul(16).clamp(64 << 10, 8 << 20);
@@ -242,11 +225,12 @@ impl Retrieval {
                         };
                         return Err(foreign(&position.to_string()));
                     }
-                    *notes += 1;
+                    page.answer.notes += 1;
                     continue;
                 }
-                if let Step::Stop(cursor) = page.message(&entry)? {
-                    return Ok(Some(cursor));
+                let stop = page.message(&entry)?;
+                if stop.is_some() {
+                    return Ok(stop);
                 }
             }
             if next == range.first {

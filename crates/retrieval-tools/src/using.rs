@@ -52,8 +52,7 @@ impl Retrieval {
     ///
     /// # Errors
     /// `Invalid` for a cursor that this question did not give; whatever the store gives.
-    pub async fn files(&self, args: impl Into<FilesArgs> + Send) -> Result<FilesAnswer> {
-        let args = args.into();
+    pub async fn files(&self, args: FilesArgs) -> Result<FilesAnswer> {
         let limits = self.limits();
         let spending = self
             .grant
@@ -79,7 +78,7 @@ impl Retrieval {
                 .await?;
         }
         let wanted = Wanted::new(&args);
-        let mut room = self.room(spending.most());
+        let mut room = self.room(spending.taken);
         if room.reply.is_some() {
             answer.path.as_mut().into_iter().for_each(echo);
             answer.command.as_mut().into_iter().for_each(echo);

@@ -51,7 +51,7 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     println!(
         "{}: {} words of {} components, {} bytes, {}",
         out.display(),
-        table.len(),
+        table.word_count(),
         table.dimension(),
         bytes.len(),
         table.id()
@@ -145,7 +145,7 @@ mod tests {
         )
         .unwrap();
         let table = StaticTable::from_bytes(packed("t@1", &embeddings).unwrap()).unwrap();
-        assert_eq!(table.len(), 2);
+        assert_eq!(table.word_count(), 2);
         assert_eq!(table.vector_of("dog"), [0.0, 1.0]);
         assert_eq!(table.vector_of("x"), [0.0, 0.0]);
     }

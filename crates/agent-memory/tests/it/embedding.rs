@@ -22,7 +22,7 @@ async fn found(session: &Session, pattern: &str) -> Vec<String> {
         mode: SearchMode::Prose,
         ..GrepArgs::new(pattern)
     };
-    let hits = session.retrieval().grep(&args).await.unwrap().hits;
+    let hits = session.retrieval().grep(args).await.unwrap().hits;
     hits.into_iter().map(|hit| hit.snippet).collect()
 }
 

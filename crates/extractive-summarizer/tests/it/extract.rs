@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use extractive_summarizer::{ExtractiveSummarizer, Source, SummarySource, rank_of};
-use memory_model::{Message, Part, RawJson, Seq, SeqRange};
+use memory_model::{Message, RawJson, Seq, SeqRange, SummaryBody};
 
 use message_formats::KnownAgents;
 use token_estimate::{EstimatorId, HeuristicEstimator, MessageView, TokenEstimator};
@@ -29,6 +29,13 @@ pub(crate) fn summary(range: SeqRange, text: &str) -> Source<'_> {
         earliest_at: Default::default(),
         latest_at: Default::default(),
     })
+}
+
+/// The lines of a summary that a form of this many tokens has.
+pub(crate) fn short_form(body: &SummaryBody, tokens: u64) -> String {
+    let lines = body.lines().filter(|line| line.rank >= rank_of(tokens));
+    let lines: Vec<&str> = lines.map(|line| line.text).collect();
+    lines.join("\n")
 }
 
 #[test]
@@ -89,21 +96,12 @@ fn a_short_form_of_summaries_tells_the_commits() {
     let range = SeqRange::new(Seq(1), Seq(120)).unwrap();
     let below = [summary(range, &text)];
     let body = summarizer().extract_ranked(&below, 2_000, &HeuristicEstimator::Bytes4);
-    let form: Vec<&str> = body
-        .lines()
-        .filter(|line| line.rank >= rank_of(390))
-        .map(|line| line.text)
-        .collect();
-    let form = form.join("\n");
+    let form = short_form(&body, 390);
     assert!(HeuristicEstimator::Bytes4.text(&form) < 400, "{form}");
-    assert!(
-        form.contains("] $ git commit -am \"part 55 is done\""),
-        "{form}"
-    );
-    assert!(
-        form.contains("] $ git commit -am \"part 45 is done\""),
-        "{form}"
-    );
+    for part in [55, 45] {
+        let commit = format!("] $ git commit -am \"part {part} is done\"");
+        assert!(form.contains(&commit), "{form}");
+    }
 }
 
 /// A short form of a summary of summaries lists what ran, what failed, the files and the names of all of them.
@@ -117,9 +115,9 @@ fn a_short_form_lists_what_all_summaries_below_list() {
                 _ => format!("cargo check -p crumb-part-{n}"),
             };
             let result = match n % 6 {
-                0 => failed(
+                0 => Message::failed_result(
                     &id,
-                    &format!("assertion of case {n} failed\nleft: 1\nright: 2"),
+                    format!("assertion of case {n} failed\nleft: 1\nright: 2"),
                 ),
                 _ => Message::tool_result(&id, "ok ".repeat(200)),
             };
@@ -143,9 +141,7 @@ fn a_short_form_lists_what_all_summaries_below_list() {
         })
         .collect();
     let body = summarizer().extract_ranked(&sources[..1], 2_400, &HeuristicEstimator::Bytes4);
-    let ranks = body.lines().filter(|line| line.rank >= rank_of(590));
-    let form: Vec<&str> = ranks.map(|line| line.text).collect();
-    let form = form.join("\n");
+    let form = short_form(&body, 590);
     let cost = HeuristicEstimator::Bytes4.text(&form);
     assert!(cost < 600, "{cost}: {form}");
     for kept in [
@@ -165,15 +161,10 @@ fn a_huge_result_takes_milliseconds_and_shows_its_ends() {
     assert!(big.len() > 480_000);
     let log = fixtures::entries(vec![
         Message::user("Run the migration."),
-        Message::tool_call(
-            "1",
-            "bash",
-            RawJson::parse(r#"{"command":"make migrate"}"#).unwrap(),
-        ),
+        bash("1", "make migrate"),
         Message::tool_result("1", big),
     ]);
-    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let text = summarizer().extract(&source, 2_000, &HeuristicEstimator::Bytes4);
+    let text = extract(&log, 2_000);
     assert!(text.contains("fatal: the disk is full"), "{text}");
     assert!(text.contains("gave up after 3 tries"), "{text}");
 }
@@ -261,14 +252,6 @@ fn call(id: &str, name: &str, arguments: serde_json::Value) -> Message {
     Message::tool_call(id, name, RawJson::parse(arguments.to_string()).unwrap())
 }
 
-fn failed(id: &str, text: &str) -> Message {
-    let mut message = Message::tool_result(id, text);
-    if let Some(Part::ToolResult { is_error, .. }) = message.parts.first_mut() {
-        *is_error = Some(true);
-    }
-    message
-}
-
 fn bash(id: &str, command: &str) -> Message {
     call(id, "bash", serde_json::json!({ "command": command }))
 }
@@ -286,7 +269,7 @@ fn work() -> Vec<Message> {
         edit("1", "/app/src/timer.ts", "tick();", "if (!hidden) tick();"),
         Message::tool_result("1", "ok"),
         bash("2", "cd /app && npm test"),
-        failed(
+        Message::failed_result(
             "2",
             "Exit code 1\nsrc/timer.ts(3,5): error TS2304: Cannot find name 'hidden'.",
         ),
@@ -297,7 +280,7 @@ fn work() -> Vec<Message> {
             "if (!hidden) tick();",
             "tick();\n}\n\nexport function onVisibility(): void {\n  stop();",
         ),
-        failed(
+        Message::failed_result(
             "3",
             "The user doesn't want to proceed with this tool use. To tell you how to proceed, \
              the user said:\nno new exports please",
@@ -314,7 +297,7 @@ fn work() -> Vec<Message> {
         Message::tool_result("5", "12 passed"),
         Message::user("push"),
         bash("6", "cd /app && git push"),
-        failed(
+        Message::failed_result(
             "6",
             "Exit code 1\nerror: failed to push some refs\nhint: pull first",
         ),
@@ -326,8 +309,11 @@ fn work() -> Vec<Message> {
 fn a_short_answer_is_told_with_what_it_answers_at_every_level() {
     let mut messages = work();
     messages.push(Message::user("yes, the first one"));
-    messages.push(bash("7", "cd /app && git rebase main"));
-    messages.push(Message::tool_result("7", "Successfully rebased."));
+    messages.extend(done(
+        "7",
+        "cd /app && git rebase main",
+        "Successfully rebased.",
+    ));
     let answer = "[19] User: yes, the first one (to [18] Shall I rebase on main?)\n";
     let text = extract(&fixtures::entries(messages), 1_200);
     assert!(text.contains(answer), "{text}");
@@ -395,10 +381,10 @@ fn a_search_without_a_hit_is_no_trouble() {
     let mut messages = work();
     messages.truncate(14);
     messages.push(bash("7", "grep -rn hidden src"));
-    messages.push(failed("7", "Exit code 1"));
+    messages.push(Message::failed_result("7", "Exit code 1"));
     let missing = serde_json::json!({ "path": "/app/none.ts" });
     messages.push(call("8", "read", missing));
-    messages.push(failed("8", "File does not exist."));
+    messages.push(Message::failed_result("8", "File does not exist."));
     let text = extract(&fixtures::entries(messages), 1_200);
     assert!(
         text.contains("[13] $ cd /app && npm test → 12 passed"),
@@ -418,11 +404,7 @@ fn what_ends_every_output_is_no_outcome() {
         .enumerate()
     {
         let id = format!("{n}");
-        messages.push(bash(&id, command));
-        messages.push(Message::tool_result(
-            &id,
-            format!("built part {n}\n{noise}"),
-        ));
+        messages.extend(done(&id, command, &format!("built part {n}\n{noise}")));
     }
     let text = extract(&fixtures::entries(messages), 200);
     assert!(!text.contains("→ Waiting"), "{text}");
@@ -430,11 +412,8 @@ fn what_ends_every_output_is_no_outcome() {
     let mut messages = vec![Message::user("Build it all.")];
     for n in 0..4 {
         let id = format!("{n}");
-        messages.push(bash(&id, &format!("make all PART={n}")));
-        messages.push(Message::tool_result(
-            &id,
-            format!("{}all good", "some output\n".repeat(20)),
-        ));
+        let result = format!("{}all good", "some output\n".repeat(20));
+        messages.extend(done(&id, &format!("make all PART={n}"), &result));
     }
     let text = extract(&fixtures::entries(messages), 300);
     assert_eq!(text.matches("→ all good").count(), 4, "{text}");
@@ -475,7 +454,7 @@ fn answers_are_told_without_what_a_program_says_around_them() {
         call("1", "AskUserQuestion", question.clone()),
         Message::tool_result("1", answer),
         call("2", "AskUserQuestion", question),
-        failed("2", "The user doesn't want to proceed with this tool use."),
+        Message::failed_result("2", "The user doesn't want to proceed with this tool use."),
     ];
     let text = extract(&fixtures::entries(messages), 400);
     let answers = "[3] Asked: Which store is best → sqlite\n  with one file\n  How many → one\n";
@@ -498,7 +477,7 @@ fn a_plan_is_told_like_something_said() {
     let messages = vec![
         Message::user("Plan it."),
         call("1", "ExitPlanMode", serde_json::json!({ "plan": plan })),
-        failed(
+        Message::failed_result(
             "1",
             "The user doesn't want to proceed with this tool use. STOP.",
         ),
@@ -538,7 +517,7 @@ fn without_conventions_no_agents_wording_is_known() {
         call("1", "Task", serde_json::json!({ "prompt": "Look." })),
         Message::tool_result("1", report),
         call("2", "bash", serde_json::json!({ "command": "make" })),
-        failed("2", "The user doesn't want to proceed with this tool use."),
+        Message::failed_result("2", "The user doesn't want to proceed with this tool use."),
     ];
     let log = fixtures::entries(messages);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
@@ -581,7 +560,7 @@ fn done(id: &str, command: &str, result: &str) -> [Message; 2] {
 }
 
 fn broke(id: &str, command: &str, result: &str) -> [Message; 2] {
-    [bash(id, command), failed(id, result)]
+    [bash(id, command), Message::failed_result(id, result)]
 }
 
 #[test]
@@ -609,7 +588,7 @@ fn what_was_made_good_is_no_open_failure() {
         "read",
         serde_json::json!({ "path": "src/wrong/b.rs" }),
     ));
-    messages.push(failed("6", "File does not exist."));
+    messages.push(Message::failed_result("6", "File does not exist."));
     messages.push(call(
         "7",
         "read",
@@ -688,14 +667,15 @@ fn paths_are_told_from_the_folder_in_which_their_calls_ran() {
         files.unwrap_or_default().to_owned()
     };
     let commands = |tool: &str| {
-        let of = |id: &str, line: &str| {
-            let command = call(id, tool, serde_json::json!({ "command": line }));
-            [command, Message::tool_result(id, "ok")]
-        };
         let mut messages = vec![Message::user("Look at them.")];
-        messages.extend(of("1", "cd sub && cat src/a.rs"));
-        messages.extend(of("2", "(cd other; head src/b.rs)"));
-        messages.extend(of("3", "cd - && cat src/c.rs"));
+        for (id, line) in [
+            ("1", "cd sub && cat src/a.rs"),
+            ("2", "(cd other; head src/b.rs)"),
+            ("3", "cd - && cat src/c.rs"),
+        ] {
+            let command = call(id, tool, serde_json::json!({ "command": line }));
+            messages.extend([command, Message::tool_result(id, "ok")]);
+        }
         messages
     };
     // A message that names the folder; a shell that starts anew; a shell of which nothing is known.

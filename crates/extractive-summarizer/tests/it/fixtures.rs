@@ -1,7 +1,7 @@
 //! Two invented conversations, for the tests of this crate and of `summarize-escalation`.
 //! [`log`] numbers and counts the messages.
 
-use memory_model::{LogEntry, Message, Part, RawJson, ResultContent, Role, Timestamp};
+use memory_model::{LogEntry, Message, Part, RawJson, Role, Timestamp};
 use token_estimate::HeuristicEstimator;
 
 use crate::log;
@@ -21,15 +21,6 @@ pub(crate) fn entries(messages: Vec<Message>) -> Vec<LogEntry> {
 
 fn call(id: &str, name: &str, arguments: &str) -> Message {
     Message::tool_call(id, name, RawJson::parse(arguments).unwrap())
-}
-
-fn failed(id: &str, text: &str) -> Message {
-    let part = Part::ToolResult {
-        call_id: id.into(),
-        content: ResultContent::Text(text.into()),
-        is_error: Some(true),
-    };
-    Message::new(Role::Tool, vec![part])
 }
 
 /// A parser's bug is found and fixed.
@@ -73,7 +64,7 @@ pub(crate) fn coding() -> Vec<LogEntry> {
             "edit",
             r#"{"path":"/code/crumb/src/lexer.rs","old":"a","new":"b"}"#,
         ),
-        failed(
+        Message::failed_result(
             "c5",
             "The text to replace was found 14 times: give more context.",
         ),

@@ -1,7 +1,7 @@
 //! The state of a conversation from its summaries and messages.
 
 use extractive_summarizer::{ConversationState, ExtractiveSummarizer, Source};
-use memory_model::{LogEntry, Message, Part, RawJson, Seq, SeqRange, SummaryBody};
+use memory_model::{LogEntry, Message, RawJson, Seq, SeqRange, SummaryBody};
 use message_formats::KnownAgents;
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
@@ -12,10 +12,10 @@ const BYTES4: HeuristicEstimator = HeuristicEstimator::Bytes4;
 
 fn ran(id: &str, command: &str, result: &str, failed: bool) -> [Message; 2] {
     let arguments = serde_json::json!({ "command": command }).to_string();
-    let mut answer = Message::tool_result(id, result);
-    if let Part::ToolResult { is_error, .. } = &mut answer.parts[0] {
-        *is_error = Some(failed);
-    }
+    let answer = match failed {
+        true => Message::failed_result(id, result),
+        false => Message::tool_result(id, result),
+    };
     let arguments = RawJson::parse(arguments).unwrap();
     [Message::tool_call(id, "Bash", arguments), answer]
 }

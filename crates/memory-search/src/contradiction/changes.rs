@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::statement::Statement;
-use super::{Compared, Compounds, Said, are_apart, corrects};
+use super::{Compounds, Said, are_apart, corrects};
 
 /// The statements of the texts of one conversation, and which of them later ones change.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Changes {
     /// Values that the question names.
     named: BTreeSet<String>,
     /// The statements with a value and most words of the question.
-    answers: Vec<(usize, Place)>,
+    answers: Vec<Place>,
 }
 
 /// Fewest words of a question that an answer to it has.
@@ -27,9 +27,8 @@ const FEWEST_ASKED: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     text: usize,
-    sentence: usize,
-    /// The part of the sentence.
-    part: usize,
+    /// Its number in the text.
+    at: usize,
     terms: usize,
 }
 
@@ -53,53 +52,35 @@ impl Changes {
         let (mut by_term, mut later) = (HashMap::<String, Vec<usize>>::new(), Vec::new());
         let may_change = said.iter().enumerate().filter(|(_, one)| !one.is_narration);
         for (text, one) in may_change.clone() {
-            for (sentence, it) in one.sentences.iter().enumerate() {
-                let parts = it.parts.iter().enumerate();
-                let parts = parts.filter(|(_, part)| part.may_change());
-                for (part, statement) in parts {
+            for (at, statement) in one.statements.iter().enumerate() {
+                if statement.may_change() {
                     for term in &statement.terms {
                         by_term.entry(term.clone()).or_default().push(later.len());
                     }
                     let terms = statement.terms.len();
-                    later.push(Place {
-                        text,
-                        sentence,
-                        part,
-                        terms,
-                    });
+                    later.push(Place { text, at, terms });
                 }
             }
         }
         let (mut asked, mut named) = (BTreeSet::new(), BTreeSet::new());
-        let sentences = Said::of(question).sentences.into_iter();
-        for part in sentences.flat_map(|sentence| sentence.parts) {
-            asked.extend(part.terms);
-            named.extend(part.values.into_values().flatten());
+        for statement in Said::of(question).statements {
+            asked.extend(statement.terms);
+            named.extend(statement.values.into_values().flatten());
         }
         let mut answers = Vec::new();
         let mut most = FEWEST_ASKED;
         for (text, one) in may_change {
-            for (sentence, it) in one.sentences.iter().enumerate() {
-                for (at, part) in it.parts.iter().enumerate() {
-                    let words = part.terms.intersection(&asked).count();
-                    if part.values.is_empty() || part.adding || words < most {
-                        continue;
-                    }
-                    if words > most {
-                        answers.clear();
-                        most = words;
-                    }
-                    let (part, terms) = (at, part.terms.len());
-                    answers.push((
-                        text,
-                        Place {
-                            text,
-                            sentence,
-                            part,
-                            terms,
-                        },
-                    ));
+            for (at, statement) in one.statements.iter().enumerate() {
+                let words = statement.terms.intersection(&asked).count();
+                if statement.values.is_empty() || statement.adding || words < most {
+                    continue;
                 }
+                if words > most {
+                    answers.clear();
+                    most = words;
+                }
+                let terms = statement.terms.len();
+                answers.push(Place { text, at, terms });
             }
         }
         Self {
@@ -117,12 +98,10 @@ impl Changes {
     /// the newest one.
     pub fn of(&self, text: usize) -> Vec<Change<'_>> {
         let parts = || {
-            let sentences = self
-                .said
+            self.said
                 .get(text)
                 .into_iter()
-                .flat_map(|said| &said.sentences);
-            sentences.flat_map(|sentence| &sentence.parts)
+                .flat_map(|said| &said.statements)
         };
         let words = |part: &Statement| part.terms.intersection(&self.asked).count();
         let most = parts().map(words).max().unwrap_or_default();
@@ -141,12 +120,12 @@ impl Changes {
     /// The newest text that answers the question as an earlier one does: with as many of its words as any text has in one
     /// statement, and with other values. Whether it changes the earlier one is not known.
     pub fn newer_answer(&self, text: usize) -> Option<usize> {
-        let own = self.answers.iter().filter(|(of, _)| *of == text);
-        let newer = self.answers.iter().filter(|(of, _)| *of > text);
-        let newer = newer.filter(|(_, later)| {
-            own.clone().any(|(_, earlier)| {
+        let own = self.answers.iter().filter(|one| one.text == text);
+        let newer = self.answers.iter().filter(|one| one.text > text);
+        let newer = newer.filter(|later| {
+            own.clone().any(|earlier| {
                 let (Some(earlier), Some(later)) =
-                    (self.statement(*earlier), self.statement(*later))
+                    (self.statement(*earlier), self.statement(**later))
                 else {
                     return false;
                 };
@@ -160,7 +139,7 @@ impl Changes {
                     })
             })
         });
-        newer.map(|(of, _)| *of).max()
+        newer.map(|one| one.text).max()
     }
 
     /// Whether the question names a value of the earlier statement that the later one does not have: it asks for the earlier.
@@ -206,19 +185,13 @@ impl Changes {
             let is_short = earlier.terms.len().max(place.terms) <= 2;
             let changes = place.text > text
                 && (shared >= 2 || is_short)
-                && corrects(
-                    earlier,
-                    self.statement(place)?,
-                    &self.compounds,
-                    Compared::AmongMany,
-                );
+                && corrects(earlier, self.statement(place)?, &self.compounds);
             changes.then_some(place)
         })
     }
 
     fn statement(&self, place: Place) -> Option<&Statement> {
-        let sentence = self.said.get(place.text)?.sentences.get(place.sentence)?;
-        sentence.parts.get(place.part)
+        self.said.get(place.text)?.statements.get(place.at)
     }
 }
 

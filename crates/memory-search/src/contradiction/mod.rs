@@ -4,8 +4,7 @@
 //! about the same thing if they share most of their content words, and neither names a thing that the other
 //! does not: one of a pair that is never the same (`start`, `end`), or a compound (`argument names`) of which the other
 //! has a part alone. The later one must have another value in the same place, or a phrase by which people correct
-//! themselves, decide otherwise or drop a plan. Two later sentences count as one if either has such a phrase.
-//! The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
+//! themselves, decide otherwise or drop a plan. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
 //! Precision counts more than recall: a false correction beside a hit costs trust.
 
 mod changes;
@@ -22,13 +21,10 @@ use statement::{Statement, statements};
 /// Share of the content words of the shorter of two statements that both must have, in percent.
 const SAME_SUBJECT: usize = 60;
 
-/// The same share where the later one is two sentences.
-const SAME_SUBJECT_IN_TWO: usize = 40;
-
 /// The same share where nothing but a negation or a value tells that one corrects the other.
 const SAME_STATEMENT: usize = 75;
 
-/// Share of the content words of the longer of two statements of one conversation that both must have, in percent.
+/// Share of the content words of the longer of two statements that both must have, in percent.
 const SAME_LENGTH: usize = 60;
 
 /// The same share if the later one has another value.
@@ -37,34 +33,12 @@ const SAME_LENGTH_OF_VALUES: usize = 40;
 /// Number of texts that have two words next to each other, from which on these are a compound.
 const COMPOUND: usize = 2;
 
-/// Returns whether `later` says otherwise than `earlier` about the same thing: a value changed, a decision
-/// reversed, something corrected, a plan dropped. Questions say nothing.
-///
-/// ```
-/// use memory_search::contradicts;
-///
-/// let earlier = "The staging database listens on port 5432.";
-/// assert!(contradicts(earlier, "Correction: the staging database is on port 5433."));
-/// assert!(!contradicts(earlier, "Is the staging database really on port 5433?"));
-/// assert!(!contradicts(earlier, "As I said, the staging database listens on port 5432."));
-/// ```
-pub fn contradicts(earlier: &str, later: &str) -> bool {
-    Said::of(earlier).is_contradicted_by(&Said::of(later))
-}
-
 /// What a text says, read once to be held against many others.
 #[derive(Debug)]
 pub struct Said {
-    sentences: Vec<Sentence>,
+    /// The statements of its sentences, one for each value.
+    statements: Vec<Statement>,
     is_narration: bool,
-}
-
-#[derive(Debug)]
-struct Sentence {
-    /// Its statements, one for each value.
-    parts: Vec<Statement>,
-    /// This sentence and the next as one, where one of them has a phrase of replacing.
-    with_next: Option<Statement>,
 }
 
 /// Words that are adjacent in several texts, such as `argument names`: they name one thing, which neither
@@ -77,8 +51,8 @@ impl Compounds {
     fn of<'s>(said: impl IntoIterator<Item = &'s Said>) -> Self {
         let mut texts: BTreeMap<&(String, String), usize> = BTreeMap::new();
         for one in said {
-            let statements = one.sentences.iter().flat_map(|sentence| &sentence.parts);
-            let neighbours: BTreeSet<_> = statements.flat_map(|part| &part.neighbours).collect();
+            let statements = one.statements.iter();
+            let neighbours: BTreeSet<_> = statements.flat_map(|one| &one.neighbours).collect();
             for pair in neighbours {
                 *texts.entry(pair).or_default() += 1;
             }
@@ -111,19 +85,8 @@ impl Said {
     /// Reads a text.
     pub fn of(text: &str) -> Self {
         let text = composed(text).replace('’', "'");
-        let sentences = statements(&text);
-        let with_next = |two: &[Vec<Statement>]| {
-            let all = || two.iter().flatten();
-            let replaces = all().any(|one| one.strong);
-            let says_nothing_new = all().any(|one| one.asks || one.same);
-            (replaces && !says_nothing_new).then(|| Statement::joined(all()))
-        };
-        let mut pairs: Vec<_> = sentences.windows(2).map(with_next).collect();
-        pairs.push(None);
-        let sentences = sentences.into_iter().zip(pairs);
-        let sentences = sentences.map(|(parts, with_next)| Sentence { parts, with_next });
         Self {
-            sentences: sentences.collect(),
+            statements: statements(&text).into_iter().flatten().collect(),
             is_narration: false,
         }
     }
@@ -134,63 +97,6 @@ impl Said {
         self.is_narration = true;
         self
     }
-
-    /// Whether a later text says otherwise about the same thing: see [`contradicts`].
-    pub fn is_contradicted_by(&self, later: &Self) -> bool {
-        let none = Compounds::default();
-        let said = self.sentences.iter().flat_map(|sentence| &sentence.parts);
-        let mut said = said.filter(|earlier| earlier.is_claim());
-        said.any(|earlier| {
-            let sentences = later.sentences.iter().enumerate();
-            let mut parts = sentences.flat_map(|(at, sentence)| {
-                let alone = sentence.parts.iter();
-                let two = sentence.with_next.is_some().then(|| later.two(at));
-                alone.map(Later::One).chain(two)
-            });
-            parts.any(|one| one.changes(earlier, &none))
-        })
-    }
-
-    /// A sentence and the next.
-    fn two(&self, first: usize) -> Later<'_> {
-        Later::Two(self.sentences.get(first..).unwrap_or_default())
-    }
-}
-
-/// A statement that may change an earlier one.
-#[derive(Debug, Clone, Copy)]
-enum Later<'s> {
-    One(&'s Statement),
-    /// Two adjacent sentences: one names the thing, the other its change.
-    Two(&'s [Sentence]),
-}
-
-impl Later<'_> {
-    fn changes(&self, earlier: &Statement, compounds: &Compounds) -> bool {
-        match self {
-            Later::One(later) => corrects(earlier, later, compounds, Compared::OneToOne),
-            Later::Two(two) => replaces(earlier, two, compounds),
-        }
-    }
-}
-
-/// Whether two adjacent sentences replace an earlier one.
-fn replaces(earlier: &Statement, two: &[Sentence], compounds: &Compounds) -> bool {
-    let Some(later) = two.first().and_then(|first| first.with_next.as_ref()) else {
-        return false;
-    };
-    let replacing = two.iter().take(2).flat_map(|one| &one.parts);
-    let mut replacing = replacing.filter(|one| one.strong);
-    let (shared, shorter) = share(earlier, later);
-    let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
-    shared >= 2
-        && shared * 100 / shorter >= SAME_SUBJECT_IN_TWO
-        && !repeats_value
-        && !are_apart(earlier, later, compounds)
-        && !later.terms.is_subset(&earlier.terms)
-        && !earlier.terms.is_subset(&later.terms)
-        // The sentence with the phrase speaks of the thing too.
-        && replacing.any(|one| share(earlier, one).0 > 0)
 }
 
 /// Number of content words that two statements share, and of those of the shorter one.
@@ -209,16 +115,8 @@ fn are_apart(earlier: &Statement, later: &Statement, compounds: &Compounds) -> b
     others || compounds.are_apart(earlier, later)
 }
 
-/// How statements are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compared {
-    /// Two that are likely to be about the same thing.
-    OneToOne,
-    /// Those of a whole conversation.
-    AmongMany,
-}
-
-fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds, how: Compared) -> bool {
+/// Whether a later statement of a conversation changes an earlier one.
+fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bool {
     if later.asks || later.example || later.same && !later.strong && !later.drop {
         return false;
     }
@@ -233,9 +131,8 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds, how: 
     }
     let same_statement = percent >= SAME_STATEMENT && shared >= 2;
     // Among many statements, only what says nearly the same is about the same thing.
-    let is_near = |length: usize, fewest: usize| {
-        how == Compared::OneToOne || shared >= fewest && shared * 100 >= longer * length
-    };
+    let is_near =
+        |length: usize, fewest: usize| shared >= fewest && shared * 100 >= longer * length;
     if !is_near(SAME_LENGTH_OF_VALUES, longer.min(2)) {
         return false;
     }
@@ -271,7 +168,7 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds, how: 
     {
         return true;
     }
-    if !same_statement && how == Compared::AmongMany || !is_near(SAME_LENGTH, 3) {
+    if !same_statement || !is_near(SAME_LENGTH, 3) {
         return false;
     }
     let says_other = !later.terms.is_subset(&earlier.terms);
@@ -284,5 +181,5 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds, how: 
     if later.drop && !earlier.drop && !earlier.negated {
         return true;
     }
-    same_statement && !changed && later.negated != earlier.negated && !earlier.drop
+    !changed && later.negated != earlier.negated && !earlier.drop
 }

@@ -62,7 +62,9 @@ pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
     let mut all: Vec<Vec<Statement>> = Vec::new();
     let (mut weak, mut strong) = (false, false);
     for sentence in sentences(text).into_iter().take(MOST_SENTENCES) {
-        let mut statements = Sentence::read(sentence).statements();
+        let sentence = Sentence::read(sentence);
+        let parts = sentence.parts().into_iter();
+        let mut statements: Vec<_> = parts.map(|part| sentence.statement(part)).collect();
         for statement in &mut statements {
             statement.weak |= weak;
             statement.strong |= strong;
@@ -122,6 +124,10 @@ fn lowered(text: &str) -> String {
     text.chars().map(lower).collect()
 }
 
+fn within(range: &Range<usize>, by: &Range<usize>) -> bool {
+    by.start <= range.start && range.end <= by.end
+}
+
 /// A sentence and its findings.
 struct Sentence<'t> {
     text: &'t str,
@@ -135,14 +141,9 @@ impl<'t> Sentence<'t> {
         let (text, folded) = (sentence, lowered(sentence));
         let mut cues = cues::find(&folded);
         let mut values = values::written(text);
-        let within = |range: &Range<usize>, by: &Range<usize>| {
-            by.start <= range.start && range.end <= by.end
-        };
-        cues.retain(|cue| {
-            !values
-                .iter()
-                .any(|value| value.is_quoted && within(&cue.range, &value.range))
-        });
+        let mut quoted = values.clone();
+        quoted.retain(|value| value.is_quoted);
+        cues.retain(|cue| !quoted.iter().any(|value| within(&cue.range, &value.range)));
         // A phrase that says nothing takes the phrases in it along.
         let empty: Vec<Range<usize>> = cues
             .iter()
@@ -187,13 +188,6 @@ impl<'t> Sentence<'t> {
             cues,
             values,
         }
-    }
-
-    fn statements(&self) -> Vec<Statement> {
-        self.parts()
-            .into_iter()
-            .map(|part| self.statement(part))
-            .collect()
     }
 
     /// The parts that each set a value, or the whole sentence if it sets at most one.
@@ -259,19 +253,26 @@ impl<'t> Sentence<'t> {
             .collect()
     }
 
+    fn values_in<'s>(&'s self, part: &'s Range<usize>) -> impl Iterator<Item = &'s Written> {
+        let values = self.values.iter();
+        values.filter(|value| part.contains(&value.range.start))
+    }
+
     fn has_value(&self, part: &Range<usize>) -> bool {
-        self.values
-            .iter()
-            .any(|value| part.contains(&value.range.start))
+        self.values_in(part).next().is_some()
+    }
+
+    /// The phrases and values, which are no content: but for words for things that are never the same.
+    fn taken(&self) -> impl Iterator<Item = &Range<usize>> {
+        let cues = self.cues.iter();
+        let cues = cues.filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
+        let cues = cues.map(|cue| &cue.range);
+        cues.chain(self.values.iter().map(|value| &value.range))
     }
 
     /// A part up to the reason or the clause that follows its values.
     fn without_reason(&self, part: Range<usize>) -> Range<usize> {
-        let inside = self
-            .values
-            .iter()
-            .filter(|value| part.contains(&value.range.start));
-        let Some(last) = inside.map(|value| value.range.end).max() else {
+        let Some(last) = self.values_in(&part).map(|value| value.range.end).max() else {
             return part;
         };
         let ends = |cue: &Cue| matches!(cue, Cue::Reason | Cue::Joint | Cue::Contrast);
@@ -312,11 +313,7 @@ impl<'t> Sentence<'t> {
                 statement.apart.entry(list).or_default().insert(thing);
             }
         }
-        for value in self
-            .values
-            .iter()
-            .filter(|value| part.contains(&value.range.start))
-        {
+        for value in self.values_in(&part) {
             let before = self.folded.get(..value.range.start).unwrap_or_default();
             if let Some(subject) = subject_before(before) {
                 statement.sets.push((subject, value.text.clone()));
@@ -331,15 +328,7 @@ impl<'t> Sentence<'t> {
     fn terms(&self, part: &Range<usize>) -> (BTreeSet<String>, BTreeSet<(String, String)>) {
         let (mut terms, mut neighbours) = (BTreeSet::new(), BTreeSet::new());
         let text = self.folded.get(part.clone()).unwrap_or_default();
-        let is_content = |range: &Range<usize>| {
-            let covers = |by: &Range<usize>| by.start <= range.start && range.end <= by.end;
-            let mut cues = self
-                .cues
-                .iter()
-                .filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
-            !cues.any(|cue| covers(&cue.range))
-                && !self.values.iter().any(|value| covers(&value.range))
-        };
+        let is_content = |range: &Range<usize>| !self.taken().any(|by| within(range, by));
         let mut before: Option<(usize, String)> = None;
         visit_words(text, &mut |word| {
             let range = part.start + word.range.start..part.start + word.range.end;
@@ -347,7 +336,7 @@ impl<'t> Sentence<'t> {
             match word.kind {
                 _ if !is_content(&range) => {}
                 WordKind::Spaced => {
-                    let Some(one) = term(&self.folded, &word, range.clone()) else {
+                    let Some(one) = term(&self.folded, range.clone()) else {
                         return;
                     };
                     let mut apart = self.cues.iter().filter(|cue| cue.range == range);
@@ -378,14 +367,7 @@ impl<'t> Sentence<'t> {
     /// The pairs of neighbouring characters that are in no phrase.
     fn pairs(&self, range: Range<usize>) -> Vec<String> {
         let text = self.folded.get(range.clone()).unwrap_or_default();
-        let is_taken = |at: usize| {
-            let mut cues = self
-                .cues
-                .iter()
-                .filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
-            cues.any(|cue| cue.range.contains(&at))
-                || self.values.iter().any(|value| value.range.contains(&at))
-        };
+        let is_taken = |at: usize| self.taken().any(|by| by.contains(&at));
         let chars = text
             .char_indices()
             .map(|(at, c)| match is_taken(range.start + at) {
@@ -407,38 +389,28 @@ const EMPTY: [char; 32] = [
 ];
 
 /// The beginning of a content word's stem; `None` for another word.
-fn term(text: &str, word: &crate::words::Word, range: Range<usize>) -> Option<String> {
-    let written = text.get(range.clone())?;
+fn term(text: &str, range: Range<usize>) -> Option<String> {
+    let written = text.get(range)?;
     let has_digit = written.chars().any(char::is_numeric);
     if has_digit || EMPTY_WORDS.contains(written) || written.chars().nth(1).is_none() {
         return None;
     }
-    let word = crate::words::Word {
-        range,
-        kind: word.kind,
-    };
-    let stem = Tokenizer::RANKING.term(text, &word);
+    let stem = Tokenizer::RANKING.term(written);
     Some(stem.chars().take(STEM_CHARS).collect())
 }
 
 /// What a value behind `text` is said of, where the words between say that it is.
 fn subject_before(text: &str) -> Option<String> {
     let mut words = Vec::new();
-    visit_words(text, &mut |word| words.push(word));
-    let sign = text.trim_end().ends_with(['=', ':', '：', '—']);
-    let written = |word: &crate::words::Word| text.get(word.range.clone()).unwrap_or_default();
+    visit_words(text, &mut |word| words.push(word.range));
+    let mut is_said = text.trim_end().ends_with(['=', ':', '：', '—']);
+    let is_link =
+        |range: &Range<usize>| text.get(range.clone()).is_some_and(|it| LINKS.contains(it));
     let mut words = words.into_iter().rev().peekable();
-    let mut is_said = sign;
-    while words
-        .next_if(|word| LINKS.contains(written(word)))
-        .is_some()
-    {
+    while words.next_if(is_link).is_some() {
         is_said = true;
     }
-    let subject = words.find_map(|word| {
-        let range = word.range.clone();
-        term(text, &word, range)
-    });
+    let subject = words.find_map(|range| term(text, range));
     subject.filter(|_| is_said)
 }
 
@@ -452,23 +424,5 @@ impl Statement {
     pub(super) fn may_change(&self) -> bool {
         let says = self.weak || self.strong || self.drop || self.negated || self.rule;
         !self.asks && !self.example && (says || !self.values.is_empty())
-    }
-
-    /// The words and values of several sentences.
-    pub(super) fn joined<'s>(parts: impl Iterator<Item = &'s Statement>) -> Self {
-        let mut all = Statement::default();
-        for part in parts {
-            all.terms.extend(part.terms.iter().cloned());
-            all.neighbours.extend(part.neighbours.iter().cloned());
-            for (kind, values) in &part.values {
-                let known = all.values.entry(*kind).or_default();
-                known.extend(values.iter().cloned());
-            }
-            for (list, things) in &part.apart {
-                all.apart.entry(*list).or_default().extend(things);
-            }
-            all.text.push_str(&part.text);
-        }
-        all
     }
 }

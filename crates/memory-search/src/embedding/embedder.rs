@@ -1,7 +1,6 @@
 //! The trait of an embedder.
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -31,25 +30,6 @@ pub trait Embedder: Send + Sync + fmt::Debug {
     /// # Errors
     /// `Unavailable` when the model cannot be asked.
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>>;
-}
-
-#[async_trait]
-impl<E: Embedder + ?Sized> Embedder for Arc<E> {
-    fn id(&self) -> &str {
-        (**self).id()
-    }
-
-    fn dimension(&self) -> usize {
-        (**self).dimension()
-    }
-
-    fn is_cheap(&self) -> bool {
-        (**self).is_cheap()
-    }
-
-    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>> {
-        (**self).embed(texts).await
-    }
 }
 
 /// Embeds texts and checks that the answer has the shape that the trait promises.

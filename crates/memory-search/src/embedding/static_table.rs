@@ -1,8 +1,8 @@
 //! A table of vectors of words: an embedder without a model.
 
-use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use async_trait::async_trait;
 use memory_store::Vector;
@@ -56,10 +56,10 @@ pub struct StaticTable {
     dimension: usize,
     /// The file.
     bytes: Box<[u8]>,
-    /// Where each word stands in the file, without its length.
-    words: Box<[(u32, u8)]>,
-    /// Numbers of the words, in the order of their texts.
-    sorted: Box<[u32]>,
+    /// The row of each word: of equal ones the most frequent.
+    rows: HashMap<Box<str>, u32>,
+    /// Number of words.
+    count: usize,
     /// Where the scales and the vectors begin.
     scales: usize,
     vectors: usize,
@@ -69,38 +69,29 @@ impl fmt::Debug for StaticTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StaticTable")
             .field("id", &self.id)
-            .field("words", &self.words.len())
+            .field("words", &self.count)
             .field("dimension", &self.dimension)
             .finish_non_exhaustive()
     }
 }
 
 /// Error returned when a table cannot be read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the table {table}: {reason}")]
 pub struct TableError {
-    path: Option<PathBuf>,
+    /// What tells it from others.
+    table: String,
     reason: String,
 }
 
 impl TableError {
     fn new(reason: impl Into<String>) -> Self {
         Self {
-            path: None,
+            table: "of vectors".to_owned(),
             reason: reason.into(),
         }
     }
 }
-
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.path {
-            Some(path) => write!(f, "the table {}: {}", path.display(), self.reason),
-            None => write!(f, "the table of vectors: {}", self.reason),
-        }
-    }
-}
-
-impl std::error::Error for TableError {}
 
 /// Reads a file from its beginning.
 struct Reader<'b> {
@@ -139,7 +130,7 @@ impl StaticTable {
             Self::from_bytes(bytes)
         };
         read().map_err(|error| TableError {
-            path: Some(path.to_owned()),
+            table: path.display().to_string(),
             ..error
         })
     }
@@ -194,24 +185,24 @@ impl StaticTable {
         if dimension == 0 || count == 0 {
             return Err(TableError::new("it has no vectors: build it again"));
         }
-        let words = read_words(&bytes, first_word, scales, count)?;
-        let mut table = Self {
+        let words = bytes.get(first_word..scales).unwrap_or_default();
+        let table = Self {
             id: format!(
                 "static/{name}/{}",
                 hexadecimal(sum.get(..8).unwrap_or_default())
             ),
             dimension,
-            words: words.into(),
-            sorted: Box::default(),
+            rows: rows_of(words, count)?,
+            count,
             bytes: bytes.into(),
             scales,
             vectors,
         };
-        table.check_scales(count)?;
-        let mut sorted: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
-        sorted.sort_by(|a, b| table.word(*a).cmp(table.word(*b)).then(a.cmp(b)));
-        table.sorted = sorted.into();
-        Ok(table)
+        let is_sound = |row| table.scale(row).is_normal() && table.scale(row) > 0.0;
+        match (0..count).all(is_sound) {
+            true => Ok(table),
+            false => Err(TableError::new("a vector has no scale: build it again")),
+        }
     }
 
     /// Writes a table of the words that fit into 8,000,000 bytes, the most frequent first. `name` is
@@ -279,23 +270,21 @@ impl StaticTable {
     }
 
     /// Number of words.
-    pub fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    /// Whether the table has no words, which no table that was read has.
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+    pub fn word_count(&self) -> usize {
+        self.count
     }
 
     /// The vector of a text; all zeros when the table has none of its words.
     pub fn vector_of(&self, text: &str) -> Vec<f32> {
         let mut sum = vec![0.0; self.dimension];
         let mut weights = 0.0;
-        let harmonic = (self.words.len() as f32).ln() + 0.577;
+        let harmonic = (self.count as f32).ln() + 0.577;
         visit_words(text, &mut |word| {
             let word = fold_case(text.get(word.range).unwrap_or_default());
-            let Some(row) = self.find(&word) else { return };
+            let Some(row) = self.rows.get(word.as_str()) else {
+                return;
+            };
+            let row = *row as usize;
             let probability = 1.0 / ((row as f32 + 1.0) * harmonic);
             let weight = HALF_WEIGHT / (HALF_WEIGHT + probability);
             let weighted = weight * self.scale(row);
@@ -309,30 +298,6 @@ impl StaticTable {
             sum.iter_mut().for_each(|sum| *sum /= weights);
         }
         sum
-    }
-
-    fn check_scales(&self, count: usize) -> Result<(), TableError> {
-        let is_sound = |row| self.scale(row).is_normal() && self.scale(row) > 0.0;
-        if (0..count).all(is_sound) {
-            return Ok(());
-        }
-        Err(TableError::new("a vector has no scale: build it again"))
-    }
-
-    fn word(&self, row: u32) -> &[u8] {
-        let word = self.words.get(row as usize).and_then(|(at, length)| {
-            let at = *at as usize;
-            self.bytes.get(at..at + usize::from(*length))
-        });
-        word.unwrap_or_default()
-    }
-
-    /// The row of a word: of equal ones the most frequent.
-    fn find(&self, word: &str) -> Option<usize> {
-        let before = |row: &u32| self.word(*row).cmp(word.as_bytes()) == Ordering::Less;
-        let at = self.sorted.partition_point(before);
-        let row = self.sorted.get(at)?;
-        (self.word(*row) == word.as_bytes()).then_some(*row as usize)
     }
 
     fn scale(&self, row: usize) -> f32 {
@@ -354,27 +319,21 @@ fn too_large(bytes: u64) -> TableError {
     ))
 }
 
-/// Where the words stand, from `at` to `end`.
-fn read_words(
-    bytes: &[u8],
-    at: usize,
-    end: usize,
-    count: usize,
-) -> Result<Vec<(u32, u8)>, TableError> {
+/// The rows of some words.
+fn rows_of(mut words: &[u8], count: usize) -> Result<HashMap<Box<str>, u32>, TableError> {
     let broken = || TableError::new("its words are broken: build it again");
-    let mut words = Vec::with_capacity(count);
-    let mut at = at;
-    for _ in 0..count {
-        let length = *bytes.get(at).ok_or_else(broken)?;
-        let begin = at + 1;
-        at = begin + usize::from(length);
-        let word = bytes.get(begin..at).filter(|_| length > 0 && at <= end);
-        let is_text = word.is_some_and(|word| std::str::from_utf8(word).is_ok());
-        let begin = u32::try_from(begin).ok().filter(|_| is_text);
-        words.push((begin.ok_or_else(broken)?, length));
+    let mut rows = HashMap::with_capacity(count);
+    for row in 0..u32::try_from(count).unwrap_or(u32::MAX) {
+        let (length, rest) = words.split_first().ok_or_else(broken)?;
+        let (word, rest) = rest.split_at_checked((*length).into()).ok_or_else(broken)?;
+        let word = std::str::from_utf8(word)
+            .ok()
+            .filter(|word| !word.is_empty());
+        rows.entry(word.ok_or_else(broken)?.into()).or_insert(row);
+        words = rest;
     }
-    match at == end {
-        true => Ok(words),
+    match words.is_empty() {
+        true => Ok(rows),
         false => Err(broken()),
     }
 }
@@ -421,10 +380,12 @@ mod tests {
     #[test]
     fn a_table_is_read_as_it_was_written() {
         let table = StaticTable::from_bytes(file()).expect("it is sound");
-        assert_eq!((table.len(), table.dimension()), (4, 3));
+        assert_eq!((table.count, table.dimension()), (4, 3));
         assert!(table.id().starts_with("static/small@1/"), "{}", table.id());
-        assert_eq!(table.find("dog"), Some(1));
-        assert_eq!(table.find("cat"), None);
+        assert_eq!(
+            (table.rows.get("dog"), table.rows.get("cat")),
+            (Some(&1), None)
+        );
         let near = |a: f32, b: f32| (a - b).abs() < 0.01;
         let vector = table.vector_of("WHEEL, unheard-of!");
         assert!(near(vector[2], -2.0) && near(vector[0], 0.0), "{vector:?}");

@@ -1,10 +1,12 @@
 //! The records of what is indexed, in memory.
 
-use crate::matching::Matcher;
+use crate::matching::{Matcher, Position};
 use crate::ranking::{Corpus, Document, Record};
 use memory_model::{ConversationId, LogEntry, Role, Seq, SeqRange, Summary, SummaryId, Timestamp};
 
+use super::cache::Handle;
 use super::seal::Seal;
+use crate::Result;
 use memory_store::{IndexSegment, IndexedKind};
 
 /// Bytes of texts that are not indexed whose words are kept from one question to the next.
@@ -50,6 +52,13 @@ impl Doc {
         }
     }
 
+    pub(super) fn position(&self) -> Position {
+        match self {
+            Doc::Message { seq, .. } => Position::Message(*seq),
+            Doc::Summary { id, .. } => Position::Summary(id.clone()),
+        }
+    }
+
     /// Position of a message; `None` for a summary.
     pub(super) fn seq(&self) -> Option<Seq> {
         match self {
@@ -66,7 +75,7 @@ impl Doc {
         }
     }
 
-    pub(super) fn is_admitted(&self, matcher: &Matcher) -> bool {
+    pub(super) fn is_admitted(&self, matcher: &Matcher<'_>) -> bool {
         match self {
             Doc::Message {
                 seq,
@@ -82,7 +91,7 @@ impl Doc {
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) segment: IndexSegment,
-    pub(super) begin: u32,
+    pub(super) begin: usize,
     pub(super) seen: u32,
     /// The numbers of those that are nothing but echoes; rising. They are not ranked.
     pub(super) echoes: Vec<u32>,
@@ -90,17 +99,17 @@ pub(super) struct Part {
 
 impl Part {
     /// The number in the ranking of the segment's document `place`; `None` where it is not ranked.
-    pub(super) fn ranked(&self, place: u32) -> Option<u32> {
+    pub(super) fn ranked(&self, place: u32) -> Option<usize> {
         let before = self.echoes.partition_point(|echo| *echo < place);
         let is_ranked = place < self.seen && self.echoes.get(before) != Some(&place);
-        is_ranked.then(|| self.begin + place - before as u32)
+        is_ranked.then(|| self.begin + place as usize - before)
     }
 }
 
 /// The texts of a document that is not indexed, whose words a corpus has. They stay in memory until the next question is
 /// asked, which tells by them whether the words are still right.
 #[derive(Debug)]
-pub(super) struct Texts {
+struct Texts {
     name: Option<String>,
     created_at: Timestamp,
     texts: Vec<String>,
@@ -123,7 +132,18 @@ impl Texts {
     }
 }
 
-/// The records of what is indexed, ready to be ranked, and the words of what is not.
+/// A document that is not indexed.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// Whether it passes the filters.
+    pub(super) admitted: bool,
+    /// Whether it matches by itself.
+    pub(super) matches: bool,
+    /// `None` for one whose words are not kept for the next question.
+    texts: Option<Texts>,
+}
+
+/// A ranking of messages or of summaries: the records of what is indexed, and the words of what is not.
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) conversation: ConversationId,
@@ -133,15 +153,66 @@ pub(super) struct Base {
     pub(super) parts: Vec<Part>,
     pub(super) corpus: Corpus,
     pub(super) docs: Vec<Doc>,
-    /// The last of the documents: those that are not indexed. `None` for one whose words are not kept for the next
-    /// question.
-    pub(super) unindexed: Vec<Option<Texts>>,
+    /// The last of the documents: those that are not indexed.
+    pub(super) tail: Vec<Pending>,
+    /// How many of them the question at hand has.
+    pub(super) added: usize,
+    /// Bytes of the texts in these.
+    bytes: usize,
 }
 
 impl Base {
+    /// The documents of some segments, each with the last position or number that is seen.
+    pub(super) async fn read(
+        handle: &Handle<'_>,
+        conversation: ConversationId,
+        kind: IndexedKind,
+        key: Vec<(u64, Option<Seal>, u32)>,
+        parts: Vec<(IndexSegment, u32)>,
+    ) -> Result<Self> {
+        let mut base = Self {
+            conversation,
+            kind,
+            key,
+            parts: Vec::new(),
+            corpus: Corpus::new(),
+            docs: Vec::new(),
+            tail: Vec::new(),
+            added: 0,
+            bytes: 0,
+        };
+        for (segment, last) in parts {
+            let begin = base.docs.len();
+            let (mut seen, mut echoes) = (0, Vec::new());
+            for (number, record) in (segment.first..).zip(handle.records(&segment).await?) {
+                let is_seen = match kind {
+                    IndexedKind::Messages => record.seq.0 <= last,
+                    IndexedKind::Summaries => number <= last,
+                };
+                if let Some(doc) = Doc::of(&record).filter(|_| is_seen) {
+                    match record.is_echo {
+                        true => echoes.push(seen),
+                        false => {
+                            base.corpus.add_record(&record);
+                            base.docs.push(doc);
+                        }
+                    }
+                    seen += 1;
+                }
+            }
+            base.parts.push(Part {
+                segment,
+                begin,
+                seen,
+                echoes,
+            });
+        }
+        Ok(base)
+    }
+
     /// Number of documents that are indexed.
     pub(super) fn indexed(&self) -> usize {
-        self.docs.len() - self.unindexed.len()
+        self.docs.len() - self.tail.len()
     }
 
     /// Forgets all but the first `count` of the documents that are not indexed; all of them where the corpus has grown
@@ -150,84 +221,54 @@ impl Base {
         let indexed = self.indexed();
         self.corpus.reset(indexed + count);
         self.docs.truncate(self.corpus.len());
-        self.unindexed.truncate(self.docs.len() - indexed);
+        self.tail.truncate(self.docs.len() - indexed);
+    }
+
+    /// Adds a document that is not indexed. Its words are read, unless the last question left them here.
+    pub(super) fn add(&mut self, doc: Doc, document: &Document<'_>, admitted: bool, matches: bool) {
+        let (indexed, at) = (self.indexed(), self.added);
+        let bytes = document.texts.iter().map(|text| text.len());
+        self.bytes += bytes.sum::<usize>();
+        self.added += 1;
+        if self.docs.get(indexed + at) == Some(&doc)
+            && let Some(known) = self.tail.get_mut(at)
+            && known
+                .texts
+                .as_ref()
+                .is_some_and(|texts| texts.are_of(document))
+        {
+            (known.admitted, known.matches) = (admitted, matches);
+            return;
+        }
+        if self.tail.len() > at {
+            self.reset(at);
+        }
+        debug_assert_eq!(self.tail.len(), at);
+        self.corpus.add(document);
+        self.docs.push(doc);
+        let is_kept = indexed > 0 && self.bytes <= MOST_KEPT_BYTES;
+        self.tail.push(Pending {
+            admitted,
+            matches,
+            texts: is_kept.then(|| Texts::of(document)),
+        });
+    }
+
+    /// Forgets documents that were left here and were not added: others see more of the log.
+    pub(super) fn finish(&mut self) {
+        if self.tail.len() > self.added {
+            self.reset(self.added);
+        }
+        debug_assert_eq!(self.tail.len(), self.added);
     }
 
     /// Forgets what is not kept for the next question. Until then the corpus is not large, and [`reset`](Self::reset)
     /// forgets no more than it is told.
     pub(super) fn shrink(&mut self) {
-        let kept = self.unindexed.iter().take_while(|texts| texts.is_some());
+        let kept = self.tail.iter().take_while(|one| one.texts.is_some());
         self.reset(kept.count());
         self.docs.shrink_to_fit();
-        self.unindexed.shrink_to_fit();
+        self.tail.shrink_to_fit();
+        (self.added, self.bytes) = (0, 0);
     }
-}
-
-/// A ranking of messages or of summaries.
-pub(super) struct Ranking {
-    pub(super) base: Base,
-    /// What is not indexed.
-    pub(super) tail: Vec<Pending>,
-    /// Bytes of the texts in it.
-    bytes: usize,
-}
-
-impl Ranking {
-    pub(super) fn new(base: Base) -> Self {
-        Self {
-            base,
-            tail: Vec::new(),
-            bytes: 0,
-        }
-    }
-
-    /// Number of documents that are indexed.
-    pub(super) fn indexed(&self) -> usize {
-        self.base.indexed()
-    }
-
-    /// Adds a document that is not indexed. Its words are read, unless the last question left them here.
-    pub(super) fn add(&mut self, doc: Doc, document: &Document<'_>, pending: Pending) {
-        let (base, at) = (&mut self.base, self.tail.len());
-        let indexed = base.indexed();
-        let known = base.unindexed.get(at).zip(base.docs.get(indexed + at));
-        let is_known = known.is_some_and(|(texts, known)| {
-            *known == doc && texts.as_ref().is_some_and(|texts| texts.are_of(document))
-        });
-        let bytes = document.texts.iter().map(|text| text.len());
-        self.bytes += bytes.sum::<usize>();
-        if !is_known {
-            if base.unindexed.len() > at {
-                base.reset(at);
-            }
-            debug_assert_eq!(base.unindexed.len(), at);
-            base.corpus.add(document);
-            base.docs.push(doc);
-            let is_kept = indexed > 0 && self.bytes <= MOST_KEPT_BYTES;
-            base.unindexed.push(is_kept.then(|| Texts::of(document)));
-        }
-        self.tail.push(pending);
-    }
-
-    /// Forgets documents that were left here and were not added: others see more of the log.
-    pub(super) fn finish(mut self) -> Self {
-        if self.base.unindexed.len() > self.tail.len() {
-            self.base.reset(self.tail.len());
-        }
-        debug_assert_eq!(self.base.unindexed.len(), self.tail.len());
-        self
-    }
-}
-
-/// A document that is not indexed.
-pub(super) struct Pending {
-    /// Whether it passes the filters.
-    pub(super) admitted: bool,
-    /// Whether it matches by itself.
-    pub(super) matches: bool,
-}
-
-/// The number of a document, from how many are before it.
-pub(super) fn number(before: usize) -> u32 {
-    u32::try_from(before).unwrap_or(u32::MAX)
 }

@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_store::{Chunk, Error, ErrorKind, IndexSegment, IndexStore};
 
-use memory_model::ConversationId;
-
 use super::seal::Seal;
 use crate::error::Result;
 use crate::segment::is_records;
@@ -117,7 +115,6 @@ pub(super) struct Handle<'s> {
     /// The index; `None` for a search without one, which sees no segment.
     pub(super) index: Option<&'s dyn IndexStore>,
     pub(super) cache: &'s ChunkCache,
-    pub(super) conversation: ConversationId,
 }
 
 impl Handle<'_> {
@@ -151,28 +148,6 @@ impl Handle<'_> {
             inner.keys.insert(sealed, Arc::clone(&keys));
         });
         Ok((sealed, keys))
-    }
-
-    /// The chunks that may hold keys from `key` on that begin with it, or `key` alone.
-    pub(super) async fn chunks(
-        &self,
-        segment: &IndexSegment,
-        key: &[u8],
-        is_prefix: bool,
-    ) -> Result<Vec<Arc<[u8]>>> {
-        let (segment, keys) = self.keys(segment).await?;
-        let first = keys.chunk_of(key);
-        let numbers: Vec<usize> = match is_prefix {
-            true => {
-                let words = keys.all.partition_point(|key| is_records(key));
-                let end = keys
-                    .all
-                    .partition_point(|other| other.as_slice() <= key || other.starts_with(key));
-                (first.unwrap_or(words)..end).collect()
-            }
-            false => first.into_iter().collect(),
-        };
-        self.numbered(segment, &keys.all, &numbers, true).await
     }
 
     /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given the first

@@ -2,7 +2,7 @@
 
 use crate::ranking::Record;
 use crate::segment::{
-    GROUP, Need, find, groups, places, records, retain_groups, tool_of, tools_prefix, unbroken_of,
+    GROUP, Need, find, groups, places, records, retain_groups, tool_key, tool_of, unbroken_of,
     unbroken_prefix, with_prefix,
 };
 
@@ -10,50 +10,29 @@ use super::cache::Handle;
 use crate::Result;
 use memory_store::IndexSegment;
 
-/// Numbers of documents, rising.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Candidates {
-    /// All of them.
-    All,
-    /// These.
-    Some(Vec<u32>),
+/// Numbers of the documents that may match, rising; `None` where each may.
+pub(super) type Candidates = Option<Vec<u32>>;
+
+/// Those that either has.
+pub(super) fn either(one: Candidates, other: Candidates) -> Candidates {
+    let mut numbers = one?;
+    numbers.extend(other?);
+    numbers.sort_unstable();
+    numbers.dedup();
+    Some(numbers)
 }
 
-impl Candidates {
-    /// These and others; both rise.
-    pub(super) fn or(self, others: Vec<u32>) -> Self {
-        match self {
-            Candidates::All => Candidates::All,
-            Candidates::Some(mut numbers) => {
-                numbers.extend(others);
-                numbers.sort_unstable();
-                numbers.dedup();
-                Candidates::Some(numbers)
-            }
-        }
+/// Those that both have.
+pub(super) fn both(one: Candidates, other: Candidates) -> Candidates {
+    match (one, other) {
+        (None, one) | (one, None) => one,
+        (Some(one), Some(other)) => Some(common(vec![one, other])),
     }
+}
 
-    /// Those that both have.
-    pub(super) fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Candidates::All, one) | (one, Candidates::All) => one,
-            (Candidates::Some(one), Candidates::Some(other)) => {
-                Candidates::Some(common(vec![one, other]))
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        matches!(self, Candidates::Some(numbers) if numbers.is_empty())
-    }
-
-    /// The numbers, out of `documents`.
-    pub(super) fn numbers(self, documents: u32) -> Vec<u32> {
-        match self {
-            Candidates::All => (0..documents).collect(),
-            Candidates::Some(numbers) => numbers,
-        }
-    }
+/// The numbers, out of `documents`.
+pub(super) fn numbers(candidates: Candidates, documents: u32) -> Vec<u32> {
+    candidates.unwrap_or_else(|| (0..documents).collect())
 }
 
 impl Handle<'_> {
@@ -69,11 +48,11 @@ impl Handle<'_> {
                 let mut entries = Vec::new();
                 for (key, chunk) in keys.iter().zip(&chunks) {
                     let Some(chunk) = chunk else {
-                        return Ok(Candidates::Some(Vec::new()));
+                        return Ok(Some(Vec::new()));
                     };
                     match find(chunk, key)? {
                         Some(entry) => entries.push(entry),
-                        None => return Ok(Candidates::Some(Vec::new())),
+                        None => return Ok(Some(Vec::new())),
                     }
                 }
                 entries.sort_by_key(|entry| entry.count);
@@ -88,29 +67,30 @@ impl Handle<'_> {
                     }
                     retain_groups(entry, &mut left)?;
                 }
-                Candidates::Some(of_groups(&left, segment.documents))
+                Some(of_groups(&left, segment.documents))
             }
             Need::GramPrefix(key) => {
                 let list = self.places_with(segment, key, &|_| true).await?;
-                Candidates::Some(of_groups(&list, segment.documents))
+                Some(of_groups(&list, segment.documents))
             }
             Need::Unbroken(least) => {
                 let has = |key: &[u8]| unbroken_of(key).is_some_and(|chars| chars >= *least);
-                Candidates::Some(self.places_with(segment, &unbroken_prefix(), &has).await?)
+                Some(self.places_with(segment, &unbroken_prefix(), &has).await?)
             }
             Need::Words(all) => {
                 let mut lists = Vec::new();
                 for any in all {
                     let mut list = Vec::new();
-                    for key in any {
-                        for chunk in self.chunks(segment, key, false).await? {
-                            if let Some(entry) = find(&chunk, key)? {
-                                list.extend(places(&entry)?);
-                            }
+                    let chunks = self.chunks_of(segment, any, true).await?;
+                    for (key, chunk) in any.iter().zip(chunks) {
+                        if let Some(chunk) = chunk
+                            && let Some(entry) = find(&chunk, key)?
+                        {
+                            list.extend(places(&entry)?);
                         }
                     }
                     if list.is_empty() {
-                        return Ok(Candidates::Some(Vec::new()));
+                        return Ok(Some(Vec::new()));
                     }
                     if any.len() > 1 {
                         list.sort_unstable();
@@ -118,30 +98,30 @@ impl Handle<'_> {
                     }
                     lists.push(list);
                 }
-                Candidates::Some(common(lists))
+                Some(common(lists))
             }
             Need::SideBySide(sets) => self.side_by_side(segment, sets).await?,
             Need::All(needs) => {
-                let mut all = Candidates::All;
+                let mut all = None;
                 for need in needs {
-                    all = all.and(Box::pin(self.candidates(segment, need)).await?);
-                    if all.is_empty() {
+                    all = both(all, Box::pin(self.candidates(segment, need)).await?);
+                    if all.as_ref().is_some_and(Vec::is_empty) {
                         break;
                     }
                 }
                 all
             }
             Need::Any(needs) => {
-                let mut any = Candidates::Some(Vec::new());
+                let mut any = Some(Vec::new());
                 for need in needs {
-                    match Box::pin(self.candidates(segment, need)).await? {
-                        Candidates::Some(numbers) => any = any.or(numbers),
-                        Candidates::All => return Ok(Candidates::All),
+                    any = either(any, Box::pin(self.candidates(segment, need)).await?);
+                    if any.is_none() {
+                        break;
                     }
                 }
                 any
             }
-            _ => Candidates::All,
+            Need::Nothing => None,
         })
     }
 
@@ -152,7 +132,7 @@ impl Handle<'_> {
         is_wanted: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<u32>> {
         let is_wanted = |key: &[u8]| tool_of(key).is_some_and(is_wanted);
-        self.places_with(segment, &tools_prefix(), &is_wanted).await
+        self.places_with(segment, &tool_key(""), &is_wanted).await
     }
 
     /// The bare places under the keys that begin so and are wanted; rising.
@@ -163,12 +143,12 @@ impl Handle<'_> {
         is_wanted: &(dyn Fn(&[u8]) -> bool + Sync),
     ) -> Result<Vec<u32>> {
         let mut found = Vec::new();
-        for chunk in self.chunks(segment, prefix, true).await? {
+        let chunks = self.chunks_among(segment, prefix, &|_, _| true, usize::MAX);
+        for chunk in chunks.await?.unwrap_or_default() {
             let mut entries = Vec::new();
             with_prefix(&chunk, prefix, &mut |key, entry| {
-                if is_wanted(key) {
-                    entries.push(entry);
-                }
+                entries.extend(is_wanted(key).then_some(entry));
+                usize::MAX
             })?;
             for entry in entries {
                 found.extend(groups(&entry)?);

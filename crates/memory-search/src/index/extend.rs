@@ -3,7 +3,7 @@
 use crate::segment::{FORMAT, GROUP, SegmentBuilder, SegmentData, is_records, last_summary, merge};
 use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange, SummaryId};
 
-use super::seal::{Row, Seal, Sound};
+use super::seal::{Seal, Sound};
 use crate::log_calls::{LogCalls, read_conversation};
 use memory_store::{
     Chunk, Conversation, Error, IndexSegment, IndexState, IndexStore, IndexedKind, LogRead,
@@ -157,13 +157,8 @@ pub async fn check_index<S: Store + ?Sized>(
     }
 }
 
-/// A segment that was made.
-struct Made {
-    kind: IndexedKind,
-    first: u32,
-    last: u32,
-    data: SegmentData,
-}
+/// A segment that was made: its row and its chunks.
+type Made = (IndexSegment, Vec<Chunk>);
 
 /// Why an index was not extended.
 enum Stop {
@@ -209,7 +204,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         {
             let is_first = progress.messages == 0;
             let with_it = state.segments.len() + 1;
-            let documents = u64::from(made.data.documents);
+            let documents = u64::from(made.0.documents);
             let Some(put) = self.put(made, &state, &[]).await? else {
                 return Ok(());
             };
@@ -223,7 +218,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         while progress.summaries < most
             && let Some(made) = self.next_summaries(&state).await?
         {
-            let documents = u64::from(made.data.documents);
+            let documents = u64::from(made.0.documents);
             let Some(put) = self.put(made, &state, &[]).await? else {
                 return Ok(());
             };
@@ -281,11 +276,9 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             let sound = self.sound(state, kind);
             let mut next = self.begin(kind);
             for segment in sound.segments {
-                let made = self.made_again(segment).await?;
-                let mut chunks = made.data.chunks.clone();
-                let format = self.sealed(&made, &mut chunks);
+                let (row, chunks) = self.made_again(segment).await?;
                 let kept = self.index.index_chunks(segment.id, None).await?;
-                if format != segment.format || kept != chunks {
+                if row.format != segment.format || kept != chunks {
                     let (first, last) = (segment.first, segment.last);
                     let what = format!("{} {first} to {last}", kind.as_str());
                     check.damage.push(self.damage(&what));
@@ -314,35 +307,34 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         }
     }
 
-    /// Adds checksums to the chunks of a segment. Returns the segment's format with the seal.
-    fn sealed(&self, made: &Made, chunks: &mut [Chunk]) -> String {
-        let row = Row {
-            conversation: self.info.id,
-            kind: made.kind,
-            first: made.first,
-            last: made.last,
-            documents: made.data.documents,
-            format: FORMAT,
+    /// The row of a segment, whose number is not known yet, and its chunks, both with their checksums.
+    fn sealed(&self, kind: IndexedKind, first: u32, last: u32, data: SegmentData) -> Made {
+        let mut row = IndexSegment {
+            id: 0,
+            kind,
+            first,
+            last,
+            documents: data.documents,
+            format: FORMAT.to_owned(),
         };
-        Seal::put_on(&row, chunks)
+        let mut chunks = data.chunks;
+        Seal::put_on(self.info.id, &mut row, &mut chunks);
+        (row, chunks)
     }
 
     /// Keeps a segment, and returns the state with it; `None` if the store did not take it.
     async fn put(
         &self,
-        made: Made,
+        (row, chunks): Made,
         state: &IndexState,
         replaces: &[u64],
     ) -> Result<Option<IndexState>> {
-        let mut made = made;
-        let mut chunks = std::mem::take(&mut made.data.chunks);
-        let format = self.sealed(&made, &mut chunks);
         let segment = NewIndexSegment {
-            kind: made.kind,
-            first: made.first,
-            last: made.last,
-            documents: made.data.documents,
-            format: &format,
+            kind: row.kind,
+            first: row.first,
+            last: row.last,
+            documents: row.documents,
+            format: &row.format,
             chunks: &chunks,
             erasures: state.erasures,
             replaces,
@@ -369,12 +361,8 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         let last = last.seq.0;
         let mut builder = SegmentBuilder::new();
         self.add_messages(&mut builder, &entries).await?;
-        Ok(Some(Made {
-            kind: IndexedKind::Messages,
-            first: first.0,
-            last,
-            data: builder.finish(),
-        }))
+        let made = self.sealed(IndexedKind::Messages, first.0, last, builder.finish());
+        Ok(Some(made))
     }
 
     async fn add_messages(&self, builder: &mut SegmentBuilder, entries: &[LogEntry]) -> Result<()> {
@@ -422,12 +410,9 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         let mut builder = SegmentBuilder::new();
         let summaries = page.items.iter().take(count);
         summaries.for_each(|summary| builder.add_summary(summary));
-        Ok(Some(Made {
-            kind: IndexedKind::Summaries,
-            first,
-            last: first + count as u32 - 1,
-            data: builder.finish(),
-        }))
+        let last = first + count as u32 - 1;
+        let made = self.sealed(IndexedKind::Summaries, first, last, builder.finish());
+        Ok(Some(made))
     }
 
     /// The id of a segment's last summary.
@@ -471,12 +456,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             let data = merged.map_err(|_| Stop::Unreadable(newest.id))?;
             drop(parts);
             let replaces: Vec<u64> = last.iter().map(|one| one.id).collect();
-            let made = Made {
-                kind,
-                first: oldest.first,
-                last: newest.last,
-                data,
-            };
+            let made = self.sealed(kind, oldest.first, newest.last, data);
             match self.put(made, &state, &replaces).await? {
                 Some(put) => state = put,
                 None => return Ok(state),
@@ -531,12 +511,8 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
                 }
             }
         }
-        Ok(Made {
-            kind: segment.kind,
-            first: segment.first,
-            last: segment.last,
-            data: builder.finish(),
-        })
+        let (first, last) = (segment.first, segment.last);
+        Ok(self.sealed(segment.kind, first, last, builder.finish()))
     }
 }
 

@@ -1,26 +1,24 @@
 //! Ranked answers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use crate::matching::{Matcher, RankedCursor, RankedTarget, RankedUpTo};
-use crate::ranking::{Asked, Corpus, Document, Wanted};
-use crate::segment::{find, some_with_prefix, word_key, word_of, word_prefix, words};
+use crate::matching::{Position, RankedCursor, RankedUpTo};
+use crate::ranking::{Asked, Document, Wanted};
+use crate::segment::{find, with_prefix, word_key, word_of, words};
 use crate::vectors::{Nearness, nearness};
-use crate::{Hit, Hits, Query, Result, SearchMode};
+use crate::{Hit, Hits, Result, SearchMode};
 use memory_model::{EntryKind, Seq, SeqRange, SummaryId};
 
-use super::base::{Base, Doc, Part, Pending, Ranking, number};
+use super::base::{Base, Doc};
 use super::cache::Handle;
-use super::found::{Found, FoundOrder, Scored};
+use super::found::{Found, FoundOrder};
 use super::reading::Reading;
 use super::seal::Seal;
-use super::search::SegmentSearch;
-use super::visible::Visible;
+use super::search::Asking;
 use crate::log_calls::LogCalls;
-use memory_store::{Conversation, IndexSegment, IndexedKind, LogRead, Store};
+use memory_store::{IndexSegment, IndexedKind, LogRead, Store};
 
 /// Conversations whose records are kept in memory.
 const MOST_BASES: usize = 4;
@@ -31,41 +29,28 @@ const NEXT: usize = 16;
 /// Words whose numbers of documents are read at once.
 const COUNTED: usize = 256;
 
-impl<S> SegmentSearch<S>
-where
-    S: Deref + Clone + Send + Sync + fmt::Debug,
-    S::Target: Store,
-{
+impl<T: Store + ?Sized> Asking<'_, T> {
     /// How near messages are to the question; `None` for a query that vectors do not change.
     async fn nearness(
         &self,
-        info: &Conversation,
-        query: &Query,
         question: &str,
         state: RankedUpTo,
         is_first_page: bool,
     ) -> Result<Option<Nearness>> {
-        let counts = query.mode == SearchMode::Prose
-            && query.scope.has_messages()
+        let counts = self.query.mode == SearchMode::Prose
+            && self.query.scope.has_messages()
             && (is_first_page || state.vectors.is_some());
-        let Some(embedder) = self.embedder.as_deref().filter(|_| counts) else {
+        let Some(embedder) = self.embedder.filter(|_| counts) else {
             return Ok(None);
         };
-        let (head, last) = (state.head.min(info.head), state.vectors);
-        nearness(&*self.store, info, embedder, question, head, last).await
+        let (head, last) = (state.head.min(self.info.head), state.vectors);
+        nearness(self.store, &self.info, embedder, question, head, last).await
     }
 
     /// Answers a query that ranks. `how` ends the name of the strategy.
-    pub(super) async fn ranked(
-        &self,
-        handle: &Handle<'_>,
-        info: &Conversation,
-        mut visible: Visible,
-        query: &Query,
-        matcher: &Matcher,
-        how: &str,
-    ) -> Result<Hits> {
-        let cursor = query.cursor.as_ref().map(RankedCursor::from_cursor);
+    pub(super) async fn ranked(mut self, how: &str) -> Result<Hits> {
+        let (query, matcher) = (self.query, self.matcher);
+        let cursor = query.cursor.as_deref().map(RankedCursor::from_cursor);
         let cursor = cursor.transpose()?;
         let begin = cursor.map_or(0, |cursor| cursor.begin);
         let read = cursor.filter(RankedCursor::is_read);
@@ -73,131 +58,121 @@ where
         let mut state = read.map_or(
             RankedUpTo {
                 first: cursor.map_or(Seq::FIRST, |cursor| cursor.state.first),
-                head: info.head,
+                head: self.info.head,
                 summaries: usize::MAX,
                 vectors: None,
                 stopped: false,
             },
             |cursor| cursor.state,
         );
-        visible.up_to(state.head);
+        self.visible.up_to(state.head);
         let (mut messages, mut summaries) = (None, None);
         if query.scope.has_messages() {
             let is_over = || is_first_page && query.is_over();
-            let ranking = self.message_ranking(handle, info, &visible, state, matcher, &is_over);
-            let (ranking, stopped) = ranking.await?;
+            let (ranking, stopped) = self.message_ranking(state, &is_over).await?;
             if let Some(last) = stopped {
                 (state.head, state.stopped) = (last, true);
             }
             messages = Some(ranking);
         }
         if query.scope.has_summaries() && !state.stopped {
-            let ranking = self
-                .summary_ranking(handle, &visible, state.summaries, matcher)
-                .await?;
-            state.summaries = ranking.base.docs.len();
+            let ranking = self.summary_ranking(state.summaries).await?;
+            state.summaries = ranking.docs.len();
             summaries = Some(ranking);
         } else {
             state.summaries = 0;
         }
-        let corpus = messages.as_ref().map(|ranking| &ranking.base.corpus);
-        let question = corpus.map(|corpus| corpus.question_to_embed(&query.pattern));
-        let question = question.unwrap_or_default();
-        let near = self
-            .nearness(info, query, &question, state, is_first_page)
-            .await?;
+        let mut near = None;
+        if let Some(ranking) = &messages {
+            let question = ranking.corpus.question_to_embed(&query.pattern);
+            near = self.nearness(&question, state, is_first_page).await?;
+        }
         let mut name = matcher.mode().as_str().to_owned();
         if let Some(near) = &near {
             state.vectors = Some(near.last);
             name.push_str("-vectors");
         }
         name.push_str(how);
+        let mut rankings: Vec<Base> = messages.into_iter().chain(summaries).collect();
         let mut asked = Vec::new();
-        for ranking in [&mut messages, &mut summaries].into_iter() {
-            asked.push(match ranking {
-                Some(ranking) => Some(self.ask(handle, ranking, &query.pattern).await?),
-                None => None,
-            });
+        for ranking in &mut rankings {
+            asked.push(self.ask(ranking).await?);
         }
         let mut found = Vec::new();
-        for (ranking, asked) in [&messages, &summaries].into_iter().zip(asked) {
-            if let Some((ranking, asked)) = ranking.as_ref().zip(asked) {
-                let scored = Scored::new(ranking, asked, near.as_ref());
-                found.push(Found::read(handle, ranking, scored, query, matcher).await?);
-            }
+        for (ranking, asked) in rankings.iter().zip(asked) {
+            let read = Found::read(&self.handle, ranking, asked, near.as_ref(), query, matcher);
+            found.push(read.await?);
         }
         let end = begin.saturating_add(query.limit.max(1));
         let (hits, found_count) = match query.mode {
-            SearchMode::Prose => {
-                let order = FoundOrder::new(&found, query.order, end.saturating_add(1));
-                let shown = order.first(end).get(begin..).unwrap_or_default();
-                let mut read = self.read_targets(info, matcher, shown, true).await?;
-                let hits = (begin + 1..)
-                    .zip(shown)
-                    .filter_map(|(behind, (target, score))| {
-                        let mut hit = read.remove(target)?;
-                        hit.score = *score;
-                        Some((hit, behind))
-                    });
-                (hits.collect(), order.len())
-            }
-            _ => {
-                let matching = self.matching(info, matcher, &found, query, begin..end);
-                let (hits, found_count) = matching.await?;
-                (
-                    (hits.into_iter().zip(begin + 1..)).collect::<Vec<_>>(),
-                    found_count,
-                )
-            }
+            SearchMode::Prose => self.best(&found, begin..end).await?,
+            _ => self.matching(&found, begin..end).await?,
         };
         drop(found);
-        for ranking in [messages, summaries].into_iter().flatten() {
-            self.give_back(ranking);
-        }
+        rankings
+            .into_iter()
+            .for_each(|ranking| self.give_back(ranking));
         let cursor_at = |begin| RankedCursor { state, begin };
-        let (hits, behind): (Vec<Hit>, Vec<usize>) = hits.into_iter().unzip();
-        let cursors = behind.into_iter().map(|at| cursor_at(at).to_cursor());
-        let mut answer = match cursor_at(end).behind(found_count) {
-            Some(next) => Hits::partial(hits, name, query.scope, next),
-            None => Hits::complete(hits, name, query.scope),
-        };
-        answer.cursors = cursors.collect();
+        let hits = hits.into_iter().map(|(hit, behind)| Hit {
+            cursor: cursor_at(behind).to_cursor(),
+            ..hit
+        });
+        let next = cursor_at(end).behind(found_count);
+        let mut answer = Hits::new(hits.collect(), name, query.scope, next);
         answer.stopped = is_first_page && state.stopped;
         Ok(answer)
     }
 
-    /// Returns the hits of a page if the index says which messages may have all words: each is read, best first.
-    /// Also returns the number of hits up to the page's end, plus one if more follow.
+    /// Returns the hits of a page, whatever they say, each with the number of hits up to it. Also returns the number of
+    /// hits up to the page's end, plus one if more follow.
+    async fn best(
+        &self,
+        found: &[Found<'_>],
+        page: Range<usize>,
+    ) -> Result<(Vec<(Hit, usize)>, usize)> {
+        let order = FoundOrder::new(found, self.query.order, page.end.saturating_add(1)).hits;
+        let end = page.end.min(order.len());
+        let shown = order.get(page.start..end).unwrap_or_default();
+        let mut read = self.read_targets(shown, true).await?;
+        let hits = (page.start + 1..).zip(shown);
+        let hits = hits.filter_map(|(behind, (target, score))| {
+            let mut hit = read.remove(target)?;
+            hit.score = *score;
+            Some((hit, behind))
+        });
+        Ok((hits.collect(), order.len()))
+    }
+
+    /// As [`best`](Self::best), if the index says which messages may have all words: each is read, best first.
     async fn matching(
         &self,
-        info: &Conversation,
-        matcher: &Matcher,
         found: &[Found<'_>],
-        query: &Query,
         page: Range<usize>,
-    ) -> Result<(Vec<Hit>, usize)> {
+    ) -> Result<(Vec<(Hit, usize)>, usize)> {
+        let order = self.query.order;
         let (mut hits, mut at, mut seen) = (Vec::new(), 0, 0);
-        let mut order = FoundOrder::new(found, query.order, page.end.saturating_add(NEXT));
+        let mut ranked = FoundOrder::new(found, order, page.end.saturating_add(NEXT));
         while seen <= page.end {
             let upto = at + page.end + 1 - seen;
-            if order.len() < upto && order.is_cut {
-                order = FoundOrder::new(found, query.order, upto.saturating_mul(4));
+            if ranked.hits.len() < upto && ranked.is_cut {
+                ranked = FoundOrder::new(found, order, upto.saturating_mul(4));
             }
-            let next = order.first(upto).get(at..).unwrap_or_default();
+            let upto = upto.min(ranked.hits.len());
+            let next = ranked.hits.get(at..upto).unwrap_or_default();
             if next.is_empty() {
                 break;
             }
             at += next.len();
-            let mut read = self.read_targets(info, matcher, next, false).await?;
+            let mut read = self.read_targets(next, false).await?;
             for (target, score) in next {
                 let Some(mut hit) = read.remove(target) else {
                     continue;
                 };
                 hit.score = *score;
-                if page.contains(&seen) {
-                    hits.push(hit);
-                }
                 seen += 1;
+                if page.contains(&(seen - 1)) {
+                    hits.push((hit, seen));
+                }
             }
         }
         Ok((hits, seen))
@@ -206,39 +181,37 @@ where
     /// The hits among messages and summaries: all of them, or those that match by themselves.
     async fn read_targets(
         &self,
-        info: &Conversation,
-        matcher: &Matcher,
-        targets: &[(RankedTarget, f64)],
+        targets: &[(Position, f64)],
         all: bool,
-    ) -> Result<HashMap<RankedTarget, Hit>> {
+    ) -> Result<HashMap<Position, Hit>> {
         let mut hits = HashMap::new();
         let (mut seqs, mut ids) = (Vec::new(), Vec::new());
         for (target, _) in targets {
             match target {
-                RankedTarget::Message(seq) => seqs.push(*seq),
-                RankedTarget::Summary(id) => ids.push(id.clone()),
+                Position::Message(seq) => seqs.push(*seq),
+                Position::Summary(id) => ids.push(id.clone()),
             }
         }
-        let mut reading = Reading::new(&*self.store, info.id, seqs);
+        let mut reading = Reading::new(self.store, self.info.id, seqs);
         while let Some(entry) = reading.next().await? {
             let calls = &mut reading.calls;
             let hit = match all {
                 true => {
                     calls.resolve(&entry).await?;
-                    Some(matcher.show_message(&entry, calls.names()))
+                    Some(self.matcher.show_message(&entry, calls.names()))
                 }
-                false => calls.hit(matcher, &entry).await?,
+                false => calls.hit(self.matcher, &entry).await?,
             };
-            hits.extend(hit.map(|hit| (RankedTarget::Message(entry.seq), hit)));
+            hits.extend(hit.map(|hit| (Position::Message(entry.seq), hit)));
         }
         if !ids.is_empty() {
-            let summaries = self.store.summaries(info.id, &ids).await?;
+            let summaries = self.store.summaries(self.info.id, &ids).await?;
             for summary in summaries.into_iter().flatten() {
                 let hit = match all {
-                    true => Some(matcher.show_summary(&summary)),
-                    false => matcher.summary(&summary),
+                    true => Some(self.matcher.show_summary(&summary)),
+                    false => self.matcher.summary(&summary),
                 };
-                hits.extend(hit.map(|hit| (RankedTarget::Summary(summary.id.clone()), hit)));
+                hits.extend(hit.map(|hit| (Position::Summary(summary.id.clone()), hit)));
             }
         }
         Ok(hits)
@@ -246,25 +219,19 @@ where
 
     async fn message_ranking(
         &self,
-        handle: &Handle<'_>,
-        info: &Conversation,
-        visible: &Visible,
         state: RankedUpTo,
-        matcher: &Matcher,
         is_over: &(dyn Fn() -> bool + Sync),
-    ) -> Result<(Ranking, Option<Seq>)> {
-        let stretches = visible.messages.iter();
-        let parts = stretches
-            .map(|one| (one.segment.clone(), one.last.0))
-            .collect();
-        let base = self.base(handle, IndexedKind::Messages, parts).await?;
-        let mut ranking = Ranking::new(base);
-        let mut calls = LogCalls::new(&*self.store, info.id);
-        let first = visible.indexed.next().max(state.first);
-        let mut rest = SeqRange::new(first, state.head.min(info.head));
+    ) -> Result<(Base, Option<Seq>)> {
+        let stretches = self.visible.messages.iter();
+        let parts = stretches.map(|one| (one.segment.clone(), one.last.0));
+        let mut ranking = self.base(IndexedKind::Messages, parts.collect()).await?;
+        let matcher = self.matcher;
+        let mut calls = LogCalls::new(self.store, self.info.id);
+        let first = self.visible.indexed.next().max(state.first);
+        let mut rest = SeqRange::new(first, state.head.min(self.info.head));
         let mut stopped = None;
         while let Some(range) = rest {
-            let page = self.store.read(info.id, &LogRead::new(range)).await?;
+            let page = self.store.read(self.info.id, &LogRead::new(range)).await?;
             calls.add_page(&page.items);
             let last = page.items.last().map(|entry| entry.seq);
             for entry in page.items {
@@ -277,12 +244,10 @@ where
                     false => Document::without_echoes(&entry, calls.names()),
                 };
                 if let Some(document) = document {
-                    let pending = Pending {
-                        admitted: matcher.admits_message(&entry, calls.names()),
-                        matches: matcher.mode() != SearchMode::Prose
-                            && matcher.message(&entry, calls.names()).is_some(),
-                    };
-                    ranking.add(Doc::of_entry(&entry), &document, pending);
+                    let admitted = matcher.admits_message(&entry, calls.names());
+                    let matches = matcher.mode() != SearchMode::Prose
+                        && matcher.message(&entry, calls.names()).is_some();
+                    ranking.add(Doc::of_entry(&entry), &document, admitted, matches);
                 }
             }
             rest = page.next;
@@ -291,123 +256,68 @@ where
                 break;
             }
         }
-        Ok((ranking.finish(), stopped))
+        ranking.finish();
+        Ok((ranking, stopped))
     }
 
-    async fn summary_ranking(
-        &self,
-        handle: &Handle<'_>,
-        visible: &Visible,
-        most: usize,
-        matcher: &Matcher,
-    ) -> Result<Ranking> {
+    async fn summary_ranking(&self, most: usize) -> Result<Base> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
-        let segments = visible.summaries.iter();
-        let parts: Vec<(IndexSegment, u32)> = segments
+        let segments = self.visible.summaries.iter();
+        let parts = segments
             .filter(|one| one.first <= most)
-            .map(|one| (one.clone(), one.last.min(most)))
-            .collect();
-        let base = self.base(handle, IndexedKind::Summaries, parts).await?;
-        let mut ranking = Ranking::new(base);
-        let last = ranking.indexed().checked_sub(1);
-        let mut after = match last.and_then(|last| ranking.base.docs.get(last)) {
-            Some(Doc::Summary { id, .. }) => Some(id.clone()),
+            .map(|one| (one.clone(), one.last.min(most)));
+        let mut ranking = self.base(IndexedKind::Summaries, parts.collect()).await?;
+        let mut after = match ranking.docs.get(..ranking.indexed()) {
+            Some([.., Doc::Summary { id, .. }]) => Some(id.clone()),
             _ => None,
         };
-        let mut tail = Vec::new();
-        while ranking.indexed() + tail.len() < most as usize
-            && visible.last_summary.may_follow(after.as_ref())
-        {
-            let left = most as usize - ranking.indexed() - tail.len();
+        loop {
+            let left = (most as usize).saturating_sub(ranking.indexed() + ranking.added);
+            if left == 0 || self.visible.last_summary.as_ref() == Some(&after) {
+                break;
+            }
             let page = self
                 .store
-                .summary_log(handle.conversation, after.as_ref(), left.min(256));
+                .summary_log(self.info.id, after.as_ref(), left.min(256));
             let page = page.await?;
-            tail.extend(page.items);
+            for summary in &page.items {
+                let matcher = self.matcher;
+                let admitted = matcher.admits_summary(summary);
+                let matches =
+                    matcher.mode() != SearchMode::Prose && matcher.summary(summary).is_some();
+                let document = Document::of_summary(summary);
+                ranking.add(Doc::of_summary(summary), &document, admitted, matches);
+            }
             match page.next {
                 Some(next) => after = Some(next),
                 None => break,
             }
         }
-        for summary in &tail {
-            let pending = Pending {
-                admitted: matcher.admits_summary(summary),
-                matches: matcher.mode() != SearchMode::Prose && matcher.summary(summary).is_some(),
-            };
-            ranking.add(
-                Doc::of_summary(summary),
-                &Document::of_summary(summary),
-                pending,
-            );
-        }
-        Ok(ranking.finish())
+        ranking.finish();
+        Ok(ranking)
     }
 
     /// The records of some segments: kept from before, or read.
-    async fn base(
-        &self,
-        handle: &Handle<'_>,
-        kind: IndexedKind,
-        parts: Vec<(IndexSegment, u32)>,
-    ) -> Result<Base> {
+    async fn base(&self, kind: IndexedKind, parts: Vec<(IndexSegment, u32)>) -> Result<Base> {
+        let conversation = self.info.id;
         let key = parts.iter();
         let key: Vec<_> = key
             .map(|(one, last)| (one.id, Seal::of(one), *last))
             .collect();
-        let mut before = None;
         {
             let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
             let fits = |base: &Base| {
-                base.conversation == handle.conversation && base.kind == kind && base.key == key
+                base.conversation == conversation && base.kind == kind && base.key == key
             };
             if let Some(at) = bases.iter().position(fits) {
-                before = Some(bases.remove(at));
+                return Ok(bases.remove(at));
             }
         }
-        if let Some(base) = before {
-            return Ok(base);
-        }
-        let mut base = Base {
-            conversation: handle.conversation,
-            kind,
-            key,
-            parts: Vec::new(),
-            corpus: Corpus::new(),
-            docs: Vec::new(),
-            unindexed: Vec::new(),
-        };
-        for (segment, last) in parts {
-            let begin = base.docs.len();
-            let (mut seen, mut echoes) = (0, Vec::new());
-            for (number, record) in (segment.first..).zip(handle.records(&segment).await?) {
-                let is_seen = match kind {
-                    IndexedKind::Messages => record.seq.0 <= last,
-                    IndexedKind::Summaries => number <= last,
-                };
-                if let Some(doc) = Doc::of(&record).filter(|_| is_seen) {
-                    match record.is_echo {
-                        true => echoes.push(seen),
-                        false => {
-                            base.corpus.add_record(&record);
-                            base.docs.push(doc);
-                        }
-                    }
-                    seen += 1;
-                }
-            }
-            base.parts.push(Part {
-                segment,
-                begin: number(begin),
-                seen,
-                echoes,
-            });
-        }
-        Ok(base)
+        Base::read(&self.handle, conversation, kind, key, parts).await
     }
 
     /// Keeps the records and the words for the next query.
-    fn give_back(&self, ranking: Ranking) {
-        let Ranking { mut base, .. } = ranking;
+    fn give_back(&self, mut base: Base) {
         if base.parts.is_empty() {
             return;
         }
@@ -421,58 +331,49 @@ where
         bases.push(base);
     }
 
-    /// Asks a question: reads what of the index it counts.
-    async fn ask(
-        &self,
-        handle: &Handle<'_>,
-        ranking: &mut Ranking,
-        question: &str,
-    ) -> Result<Asked> {
+    /// Asks the question: reads what of the index it counts.
+    async fn ask(&self, ranking: &mut Base) -> Result<Asked> {
+        let (handle, question) = (&self.handle, self.query.pattern.as_str());
         let wanted = Wanted::new(question);
         let mut terms: BTreeSet<String> = wanted.terms.clone();
+        let may_need_longer = |beginning: &[u8]| {
+            word_of(beginning).is_none_or(|beginning| wanted.may_need_longer(beginning))
+        };
         // The first key is the only one that may be no longer than what all of them begin with.
         let may_hold = |first: &[u8], beginning: &[u8]| {
             let is_needed = word_of(first).is_some_and(|word| wanted.needs(word));
-            is_needed || may_need_longer(&wanted, beginning)
+            is_needed || may_need_longer(beginning)
         };
         for prefix in &wanted.prefixes {
-            let key = word_prefix(prefix);
-            for part in &ranking.base.parts {
+            let key = word_key(prefix);
+            for part in &ranking.parts {
                 let chunks = handle.chunks_among(&part.segment, &key, &may_hold, usize::MAX);
                 for chunk in chunks.await?.unwrap_or_default() {
-                    some_with_prefix(&chunk, &key, &mut |key, _| {
+                    with_prefix(&chunk, &key, &mut |key, _| {
                         if let Some(word) = word_of(key).filter(|word| wanted.needs(word)) {
                             terms.insert(word.to_owned());
                         }
-                        let may_follow = |end: &usize| {
-                            let beginning = key.get(..*end).unwrap_or_default();
-                            may_need_longer(&wanted, beginning)
-                        };
+                        let may_follow =
+                            |end: &usize| may_need_longer(key.get(..*end).unwrap_or_default());
                         (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
                     })?;
                 }
             }
         }
-        load(handle, &mut ranking.base, &terms).await?;
-        let mut asked = ranking.base.corpus.ask(question);
-        let sources = ranking.base.corpus.sources(&asked);
-        self.contents(handle, ranking, &sources).await?;
-        let uncounted = ranking.base.corpus.uncounted(&sources);
-        count(handle, &mut ranking.base, &uncounted).await?;
-        let added = ranking.base.corpus.expand(&mut asked);
-        load(handle, &mut ranking.base, &added).await?;
+        load(handle, ranking, &terms).await?;
+        let mut asked = ranking.corpus.ask(question);
+        let sources = ranking.corpus.sources(&asked);
+        self.contents(ranking, &sources).await?;
+        let uncounted = ranking.corpus.uncounted(&sources);
+        count(handle, ranking, &uncounted).await?;
+        let added = ranking.corpus.expand(&mut asked);
+        load(handle, ranking, &added).await?;
         Ok(asked)
     }
 
     /// Tells the corpus the words of those of some documents that are indexed.
-    async fn contents(
-        &self,
-        handle: &Handle<'_>,
-        ranking: &mut Ranking,
-        documents: &[usize],
-    ) -> Result<()> {
-        let indexed = ranking.indexed();
-        let base = &mut ranking.base;
+    async fn contents(&self, base: &mut Base, documents: &[usize]) -> Result<()> {
+        let indexed = base.indexed();
         let (mut messages, mut summaries) = (BTreeMap::new(), Vec::new());
         let unknown = |at: &&usize| **at < indexed && !base.corpus.has_content(**at);
         for at in documents.iter().filter(unknown) {
@@ -485,37 +386,26 @@ where
             }
         }
         let seqs = messages.keys().copied();
-        let mut reading = Reading::new(&*self.store, handle.conversation, seqs);
+        let mut reading = Reading::new(self.store, self.info.id, seqs);
         while let Some(entry) = reading.next().await? {
             reading.calls.resolve(&entry).await?;
             let said = Document::without_echoes(&entry, reading.calls.names());
             if let Some((said, at)) = said.zip(messages.get(&entry.seq)) {
-                let words = base.corpus.telling_words(&said);
-                base.corpus.set_content(*at, &words);
+                base.corpus.set_content(*at, &said.telling_words());
             }
         }
         if !summaries.is_empty() {
             let ids: Vec<SummaryId> = summaries.iter().map(|(id, _)| id.clone()).collect();
-            let found = self.store.summaries(handle.conversation, &ids).await?;
+            let found = self.store.summaries(self.info.id, &ids).await?;
             for ((_, at), summary) in summaries.iter().zip(found) {
                 if let Some(summary) = summary {
-                    let words = base.corpus.telling_words(&Document::of_summary(&summary));
+                    let words = Document::of_summary(&summary).telling_words();
                     base.corpus.set_content(*at, &words);
                 }
             }
         }
         Ok(())
     }
-}
-
-/// Whether a word may be needed whose key begins so and goes on.
-fn may_need_longer(wanted: &Wanted, beginning: &[u8]) -> bool {
-    let words = match std::str::from_utf8(beginning) {
-        Ok(_) => beginning,
-        // A character is cut off.
-        Err(error) => beginning.get(..error.valid_up_to()).unwrap_or_default(),
-    };
-    word_of(words).is_none_or(|beginning| wanted.may_need_longer(beginning))
 }
 
 /// Reads where some terms stand in what is indexed.

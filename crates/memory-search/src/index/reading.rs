@@ -17,8 +17,8 @@ const NEAR: u32 = 8;
 pub(super) struct Reading<'s, S: ?Sized> {
     store: &'s S,
     conversation: ConversationId,
-    /// Rising.
-    wanted: Vec<Seq>,
+    /// Rising; `None` for all.
+    wanted: Option<Vec<Seq>>,
     /// What is not read yet.
     rest: Option<LogRead>,
     /// What was read, in stretches without a gap.
@@ -36,10 +36,25 @@ impl<'s, S: Store + ?Sized> Reading<'s, S> {
     ) -> Self {
         let mut wanted: Vec<Seq> = wanted.into_iter().collect();
         wanted.sort_unstable();
+        let read = LogRead::at(with_between(&wanted));
+        Self::of(store, conversation, read, Some(wanted))
+    }
+
+    /// All messages of a range, oldest first.
+    pub(super) fn all(store: &'s S, conversation: ConversationId, range: SeqRange) -> Self {
+        Self::of(store, conversation, Some(LogRead::new(range)), None)
+    }
+
+    fn of(
+        store: &'s S,
+        conversation: ConversationId,
+        rest: Option<LogRead>,
+        wanted: Option<Vec<Seq>>,
+    ) -> Self {
         Self {
             store,
             conversation,
-            rest: LogRead::at(with_between(&wanted)),
+            rest,
             wanted,
             stretches: VecDeque::new(),
             calls: LogCalls::new(store, conversation),
@@ -57,7 +72,8 @@ impl<'s, S: Store + ?Sized> Reading<'s, S> {
         loop {
             if let Some(stretch) = self.stretches.front_mut() {
                 while let Some(entry) = stretch.pop_front() {
-                    if self.wanted.binary_search(&entry.seq).is_ok() {
+                    let wanted = self.wanted.as_ref();
+                    if wanted.is_none_or(|wanted| wanted.binary_search(&entry.seq).is_ok()) {
                         return Ok(Some(entry));
                     }
                 }

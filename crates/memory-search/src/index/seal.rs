@@ -27,46 +27,27 @@ pub(super) struct Seal {
     row: u32,
 }
 
-/// Fields of a segment's row that the seal covers.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'r> {
-    pub(super) conversation: ConversationId,
-    pub(super) kind: IndexedKind,
-    pub(super) first: u32,
-    pub(super) last: u32,
-    pub(super) documents: u32,
-    pub(super) format: &'r str,
+/// The checksum of a segment's row, of which all but its number and the seal counts, and of the other two.
+fn check_row(conversation: ConversationId, row: &IndexSegment, content: u32, keys: u32) -> u32 {
+    let mut hasher = Hasher::new();
+    for number in [
+        conversation.0,
+        row.first,
+        row.last,
+        row.documents,
+        content,
+        keys,
+    ] {
+        hasher.update(&number.to_le_bytes());
+    }
+    hasher.update(row.kind.as_str().as_bytes());
+    hasher.update(format_of(row).as_bytes());
+    hasher.finalize()
 }
 
-impl<'r> Row<'r> {
-    fn of(conversation: ConversationId, segment: &IndexSegment, format: &'r str) -> Self {
-        Self {
-            conversation,
-            kind: segment.kind,
-            first: segment.first,
-            last: segment.last,
-            documents: segment.documents,
-            format,
-        }
-    }
-
-    fn check(&self, content: u32, keys: u32) -> u32 {
-        let mut hasher = Hasher::new();
-        let numbers = [
-            self.conversation.0,
-            self.first,
-            self.last,
-            self.documents,
-            content,
-            keys,
-        ];
-        for number in numbers {
-            hasher.update(&number.to_le_bytes());
-        }
-        hasher.update(self.kind.as_str().as_bytes());
-        hasher.update(self.format.as_bytes());
-        hasher.finalize()
-    }
+/// The name of a segment's format, without the seal.
+fn format_of(row: &IndexSegment) -> &str {
+    row.format.split(SIGN).next().unwrap_or_default()
 }
 
 impl fmt::Display for Seal {
@@ -77,8 +58,12 @@ impl fmt::Display for Seal {
 }
 
 impl Seal {
-    /// Adds checksums to the chunks of a segment. Returns the segment's format with the seal.
-    pub(super) fn put_on(row: &Row<'_>, chunks: &mut [Chunk]) -> String {
+    /// Adds checksums to the chunks of a segment and the seal to its format.
+    pub(super) fn put_on(
+        conversation: ConversationId,
+        row: &mut IndexSegment,
+        chunks: &mut [Chunk],
+    ) {
         let mut content = Hasher::new();
         for chunk in chunks.iter() {
             update(&mut content, &chunk.key);
@@ -91,13 +76,13 @@ impl Seal {
         let seal = Self {
             content,
             keys,
-            row: row.check(content, keys),
+            row: check_row(conversation, row, content, keys),
         };
         for chunk in chunks {
             let check = seal.check_chunk(&chunk.key, &chunk.data);
             chunk.data.extend_from_slice(&check.to_le_bytes());
         }
-        format!("{}{SIGN}{seal}", row.format)
+        row.format = format!("{}{SIGN}{seal}", row.format);
     }
 
     /// Returns the seal of a segment; `None` if it has none.
@@ -168,9 +153,9 @@ impl<'s> Sound<'s> {
         let mut sound = Self::default();
         let mut next = Some(begin);
         for segment in segments.iter().filter(|one| one.kind == kind) {
-            let is_ours = segment.format.split(SIGN).next() == Some(format);
+            let is_ours = format_of(segment) == format;
             let seal = Seal::of(segment).filter(|seal| {
-                Row::of(conversation, segment, format).check(seal.content, seal.keys) == seal.row
+                check_row(conversation, segment, seal.content, seal.keys) == seal.row
             });
             if !is_ours || seal.is_none() || next != Some(segment.first) || !is_trusted(segment) {
                 sound.is_cut = is_ours;
@@ -195,22 +180,16 @@ mod tests {
     }
 
     fn sealed(first: u32, last: u32, chunks: &mut [Chunk]) -> IndexSegment {
-        let row = Row {
-            conversation: ConversationId(7),
+        let mut segment = IndexSegment {
+            id: u64::from(first),
             kind: IndexedKind::Messages,
             first,
             last,
             documents: last - first + 1,
-            format: "words",
+            format: "words".to_owned(),
         };
-        IndexSegment {
-            id: u64::from(first),
-            kind: row.kind,
-            first,
-            last,
-            documents: row.documents,
-            format: Seal::put_on(&row, chunks),
-        }
+        Seal::put_on(ConversationId(7), &mut segment, chunks);
+        segment
     }
 
     fn sound(segments: &[IndexSegment]) -> (usize, bool) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::segment::{
-    CharSet, Entry, GROUP, find, gram_key, gram_of, groups, retain_groups, some_with_prefix,
+    CharSet, Entry, GROUP, find, gram_key, gram_of, groups, retain_groups, with_prefix,
 };
 
 use super::cache::Handle;
@@ -84,7 +84,7 @@ impl Handle<'_> {
         needed.sort_by_key(|found| found.times);
         let mut needed = needed.iter();
         let Some(rarest) = needed.next() else {
-            return Ok(Candidates::All);
+            return Ok(None);
         };
         let mut left = rarest.all()?;
         for found in needed {
@@ -93,7 +93,7 @@ impl Handle<'_> {
             }
             left = found.among(left)?;
         }
-        Ok(Candidates::Some(of_groups(&left, segment.documents)))
+        Ok(Some(of_groups(&left, segment.documents)))
     }
 
     /// The runs that a segment has of three sets; `None` where too much had to be read.
@@ -173,7 +173,7 @@ fn run_of(key: &[u8]) -> Option<Run> {
 
 /// Calls `f` with the runs of a chunk that are of three sets, and with their groups.
 fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b>)) -> Result<()> {
-    some_with_prefix(chunk, &gram_key(""), &mut |key, entry| {
+    with_prefix(chunk, &gram_key(""), &mut |key, entry| {
         if may_begin(three, key) {
             if let Some(run) = run_of(key) {
                 f(run, entry);
@@ -189,26 +189,20 @@ fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b
 /// Leaves the runs that others go on from, at the next place and at the one before.
 fn keep_paths(places: &mut [Option<Place>]) {
     for at in 1..places.len() {
-        if let Some((Some(before), Some(place))) = two(places, at - 1, at) {
+        let (before, behind) = places.split_at_mut(at);
+        if let (Some(Some(before)), Some(Some(place))) = (before.last(), behind.first_mut()) {
             let ends: BTreeSet<[char; 2]> = before.runs.iter().map(|[_, b, c]| [*b, *c]).collect();
             place.runs.retain(|[a, b, _]| ends.contains(&[*a, *b]));
         }
     }
     for at in (1..places.len()).rev() {
-        if let Some((Some(place), Some(behind))) = two(places, at - 1, at) {
-            let begins: BTreeSet<[char; 2]> =
-                behind.runs.iter().map(|[a, b, _]| [*a, *b]).collect();
+        let (before, behind) = places.split_at_mut(at);
+        if let (Some(Some(place)), Some(Some(behind))) = (before.last_mut(), behind.first()) {
+            let begins = behind.runs.iter().map(|[a, b, _]| [*a, *b]);
+            let begins: BTreeSet<[char; 2]> = begins.collect();
             place.runs.retain(|[_, b, c]| begins.contains(&[*b, *c]));
         }
     }
-}
-
-type Pair<'p> = (&'p mut Option<Place>, &'p mut Option<Place>);
-
-/// Two neighbouring places.
-fn two(places: &mut [Option<Place>], one: usize, other: usize) -> Option<Pair<'_>> {
-    let (left, right) = places.split_at_mut_checked(other)?;
-    Some((left.get_mut(one)?, right.first_mut()?))
 }
 
 /// What a segment keeps of the runs of a place.

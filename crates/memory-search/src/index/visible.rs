@@ -4,9 +4,8 @@ use memory_model::{ConversationId, Seq, SummaryId};
 
 use super::cache::ChunkCache;
 use super::seal::Sound;
-use crate::log_calls::read_conversation;
 use crate::segment::FORMAT;
-use memory_store::{Conversation, IndexSegment, IndexStore, IndexedKind, Origin, Result, Store};
+use memory_store::{Conversation, IndexSegment, IndexStore, IndexedKind, Origin, Result};
 
 /// A segment of the log that a conversation sees, and up to where it sees it.
 #[derive(Debug, Clone)]
@@ -25,58 +24,29 @@ pub(super) struct Visible {
     /// The segments of its summaries. A fork has none: its ancestors may still make summaries that come
     /// before its own.
     pub(super) summaries: Vec<IndexSegment>,
-    pub(super) last_summary: LastSummary,
+    /// The last of its summaries; `None` where it has to be looked up.
+    pub(super) last_summary: Option<Option<SummaryId>>,
     /// Whether there would be more if it were not damaged.
     pub(super) is_damaged: bool,
 }
 
-/// The last of the summaries that a conversation sees.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum LastSummary {
-    /// It has to be looked up.
-    #[default]
-    Unknown,
-    Known(Option<SummaryId>),
-}
-
-impl LastSummary {
-    /// Whether others may come after one of them, or there may be some.
-    pub(super) fn may_follow(&self, one: Option<&SummaryId>) -> bool {
-        match self {
-            LastSummary::Unknown => true,
-            LastSummary::Known(last) => last.as_ref() != one,
-        }
-    }
-}
-
 impl Visible {
     /// Reads a conversation and the sound segments that it sees.
-    pub(super) async fn read<S: Store + ?Sized>(
-        store: &S,
+    pub(super) async fn read(
         index: &dyn IndexStore,
         cache: &ChunkCache,
         conversation: ConversationId,
     ) -> Result<(Conversation, Self)> {
-        let is_trusted = |segment: &IndexSegment| cache.trusts(segment);
-        if let Some(found) = index.index_snapshot(conversation).await? {
-            let last_summary = LastSummary::Known(found.last_summary);
-            let (info, logs) = (&found.conversation, &found.logs);
-            let visible = Self::new(info, logs, last_summary, &is_trusted);
-            return Ok((found.conversation, visible));
-        }
-        let info = read_conversation(store, conversation).await?;
-        let mut logs = Vec::new();
-        for seen in &info.segments {
-            logs.push(index.index_segments(seen.source).await?);
-        }
-        let visible = Self::new(&info, &logs, LastSummary::Unknown, &is_trusted);
+        let found = index.index_snapshot(conversation).await?;
+        let (info, is_trusted) = (found.conversation, |one: &IndexSegment| cache.trusts(one));
+        let visible = Self::new(&info, &found.logs, found.last_summary, &is_trusted);
         Ok((info, visible))
     }
 
     fn new(
         info: &Conversation,
         logs: &[Vec<IndexSegment>],
-        last_summary: LastSummary,
+        last_summary: Option<SummaryId>,
         is_trusted: &dyn Fn(&IndexSegment) -> bool,
     ) -> Self {
         let mut visible = Self::default();
@@ -106,7 +76,7 @@ impl Visible {
                 let own = of(IndexedKind::Summaries, 1);
                 visible.is_damaged |= own.is_cut;
                 visible.summaries = own.segments.into_iter().cloned().collect();
-                visible.last_summary = last_summary.clone();
+                visible.last_summary = Some(last_summary.clone());
             }
         }
         visible

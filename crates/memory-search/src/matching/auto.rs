@@ -2,15 +2,15 @@
 
 use memory_model::ConversationId;
 
-use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fallback::Fallback;
 use crate::hits::Hits;
 use crate::query::{Query, SearchMode};
 use crate::search::Search;
 
-/// What is tried, in this order: the letter that begins its cursors, and what it falls back from.
-const STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
+/// What the mode [`Auto`](SearchMode::Auto) tries, in this order: the letter that begins its cursors, and what it falls back
+/// from.
+pub const AUTO_STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
     ('l', SearchMode::Literal, None),
     ('w', SearchMode::Words, Some(Fallback::AllWords)),
     ('p', SearchMode::Prose, Some(Fallback::AnyWord)),
@@ -30,11 +30,11 @@ pub async fn search_auto<S: Search + ?Sized>(
     let (first, cursor) = match &query.cursor {
         Some(cursor) => stage_of(cursor).map(|(stage, cursor)| (stage, Some(cursor)))?,
         // No text and no list of words to be found whole.
-        None if query.has_long_pattern() => (STAGES.len() - 1, None),
+        None if query.has_long_pattern() => (AUTO_STAGES.len() - 1, None),
         None => (0, None),
     };
     let mut answer = None;
-    for (letter, mode, fallback) in STAGES.into_iter().skip(first) {
+    for (letter, mode, fallback) in AUTO_STAGES.into_iter().skip(first) {
         let mut stage = query.clone().with_mode(mode);
         stage.cursor = cursor.clone();
         let hits = search.search(conversation, &stage).await;
@@ -44,9 +44,10 @@ pub async fn search_auto<S: Search + ?Sized>(
             }
             (hits, _) => hits?,
         };
-        let of_stage = |cursor: &Cursor| Cursor::new(format!("{letter}{cursor}"));
-        hits.cursor = hits.cursor.as_ref().map(of_stage);
-        hits.cursors = hits.cursors.iter().map(of_stage).collect();
+        let cursors = hits.hits.iter_mut().map(|hit| &mut hit.cursor);
+        cursors
+            .chain(&mut hits.cursor)
+            .for_each(|cursor| cursor.insert(0, letter));
         hits.fallback = hits.fallback.or(fallback);
         if cursor.is_some() || !hits.hits.is_empty() || !hits.complete {
             return Ok(hits);
@@ -57,17 +58,13 @@ pub async fn search_auto<S: Search + ?Sized>(
 }
 
 /// Splits a cursor into the stage that it belongs to, and the stage's own cursor.
-fn stage_of(cursor: &Cursor) -> Result<(usize, Cursor)> {
-    let text = cursor.as_str();
-    let stages = STAGES.iter().enumerate();
-    let mut matching = stages.filter_map(|(stage, (letter, _, _))| {
-        let inner = text.strip_prefix(*letter)?;
-        Some((stage, Cursor::new(inner)))
-    });
-    matching.next().ok_or_else(|| {
-        Error::new(
-            ErrorKind::Invalid,
-            format!("{text:?} is not a search cursor: pass one that a search returned"),
-        )
-    })
+fn stage_of(cursor: &str) -> Result<(usize, String)> {
+    let mut stages = AUTO_STAGES.iter().enumerate();
+    let own = stages.find_map(|(stage, (letter, ..))| Some((stage, cursor.strip_prefix(*letter)?)));
+    own.map(|(stage, own)| (stage, own.to_owned()))
+        .ok_or_else(|| {
+            let message =
+                format!("{cursor:?} is not a search cursor: pass one that a search returned");
+            Error::new(ErrorKind::Invalid, message)
+        })
 }

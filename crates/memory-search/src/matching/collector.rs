@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::position::Position;
-use crate::cursor::Cursor;
 use crate::hits::{Hit, Hits};
 use crate::query::SearchScope;
 
@@ -15,9 +14,8 @@ pub(crate) struct HitCollector {
     hits: Vec<Hit>,
     limit: usize,
     overflow: bool,
-    /// The last position that was examined, if the search stopped early.
+    /// The last position that was examined, if the time was over.
     ended: Option<Position>,
-    stopped: bool,
 }
 
 impl HitCollector {
@@ -28,13 +26,12 @@ impl HitCollector {
             limit: limit.max(1),
             overflow: false,
             ended: None,
-            stopped: false,
         }
     }
 
     /// Ends the search behind this place, because its time is over. Breaks.
     pub(crate) fn stop_behind(&mut self, place: Position) -> ControlFlow<()> {
-        (self.ended, self.stopped) = (Some(place), true);
+        self.ended = Some(place);
         ControlFlow::Break(())
     }
 
@@ -56,18 +53,12 @@ impl HitCollector {
 
     /// The answer.
     pub(crate) fn finish(self, strategy: impl Into<Cow<'static, str>>, scope: SearchScope) -> Hits {
-        let cursors: Vec<Cursor> = self.hits.iter().map(cursor_behind).collect();
         let ended = self.ended.map(|place| place.to_cursor());
-        let last = cursors.last().filter(|_| self.overflow).cloned();
-        let mut hits = match ended.or(last) {
-            Some(cursor) => Hits::partial(self.hits, strategy, scope, cursor),
-            None => Hits::complete(self.hits, strategy, scope),
-        };
-        (hits.cursors, hits.stopped) = (cursors, self.stopped);
+        let stopped = ended.is_some();
+        let last = self.hits.last().filter(|_| self.overflow);
+        let cursor = ended.or(last.map(|hit| hit.cursor.clone()));
+        let mut hits = Hits::new(self.hits, strategy, scope, cursor);
+        hits.stopped = stopped;
         hits
     }
-}
-
-fn cursor_behind(hit: &Hit) -> Cursor {
-    Position::of(&hit.target).to_cursor()
 }

@@ -3,51 +3,38 @@
 use memory_model::{EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary, Timestamp};
 
 use super::pattern::Pattern;
+use super::position::Position;
 use super::snippet::Snippet;
 use crate::calls::CallNames;
 use crate::error::Result;
 use crate::fallback::Fallback;
 use crate::hits::{Hit, HitTarget};
-use crate::query::{HitOrder, Query, SearchMode, SearchScope};
+use crate::query::{HitOrder, Query, SearchMode};
 use crate::segment::Need;
 
 /// A query ready to be held against messages and summaries: the pattern with all filters.
 #[derive(Debug, Clone)]
-pub(crate) struct Matcher {
+pub(crate) struct Matcher<'q> {
+    query: &'q Query,
     pattern: Pattern,
     fallback: Option<Fallback>,
-    query_mode: SearchMode,
-    scope: SearchScope,
-    roles: Vec<Role>,
-    tools: Vec<String>,
     echoes: bool,
-    range: Option<SeqRange>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    snippet_chars: usize,
 }
 
-impl Matcher {
+impl<'q> Matcher<'q> {
     /// Prepares a query. `Prose` finds what has any word of the pattern; `Auto` is read
     /// as `Literal`, which is the first that it tries.
     ///
     /// # Errors
     /// `Invalid` for an empty pattern.
-    pub(crate) fn new(query: &Query) -> Result<Self> {
+    pub(crate) fn new(query: &'q Query) -> Result<Self> {
         query.check()?;
         let (pattern, fallback) = Pattern::new(query);
         Ok(Self {
+            query,
             pattern,
             fallback,
-            query_mode: query.mode,
-            scope: query.scope,
-            roles: query.roles.clone(),
-            tools: query.tools.clone(),
             echoes: query.searches_echoes(),
-            range: query.range,
-            since: query.since,
-            until: query.until,
-            snippet_chars: query.snippet_chars,
         })
     }
 
@@ -58,7 +45,7 @@ impl Matcher {
 
     /// The mode in which the pattern is read: the query's, or `Literal` where that is impossible.
     pub(crate) fn mode(&self) -> SearchMode {
-        match (&self.fallback, self.query_mode) {
+        match (&self.fallback, self.query.mode) {
             (Some(_), _) | (_, SearchMode::Auto) => SearchMode::Literal,
             (None, mode) => mode,
         }
@@ -84,20 +71,20 @@ impl Matcher {
     pub(crate) fn admits_message(&self, entry: &LogEntry, calls: &CallNames) -> bool {
         entry.kind != EntryKind::Note
             && self.admits_at(entry.seq, entry.role, entry.created_at)
-            && (self.tools.is_empty() || calls.uses(entry, &self.tools))
+            && (self.query.tools.is_empty() || calls.uses(entry, &self.query.tools))
     }
 
     /// Whether a message at this position, of this role and time passes the filters but that on tools.
     pub(crate) fn admits_at(&self, seq: Seq, role: Role, created_at: Timestamp) -> bool {
-        self.scope.has_messages()
-            && (self.roles.is_empty() || self.roles.contains(&role))
-            && self.range.is_none_or(|range| range.contains(seq))
+        self.query.scope.has_messages()
+            && (self.query.roles.is_empty() || self.query.roles.contains(&role))
+            && self.query.range.is_none_or(|range| range.contains(seq))
             && self.overlaps(created_at, created_at)
     }
 
     /// The tools whose calls and results are found; empty for all.
     pub(crate) fn tools(&self) -> &[String] {
-        &self.tools
+        &self.query.tools
     }
 
     /// Whether echoes are searched: see [`Query::searches_echoes`].
@@ -107,7 +94,7 @@ impl Matcher {
 
     /// Whether calls before a message must be known that `calls` does not have, to tell whether it is a hit.
     pub(crate) fn asks_for_calls(&self, entry: &LogEntry, calls: &CallNames) -> bool {
-        (!self.echoes || !self.tools.is_empty())
+        (!self.echoes || !self.query.tools.is_empty())
             && entry.kind != EntryKind::Note
             && self.admits_at(entry.seq, entry.role, entry.created_at)
             && calls.misses(entry)
@@ -122,10 +109,11 @@ impl Matcher {
     /// Whether a summary of these messages, of which the earliest and the latest are of these times, passes
     /// the filters.
     pub(crate) fn admits_over(&self, covered: SeqRange, times: (Timestamp, Timestamp)) -> bool {
-        self.scope.has_summaries()
-            && self.roles.is_empty()
-            && self.tools.is_empty()
+        self.query.scope.has_summaries()
+            && self.query.roles.is_empty()
+            && self.query.tools.is_empty()
             && self
+                .query
                 .range
                 .is_none_or(|range| range.intersect(&covered).is_some())
             && self.overlaps(times.0, times.1)
@@ -150,11 +138,11 @@ impl Matcher {
             for part in &entry.message.parts {
                 if self.is_searched(entry, part, calls) {
                     part.visit_texts(&mut |text| {
-                        head.get_or_insert_with(|| Snippet::head(&text, self.snippet_chars));
+                        head.get_or_insert_with(|| Snippet::head(&text, self.query.snippet_chars));
                     });
                 }
             }
-            head.unwrap_or_else(|| Snippet::head("", self.snippet_chars))
+            head.unwrap_or_else(|| Snippet::head("", self.query.snippet_chars))
         });
         message_hit(entry, snippet)
     }
@@ -170,7 +158,7 @@ impl Matcher {
 
     /// Returns a hit for a summary, as [`Matcher::show_message`] does for a message.
     pub(crate) fn show_summary(&self, summary: &Summary) -> Hit {
-        let head = || Snippet::head(summary.text(), self.snippet_chars);
+        let head = || Snippet::head(summary.text(), self.query.snippet_chars);
         let snippet = self.in_summary(summary).unwrap_or_else(head);
         summary_hit(summary, snippet)
     }
@@ -184,7 +172,7 @@ impl Matcher {
     }
 
     fn in_parts(&self, entry: &LogEntry, is_searched: impl Fn(&Part) -> bool) -> Option<Snippet> {
-        let mut finder = self.pattern.finder(self.snippet_chars);
+        let mut finder = self.pattern.finder(self.query.snippet_chars);
         let parts = entry.message.parts.iter();
         for part in parts.filter(|part| is_searched(part)) {
             part.visit_texts(&mut |text| finder.see(&text));
@@ -193,7 +181,7 @@ impl Matcher {
     }
 
     fn in_summary(&self, summary: &Summary) -> Option<Snippet> {
-        let mut finder = self.pattern.finder(self.snippet_chars);
+        let mut finder = self.pattern.finder(self.query.snippet_chars);
         finder.see(summary.text());
         if let Some(messages) = &summary.messages {
             finder.see(&messages.decoded_strings());
@@ -203,8 +191,8 @@ impl Matcher {
 
     /// Whether the time from `earliest` to `latest`, both inclusive, is partly in the query's.
     fn overlaps(&self, earliest: Timestamp, latest: Timestamp) -> bool {
-        self.since.is_none_or(|since| since <= latest)
-            && self.until.is_none_or(|until| earliest < until)
+        self.query.since.is_none_or(|since| since <= latest)
+            && self.query.until.is_none_or(|until| earliest < until)
     }
 }
 
@@ -228,7 +216,8 @@ fn summary_hit(summary: &Summary, snippet: Snippet) -> Hit {
 }
 
 fn hit(target: HitTarget, snippet: Snippet, created_at: Timestamp) -> Hit {
-    let mut hit = Hit::new(target, snippet.text, created_at);
+    let cursor = Position::of(&target).to_cursor();
+    let mut hit = Hit::new(target, snippet.text, created_at, cursor);
     hit.matches = snippet.matches;
     hit
 }

@@ -13,10 +13,10 @@ mod regex_unbroken;
 mod snippet;
 mod terms;
 
-pub use auto::search_auto;
+pub use auto::{AUTO_STAGES, search_auto};
 pub(crate) use collector::HitCollector;
 pub(crate) use matcher::Matcher;
 pub(crate) use position::Position;
-pub(crate) use ranked::{RankedCursor, RankedOrder, RankedTarget, RankedUpTo};
+pub(crate) use ranked::{RankedCursor, RankedUpTo};
 
 pub(crate) use crate::calls::is_one_of;

@@ -10,9 +10,8 @@ use super::terms::Terms;
 use crate::fallback::Fallback;
 use crate::fold::{Image, composed};
 use crate::query::{Query, SearchMode};
-use crate::ranking::is_stop_word;
 use crate::segment::{Need, variants};
-use crate::words::{Tokenizer, pieces};
+use crate::words::{Tokenizer, is_stop_word, pieces};
 
 /// Bytes of a text after which the search for words ends, if the words that must occur were found.
 const ENOUGH_BYTES: usize = 1 << 19;
@@ -290,11 +289,5 @@ mod tests {
         let upper = |pattern: &str, mode| has_upper_case(&Query::new(pattern).with_mode(mode));
         assert!(upper("Abc", SearchMode::Literal) && upper(r"\W", SearchMode::Literal));
         assert!(!upper(r"\W\p{Lu}x", SearchMode::Regex) && upper(r"\WX", SearchMode::Regex));
-    }
-
-    #[test]
-    fn questions_are_reduced_to_what_tells() {
-        assert_eq!(telling_terms("Where did the dogs go?"), ["dog", "go"]);
-        assert_eq!(telling_terms("to be or not"), ["be", "not", "or", "to"]);
     }
 }

@@ -2,17 +2,16 @@
 
 use memory_model::{Seq, SummaryId};
 
-use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::hits::HitTarget;
 
-/// The last hit of an incomplete answer, in the orders by position. What comes after it depends
-/// on the query's order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A hit. As a cursor it is the last one of an incomplete answer, in the orders by position: what comes after it depends on
+/// the query's order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Position {
-    /// The last hit is a message.
+    /// A message.
     Message(Seq),
-    /// The last hit is a summary.
+    /// A summary.
     Summary(SummaryId),
 }
 
@@ -26,10 +25,10 @@ impl Position {
     }
 
     /// The cursor of this position: `m` and the message's position, or `s` and the summary's id.
-    pub(crate) fn to_cursor(&self) -> Cursor {
+    pub(crate) fn to_cursor(&self) -> String {
         match self {
-            Position::Message(seq) => Cursor::new(format!("m{seq}")),
-            Position::Summary(id) => Cursor::new(format!("s{id}")),
+            Position::Message(seq) => format!("m{seq}"),
+            Position::Summary(id) => format!("s{id}"),
         }
     }
 
@@ -37,19 +36,18 @@ impl Position {
     ///
     /// # Errors
     /// `Invalid` when [`Position::to_cursor`] did not make it.
-    pub(crate) fn from_cursor(cursor: &Cursor) -> Result<Self> {
-        let text = cursor.as_str();
-        if let Some(seq) = text
+    pub(crate) fn from_cursor(cursor: &str) -> Result<Self> {
+        if let Some(seq) = cursor
             .strip_prefix('m')
             .and_then(|digits| digits.parse().ok())
         {
             return Ok(Position::Message(Seq(seq)));
         }
-        match text.strip_prefix('s') {
+        match cursor.strip_prefix('s') {
             Some(id) if id.starts_with("sum_") => Ok(Position::Summary(SummaryId::new(id))),
             _ => Err(Error::new(
                 ErrorKind::Invalid,
-                format!("{text:?} is not a search cursor: pass one that a search returned"),
+                format!("{cursor:?} is not a search cursor: pass one that a search returned"),
             )),
         }
     }
@@ -69,7 +67,7 @@ mod tests {
             assert_eq!(Position::from_cursor(&cursor).unwrap(), position);
         }
         for text in ["x7", "", "m", "m-1", "s", "s7", "m4294967296"] {
-            let error = Position::from_cursor(&Cursor::from(text)).unwrap_err();
+            let error = Position::from_cursor(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{text:?}");
         }
     }

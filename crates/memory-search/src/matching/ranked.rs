@@ -1,10 +1,8 @@
 //! Answers of queries that rank: what is found depends on the whole conversation.
 
-use memory_model::{Seq, SummaryId};
+use memory_model::Seq;
 
-use crate::cursor::Cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::HitOrder;
 
 /// The state of a conversation that a ranking is made of.
 ///
@@ -25,15 +23,6 @@ pub(crate) struct RankedUpTo {
     pub stopped: bool,
 }
 
-/// A found message or summary.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum RankedTarget {
-    /// A message.
-    Message(Seq),
-    /// A summary.
-    Summary(SummaryId),
-}
-
 /// Where a page of a ranked answer begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankedCursor {
@@ -48,7 +37,7 @@ impl RankedCursor {
     /// count, the last message with a vector that counts. The cursor of a stopped ranking begins with `w` and the first
     /// message. The cursor of the last ranking behind it begins with `e` and the first message; its head is 0 until it
     /// is read.
-    pub(crate) fn to_cursor(self) -> Cursor {
+    pub(crate) fn to_cursor(self) -> String {
         let RankedUpTo {
             first,
             head,
@@ -62,15 +51,12 @@ impl RankedCursor {
             (false, false) => "r".to_owned(),
         };
         let vectors = vectors.map_or_else(String::new, |last| format!(".{}", last.0));
-        Cursor::new(format!(
-            "{kind}{}.{summaries}.{}{vectors}",
-            head.0, self.begin
-        ))
+        format!("{kind}{}.{summaries}.{}{vectors}", head.0, self.begin)
     }
 
     /// Returns the cursor that continues here in a ranking of `found` hits, or behind it if it was stopped; `None` if
     /// nothing follows.
-    pub(crate) fn behind(self, found: usize) -> Option<Cursor> {
+    pub(crate) fn behind(self, found: usize) -> Option<String> {
         if self.begin < found {
             return Some(self.to_cursor());
         }
@@ -97,73 +83,13 @@ impl RankedCursor {
     ///
     /// # Errors
     /// `Invalid` when [`RankedCursor::to_cursor`] did not make it.
-    pub(crate) fn from_cursor(cursor: &Cursor) -> Result<Self> {
-        let text = cursor.as_str();
-        read_cursor(text).ok_or_else(|| {
+    pub(crate) fn from_cursor(cursor: &str) -> Result<Self> {
+        read_cursor(cursor).ok_or_else(|| {
             let message = format!(
-                "{text:?} is not a cursor of a ranked answer: pass one that a search returned"
+                "{cursor:?} is not a cursor of a ranked answer: pass one that a search returned"
             );
             Error::new(ErrorKind::Invalid, message)
         })
-    }
-}
-
-/// Found messages and summaries in the order of a query, sorted as far as they are asked for.
-///
-/// Of equal scores messages come before summaries, and earlier ones first.
-#[derive(Debug)]
-pub(crate) struct RankedOrder {
-    items: Vec<(f64, bool, u32)>,
-    sorted: usize,
-}
-
-impl RankedOrder {
-    /// What was found, by number, in rising order, with scores.
-    pub(crate) fn new(
-        order: HitOrder,
-        messages: impl IntoIterator<Item = (u32, f64)>,
-        summaries: impl IntoIterator<Item = (u32, f64)>,
-    ) -> Self {
-        let mut items: Vec<_> = messages
-            .into_iter()
-            .map(|(number, score)| (score, false, number))
-            .collect();
-        let of_messages = items.len();
-        let summaries = summaries.into_iter();
-        items.extend(summaries.map(|(number, score)| (score, true, number)));
-        if order == HitOrder::Newest {
-            let (messages, summaries) = items.split_at_mut(of_messages);
-            messages.reverse();
-            summaries.reverse();
-        }
-        let sorted = match order {
-            HitOrder::Relevance => 0,
-            _ => items.len(),
-        };
-        Self { items, sorted }
-    }
-
-    /// The first `count`, or all where there are fewer: score, whether it is a summary, number.
-    pub(crate) fn first(&mut self, count: usize) -> &[(f64, bool, u32)] {
-        let count = count.min(self.items.len());
-        if self.sorted < count {
-            let better = |a: &(f64, bool, u32), b: &(f64, bool, u32)| {
-                b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2))
-            };
-            if count < self.items.len() {
-                self.items.select_nth_unstable_by(count, better);
-            }
-            if let Some(first) = self.items.get_mut(..count) {
-                first.sort_unstable_by(better);
-            }
-            self.sorted = count;
-        }
-        self.items.get(..count).unwrap_or_default()
-    }
-
-    /// Number of all.
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
     }
 }
 
@@ -206,8 +132,8 @@ mod tests {
             "e41-0.0.0",
             "e41-90.2.5.7",
         ] {
-            let cursor = RankedCursor::from_cursor(&Cursor::from(text)).unwrap();
-            assert_eq!(cursor.to_cursor().as_str(), text);
+            let cursor = RankedCursor::from_cursor(text).unwrap();
+            assert_eq!(cursor.to_cursor(), text);
         }
         for text in [
             "",
@@ -219,7 +145,7 @@ mod tests {
             "r1.2.3.4.5",
             "x1.2.3",
         ] {
-            let error = RankedCursor::from_cursor(&Cursor::from(text)).unwrap_err();
+            let error = RankedCursor::from_cursor(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{text:?}");
         }
     }

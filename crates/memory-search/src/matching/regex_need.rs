@@ -73,14 +73,9 @@ impl Reader<'_> {
                 Err(_) => self.cut(),
             },
             HirKind::Class(Class::Unicode(class)) => self.push(chars_of(class)),
-            HirKind::Class(Class::Bytes(class)) => match class.is_ascii() {
-                true => {
-                    let ranges = class.iter();
-                    let bytes = ranges.flat_map(|range| range.start()..=range.end());
-                    self.push(char_set(bytes.map(char::from)));
-                }
-                false => self.cut(),
-            },
+            HirKind::Class(Class::Bytes(class)) => {
+                self.push(class.to_unicode_class().as_ref().and_then(chars_of));
+            }
             HirKind::Capture(capture) => self.read(&capture.sub),
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.read(part)),
             HirKind::Alternation(parts) => {

@@ -1,6 +1,8 @@
 //! How long a stretch without white space every match of a regular expression has.
 
-use regex_syntax::hir::{Class, Hir, HirKind};
+use std::sync::LazyLock;
+
+use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
 /// What is known of the stretches without white space in the matches of an expression, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,32 +106,25 @@ impl Stretches {
     }
 }
 
-/// Unicode's white space, in ranges.
-const SPACES: [(char, char); 10] = [
-    ('\t', '\r'),
-    (' ', ' '),
-    ('\u{85}', '\u{85}'),
-    ('\u{a0}', '\u{a0}'),
-    ('\u{1680}', '\u{1680}'),
-    ('\u{2000}', '\u{200a}'),
-    ('\u{2028}', '\u{2029}'),
-    ('\u{202f}', '\u{202f}'),
-    ('\u{205f}', '\u{205f}'),
-    ('\u{3000}', '\u{3000}'),
-];
+/// Unicode's white space.
+static SPACES: LazyLock<ClassUnicode> = LazyLock::new(|| {
+    let spaces = regex_syntax::parse(r"\s").map(Hir::into_kind);
+    match spaces {
+        Ok(HirKind::Class(Class::Unicode(spaces))) => spaces,
+        _ => ClassUnicode::empty(),
+    }
+});
 
 fn may_be_space(class: &Class) -> bool {
-    let has_space = |start: char, end: char| {
-        let mut spaces = SPACES.iter();
-        spaces.any(|(first, last)| start <= *last && *first <= end)
+    let chars = match class {
+        Class::Unicode(class) => Some(class.clone()),
+        Class::Bytes(class) => class.to_unicode_class(),
     };
-    match class {
-        Class::Unicode(class) => class.iter().any(|one| has_space(one.start(), one.end())),
-        Class::Bytes(class) => class.iter().any(|one| {
-            // What is behind ASCII is a part of a character.
-            one.end() > 127 || has_space(one.start().into(), one.end().into())
-        }),
-    }
+    // What is behind ASCII is a part of a character.
+    chars.is_none_or(|mut chars| {
+        chars.intersect(&SPACES);
+        !chars.ranges().is_empty()
+    })
 }
 
 /// Returns how many characters without white space between them stand side by side in every match, at least.
@@ -139,6 +134,8 @@ pub(super) fn unbroken(hir: &Hir) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use regex_syntax::hir::ClassUnicodeRange;
+
     use super::*;
 
     #[test]
@@ -172,9 +169,8 @@ mod tests {
     #[test]
     fn white_space_is_what_unicode_says() {
         let is_space = |c: char| {
-            SPACES
-                .iter()
-                .any(|(first, last)| (*first..=*last).contains(&c))
+            let alone = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+            may_be_space(&Class::Unicode(alone))
         };
         assert!(('\0'..=char::MAX).all(|c| is_space(c) == c.is_whitespace()));
     }

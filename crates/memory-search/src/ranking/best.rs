@@ -4,7 +4,7 @@
 //! blocks are looked at from the highest bound down, until the next one is below what is found already. In a block, a
 //! document's own score gives a closer bound.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
@@ -15,65 +15,33 @@ use super::score::{Context, Ranked};
 use super::weights::*;
 
 /// What is added to bounds, relative to them, so that rounding never hides a document.
-pub(super) const SLACK: f64 = 1e-9;
-
-/// A ranked document in a heap, the worst on top.
-#[derive(Debug, PartialEq)]
-pub(super) struct Worst(pub(super) Ranked);
-
-impl Eq for Worst {}
-
-impl Ord for Worst {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_score = other.0.score.total_cmp(&self.0.score);
-        by_score.then(self.0.document.cmp(&other.0.document))
-    }
-}
-
-impl PartialOrd for Worst {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
+const SLACK: f64 = 1e-9;
 
 /// The best of what is offered.
 #[derive(Debug)]
-pub(super) struct Best {
+struct Best {
     count: usize,
-    heap: BinaryHeap<Worst>,
+    /// The worst on top.
+    heap: BinaryHeap<Reverse<Ranked>>,
 }
 
 impl Best {
-    pub(super) fn new(count: usize) -> Self {
-        Self {
-            count,
-            heap: BinaryHeap::new(),
-        }
-    }
-
-    pub(super) fn offer(&mut self, document: usize, score: f64) {
-        let offered = Worst(Ranked { document, score });
+    fn offer(&mut self, offered: Ranked) {
         if self.heap.len() < self.count {
-            self.heap.push(offered);
+            self.heap.push(Reverse(offered));
         } else if let Some(mut worst) = self.heap.peek_mut()
-            && offered < *worst
+            && offered > worst.0
         {
-            *worst = offered;
+            *worst = Reverse(offered);
         }
     }
 
     /// The worst score that is kept, where no more fit; what is worse is not kept.
-    pub(super) fn threshold(&self) -> f64 {
+    fn threshold(&self) -> f64 {
         match self.heap.peek() {
             Some(worst) if self.heap.len() == self.count => worst.0.score,
             _ => f64::NEG_INFINITY,
         }
-    }
-
-    /// What is kept, best first; of equal ones the earlier first.
-    pub(super) fn finish(self) -> Vec<Ranked> {
-        let sorted = self.heap.into_sorted_vec().into_iter();
-        sorted.map(|worst| worst.0).collect()
     }
 }
 
@@ -93,55 +61,16 @@ struct Bound {
 }
 
 impl Bound {
-    /// For scores that have no bound.
-    const NONE: Self = Self {
-        most: 0.0,
-        around: f64::INFINITY,
-        times: 1.0,
-        dated: 0.0,
-        factor: 1.0,
-    };
-
     /// The highest score of a document with this own score.
     fn of(&self, own: f64) -> f64 {
         ((own + self.around) * self.times + self.dated) * self.factor * (1.0 + SLACK)
     }
 }
 
-/// A block that may be looked at; the one with the highest bound on top of a heap, of equal ones the earlier.
-#[derive(Debug)]
-struct Bounded {
-    /// The highest score that a document of the block may have.
-    highest: f64,
-    bound: Bound,
-    block: usize,
-}
-
-impl PartialEq for Bounded {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Bounded {}
-
-impl Ord for Bounded {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_bound = self.highest.total_cmp(&other.highest);
-        by_bound.then(other.block.cmp(&self.block))
-    }
-}
-
-impl PartialOrd for Bounded {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 impl Corpus {
-    /// The first `count` of the documents that `score` has a score for, best first. `score` is that of the
-    /// question in its context, or 0. Only some blocks are looked at where `blocks` says which. Also how many
-    /// documents were looked at.
+    /// The first `count` of the documents that `score` has a score for, best first; of equal ones the earlier first.
+    /// `score` is that of the question in its context, or 0. Only some blocks are looked at where `blocks` says which. Also
+    /// how many documents were looked at.
     pub(super) fn best(
         &self,
         question: &Question,
@@ -150,62 +79,44 @@ impl Corpus {
         blocks: Option<&[bool]>,
         score: &dyn Fn(usize) -> Option<f64>,
     ) -> (Vec<Ranked>, usize) {
-        let (mut best, mut seen) = (Best::new(count), 0);
         if count == 0 {
-            return (Vec::new(), seen);
+            return (Vec::new(), 0);
         }
-        let mut bounded = self.bounded(question, context, blocks);
-        while let Some(Bounded {
-            highest,
-            bound,
-            block,
-        }) = bounded.pop()
-        {
+        let (heap, mut seen) = (BinaryHeap::new(), 0);
+        let mut best = Best { count, heap };
+        let is_wanted =
+            |number: usize| blocks.is_none_or(|wanted| wanted.get(number) == Some(&true));
+        let numbered = self.blocks.iter().enumerate();
+        let wanted = numbered.filter(|(number, _)| is_wanted(*number));
+        // With the highest score that a document of the block may have.
+        let mut bounded: Vec<(f64, Bound, usize)> = wanted
+            .map(|(number, block)| {
+                let bound = self.bound(question, context, number, block);
+                (bound.of(bound.most), bound, number)
+            })
+            .collect();
+        bounded.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+        for (highest, bound, number) in bounded {
             if highest < best.threshold() {
                 break;
             }
             // Newer ones mostly score higher.
-            for at in documents(block, self.len()).rev() {
-                let own = context.own.get(at).copied().unwrap_or_default();
+            for document in documents(number, self.len()).rev() {
+                let own = context.own.get(document).copied().unwrap_or_default();
                 if bound.of(own) < best.threshold() {
                     continue;
                 }
                 seen += 1;
-                if let Some(score) = score(at) {
-                    best.offer(at, score);
+                if let Some(score) = score(document) {
+                    best.offer(Ranked { document, score });
                 }
             }
         }
-        (best.finish(), seen)
+        let sorted = best.heap.into_sorted_vec().into_iter();
+        (sorted.map(|Reverse(ranked)| ranked).collect(), seen)
     }
 
-    /// Some of the blocks with their bounds.
-    fn bounded(
-        &self,
-        question: &Question,
-        context: &Context,
-        blocks: Option<&[bool]>,
-    ) -> BinaryHeap<Bounded> {
-        let numbers = 0..self.blocks.len();
-        let wanted = numbers.filter(|block| {
-            let wanted = blocks.and_then(|blocks| blocks.get(*block));
-            wanted.copied().unwrap_or(true)
-        });
-        let bounded = |block| {
-            let bound = self.bound(question, context, block);
-            Bounded {
-                highest: bound.of(bound.most),
-                bound,
-                block,
-            }
-        };
-        wanted.map(bounded).collect()
-    }
-
-    fn bound(&self, question: &Question, context: &Context, number: usize) -> Bound {
-        let Some(block) = self.blocks.get(number) else {
-            return Bound::NONE;
-        };
+    fn bound(&self, question: &Question, context: &Context, number: usize, block: &Block) -> Bound {
         let highest = |range: Range<usize>| {
             let scores = context.own.get(range).unwrap_or_default().iter();
             scores.fold(0.0, |most, one| if *one > most { *one } else { most })
@@ -337,7 +248,7 @@ mod tests {
                         Ranked { document, score }
                     })
                     .collect();
-                every.sort_by_key(|one| Worst(*one));
+                every.sort_by(|one, other| other.cmp(one));
                 let top = scores.first_of(9, &third);
                 assert_eq!(top, every[..9.min(every.len())], "{seed}, {question}");
             }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use memory_model::{Role, Timestamp};
 
 use super::block::{BLOCK, Block, Entry};
-use super::document::Document;
+use super::document::{Document, MOST_TELLING_WORDS};
 use super::record::Record;
 use super::weights::EPISODE_GAP;
 use crate::fold::fold_case;
-use crate::words::{Language, Tokenizer, WordLists, pieces, visit_words};
+use crate::words::{Tokenizer, is_stop_word, visit_words};
 
 /// Bytes of loaded words that are kept from one question to the next.
 const MOST_LOADED_BYTES: usize = 32 << 20;
@@ -20,10 +20,6 @@ const MOST_TOLD_WORDS: usize = 1 << 19;
 
 /// Terms that are kept from one question to the next.
 const MOST_TERMS: usize = 1 << 17;
-
-/// Maximum number of telling words of a document, from its beginning, that the ranking keeps in order. The best
-/// documents lend words to a question; the beginning of a document of megabytes names its subject.
-const MOST_TELLING_WORDS: usize = 1 << 13;
 
 /// Number of a term in a corpus.
 pub(super) type TermId = u32;
@@ -47,17 +43,12 @@ pub(super) struct Postings {
     /// Where the positions of each document begin.
     starts: Vec<u32>,
     /// Number of further documents that have it, which are not in `documents`; `None` where nobody told.
-    unread: Option<usize>,
+    pub(super) unread: Option<usize>,
     /// Whether it was [loaded](Corpus::load).
     is_loaded: bool,
 }
 
 impl Postings {
-    /// Number of documents that have the term.
-    pub(super) fn count(&self) -> usize {
-        self.documents.len() + self.unread.unwrap_or(0)
-    }
-
     /// Where the term stands in the document that `documents` has at `at`.
     fn positions(&self, at: usize) -> &[u32] {
         let start = |at: usize| self.starts.get(at).map(|start| *start as usize);
@@ -98,11 +89,11 @@ impl Postings {
 
     /// Counts one more occurrence in a document; documents come in rising order. Whether the document is new.
     fn raise(&mut self, place: u32, episode: u32) -> bool {
-        let is_new = raise(&mut self.documents, place);
+        let is_new = raise(&mut self.documents, place, 1);
         if is_new {
             self.starts.push(count(self.positions.len()));
         }
-        raise(&mut self.episodes, episode);
+        raise(&mut self.episodes, episode, 1);
         is_new
     }
 }
@@ -117,7 +108,7 @@ pub(crate) struct Corpus {
     pub(super) texts: Vec<Arc<str>>,
     pub(super) postings: Vec<Postings>,
     /// From a document's number to its terms in their order, without stop words; of those that are known.
-    pub(super) contents: BTreeMap<u32, Vec<TermId>>,
+    pub(super) contents: BTreeMap<usize, Vec<TermId>>,
     pub(super) entries: Vec<Entry>,
     /// Number of terms of each document. They stand by themselves: each place of a word asks for one.
     pub(super) lengths: Vec<u32>,
@@ -173,28 +164,35 @@ impl Corpus {
         }
         content.truncate(MOST_TELLING_WORDS);
         content.shrink_to_fit();
-        self.contents.insert(place, content);
-        if let Some(sum) = self.episodes.get_mut(episode as usize) {
-            *sum += u64::from(length);
-        }
-        let participant = document.name.map(|name| self.participant(name));
-        let (first_person, names_time) = document.traits();
-        let entry = Entry {
-            participant,
-            is_users: document.role == Some(Role::User),
-            created_at: document.created_at,
-            episode,
-            question_share: document.question_share(),
-            asks: document.asks(),
-            first_person,
-            names_time,
-        };
-        self.push(entry, length);
+        self.contents.insert(self.len(), content);
+        let record = Record::of(document);
+        self.push(&Record { length, ..record }, episode);
     }
 
-    fn push(&mut self, entry: Entry, length: u32) {
-        Block::add(&mut self.blocks, self.entries.len(), &entry, length);
-        self.lengths.push(length);
+    /// Adds a document whose words are elsewhere: [`load`](Self::load) brings those that a question needs.
+    pub(crate) fn add_record(&mut self, record: &Record) {
+        let episode = self.episode_of(record.created_at);
+        self.records += 1;
+        self.push(record, episode);
+    }
+
+    fn push(&mut self, record: &Record, episode: u32) {
+        if let Some(sum) = self.episodes.get_mut(episode as usize) {
+            *sum += u64::from(record.length);
+        }
+        let participant = record.name.as_deref().map(|name| self.participant(name));
+        let entry = Entry {
+            participant,
+            is_users: record.role == Some(Role::User),
+            created_at: record.created_at,
+            episode,
+            question_share: record.question_share,
+            asks: record.asks,
+            first_person: record.first_person,
+            names_time: record.names_time,
+        };
+        Block::add(&mut self.blocks, self.entries.len(), &entry, record.length);
+        self.lengths.push(record.length);
         self.entries.push(entry);
     }
 
@@ -210,34 +208,13 @@ impl Corpus {
         count(self.episodes.len().saturating_sub(1))
     }
 
-    /// Adds a document whose words are elsewhere: [`load`](Self::load) brings those that a question needs.
-    pub(crate) fn add_record(&mut self, record: &Record) {
-        let episode = self.episode_of(record.created_at);
-        if let Some(sum) = self.episodes.get_mut(episode as usize) {
-            *sum += u64::from(record.length);
-        }
-        self.records += 1;
-        let participant = record.name.as_deref().map(|name| self.participant(name));
-        let entry = Entry {
-            participant,
-            is_users: record.role == Some(Role::User),
-            created_at: record.created_at,
-            episode,
-            question_share: record.question_share,
-            asks: record.asks,
-            first_person: record.first_person,
-            names_time: record.names_time,
-        };
-        self.push(entry, record.length);
-    }
-
     /// Adds where a term stands in documents before those that were [added](Self::add) with their words:
     /// number of the document, how often it has the term, and where among its telling terms. A term that
     /// is loaded already stays as it is: see [`is_loaded`](Self::is_loaded).
     pub(crate) fn load(
         &mut self,
         term: &str,
-        read: impl FnOnce(&mut dyn FnMut(u32, u32, &[u32])) -> crate::Result<()>,
+        read: impl FnOnce(&mut dyn FnMut(usize, u32, &[u32])) -> crate::Result<()>,
     ) -> crate::Result<()> {
         if self.is_loaded(term) {
             return Ok(());
@@ -249,22 +226,13 @@ impl Corpus {
         };
         let entries = &self.entries;
         read(&mut |place, times, positions| {
-            let Some(entry) = entries.get(place as usize) else {
+            let Some(entry) = entries.get(place) else {
                 return;
             };
             loaded.starts.push(count(loaded.positions.len()));
-            loaded.documents.push(Posting {
-                place,
-                count: times,
-            });
+            raise(&mut loaded.documents, count(place), times);
             loaded.positions.extend_from_slice(positions);
-            match loaded.episodes.last_mut() {
-                Some(last) if last.place == entry.episode => last.count += times,
-                _ => loaded.episodes.push(Posting {
-                    place: entry.episode,
-                    count: times,
-                }),
-            }
+            raise(&mut loaded.episodes, entry.episode, times);
         })?;
         if let Some(postings) = self.postings.get_mut(id as usize) {
             let behind = std::mem::replace(postings, loaded);
@@ -275,10 +243,7 @@ impl Corpus {
             postings.positions.extend(behind.positions);
             postings.documents.extend(behind.documents);
             for posting in behind.episodes {
-                match postings.episodes.last_mut() {
-                    Some(last) if last.place == posting.place => last.count += posting.count,
-                    _ => postings.episodes.push(posting),
-                }
+                raise(&mut postings.episodes, posting.place, posting.count);
             }
             self.loaded_bytes += postings.shrink();
         }
@@ -305,7 +270,7 @@ impl Corpus {
     /// The words of some documents, whose words are known, that are neither loaded nor [told](Self::set_unread) of.
     pub(crate) fn uncounted(&self, documents: &[usize]) -> Vec<Arc<str>> {
         let contents = documents.iter();
-        let contents = contents.filter_map(|at| self.contents.get(&count(*at)));
+        let contents = contents.filter_map(|at| self.contents.get(at));
         let mut ids: Vec<TermId> = contents.flatten().copied().collect();
         ids.sort_unstable();
         ids.dedup();
@@ -319,35 +284,16 @@ impl Corpus {
         words
     }
 
-    /// The words of a document that say something about its subject, in their order; of a long one the first 8,192.
-    pub(crate) fn telling_words(&self, document: &Document<'_>) -> Vec<String> {
-        let mut words = Vec::new();
-        for text in document.composed_texts() {
-            for (_, piece) in pieces(&text) {
-                if words.len() >= MOST_TELLING_WORDS {
-                    break;
-                }
-                Tokenizer::RANKING.visit_text(piece, &mut |range, term| {
-                    if !is_stop_word(piece.get(range).unwrap_or_default()) {
-                        words.push(term);
-                    }
-                });
-            }
-        }
-        words.truncate(MOST_TELLING_WORDS);
-        words
-    }
-
-    /// Tells the [telling words](Self::telling_words) of a document that was added without its words.
+    /// Tells the [telling words](Document::telling_words) of a document that was added without its words.
     pub(crate) fn set_content(&mut self, place: usize, words: &[String]) {
         let content = words.iter().map(|word| self.term_id(word)).collect();
-        self.contents.insert(count(place), content);
+        self.contents.insert(place, content);
         self.told_words += words.len();
     }
 
     /// Whether the words of a document are known.
     pub(crate) fn has_content(&self, place: usize) -> bool {
-        self.contents.contains_key(&count(place))
+        self.contents.contains_key(&place)
     }
 
     /// Forgets the documents from `length` on. What was [loaded](Self::load) and told of documents without their words is
@@ -424,7 +370,7 @@ impl Corpus {
                 }
             }
         }
-        self.contents.split_off(&count(length));
+        self.contents.split_off(&length);
     }
 
     /// Whether a document has both terms of a pair beside each other.
@@ -497,25 +443,18 @@ impl Corpus {
     }
 }
 
-/// Counts one more occurrence at a place; places come in rising order. Whether the place is new.
-fn raise(postings: &mut Vec<Posting>, place: u32) -> bool {
+/// Counts more occurrences at a place; places come in rising order. Whether the place is new.
+fn raise(postings: &mut Vec<Posting>, place: u32, count: u32) -> bool {
     match postings.last_mut() {
         Some(last) if last.place == place => {
-            last.count += 1;
+            last.count += count;
             false
         }
         _ => {
-            postings.push(Posting { place, count: 1 });
+            postings.push(Posting { place, count });
             true
         }
     }
-}
-
-/// Whether a word, as it stands in a text, says nothing about the text's subject.
-pub(crate) fn is_stop_word(word: &str) -> bool {
-    let folded = fold_case(word);
-    Language::of_word(&folded)
-        .is_some_and(|language| WordLists::of(language).stop.contains(folded.as_str()))
 }
 
 /// A number of documents, terms or episodes; four thousand million are never reached in memory.
@@ -558,7 +497,11 @@ mod tests {
                 return Ok(());
             };
             for (at, posting) in postings.documents.iter().enumerate() {
-                place(posting.place, posting.count, postings.positions(at));
+                place(
+                    posting.place as usize,
+                    posting.count,
+                    postings.positions(at),
+                );
             }
             Ok(())
         });
@@ -579,7 +522,7 @@ mod tests {
         let sources = corpus.sources(&asked);
         for at in sources.iter().filter(|at| **at < words.len()) {
             if !corpus.has_content(*at) {
-                let content = words.contents[&count(*at)].iter();
+                let content = words.contents[at].iter();
                 let content: Vec<String> = content.map(|id| words.text(*id).to_owned()).collect();
                 corpus.set_content(*at, &content);
             }
@@ -610,7 +553,7 @@ mod tests {
         document.texts.insert(0, "x".repeat(1 << 17).into());
         let mut corpus = Corpus::new();
         corpus.add(&document);
-        let told = corpus.telling_words(&document);
+        let told = document.telling_words();
         assert_eq!(told.len(), MOST_TELLING_WORDS);
         let kept = corpus.contents[&0].iter().map(|id| corpus.text(*id));
         assert!(kept.eq(told.iter().map(String::as_str)));

@@ -118,22 +118,22 @@ impl AskedDate {
         if written('/') && first != second {
             orders.push((second, first));
         }
-        let dates = orders.into_iter().filter_map(|(day, month)| {
-            let date = AskedDate {
-                year: Some(year.parse().ok().filter(|_| is_year(year))?),
-                month: Some(month.parse().ok()?),
-                day: Some(day.parse().ok()?),
-            };
-            date.civil().map(|_| date)
-        });
-        dates.collect()
+        let dates = orders.into_iter();
+        dates
+            .filter_map(|(day, month)| Self::whole(year, month, day))
+            .collect()
     }
 
     /// The date `2023-05-08`.
     fn by_numbers(words: &[String]) -> Option<AskedDate> {
-        let [year, month, day] = words else {
-            return None;
-        };
+        match words {
+            [year, month, day] => Self::whole(year, month, day),
+            _ => None,
+        }
+    }
+
+    /// A date that there is.
+    fn whole(year: &str, month: &str, day: &str) -> Option<AskedDate> {
         let date = AskedDate {
             year: Some(year.parse().ok().filter(|_| is_year(year))?),
             month: Some(month.parse().ok()?),

@@ -6,10 +6,14 @@ use memory_model::{LogEntry, Part, ResultContent, Role, Summary, Timestamp, deco
 
 use crate::calls::CallNames;
 use crate::fold::{composed, fold_case};
-use crate::words::{Language, WordLists, visit_words};
+use crate::words::{Language, Tokenizer, WordLists, is_stop_word, pieces, visit_words};
 
 /// Characters of a message that are embedded at most: some 2,000 tokens, which models of embeddings take.
 const EMBEDDED_CHARS: usize = 8_000;
+
+/// Maximum number of telling words of a document, from its beginning, that the ranking keeps in order. The best
+/// documents lend words to a question; the beginning of a document of megabytes names its subject.
+pub(super) const MOST_TELLING_WORDS: usize = 1 << 13;
 
 /// The texts of a message or of a summary.
 #[derive(Debug, Clone, Default)]
@@ -90,6 +94,25 @@ impl<'a> Document<'a> {
     /// The texts as their words are read.
     pub(crate) fn composed_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.texts.iter().map(|text| composed(text))
+    }
+
+    /// The words that say something about the document's subject, in their order; of a long one the first 8,192.
+    pub(crate) fn telling_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for text in self.composed_texts() {
+            for (_, piece) in pieces(&text) {
+                if words.len() >= MOST_TELLING_WORDS {
+                    break;
+                }
+                Tokenizer::RANKING.visit_text(piece, &mut |range, term| {
+                    if !is_stop_word(piece.get(range).unwrap_or_default()) {
+                        words.push(term);
+                    }
+                });
+            }
+        }
+        words.truncate(MOST_TELLING_WORDS);
+        words
     }
 
     /// The part of the text that is questions, from 0 to 1.

@@ -94,15 +94,6 @@ mod tests {
     }
 
     #[test]
-    fn without_vectors_no_score_changes() {
-        let corpus = corpus();
-        let before = corpus.scores("dog");
-        let mut scores = before.clone();
-        corpus.fuse(&mut scores, &[None; 5]);
-        assert_eq!(scores, before);
-    }
-
-    #[test]
     fn names_are_not_embedded() {
         let mut corpus = corpus();
         let named = Document::new("hm", Timestamp(0)).with_name("Ann Lee");

@@ -15,7 +15,6 @@ mod score;
 mod weights;
 
 pub(crate) use corpus::Corpus;
-pub(crate) use corpus::is_stop_word;
 pub(crate) use document::Document;
 pub(crate) use question::Wanted;
 pub(crate) use record::{Record, SummaryRecord};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::corpus::{Corpus, TermId, is_stop_word};
+use super::corpus::{Corpus, TermId};
 use super::dates::AskedDate;
 use super::weights::{ASKING_WORD_WEIGHT, DERIVED_WORD_WEIGHT};
 use crate::fold::{composed, fold_case};
-use crate::words::{Language, Tokenizer, WordLists};
+use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 
 /// Fewest characters that two words begin with alike when one is derived from the other.
 const DERIVED_CHARS: usize = 5;
@@ -37,12 +37,6 @@ pub(super) struct Question {
     pub(super) added: Vec<(TermId, f64)>,
 }
 
-/// A term of the question, before it is looked up.
-struct AskedTerm {
-    term: String,
-    weight: f64,
-}
-
 impl Question {
     /// Reads a question.
     pub(super) fn read(corpus: &Corpus, text: &str) -> Self {
@@ -63,12 +57,9 @@ impl Question {
             let asks = language.is_some_and(|l| WordLists::of(l).asking.contains(folded.as_str()));
             let weight = if asks { ASKING_WORD_WEIGHT } else { 1.0 };
             words.push(folded);
-            all.push(AskedTerm {
-                term: term.clone(),
-                weight: 1.0,
-            });
+            all.push((term.clone(), 1.0));
             if !is_left_out {
-                asked.push(AskedTerm { term, weight });
+                asked.push((term, weight));
             }
         });
         question.read_asker(&words, text);
@@ -88,12 +79,10 @@ impl Question {
         self.asks_time = how_long || words.iter().any(|word| lists.when.contains(word.as_str()));
     }
 
-    /// Looks the terms up, adds those that are derived, and weighs them.
-    fn look_up(&mut self, corpus: &Corpus, asked: &[AskedTerm]) {
-        let mut distinct = BTreeMap::new();
-        for one in asked {
-            distinct.insert(one.term.as_str(), one.weight);
-        }
+    /// Looks terms up, which have weights; adds those that are derived.
+    fn look_up(&mut self, corpus: &Corpus, asked: &[(String, f64)]) {
+        let distinct = asked.iter().map(|(term, weight)| (term.as_str(), *weight));
+        let distinct: BTreeMap<&str, f64> = distinct.collect();
         self.telling_count = distinct.values().filter(|weight| **weight >= 1.0).count();
         for (term, weight) in &distinct {
             if let Some((text, id)) = corpus.terms.get_key_value(*term) {
@@ -107,7 +96,7 @@ impl Question {
         for (text, id) in distinct.keys().flat_map(|term| derived(corpus, term)) {
             self.terms.entry(text).or_insert((id, DERIVED_WORD_WEIGHT));
         }
-        let id = |one: &AskedTerm| corpus.terms.get(one.term.as_str()).copied();
+        let id = |(term, _): &(String, f64)| corpus.terms.get(term.as_str()).copied();
         for pair in asked.windows(2) {
             if let [first, second] = pair
                 && let (Some(first), Some(second)) = (id(first), id(second))

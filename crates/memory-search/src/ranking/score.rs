@@ -1,5 +1,6 @@
 //! The scores of documents.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,14 +22,35 @@ const SHARES: [(isize, f64); 3] = [
 ];
 
 /// A document and how well it answers a question.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Ranked {
     /// The document's number.
     pub document: usize,
     /// The score; higher is better. Scores of different questions cannot be compared.
     pub score: f64,
 }
+
+/// The better one is the greater one; of equal scores the earlier.
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = self.score.total_cmp(&other.score);
+        by_score.then(other.document.cmp(&self.document))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
 
 /// A question under way.
 #[derive(Debug)]
@@ -255,11 +277,10 @@ impl Corpus {
         dates.any(|date| date.nearness(entry.created_at) == Some(Nearness::Day))
     }
 
-    /// Number of documents that have a term.
-    fn document_count(&self, id: TermId) -> usize {
-        self.postings
-            .get(id as usize)
-            .map_or(0, |postings| postings.count())
+    /// Number of documents that have a term, also of those that are [not read](Self::set_unread).
+    fn having(&self, id: TermId) -> usize {
+        let postings = self.postings.get(id as usize);
+        postings.map_or(0, |one| one.documents.len() + one.unread.unwrap_or(0))
     }
 
     pub(super) fn documents(&self, id: TermId) -> &[Posting] {
@@ -485,12 +506,11 @@ impl Corpus {
             let length = f64::from(self.length(one.document));
             let share = one.score / top / (length + EXPANSION_LENGTH);
             let mut counts: BTreeMap<TermId, u32> = BTreeMap::new();
-            let number = u32::try_from(one.document).unwrap_or(u32::MAX);
-            for id in self.contents.get(&number).into_iter().flatten() {
+            for id in self.contents.get(&one.document).into_iter().flatten() {
                 *counts.entry(*id).or_default() += 1;
             }
             for (id, count) in counts {
-                let rarity = rarity(self.entries.len(), self.document_count(id));
+                let rarity = rarity(self.entries.len(), self.having(id));
                 *gains.entry(id).or_default() += share * f64::from(count.min(2)) * rarity;
             }
         }
@@ -529,17 +549,11 @@ impl Corpus {
     /// The documents that a question finds, best first; of equal ones the earlier first.
     pub(super) fn rank(&self, question: &str) -> Vec<Ranked> {
         let scores = self.scores(question).into_iter().enumerate();
-        let ranked = |(document, score)| {
-            Some(Ranked {
-                document,
-                score: score?,
-            })
-        };
-        let mut ranked: Vec<Ranked> = scores.filter_map(ranked).collect();
-        ranked.sort_by(|a, b| {
-            let by_score = b.score.total_cmp(&a.score);
-            by_score.then(a.document.cmp(&b.document))
-        });
+        let ranked = scores.filter_map(|(document, score)| Some((document, score?)));
+        let mut ranked: Vec<Ranked> = ranked
+            .map(|(document, score)| Ranked { document, score })
+            .collect();
+        ranked.sort_by(|one, other| other.cmp(one));
         ranked
     }
 

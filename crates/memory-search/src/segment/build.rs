@@ -10,11 +10,11 @@ use super::grams::{GROUP, Gram, add_grams, text_of};
 use super::postings::PostingList;
 use super::record::write;
 use super::unbroken::{SHORTEST, longest_unbroken};
-use super::{SegmentData, TOOLS, UNBROKEN, gram_key, word_key};
+use super::{SegmentData, UNBROKEN, gram_key, tool_key, word_key};
 use crate::calls::CallNames;
 use crate::fold::{compared_forms, composed};
-use crate::ranking::{Document, Record, SummaryRecord, is_stop_word};
-use crate::words::{Language, Tokenizer, WordLists};
+use crate::ranking::{Document, Record, SummaryRecord};
+use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 
 /// Name of the format of segments. Segments of another format are not understood.
 pub(crate) const FORMAT: &str = "segments-5 english forms";
@@ -39,8 +39,7 @@ struct Occurrences {
 #[derive(Debug, Default)]
 pub(crate) struct SegmentBuilder {
     records: Vec<Record>,
-    ids: HashMap<String, usize>,
-    words: Vec<(String, PostingList)>,
+    words: HashMap<String, PostingList>,
     tools: BTreeMap<String, PostingList>,
     /// By the length of the longest stretch without white space.
     unbroken: BTreeMap<u8, PostingList>,
@@ -113,17 +112,12 @@ impl SegmentBuilder {
         record: impl FnOnce(u32) -> Record,
     ) {
         let place = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
-        let mut found: HashMap<usize, Occurrences> = HashMap::new();
-        let mut order: Vec<usize> = Vec::new();
+        let mut found: HashMap<String, Occurrences> = HashMap::new();
         let (mut length, mut position) = (0, 0);
         for text in document.composed_texts() {
             Tokenizer::RANKING.visit_text(&text, &mut |range, term| {
                 length += 1;
-                let id = self.id(&term);
-                let occurrences = found.entry(id).or_insert_with(|| {
-                    order.push(id);
-                    Occurrences::default()
-                });
+                let occurrences = found.entry(term).or_default();
                 occurrences.count += 1;
                 if !is_stop_word(text.get(range).unwrap_or_default()) {
                     occurrences.positions.push(position);
@@ -134,17 +128,16 @@ impl SegmentBuilder {
         // What is searched and not ranked: the raw text of arguments.
         for text in texts.iter().filter(|text| !document.texts.contains(text)) {
             Tokenizer::RANKING.visit_text(&composed(text), &mut |_, term| {
-                let id = self.id(&term);
-                found.entry(id).or_insert_with(|| {
-                    order.push(id);
-                    Occurrences::default()
-                });
+                found.entry(term).or_default();
             });
         }
-        for id in order {
-            if let (Some((_, list)), Some(occurrences)) = (self.words.get_mut(id), found.get(&id)) {
-                list.push_word(place, occurrences.count, &occurrences.positions);
-            }
+        #[expect(
+            clippy::iter_over_hash_type,
+            reason = "each term has a list of its own"
+        )]
+        for (term, occurrences) in found {
+            let list = self.words.entry(term).or_default();
+            list.push_word(place, occurrences.count, &occurrences.positions);
         }
         let mut longest = None;
         for form in texts.iter().flat_map(|text| compared_forms(text)) {
@@ -162,16 +155,6 @@ impl SegmentBuilder {
         if self.records.len().is_multiple_of(GROUP as usize) {
             self.close_group();
         }
-    }
-
-    fn id(&mut self, term: &str) -> usize {
-        if let Some(id) = self.ids.get(term) {
-            return *id;
-        }
-        let id = self.words.len();
-        self.ids.insert(term.to_owned(), id);
-        self.words.push((term.to_owned(), PostingList::default()));
-        id
     }
 
     fn close_group(&mut self) {
@@ -203,10 +186,10 @@ impl SegmentBuilder {
             writer.push(&[UNBROKEN, *longest], list);
         }
         for (tool, list) in &self.tools {
-            writer.push(&[&[TOOLS], tool.as_bytes()].concat(), list);
+            writer.push(&tool_key(tool), list);
         }
-        self.words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        for (term, list) in &self.words {
+        let words: BTreeMap<String, PostingList> = self.words.into_iter().collect();
+        for (term, list) in &words {
             writer.push(&word_key(term), list);
         }
         let mut chunks = write(&self.records);

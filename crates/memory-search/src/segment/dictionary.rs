@@ -56,6 +56,18 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
+/// Reads the next entry: how many bytes its key shares with the one before, the rest of the key, and what is kept under it.
+#[inline]
+fn next<'b>(reader: &mut Reader<'b>) -> Result<(usize, &'b [u8], Entry<'b>)> {
+    let (shared, suffix) = (reader.small()? as usize, reader.bytes()?);
+    let entry = Entry {
+        count: reader.small()?,
+        last: reader.small()?,
+        bytes: reader.bytes()?,
+    };
+    Ok((shared, suffix, entry))
+}
+
 /// Reads the entries of a chunk.
 #[derive(Debug)]
 pub(super) struct Entries<'b> {
@@ -80,18 +92,20 @@ impl<'b> Entries<'b> {
         if self.reader.is_empty() {
             return Ok(None);
         }
-        let shared = self.reader.small()? as usize;
-        if shared > self.key.len() {
-            return Err(damaged());
-        }
-        self.key.truncate(shared);
-        self.key.extend_from_slice(self.reader.bytes()?);
-        Ok(Some(Entry {
-            count: self.reader.small()?,
-            last: self.reader.small()?,
-            bytes: self.reader.bytes()?,
-        }))
+        let (shared, suffix, entry) = next(&mut self.reader)?;
+        extend(&mut self.key, shared, suffix)?;
+        Ok(Some(entry))
     }
+}
+
+/// Makes of a key the next one.
+fn extend(key: &mut Vec<u8>, shared: usize, suffix: &[u8]) -> Result<()> {
+    if shared > key.len() {
+        return Err(damaged());
+    }
+    key.truncate(shared);
+    key.extend_from_slice(suffix);
+    Ok(())
 }
 
 /// Looks a key up in the chunk that it would be in.
@@ -103,10 +117,7 @@ pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>>
     // How many bytes the key before, which is less, has in common with the one that is looked up.
     let mut alike = 0;
     while !reader.is_empty() {
-        let shared = reader.small()? as usize;
-        let suffix = reader.bytes()?;
-        let (count, last) = (reader.small()?, reader.small()?);
-        let bytes = reader.bytes()?;
+        let (shared, suffix, entry) = next(&mut reader)?;
         // A key that shares more differs where the one before did; one that shares less comes after both.
         if shared > alike {
             continue;
@@ -119,26 +130,11 @@ pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>>
         alike += more;
         match suffix.get(more..).cmp(&wanted.get(more..)) {
             std::cmp::Ordering::Less => {}
-            std::cmp::Ordering::Equal => return Ok(Some(Entry { count, last, bytes })),
+            std::cmp::Ordering::Equal => return Ok(Some(entry)),
             std::cmp::Ordering::Greater => return Ok(None),
         }
     }
     Ok(None)
-}
-
-/// Calls `f` with the entries of a chunk whose keys begin so.
-///
-/// # Errors
-/// As [`find`].
-pub(crate) fn with_prefix<'b>(
-    chunk: &'b [u8],
-    prefix: &[u8],
-    f: &mut dyn FnMut(&[u8], Entry<'b>),
-) -> Result<()> {
-    some_with_prefix(chunk, prefix, &mut |key, entry| {
-        f(key, entry);
-        usize::MAX
-    })
 }
 
 /// Calls `f` with entries of a chunk whose keys begin so. It returns how many bytes the next ones may have in
@@ -146,7 +142,7 @@ pub(crate) fn with_prefix<'b>(
 ///
 /// # Errors
 /// As [`find`].
-pub(crate) fn some_with_prefix<'b>(
+pub(crate) fn with_prefix<'b>(
     chunk: &'b [u8],
     prefix: &[u8],
     f: &mut dyn FnMut(&[u8], Entry<'b>) -> usize,
@@ -154,22 +150,15 @@ pub(crate) fn some_with_prefix<'b>(
     let mut reader = Reader::new(chunk);
     let (mut key, mut most) = (Vec::new(), usize::MAX);
     while !reader.is_empty() {
-        let shared = reader.small()? as usize;
-        let suffix = reader.bytes()?;
-        let (count, last) = (reader.small()?, reader.small()?);
-        let bytes = reader.bytes()?;
+        let (shared, suffix, entry) = next(&mut reader)?;
         // It and the one before begin alike, and so it begins as the one that `f` saw does.
         if shared > most {
             continue;
         }
-        if shared > key.len() {
-            return Err(damaged());
-        }
-        key.truncate(shared);
-        key.extend_from_slice(suffix);
+        extend(&mut key, shared, suffix)?;
         most = usize::MAX;
         if key.starts_with(prefix) {
-            most = f(&key, Entry { count, last, bytes });
+            most = f(&key, entry);
         } else if key.as_slice() > prefix {
             return Ok(());
         }

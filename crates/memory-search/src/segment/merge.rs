@@ -15,15 +15,19 @@ use crate::ranking::Record;
 struct Source<'s> {
     chunks: std::slice::Iter<'s, super::Chunk>,
     entries: Entries<'s>,
+    /// The entry whose key is in the heap.
+    entry: Option<Entry<'s>>,
     /// Number of documents before it.
     documents: u32,
 }
 
 impl<'s> Source<'s> {
-    fn next(&mut self) -> Result<Option<(Vec<u8>, Entry<'s>)>> {
+    /// Reads the next entry, and returns its key.
+    fn next(&mut self) -> Result<Option<Vec<u8>>> {
         loop {
-            if let Some(entry) = self.entries.next()? {
-                return Ok(Some((self.entries.key().to_vec(), entry)));
+            self.entry = self.entries.next()?;
+            if self.entry.is_some() {
+                return Ok(Some(self.entries.key().to_vec()));
             }
             match self.chunks.find(|chunk| !is_records(&chunk.key)) {
                 Some(chunk) => self.entries = Entries::new(&chunk.data),
@@ -49,21 +53,23 @@ pub(crate) fn merge(parts: &[SegmentData]) -> Result<SegmentData> {
         let mut source = Source {
             chunks: part.chunks.iter(),
             entries: Entries::new(&[]),
+            entry: None,
             documents,
         };
-        if let Some((key, entry)) = source.next()? {
-            heap.push(Reverse((key, at, Bytes(entry))));
-        }
+        heap.extend(source.next()?.map(|key| Reverse((key, at))));
         sources.push(source);
         documents += part.documents;
     }
     let mut writer = DictionaryWriter::default();
     let mut open: Option<(Vec<u8>, PostingList)> = None;
-    while let Some(Reverse((key, at, Bytes(entry)))) = heap.pop() {
+    while let Some(Reverse((key, at))) = heap.pop() {
         if let Some((before, list)) = open.take_if(|(before, _)| *before != key) {
             writer.push(&before, &list);
         }
         let Some(source) = sources.get_mut(at) else {
+            continue;
+        };
+        let Some(entry) = source.entry.take() else {
             continue;
         };
         let offset = match key.first() {
@@ -72,9 +78,7 @@ pub(crate) fn merge(parts: &[SegmentData]) -> Result<SegmentData> {
         };
         let (_, list) = open.get_or_insert_with(|| (key.clone(), PostingList::default()));
         list.append(&entry, offset)?;
-        if let Some((key, entry)) = source.next()? {
-            heap.push(Reverse((key, at, Bytes(entry))));
-        }
+        heap.extend(source.next()?.map(|key| Reverse((key, at))));
     }
     if let Some((key, list)) = open {
         writer.push(&key, &list);
@@ -82,27 +86,4 @@ pub(crate) fn merge(parts: &[SegmentData]) -> Result<SegmentData> {
     let mut chunks = write(&all);
     chunks.extend(writer.finish());
     Ok(SegmentData { documents, chunks })
-}
-
-/// An entry that plays no part in an order.
-struct Bytes<'b>(Entry<'b>);
-
-impl PartialEq for Bytes<'_> {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Bytes<'_> {}
-
-impl PartialOrd for Bytes<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Bytes<'_> {
-    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
-    }
 }

@@ -29,7 +29,7 @@ use memory_store::Chunk;
 
 pub(crate) use build::variants;
 pub(crate) use build::{FORMAT, SegmentBuilder};
-pub(crate) use dictionary::{find, some_with_prefix, with_prefix};
+pub(crate) use dictionary::{find, with_prefix};
 pub(crate) use grams::GROUP;
 pub(crate) use merge::merge;
 pub(crate) use need::char_set;
@@ -57,24 +57,19 @@ pub(crate) struct SegmentData {
     pub chunks: Vec<Chunk>,
 }
 
-/// The key of a word's entry.
+/// The key of an entry of a section, or of all entries of it that begin so.
+fn key_of(section: u8, text: &str) -> Vec<u8> {
+    [&[section], text.as_bytes()].concat()
+}
+
+/// The key of a word's entry, or of all words that begin so.
 pub(crate) fn word_key(term: &str) -> Vec<u8> {
-    let mut key = vec![WORDS];
-    key.extend_from_slice(term.as_bytes());
-    key
+    key_of(WORDS, term)
 }
 
-/// The key of all words that begin so.
-pub(crate) fn word_prefix(prefix: &str) -> Vec<u8> {
-    let mut key = vec![WORDS];
-    key.extend_from_slice(prefix.as_bytes());
-    key
-}
-
-/// The word of an entry's key; `None` for another entry's.
+/// The word of an entry's key, or what is whole of the beginning of one; `None` for another entry's.
 pub(crate) fn word_of(key: &[u8]) -> Option<&str> {
-    let term = key.strip_prefix(&[WORDS])?;
-    std::str::from_utf8(term).ok()
+    key.strip_prefix(&[WORDS]).map(whole_text)
 }
 
 /// The key of all stretches without white space.
@@ -91,32 +86,29 @@ pub(crate) fn unbroken_of(key: &[u8]) -> Option<u8> {
     }
 }
 
-/// The key of all tools.
-pub(crate) fn tools_prefix() -> Vec<u8> {
-    vec![TOOLS]
+/// The key of a tool's entry, or of all tools that begin so.
+pub(crate) fn tool_key(name: &str) -> Vec<u8> {
+    key_of(TOOLS, name)
 }
 
 /// The tool of an entry's key; `None` for another entry's.
 pub(crate) fn tool_of(key: &[u8]) -> Option<&str> {
-    let tool = key.strip_prefix(&[TOOLS])?;
-    std::str::from_utf8(tool).ok()
+    key.strip_prefix(&[TOOLS]).map(whole_text)
 }
 
 /// The key of the entry of a run of characters, or of all runs that begin so.
 pub(crate) fn gram_key(gram: &str) -> Vec<u8> {
-    let mut key = vec![GRAMS];
-    key.extend_from_slice(gram.as_bytes());
-    key
+    key_of(GRAMS, gram)
 }
 
 /// The run of characters of an entry's key, or what is whole of the beginning of one; `None` for another entry's.
 pub(crate) fn gram_of(key: &[u8]) -> Option<&str> {
-    let gram = key.strip_prefix(&[GRAMS])?;
-    match std::str::from_utf8(gram) {
-        Ok(gram) => Some(gram),
-        // A character is cut off.
-        Err(error) => std::str::from_utf8(gram.get(..error.valid_up_to())?).ok(),
-    }
+    key.strip_prefix(&[GRAMS]).map(whole_text)
+}
+
+/// A text, without a character that is cut off at its end.
+fn whole_text(bytes: &[u8]) -> &str {
+    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }
 
 /// Whether a chunk of this key holds records.

@@ -158,25 +158,9 @@ pub(crate) fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()
         });
         return Ok(());
     }
-    let mut reader = Reader::new(entry.bytes);
-    let (mut at, mut wrong, mut is_begun) = (0_u32, None, false);
-    kept.retain(|group| {
-        while wrong.is_none() && (!is_begun || at < *group) {
-            if reader.is_empty() {
-                return false;
-            }
-            match reader.small() {
-                Ok(gap) => at = at.saturating_add(gap),
-                Err(error) => wrong = Some(error),
-            }
-            is_begun = true;
-        }
-        at == *group
-    });
-    match wrong {
-        Some(error) => Err(error),
-        None => Ok(()),
-    }
+    let having = groups(entry)?;
+    kept.retain(|group| having.binary_search(group).is_ok());
+    Ok(())
 }
 
 /// The documents that a word occurs in, rising, also where it is not ranked.
@@ -185,17 +169,7 @@ pub(crate) fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()
 /// As [`groups`].
 pub(crate) fn places(entry: &Entry<'_>) -> Result<Vec<u32>> {
     let mut places = Vec::with_capacity(entry.count as usize);
-    let mut reader = Reader::new(entry.bytes);
-    let mut place = 0_u32;
-    while !reader.is_empty() {
-        place = place.saturating_add(reader.small()?);
-        if reader.small()? & 1 == 1 {
-            for _ in 0..reader.small()? {
-                reader.small()?;
-            }
-        }
-        places.push(place);
-    }
+    words(entry, &mut |posting, _| places.push(posting.place))?;
     Ok(places)
 }
 

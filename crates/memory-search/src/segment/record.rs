@@ -10,32 +10,19 @@ use crate::ranking::{Record, SummaryRecord};
 /// Records in a chunk.
 const CHUNK_RECORDS: usize = 256;
 
-fn role_byte(role: Option<Role>) -> u8 {
-    match role {
-        None => 0,
-        Some(Role::System) => 1,
-        Some(Role::User) => 2,
-        Some(Role::Assistant) => 3,
-        Some(Role::Tool) => 4,
-        #[allow(unreachable_patterns)]
-        Some(_) => 5,
-    }
-}
-
-fn role_of(byte: u8) -> Result<Option<Role>> {
-    match byte {
-        0 => Ok(None),
-        1 => Ok(Some(Role::System)),
-        2 => Ok(Some(Role::User)),
-        3 => Ok(Some(Role::Assistant)),
-        4 => Ok(Some(Role::Tool)),
-        _ => Err(damaged()),
-    }
-}
+/// The roles by their bytes.
+const ROLES: [Option<Role>; 5] = [
+    None,
+    Some(Role::System),
+    Some(Role::User),
+    Some(Role::Assistant),
+    Some(Role::Tool),
+];
 
 fn put_record(record: &Record, out: &mut Vec<u8>) {
     put(out, u64::from(record.seq.0));
-    out.push(role_byte(record.role));
+    let role = ROLES.iter().position(|role| *role == record.role);
+    out.push(role.unwrap_or(ROLES.len()) as u8);
     let flags = u8::from(record.asks)
         | u8::from(record.first_person) << 1
         | u8::from(record.names_time) << 2
@@ -63,7 +50,8 @@ fn put_record(record: &Record, out: &mut Vec<u8>) {
 
 fn read_record(reader: &mut Reader<'_>) -> Result<Record> {
     let seq = Seq(reader.small()?);
-    let role = role_of(reader.byte()?)?;
+    let role = ROLES.get(usize::from(reader.byte()?));
+    let role = *role.ok_or_else(damaged)?;
     let flags = reader.byte()?;
     let created_at = Timestamp(i64::from_le_bytes(reader.array()?));
     let length = reader.small()?;

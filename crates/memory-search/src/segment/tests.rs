@@ -1,10 +1,11 @@
 //! Lists of bare places, in both forms, and segments that are merged.
 
-use memory_model::{Hash, LogEntry, Message, RawJson, Seq};
+use memory_model::{LogEntry, Message, RawJson, Seq};
 
 use super::postings::{Entry, PostingList, groups, retain_groups};
 use super::{SegmentBuilder, merge, records};
 use crate::calls::CallNames;
+use crate::calls::tests::entry;
 
 /// Places below `all`, each with a chance of `share` in 256.
 fn places(rng: &mut fastrand::Rng, all: u32, share: u8) -> Vec<u32> {
@@ -106,14 +107,10 @@ fn merged_segments_are_those_that_are_built_at_once() {
             5 => Message::tool_result(format!("{}", at / 21), text()),
             _ => Message::user(text()),
         };
-        let entry = |(seq, message)| LogEntry {
-            seq: Seq(seq),
-            message,
-            tokens: 0,
-            running: 0,
-            hash: Hash::ZERO,
-        };
-        let entries: Vec<LogEntry> = (1..).zip((0..200).map(message)).map(entry).collect();
+        let entries: Vec<LogEntry> = (1..)
+            .zip((0..200).map(message))
+            .map(|(seq, message)| entry(seq, message))
+            .collect();
         let mut calls = CallNames::new();
         entries.iter().for_each(|entry| calls.add(entry));
         let build = |entries: &[LogEntry]| {

@@ -3,7 +3,7 @@
 use crate::embedding::{Embedder, embed};
 use crate::ranking::Document;
 use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange};
-use memory_store::{ERASED, LogRead, NewVectors, PlacedVector, Store, Vector, VectorStore};
+use memory_store::{ERASED, NewVectors, PlacedVector, Store, Vector, read_entries};
 
 use crate::log_calls::read_conversation;
 
@@ -101,8 +101,8 @@ pub async fn check_vectors<S: Store + ?Sized>(
         let last = Seq(range.first.0.saturating_add(BATCH - 1)).min(range.last);
         let batch = SeqRange::new(range.first, last).unwrap_or(range);
         rest = SeqRange::new(last.next(), range.last);
-        let found = kept_vectors(kept, conversation, embedder, batch).await;
-        let found = match found {
+        let (id, dimension) = (embedder.id(), embedder.dimension());
+        let found = match kept.vectors(conversation, id, dimension, batch).await {
             Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
                 check.damage.push(error.to_string());
                 continue;
@@ -113,7 +113,7 @@ pub async fn check_vectors<S: Store + ?Sized>(
             true => Some(embed_range(store, conversation, embedder, batch).await?),
             false => None,
         };
-        let entries = read_range(store, conversation, batch).await?;
+        let entries = read_entries(store, conversation, batch).await?;
         for (seq, vector) in found {
             let Some(vector) = vector else { continue };
             check.vectors += 1;
@@ -133,16 +133,6 @@ pub async fn check_vectors<S: Store + ?Sized>(
     Ok(check)
 }
 
-pub(super) async fn kept_vectors(
-    kept: &dyn VectorStore,
-    conversation: ConversationId,
-    embedder: &dyn Embedder,
-    range: SeqRange,
-) -> memory_store::Result<Vec<PlacedVector>> {
-    let vectors = kept.vectors(conversation, embedder.id(), embedder.dimension(), range);
-    vectors.await
-}
-
 /// Embeds the entries of a range of what a conversation sees.
 pub(super) async fn embed_range<S: Store + ?Sized>(
     store: &S,
@@ -150,7 +140,7 @@ pub(super) async fn embed_range<S: Store + ?Sized>(
     embedder: &dyn Embedder,
     range: SeqRange,
 ) -> crate::Result<Vec<PlacedVector>> {
-    let entries = read_range(store, conversation, range).await?;
+    let entries = read_entries(store, conversation, range).await?;
     let texts: Vec<Option<String>> = entries.iter().map(text_of).collect();
     let known: Vec<String> = texts.iter().flatten().cloned().collect();
     let mut made = embed(embedder, &known).await?.into_iter();
@@ -162,20 +152,6 @@ pub(super) async fn embed_range<S: Store + ?Sized>(
         )
     };
     Ok(entries.iter().zip(&texts).map(place).collect())
-}
-
-async fn read_range<S: Store + ?Sized>(
-    store: &S,
-    conversation: ConversationId,
-    range: SeqRange,
-) -> memory_store::Result<Vec<LogEntry>> {
-    let (mut entries, mut rest) = (Vec::new(), Some(range));
-    while let Some(range) = rest {
-        let page = store.read(conversation, &LogRead::new(range)).await?;
-        entries.extend(page.items);
-        rest = page.next;
-    }
-    Ok(entries)
 }
 
 /// What is embedded of an entry; nothing of a note, of an erased message, or of one without text.

@@ -7,7 +7,7 @@ use crate::{ErrorKind, Result};
 use memory_model::{Seq, SeqRange};
 use memory_store::{Conversation, Store, Vector};
 
-use super::extend::{embed_range, kept_vectors};
+use super::extend::embed_range;
 
 /// Entries that are embedded at once by a search.
 const BATCH: u32 = 1_024;
@@ -60,7 +60,8 @@ pub(crate) async fn nearness<S: Store + ?Sized>(
             let Some(range) = range else { continue };
             let state = kept.vector_state(segment.source, embedder.id());
             let kept_last = state.await?.last;
-            let found = kept_vectors(kept, segment.source, embedder, range).await?;
+            let (id, dimension) = (embedder.id(), embedder.dimension());
+            let found = kept.vectors(segment.source, id, dimension, range).await?;
             let found = found.into_iter();
             vectors.extend(found.filter_map(|(seq, vector)| Some((seq, vector?))));
             reached = reached.max(kept_last.min(range.last));

@@ -1,35 +1,29 @@
 //! Classes of characters, as words are made of them.
 
-/// Class of a character.
+/// How a word is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
-    /// A letter or digit of a script that puts spaces between words, or a mark on one.
+pub(crate) enum WordKind {
+    /// Of letters, digits and marks on them, in a script with spaces between words.
     Spaced,
-    /// A character of a script without spaces between words, or with particles joined to them.
+    /// A run of characters of a script without spaces between words, or with particles joined to them.
     Unspaced,
     /// A pictograph, which is a word of its own.
     Symbol,
-    /// Anything else: it ends a word.
-    Other,
 }
 
-pub(super) fn class(c: char) -> Class {
+/// The kind of the words that a character is a part of; `None` for one that ends a word.
+pub(super) fn kind_of(c: char) -> Option<WordKind> {
     if c.is_ascii() {
-        return match c.is_ascii_alphanumeric() {
-            true => Class::Spaced,
-            false => Class::Other,
-        };
+        return c.is_ascii_alphanumeric().then_some(WordKind::Spaced);
     }
     if is_pictograph(c) {
-        return Class::Symbol;
+        return Some(WordKind::Symbol);
     }
-    if !c.is_alphanumeric() && !is_mark(c) {
-        return Class::Other;
-    }
-    match is_unspaced(c) {
-        true => Class::Unspaced,
-        false => Class::Spaced,
-    }
+    let is_part = c.is_alphanumeric() || is_mark(c);
+    is_part.then(|| match is_unspaced(c) {
+        true => WordKind::Unspaced,
+        false => WordKind::Spaced,
+    })
 }
 
 /// Whether a character belongs to Thai, Lao, Burmese, Khmer, Kana, Bopomofo, Hangul or Han. Korean

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, OnceLock};
 
 use super::language::Language;
+use crate::fold::fold_case;
 
 /// The lists of one language. A list that the language does not have is empty.
 #[derive(Debug, Default)]
@@ -29,27 +30,23 @@ pub(crate) struct WordLists {
 impl WordLists {
     /// Returns the lists of a language.
     pub(crate) fn of(language: Language) -> &'static WordLists {
+        static NONE: LazyLock<WordLists> = LazyLock::new(WordLists::default);
+        let [english, .., russian] = &*ALL;
         match language {
-            Language::English => &ENGLISH,
-            Language::Russian => &RUSSIAN,
+            Language::English => english,
+            Language::Russian => russian,
             Language::Arabic | Language::Greek => &NONE,
         }
     }
 
     /// The stop words of all languages that have a list.
     pub(crate) fn stop_words() -> impl Iterator<Item = &'static str> {
-        let lists = [&ENGLISH, &GERMAN, &FRENCH, &SPANISH, &RUSSIAN];
-        lists
-            .into_iter()
-            .flat_map(|lists| lists.stop.iter().copied())
+        ALL.iter().flat_map(|lists| lists.stop.iter().copied())
     }
 
     /// Returns the number of the month, 1 to 12, that a folded word names in any language that has a list.
     pub(crate) fn month(word: &str) -> Option<i8> {
-        let lists = [&ENGLISH, &GERMAN, &FRENCH, &SPANISH, &RUSSIAN];
-        lists
-            .into_iter()
-            .find_map(|lists| lists.months.get(word).copied())
+        ALL.iter().find_map(|lists| lists.months.get(word).copied())
     }
 
     /// Returns the usual form of a folded word.
@@ -102,17 +99,24 @@ impl WordLists {
     }
 }
 
-static NONE: LazyLock<WordLists> = LazyLock::new(WordLists::default);
-static ENGLISH: LazyLock<WordLists> =
-    LazyLock::new(|| WordLists::read(include_str!("lists/english.txt")));
-static GERMAN: LazyLock<WordLists> =
-    LazyLock::new(|| WordLists::read(include_str!("lists/german.txt")));
-static FRENCH: LazyLock<WordLists> =
-    LazyLock::new(|| WordLists::read(include_str!("lists/french.txt")));
-static SPANISH: LazyLock<WordLists> =
-    LazyLock::new(|| WordLists::read(include_str!("lists/spanish.txt")));
-static RUSSIAN: LazyLock<WordLists> =
-    LazyLock::new(|| WordLists::read(include_str!("lists/russian.txt")));
+/// Whether a word, as it stands in a text, says nothing about the text's subject.
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    let folded = fold_case(word);
+    Language::of_word(&folded)
+        .is_some_and(|language| WordLists::of(language).stop.contains(folded.as_str()))
+}
+
+/// English, German, French, Spanish, Russian.
+static ALL: LazyLock<[WordLists; 5]> = LazyLock::new(|| {
+    [
+        include_str!("lists/english.txt"),
+        include_str!("lists/german.txt"),
+        include_str!("lists/french.txt"),
+        include_str!("lists/spanish.txt"),
+        include_str!("lists/russian.txt"),
+    ]
+    .map(WordLists::read)
+});
 
 #[cfg(test)]
 mod tests {
@@ -125,9 +129,7 @@ mod tests {
         assert_eq!(english.months["december"], 12);
         assert_eq!(english.usual_form("went"), "go");
         assert_eq!(english.usual_form("walk"), "walk");
-        for lists in [&GERMAN, &FRENCH, &SPANISH] {
-            assert!(lists.stop.len() > 50);
-        }
+        assert!(ALL.iter().all(|lists| lists.stop.len() > 50));
         assert!(WordLists::of(Language::Russian).stop.contains("что"));
         assert!(WordLists::of(Language::Greek).stop.is_empty());
     }

@@ -57,7 +57,7 @@ fn an_error_of_the_store_is_the_source() {
     let error = memory_search::Error::from(store);
     assert_eq!(error.kind(), ErrorKind::Storage);
     assert_eq!(error.to_string(), "the database is locked");
-    let source = error.into_source().unwrap();
-    let source = source.downcast::<memory_store::Error>().unwrap();
+    let source = std::error::Error::source(&error).unwrap();
+    let source = source.downcast_ref::<memory_store::Error>().unwrap();
     assert_eq!(source.kind(), memory_store::ErrorKind::Busy);
 }

@@ -61,22 +61,18 @@ impl Inner {
 
 #[async_trait]
 impl IndexStore for InMemoryStore {
-    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>> {
-        Ok(self.lock().get(conversation)?.index_state().segments)
-    }
-
-    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot> {
         let inner = self.lock();
         let record = inner.get(conversation)?;
         let mut logs = Vec::new();
         for part in &record.info.segments {
             logs.push(inner.get(part.source)?.index_state().segments);
         }
-        Ok(Some(IndexSnapshot {
+        Ok(IndexSnapshot {
             conversation: record.info.clone(),
             logs,
             last_summary: record.summaries.last().map(|last| last.id.clone()),
-        }))
+        })
     }
 
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {

@@ -5,7 +5,7 @@ use memory_model::{Message, Part, RawJson, Role, Seq};
 use retrieval_tools::{FilesArgs, RetrievalLimits, UseKind, UseOutcome};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-use crate::world::{Set, World, at, range};
+use crate::world::{Set, World, at, range, used};
 
 fn call(id: &str, tool: &str, arguments: &str) -> Message {
     Message::tool_call(id, tool, RawJson::parse(arguments).unwrap())
@@ -47,33 +47,30 @@ async fn who_changed_this_file_and_how_was_that_run() {
     // Compacted or not.
     world.leaf(range(1, 9), "A fix.").await;
     let tools = world.tools();
-    let of = async |args: FilesArgs| tools.files(&args).await.unwrap();
-    let main = of(FilesArgs::default().set(|it| it.path = Some("main.rs".into()))).await;
+    let of = async |args: FilesArgs| tools.files(args).await.unwrap();
+    let at_path = |path: &str| FilesArgs::default().set(|it| it.path = Some(path.into()));
+    let main = of(at_path("main.rs")).await;
     assert_eq!(seqs(&main), [10, 6, 4, 2], "the last first");
     let outcomes: Vec<UseOutcome> = main.uses.iter().map(|one| one.outcome).collect();
     use UseOutcome::{Done, Failed, Unanswered};
     assert_eq!(outcomes, [Unanswered, Done, Failed, Done]);
     assert_eq!(main.uses[3].result_seq, Some(Seq(3)));
-    let changed = FilesArgs::default()
-        .set(|it| it.path = Some("src/main.rs".into()))
-        .set(|it| it.action = Some(UseKind::Changed));
-    assert_eq!(seqs(&of(changed).await), [6, 4]);
+    let changed = at_path("src/main.rs").set(|it| it.action = Some(UseKind::Changed));
     let run = of(FilesArgs::default().set(|it| it.command = Some("CARGO test".into()))).await;
     assert_eq!(
         run.uses[0].command.as_deref(),
         Some("cargo test --workspace")
     );
     assert_eq!(seqs(&run), [8]);
-    assert_eq!(
-        seqs(&of(FilesArgs::default().set(|it| it.path = Some("README.md".into()))).await),
-        [11]
-    );
-    assert_eq!(
-        seqs(&of(FilesArgs::default().set(|it| it.path = Some("src/".into()))).await),
-        [10, 6, 4, 2]
-    );
-    assert_eq!(seqs(&of(FilesArgs::default()).await), [11, 10, 8, 6, 4, 2]);
-    let none = of(FilesArgs::default().set(|it| it.path = Some("domain.rs".into()))).await;
+    for (args, found) in [
+        (changed, &[6, 4][..]),
+        (at_path("README.md"), &[11]),
+        (at_path("src/"), &[10, 6, 4, 2]),
+        (FilesArgs::default(), &[11, 10, 8, 6, 4, 2]),
+    ] {
+        assert_eq!(seqs(&of(args.clone()).await), found, "{args:?}");
+    }
+    let none = of(at_path("domain.rs")).await;
     assert_eq!(none.to_text(), "No uses found.\n");
     insta::assert_snapshot!("files_text", main.to_text());
     insta::assert_json_snapshot!("files_json", main);
@@ -104,45 +101,27 @@ async fn pages_hold_every_use_once_with_its_outcome() {
     }
     world.say(said).await;
     let tools = world.tools();
-    let whole = tools
-        .files(&FilesArgs::default().set(|it| it.limit = 100))
-        .await
-        .unwrap();
+    let at_most = |limit: usize| FilesArgs::default().set(|it| it.limit = limit);
+    let whole = tools.files(at_most(100)).await.unwrap();
     assert_eq!((whole.uses.len(), whole.complete), (90, true));
     for (limit, most) in [(1, 8_000), (4, 8_000), (100, 200), (7, 90)] {
         let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
         let tools = tools.clone().with_limits(limits);
-        let mut args = FilesArgs::default().set(|it| it.limit = limit);
-        let mut all = Vec::new();
-        loop {
-            let answer = tools.files(&args).await.unwrap();
+        let answers = used(&tools, at_most(limit)).await;
+        for answer in &answers {
             let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
             assert!(
                 cost <= most && answer.uses.len() <= limit,
                 "{cost} of {most}"
             );
-            all.extend(answer.uses);
-            match answer.cursor {
-                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor)),
-                None => break,
-            }
         }
+        let all: Vec<_> = answers.into_iter().flat_map(|answer| answer.uses).collect();
         assert_eq!(all, whole.uses, "{limit} {most}");
     }
-    let other = FilesArgs::default()
-        .set(|it| it.limit = 1)
-        .set(|it| it.path = Some("x".into()));
-    let cursor = tools
-        .files(&FilesArgs::default().set(|it| it.limit = 1))
-        .await
-        .unwrap()
-        .cursor;
-    assert!(
-        tools
-            .files(&other.set(|it| it.cursor = Some(cursor.unwrap())))
-            .await
-            .is_err()
-    );
+    let cursor = tools.files(at_most(1)).await.unwrap().cursor;
+    assert!(cursor.is_some());
+    let other = at_most(1).set(|it| (it.path, it.cursor) = (Some("x".into()), cursor));
+    assert!(tools.files(other).await.is_err());
 }
 
 /// Conventions of an agent whose results say in words that the user refused.

@@ -10,7 +10,7 @@ use retrieval_tools::{
 };
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-use crate::world::{Set, World, at, range, tree};
+use crate::world::{Set, World, at, pages, range, tree};
 
 fn literal(pattern: &str) -> GrepArgs {
     GrepArgs::new(pattern).set(|it| it.mode = SearchMode::Literal)
@@ -20,19 +20,19 @@ fn literal(pattern: &str) -> GrepArgs {
 async fn it_finds_words_in_messages_and_summaries() {
     let (world, [a, ..]) = tree().await;
     let tools = world.tools();
-    let found = tools.grep(&GrepArgs::new("NUMBER 12")).await.unwrap();
+    let found = tools.grep(GrepArgs::new("NUMBER 12")).await.unwrap();
     assert_eq!(found.hits.len(), 1);
     assert_eq!(found.hits[0].seq, Some(Seq(12)));
     assert_eq!(found.hits[0].external_id.as_deref(), Some("m12"));
     assert!(found.complete && found.cursor.is_none());
 
     // Compacted messages are found as well as their summaries.
-    let both = tools.grep(&GrepArgs::new("green tests")).await.unwrap();
+    let both = tools.grep(GrepArgs::new("green tests")).await.unwrap();
     let kinds: Vec<HitKind> = both.hits.iter().map(|hit| hit.kind).collect();
     assert_eq!(kinds, [HitKind::Summary, HitKind::Summary]);
     assert_eq!(both.hits[0].summary_id.as_ref(), Some(&a.id));
     let messages = literal("green tests").set(|it| it.scope = SearchScope::Messages);
-    assert!(tools.grep(&messages).await.unwrap().hits.is_empty());
+    assert!(tools.grep(messages.clone()).await.unwrap().hits.is_empty());
 }
 
 #[tokio::test]
@@ -46,18 +46,10 @@ async fn the_limit_holds_over_both_scopes_and_the_cursor_goes_on() {
     }
     let tools = world.tools();
     for limit in [1, 7, 19, 40, 41, 43] {
-        let mut args = GrepArgs::new("message number").set(|it| it.limit = limit);
-        let mut all = Vec::new();
-        loop {
-            let answer = tools.grep(&args).await.unwrap();
-            assert!(answer.hits.len() <= limit);
-            assert_eq!(answer.complete, answer.cursor.is_none());
-            all.extend(answer.hits);
-            match answer.cursor {
-                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor.to_string())),
-                None => break,
-            }
-        }
+        let args = GrepArgs::new("message number").set(|it| it.limit = limit);
+        let answers = pages(&tools, args).await;
+        assert!(answers.iter().all(|answer| answer.hits.len() <= limit));
+        let all: Vec<_> = answers.into_iter().flat_map(|answer| answer.hits).collect();
         assert_eq!(all.len(), 44, "limit {limit}");
         let messages: Vec<u32> = all.iter().filter_map(|h| h.seq).map(|s| s.0).collect();
         assert_eq!(messages, (1..=40).collect::<Vec<_>>());
@@ -67,7 +59,7 @@ async fn the_limit_holds_over_both_scopes_and_the_cursor_goes_on() {
         GrepArgs::new("message number"),
         GrepArgs::new("message number").set(|it| it.limit = 0),
     ] {
-        let answer = tools.grep(&args).await.unwrap();
+        let answer = tools.grep(args.clone()).await.unwrap();
         assert_eq!((answer.hits.len(), answer.complete), (20, false));
     }
 }
@@ -88,7 +80,7 @@ async fn no_character_is_special() {
         (".*", 5),
         ("[x", 6),
     ] {
-        let answer = tools.grep(&literal(pattern)).await.unwrap();
+        let answer = tools.grep(literal(pattern)).await.unwrap();
         let found: Vec<_> = answer.hits.iter().filter_map(|hit| hit.seq).collect();
         assert_eq!(found, [Seq(seq)], "{pattern}");
     }
@@ -107,7 +99,7 @@ async fn arguments_and_results_of_tools_are_found() {
         .await;
     let tools = world.tools();
     for (pattern, hits) in [("src/main", 1), ("FN MAIN", 1), ("fn", 1), ("fn note", 0)] {
-        let answer = tools.grep(&literal(pattern)).await.unwrap();
+        let answer = tools.grep(literal(pattern)).await.unwrap();
         assert_eq!(answer.hits.len(), hits, "{pattern}");
     }
 }
@@ -122,38 +114,10 @@ async fn snippets_have_500_characters() {
             "緑".repeat(900)
         ))])
         .await;
-    let answer = world.tools().grep(&GrepArgs::new("needle")).await.unwrap();
+    let answer = world.tools().grep(GrepArgs::new("needle")).await.unwrap();
     let snippet = answer.hits[0].snippet.trim_matches('…');
     assert_eq!(snippet.chars().count(), 500);
     assert!(snippet.contains("needle"));
-}
-
-#[tokio::test]
-async fn other_conversations_are_out_of_sight() {
-    let (world, _) = tree().await;
-    let other = world.open("other", Origin::Root).await;
-    other.say(vec![Message::user("the other's words")]).await;
-    let fork = Origin::Fork {
-        parent: world.chat,
-        at: Seq(5),
-    };
-    let fork = world.open("fork", fork).await;
-    fork.say(vec![
-        Message::user("the fork's words").with_created_at(at(9)),
-    ])
-    .await;
-
-    let count = async |world: &World, pattern: &str| {
-        let args = literal(pattern).set(|it| it.limit = 100);
-        world.tools().grep(&args).await.unwrap().hits.len()
-    };
-    assert_eq!(count(&other, "message number").await, 0);
-    assert_eq!(count(&world, "words").await, 0);
-    assert_eq!(count(&other, "words").await, 1);
-    // The fork sees the shared part of its parent's log and its own words.
-    assert_eq!(count(&fork, "message number").await, 5);
-    assert_eq!(count(&fork, "words").await, 1);
-    assert_eq!(count(&fork, "number 6").await, 0);
 }
 
 #[tokio::test]
@@ -163,53 +127,33 @@ async fn a_cursor_belongs_to_its_session_and_its_question() {
     world.say(say()).await;
     let other = world.open("other", Origin::Root).await;
     other.say(say()).await;
-    let args = GrepArgs::new("x").set(|it| it.limit = 1);
-    let cursor = world.tools().grep(&args).await.unwrap().cursor.unwrap();
-    let next = args.clone().set(|it| it.cursor = Some(cursor.clone()));
-    assert!(world.tools().grep(&next).await.unwrap().complete);
-    // The limit may change from answer to answer.
-    assert!(
-        world
-            .tools()
-            .grep(next.clone().set(|it| it.limit = 7))
-            .await
-            .is_ok()
-    );
-    let elsewhere = [
-        other.tools().grep(&next).await,
-        world
-            .tools()
-            .grep(next.clone().set(|it| it.scope = SearchScope::Messages))
-            .await,
-        world
-            .tools()
-            .grep(GrepArgs::new("y").set(|it| it.cursor = Some(cursor.clone())))
-            .await,
-    ];
-    for answer in elsewhere {
-        let error = answer.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(
-            error.to_string().contains("belongs to another call"),
-            "{error}"
-        );
-    }
-    let target =
-        retrieval_tools::ExpandArgs::new("messages:1-2").set(|it| it.cursor = Some(cursor.clone()));
-    assert!(world.tools().expand(&target).await.is_err());
-}
-
-#[tokio::test]
-async fn bad_arguments_are_explained() {
-    let world = World::new().await;
     let tools = world.tools();
-    let error = tools.grep(&GrepArgs::new("")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().starts_with("pattern is required"));
-    let args = GrepArgs::new("x").set(|it| it.cursor = Some("x12".into()));
-    let error = tools.grep(&args).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("x12"));
+    let args = GrepArgs::new("x").set(|it| it.limit = 1);
+    let cursor = tools.grep(args.clone()).await.unwrap().cursor;
+    let next = args.clone().set(|it| it.cursor = cursor.clone());
+    // The limit may change from answer to answer.
+    for limit in [1, 7] {
+        let next = next.clone().set(|it| it.limit = limit);
+        assert!(tools.grep(next).await.unwrap().complete);
+    }
+    let elsewhere = "belongs to another call";
+    for (tools, args, told) in [
+        (&other.tools(), next.clone(), elsewhere),
+        (
+            &tools,
+            next.clone().set(|it| it.scope = SearchScope::Messages),
+            elsewhere,
+        ),
+        (&tools, next.set(|it| it.pattern = "y".into()), elsewhere),
+        (&tools, args.set(|it| it.cursor = Some("x12".into())), "x12"),
+        (&tools, GrepArgs::new(""), "pattern is required"),
+    ] {
+        let error = tools.grep(args).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains(told), "{error}");
+    }
+    let target = retrieval_tools::ExpandArgs::new("messages:1-2").set(|it| it.cursor = cursor);
+    assert!(tools.expand(target).await.is_err());
 }
 
 #[tokio::test]
@@ -222,21 +166,24 @@ async fn answers_read_well() {
         .await;
     let tools = world.tools();
     let answer = tools
-        .grep(&GrepArgs::new("number 1").set(|it| it.limit = 3))
+        .grep(GrepArgs::new("number 1").set(|it| it.limit = 3))
         .await;
     insta::assert_snapshot!("grep_more", answer.unwrap().to_text());
-    let answer = tools.grep(&GrepArgs::new("number 12")).await.unwrap();
+    let answer = tools.grep(GrepArgs::new("number 12")).await.unwrap();
     insta::assert_snapshot!("grep_all", answer.to_text());
-    let answer = tools.grep(&GrepArgs::new("the start")).await.unwrap();
+    let answer = tools.grep(GrepArgs::new("the start")).await.unwrap();
     insta::assert_snapshot!("grep_summary", answer.to_text());
     let answer = tools
-        .grep(&GrepArgs::new("e").set(|it| it.limit = 1))
+        .grep(GrepArgs::new("e").set(|it| it.limit = 1))
         .await
         .unwrap();
     insta::assert_json_snapshot!("grep_json", answer);
     let args = GrepArgs::new("green").set(|it| it.scope = SearchScope::Summaries);
-    insta::assert_json_snapshot!("grep_json_summaries", tools.grep(&args).await.unwrap());
-    let none = tools.grep(&GrepArgs::new("nowhere")).await.unwrap();
+    insta::assert_json_snapshot!(
+        "grep_json_summaries",
+        tools.grep(args.clone()).await.unwrap()
+    );
+    let none = tools.grep(GrepArgs::new("nowhere")).await.unwrap();
     assert_eq!(none.to_text(), "No matches found.\n");
 }
 
@@ -310,20 +257,20 @@ async fn each_mode_reads_the_pattern_in_its_own_way() {
         (SearchMode::Words, "deployments build", vec![4]),
     ] {
         let args = GrepArgs::new(pattern).set(|it| it.mode = mode);
-        let answer = tools.grep(&args).await.unwrap();
+        let answer = tools.grep(args.clone()).await.unwrap();
         assert_eq!(seqs(&answer), found, "{mode:?} {pattern}");
         assert_eq!((answer.mode, answer.fallback), (mode, None));
     }
     let broken = GrepArgs::new("E0308]: (").set(|it| it.mode = SearchMode::Regex);
-    let answer = tools.grep(&broken).await.unwrap();
+    let answer = tools.grep(broken.clone()).await.unwrap();
     assert!(matches!(
         answer.fallback,
         Some(Fallback::InvalidRegex { .. })
     ));
     let smart = GrepArgs::new("BUILD").set(|it| it.mode = SearchMode::Literal);
-    assert_eq!(seqs(&tools.grep(&smart).await.unwrap()), [1, 2, 4]);
+    assert_eq!(seqs(&tools.grep(smart.clone()).await.unwrap()), [1, 2, 4]);
     let answer = tools
-        .grep(&smart.set(|it| it.smart_case = true))
+        .grep(smart.set(|it| it.smart_case = true))
         .await
         .unwrap();
     assert_eq!(seqs(&answer), [2]);
@@ -356,23 +303,23 @@ async fn filters_and_orders_hold() {
             vec![5, 4, 3, 2, 1],
         ),
     ] {
-        assert_eq!(seqs(&tools.grep(&args).await.unwrap()), found, "{args:?}");
+        assert_eq!(
+            seqs(&tools.grep(args.clone()).await.unwrap()),
+            found,
+            "{args:?}"
+        );
         // And page by page.
-        let mut all = Vec::new();
-        let mut asked = args.clone().set(|it| it.limit = 1);
-        loop {
-            let answer = tools.grep(&asked).await.unwrap();
-            all.extend(seqs(&answer));
-            let Some(cursor) = answer.cursor else { break };
-            // A cursor belongs to all that was asked.
-            let other = args
-                .clone()
-                .set(|it| it.smart_case = true)
-                .set(|it| it.cursor = Some(cursor.clone()));
-            assert!(tools.grep(&other).await.is_err());
-            asked = asked.set(|it| it.cursor = Some(cursor));
-        }
+        let answers = pages(&tools, args.clone().set(|it| it.limit = 1)).await;
+        let all: Vec<u32> = answers.iter().flat_map(seqs).collect();
         assert_eq!(all, found, "{args:?}");
+        for answer in answers {
+            // A cursor belongs to all that was asked.
+            let other = args.clone().set(|it| it.smart_case = true);
+            if answer.cursor.is_some() {
+                let other = other.set(|it| it.cursor = answer.cursor);
+                assert!(tools.grep(other).await.is_err());
+            }
+        }
     }
 }
 
@@ -405,7 +352,7 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
     world.say(said).await;
     let tools = world.tools();
     let asked = GrepArgs::new("heron service port").set(|it| it.corrections = true);
-    let answer = tools.grep(&asked).await.unwrap();
+    let answer = tools.grep(asked.clone()).await.unwrap();
     assert_eq!(seqs(&answer), [62, 1], "{answer:?}");
     // The correction is beside the older hit, in the text too.
     let later = answer.hits[1].later.as_ref().unwrap();
@@ -418,7 +365,7 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
     let oldest = GrepArgs::new("heron service")
         .set(|it| it.order = HitOrder::Oldest)
         .set(|it| it.corrections = true);
-    let oldest = tools.grep(&oldest).await.unwrap();
+    let oldest = tools.grep(oldest.clone()).await.unwrap();
     assert!(oldest.hits.iter().all(|hit| hit.later.is_none()));
 
     let recalled = tools
@@ -435,11 +382,11 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
     let all = literal("heron")
         .set(|it| it.echoes = true)
         .set(|it| it.limit = 100);
-    assert_eq!(tools.grep(&all).await.unwrap().hits.len(), 64);
+    assert_eq!(tools.grep(all.clone()).await.unwrap().hits.len(), 64);
     // What only echoes have is not found, and said so.
     let answer = tools.grep("message:1 The heron").await.unwrap();
     assert_ne!(answer.strategy, "literal-scan", "its words are found");
-    let answer = tools.grep(&literal("1. message:1 the")).await.unwrap();
+    let answer = tools.grep(literal("1. message:1 the")).await.unwrap();
     assert!(answer.hits.is_empty());
     let echoes = answer.echoes.unwrap();
     assert_eq!((echoes.messages, echoes.complete), (30, true));
@@ -448,7 +395,7 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
         text.contains("Left out: 30 calls and results of the memory tools"),
         "{text}"
     );
-    assert_eq!(tools.grep(&literal("nowhere")).await.unwrap().echoes, None);
+    assert_eq!(tools.grep(literal("nowhere")).await.unwrap().echoes, None);
 }
 
 #[tokio::test]
@@ -499,7 +446,7 @@ async fn a_tool_narrows_and_neighbours_are_shown_in_short() {
     let limits = RetrievalLimits::default().set(|it| it.answer_tokens = 120);
     let few = world.tools().with_limits(limits);
     let answer = few
-        .grep(&literal("heron").set(|it| it.around = 99))
+        .grep(literal("heron").set(|it| it.around = 99))
         .await
         .unwrap();
     let counts = crate::world::Counts(token_estimate::HeuristicEstimator::Bytes4);
@@ -512,7 +459,7 @@ async fn no_hit_comes_with_what_a_wider_search_finds() {
     let (world, _) = tree().await;
     let tools = world.tools();
     let args = literal("green tests").set(|it| it.scope = SearchScope::Messages);
-    let answer = tools.grep(&args).await.unwrap();
+    let answer = tools.grep(args.clone()).await.unwrap();
     assert_eq!(
         answer.to_text(),
         "No matches found.\n0 in messages; 2 in both.\n"
@@ -522,95 +469,78 @@ async fn no_hit_comes_with_what_a_wider_search_finds() {
         serde_json::json!({"scope": "both", "unfiltered": false, "hits": 2, "complete": true});
     assert_eq!(json["wider"], wider);
     let args = literal("number 12").set(|it| it.roles = [Role::Tool].into());
-    let text = tools.grep(&args).await.unwrap().to_text();
-    assert!(
-        text.ends_with("0 in both; 1 in both without roles, tools, positions and times.\n"),
-        "{text}"
-    );
     let nowhere = literal("nowhere").set(|it| it.scope = SearchScope::Summaries);
-    let text = tools.grep(&nowhere).await.unwrap().to_text();
-    assert!(text.ends_with("0 in summaries; 0 in both.\n"), "{text}");
+    for (args, end) in [
+        (
+            args,
+            "0 in both; 1 in both without roles, tools, positions and times.\n",
+        ),
+        (nowhere, "0 in summaries; 0 in both.\n"),
+    ] {
+        let text = tools.grep(args).await.unwrap().to_text();
+        assert!(text.ends_with(end), "{text}");
+    }
     // Nothing is wider than everything.
-    assert_eq!(tools.grep(&literal("nowhere")).await.unwrap().wider, None);
+    assert_eq!(tools.grep(literal("nowhere")).await.unwrap().wider, None);
 }
 
-#[tokio::test]
-async fn an_answer_keeps_within_its_tokens_and_its_pages_hold_every_hit_once() {
-    let world = World::new().await;
-    let long = |n: usize| Message::user(format!("{} needle {n}", "緑😀 ".repeat(n % 7 * 60)));
-    world.say((1..=40).map(long).collect()).await;
-    for most in [60, 300, 2_000] {
-        let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
-        let tools = world.tools().with_limits(limits);
-        let mut args = literal("needle").set(|it| it.limit = 100);
-        let mut all = Vec::new();
-        loop {
-            let answer = tools.grep(&args).await.unwrap();
-            let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
-            assert!(cost <= most, "{cost} of {most}: {}", answer.to_text());
-            assert!(!answer.hits.is_empty());
-            all.extend(seqs(&answer));
-            match answer.cursor {
-                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor)),
-                None => break,
-            }
-        }
-        assert_eq!(all, (1..=40).collect::<Vec<_>>(), "{most}");
+/// A search that counts how often it is asked, and changes what is found.
+#[derive(Debug)]
+struct Altered {
+    search: SegmentSearch<Arc<memory_store::InMemoryStore>>,
+    asked: AtomicUsize,
+    alter: fn(&Query, Hits) -> memory_search::Result<Hits>,
+}
+
+impl Altered {
+    fn new(world: &World, alter: fn(&Query, Hits) -> memory_search::Result<Hits>) -> Arc<Self> {
+        Arc::new(Self {
+            search: SegmentSearch::without_index(Arc::clone(&world.store)),
+            asked: AtomicUsize::new(0),
+            alter,
+        })
     }
 }
 
-/// A search without the mode that tries the others.
-#[derive(Debug)]
-struct Plain(SegmentSearch<Arc<memory_store::InMemoryStore>>);
-
 #[async_trait]
-impl Search for Plain {
+impl Search for Altered {
     async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
-        match query.mode {
-            SearchMode::Auto | SearchMode::Prose => Err(memory_search::Error::new(
-                memory_search::ErrorKind::Unsupported,
-                "no such mode",
-            )),
-            _ => self.0.search(of, query).await,
-        }
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        (self.alter)(query, self.search.search(of, query).await?)
     }
 }
 
 #[tokio::test]
 async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
     let world = build().await;
-    let search = Plain(SegmentSearch::without_index(Arc::clone(&world.store)));
-    let tools = world.tools().with_search(Arc::new(search));
+    let search = Altered::new(&world, |query, hits| match query.mode {
+        SearchMode::Auto | SearchMode::Prose => Err(memory_search::Error::new(
+            memory_search::ErrorKind::Unsupported,
+            "no such mode",
+        )),
+        _ => Ok(hits),
+    });
+    let tools = world.tools().with_search(search);
     let answer = tools.grep("memory linker").await.unwrap();
     assert_eq!(answer.fallback, Some(Fallback::AllWords));
     assert_eq!(seqs(&answer), [2]);
     assert!(tools.grep("zebra linker").await.unwrap().hits.is_empty());
     let prose = GrepArgs::new("linker").set(|it| it.mode = SearchMode::Prose);
-    let error = tools.grep(&prose).await.unwrap_err();
+    let error = tools.grep(prose.clone()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     let recalled = tools.recall("memory linker").await.unwrap();
     assert_eq!(recalled.passages[0].seq, Seq(2));
-}
-
-/// A search that reports a damaged index.
-#[derive(Debug)]
-struct Damaged(SegmentSearch<Arc<memory_store::InMemoryStore>>);
-
-#[async_trait]
-impl Search for Damaged {
-    async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
-        let mut hits = self.0.search(of, query).await?;
-        hits.index_damaged = true;
-        Ok(hits)
-    }
 }
 
 #[tokio::test]
 async fn answers_say_that_the_index_is_damaged() {
     let world = build().await;
     let told = "Note: the search index is damaged: what it should hold was read from the messages";
-    let search = Damaged(SegmentSearch::without_index(Arc::clone(&world.store)));
-    let tools = world.tools().with_search(Arc::new(search));
+    let search = Altered::new(&world, |_, mut hits| {
+        hits.index_damaged = true;
+        Ok(hits)
+    });
+    let tools = world.tools().with_search(search);
     for pattern in ["memory linker", "zebra"] {
         let answer = tools.grep(pattern).await.unwrap();
         assert!(answer.to_text().starts_with(told), "{}", answer.to_text());
@@ -634,99 +564,56 @@ async fn a_message_without_a_time_has_none_and_a_question_about_a_time_says_so()
         .await;
     let tools = world.tools();
     let args = literal("valve");
-    let all = tools.grep(&args).await.unwrap();
+    let all = tools.grep(args.clone()).await.unwrap();
     assert_eq!((seqs(&all), all.undated), (vec![1, 2], None));
     assert!(!all.to_text().contains("1970"));
     assert!(all.to_text().contains("[1] user: The valve"));
     let json = serde_json::to_value(&all).unwrap();
     assert!(json["hits"][0]["created_at"].is_null() && json["hits"][1]["created_at"].is_string());
 
-    let since = tools
-        .grep(&args.clone().set(|it| it.since = Some(at(0))))
-        .await
-        .unwrap();
-    assert_eq!(seqs(&since), [2]);
-    let undated = since.undated.unwrap();
-    assert_eq!(
-        (undated.messages, undated.complete, undated.left_out),
-        (1, true, true)
-    );
-    assert!(
-        since
-            .to_text()
-            .ends_with("Without a time: 1 messages, left out by since.\n")
-    );
-    let none = tools
-        .grep(&args.clone().set(|it| it.since = Some(at(20))))
-        .await
-        .unwrap();
-    assert!(none.hits.is_empty() && none.undated.is_some());
-    assert!(none.to_text().contains("Without a time: 1 messages"));
-    let until = tools
-        .grep(&args.clone().set(|it| it.until = Some(at(5))))
-        .await
-        .unwrap();
-    assert_eq!(
-        (seqs(&until), until.undated.unwrap().left_out),
-        (vec![1], false)
-    );
-    let other = tools
-        .grep(&literal("4 bar").set(|it| it.since = Some(at(0))))
-        .await
-        .unwrap();
-    assert_eq!(other.undated, None);
+    let mut out = String::new();
+    for (args, count) in [
+        (args.clone().set(|it| it.since = Some(at(0))), Some(true)),
+        (args.clone().set(|it| it.since = Some(at(20))), Some(true)),
+        (args.set(|it| it.until = Some(at(5))), Some(false)),
+        (literal("4 bar").set(|it| it.since = Some(at(0))), None),
+    ] {
+        let answer = tools.grep(args).await.unwrap();
+        let undated = answer
+            .undated
+            .map(|one| (one.messages, one.complete, one.left_out));
+        assert_eq!(undated, count.map(|left_out| (1, true, left_out)));
+        out += &answer.to_text();
+    }
+    insta::assert_snapshot!("grep_undated", out);
     for pointer in ["message:1", "messages:1-2"] {
         let read = tools.expand(pointer).await.unwrap();
         assert!(!read.to_text().contains("1970"), "{}", read.to_text());
     }
 }
 
-/// A search that does not tell the cursor right after each hit, and counts how often it is asked.
-#[derive(Debug)]
-struct Untold {
-    search: SegmentSearch<Arc<memory_store::InMemoryStore>>,
-    asked: AtomicUsize,
-}
-
-#[async_trait]
-impl Search for Untold {
-    async fn search(&self, of: ConversationId, query: &Query) -> memory_search::Result<Hits> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        let mut hits = self.search.search(of, query).await?;
-        hits.cursors.clear();
-        Ok(hits)
-    }
-}
-
 #[tokio::test]
 async fn an_answer_that_is_cut_short_searches_once_and_goes_on_at_the_next_hit() {
     let world = World::new().await;
-    let said = (1..=40).map(|n| Message::user(format!("needle {n} {}", "hay ".repeat(n % 7 * 30))));
-    world.say(said.collect()).await;
-    let search = Arc::new(Untold {
-        search: SegmentSearch::without_index(Arc::clone(&world.store)),
-        asked: AtomicUsize::new(0),
-    });
-    for (most, limit) in [(60, 100), (300, 100), (300, 7), (2_000, 11)] {
+    let long = |n: usize| Message::user(format!("{} needle {n}", "緑😀 ".repeat(n % 7 * 60)));
+    world.say((1..=40).map(long).collect()).await;
+    let search = Altered::new(&world, |_, hits| Ok(hits));
+    for (most, limit) in [(60, 100), (300, 100), (300, 7), (2_000, 100), (2_000, 11)] {
         let limits = RetrievalLimits::default().set(|it| it.answer_tokens = most);
         let tools = world.tools().with_limits(limits);
         let tools = tools.with_search(Arc::clone(&search) as Arc<dyn Search>);
-        let mut args = literal("needle").set(|it| it.limit = limit);
-        let (mut all, mut pages) = (Vec::new(), 0);
         search.asked.store(0, Ordering::Relaxed);
-        loop {
-            let answer = tools.grep(&args).await.unwrap();
-            all.extend(seqs(&answer));
-            pages += 1;
-            match answer.cursor {
-                Some(cursor) => args = args.set(|it| it.cursor = Some(cursor)),
-                None => break,
-            }
+        let answers = pages(&tools, literal("needle").set(|it| it.limit = limit)).await;
+        for answer in &answers {
+            let cost = HeuristicEstimator::Bytes4.text(&answer.to_text());
+            assert!(cost <= most, "{cost} of {most}: {}", answer.to_text());
+            assert!(!answer.hits.is_empty());
         }
+        let all: Vec<u32> = answers.iter().flat_map(seqs).collect();
         assert_eq!(all, (1..=40).collect::<Vec<_>>(), "{most} {limit}");
         assert_eq!(
             search.asked.load(Ordering::Relaxed),
-            pages,
+            answers.len(),
             "{most} {limit}"
         );
     }

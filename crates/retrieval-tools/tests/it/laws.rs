@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use retrieval_tools::{ExpandArgs, ExpandedChild, Piece, Retrieval};
 use token_estimate::HeuristicEstimator;
 
-use crate::world::{Counts, Set, World, child};
+use crate::world::{Counts, Set, World, child, expanded};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -70,36 +70,23 @@ fn message() -> impl Strategy<Value = Message> {
 
 /// What an answer can hold of a message: media that cost more than the cap stand without data.
 fn possible(parts: &[Part], role: Role, counts: &Counts, cap: u64) -> Vec<Part> {
-    let one = |part: &Part| match part {
-        Part::Image(Media {
-            source: MediaSource::Data(_),
-            media_type,
-        })
-        | Part::File(Media {
-            source: MediaSource::Data(_),
-            media_type,
-        }) if counts.message(&Message::new(role, vec![part.clone()])) > cap => {
-            let media = Media {
-                media_type: media_type.clone(),
-                source: MediaSource::Data(String::new()),
-            };
-            match part {
-                Part::Image(_) => Part::Image(media),
-                _ => Part::File(media),
+    let mut parts = parts.to_vec();
+    for part in &mut parts {
+        let alone = Message::new(role, vec![part.clone()]);
+        match part {
+            Part::Image(media) | Part::File(media) if counts.message(&alone) > cap => {
+                if let MediaSource::Data(data) = &mut media.source {
+                    data.clear();
+                }
             }
+            Part::ToolResult {
+                content: ResultContent::Parts(inner),
+                ..
+            } => *inner = possible(inner, role, counts, cap),
+            _ => {}
         }
-        Part::ToolResult {
-            call_id,
-            content: ResultContent::Parts(inner),
-            is_error,
-        } => Part::ToolResult {
-            call_id: call_id.clone(),
-            content: ResultContent::Parts(possible(inner, role, counts, cap)),
-            is_error: *is_error,
-        },
-        other => other.clone(),
-    };
-    parts.iter().map(one).collect()
+    }
+    parts
 }
 
 /// Puts a piece behind what earlier pieces gave.
@@ -107,11 +94,9 @@ fn join(all: &mut Vec<Part>, new: &[Part], path: &[usize], at: usize, open: bool
     let Some((first, rest)) = new.split_first() else {
         return;
     };
-    let goes_on = path[0] < all.len();
-    if goes_on {
+    if path[0] < all.len() {
         let open = open && rest.is_empty();
-        let before = all.pop().unwrap();
-        all.push(glue(before, first, &path[1..], at, open));
+        glue(all.last_mut().unwrap(), first, &path[1..], at, open);
         all.extend_from_slice(rest);
     } else {
         assert_eq!((path[0], at), (all.len(), 0));
@@ -119,81 +104,50 @@ fn join(all: &mut Vec<Part>, new: &[Part], path: &[usize], at: usize, open: bool
     }
 }
 
-fn glue(before: Part, after: &Part, path: &[usize], at: usize, open: bool) -> Part {
-    let json = |a: &RawJson, b: &RawJson| {
-        let string = |raw: &RawJson| serde_json::from_str::<String>(raw.as_str()).unwrap();
-        let both = string(a) + &string(b);
-        match open {
-            true => RawJson::from_value(&both).unwrap(),
-            false => RawJson::parse(both).unwrap(),
-        }
-    };
+fn glue(before: &mut Part, after: &Part, path: &[usize], at: usize, open: bool) {
+    use MediaSource::Url;
+    use ResultContent::{Parts, Text};
     match (before, after) {
-        (Part::Text { text }, Part::Text { text: more }) => Part::text(text + more),
+        (Part::Text { text }, Part::Text { text: more }) => text.push_str(more),
         (
-            Part::Reasoning {
-                text,
-                signature: None,
-            },
+            Part::Reasoning { text, signature },
             Part::Reasoning {
                 text: more,
-                signature,
+                signature: end,
             },
-        ) => Part::Reasoning {
-            text: text + more,
-            signature: signature.clone(),
-        },
+        ) => {
+            assert_eq!(*signature, None, "a signature goes with the end");
+            text.push_str(more);
+            signature.clone_from(end);
+        }
         (
-            Part::ToolCall {
-                id,
-                name,
-                arguments,
-            },
+            Part::ToolCall { arguments: raw, .. },
             Part::ToolCall {
                 arguments: more, ..
             },
-        ) => Part::ToolCall {
-            id,
-            name,
-            arguments: json(&arguments, more),
-        },
-        (Part::Unknown { raw }, Part::Unknown { raw: more }) => Part::Unknown {
-            raw: json(&raw, more),
-        },
-        (
-            Part::ToolResult {
-                call_id,
-                content,
-                is_error,
-            },
-            Part::ToolResult { content: more, .. },
-        ) => Part::ToolResult {
-            call_id,
-            is_error,
-            content: match (content, more) {
-                (ResultContent::Text(text), ResultContent::Text(more)) => {
-                    ResultContent::Text(text + more)
-                }
-                (ResultContent::Parts(mut list), ResultContent::Parts(more)) => {
-                    join(&mut list, more, path, at, open);
-                    ResultContent::Parts(list)
-                }
+        )
+        | (Part::Unknown { raw }, Part::Unknown { raw: more }) => {
+            let string = |raw: &RawJson| serde_json::from_str::<String>(raw.as_str()).unwrap();
+            let both = string(raw) + &string(more);
+            *raw = match open {
+                true => RawJson::from_value(&both).unwrap(),
+                false => RawJson::parse(both).unwrap(),
+            };
+        }
+        (Part::ToolResult { content, .. }, Part::ToolResult { content: more, .. }) => {
+            match (content, more) {
+                (Text(text), Text(more)) => text.push_str(more),
+                (Parts(list), Parts(more)) => join(list, more, path, at, open),
                 other => panic!("cannot join {other:?}"),
-            },
-        },
-        (Part::Image(a), Part::Image(b)) => Part::Image(url(&a, b)),
-        (Part::File(a), Part::File(b)) => Part::File(url(&a, b)),
+            }
+        }
+        (Part::Image(a), Part::Image(b)) | (Part::File(a), Part::File(b)) => {
+            match (&mut a.source, &b.source) {
+                (Url(text), Url(more)) => text.push_str(more),
+                other => panic!("media are never cut: {other:?}"),
+            }
+        }
         other => panic!("cannot join {other:?}"),
-    }
-}
-
-fn url(a: &Media, b: &Media) -> Media {
-    match (&a.source, &b.source) {
-        (MediaSource::Url(text), MediaSource::Url(more)) => Media {
-            media_type: a.media_type.clone(),
-            source: MediaSource::Url(format!("{text}{more}")),
-        },
-        other => panic!("media are never cut: {other:?}"),
     }
 }
 
@@ -206,9 +160,8 @@ struct Read {
 
 async fn page_through(tools: &Retrieval, what: &str, cap: u64) -> Read {
     let mut read = Read::default();
-    let mut args = ExpandArgs::new(what).set(|it| it.token_cap = cap);
-    for _ in 0..20_000 {
-        let answer = tools.expand(&args).await.unwrap();
+    let args = ExpandArgs::new(what).set(|it| it.token_cap = cap);
+    for answer in expanded(tools, args).await {
         assert!(answer.tokens <= cap, "{} > {cap}", answer.tokens);
         let mut sum = 0;
         for child in &answer.children {
@@ -239,12 +192,8 @@ async fn page_through(tools: &Retrieval, what: &str, cap: u64) -> Read {
             }
         }
         assert_eq!(sum, answer.tokens);
-        match answer.cursor {
-            None => return read,
-            Some(cursor) => args.cursor = Some(cursor.to_string()),
-        }
     }
-    panic!("paging does not end");
+    read
 }
 
 /// Unfolds everything under a summary.

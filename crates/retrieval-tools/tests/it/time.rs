@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory_model::{Message, RawJson, Seq};
 use memory_search::{HitOrder, MAX_PATTERN_CHARS, SearchMode, SearchScope, SearchStop};
-use retrieval_tools::{FilesArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, RetrievalSet};
+use retrieval_tools::{FilesArgs, GrepArgs, Retrieval, RetrievalLimits, RetrievalSet};
 
-use crate::world::{Set, World, range};
+use crate::world::{Set, World, pages, range, used};
 
 /// A time that is over whenever it is asked for the `calls`th time.
 fn over_at_every(calls: u64) -> SearchStop {
@@ -28,19 +28,14 @@ async fn hurried(calls: u64) -> (World, Retrieval) {
 
 /// Returns every hit, page by page, and the number of pages that ran out of time.
 async fn all_pages(tools: &Retrieval, args: &GrepArgs) -> (Vec<String>, usize) {
-    let (mut hits, mut stopped, mut asked) = (Vec::new(), 0, args.clone());
-    loop {
-        let answer = tools.grep(&asked).await.unwrap();
-        assert_eq!(answer.complete, answer.cursor.is_none());
+    let answers = pages(tools, args.clone()).await;
+    for answer in &answers {
         assert!(!answer.stopped || !answer.complete);
         assert!(answer.complete || answer.stopped || !answer.hits.is_empty());
-        hits.extend(answer.hits.iter().map(|hit| hit.pointer()));
-        stopped += usize::from(answer.stopped);
-        match answer.cursor {
-            Some(cursor) => asked = asked.set(|it| it.cursor = Some(cursor)),
-            None => return (hits, stopped),
-        }
     }
+    let hits = answers.iter().flat_map(|answer| &answer.hits);
+    let hits = hits.map(|hit| hit.pointer()).collect();
+    (hits, answers.iter().filter(|answer| answer.stopped).count())
 }
 
 #[tokio::test]
@@ -131,31 +126,17 @@ async fn files_whose_time_is_over_go_on_with_their_cursor() {
         world.chatter(500 * n + 1, 500).await;
     }
     let tools = world.tools();
-    let all = tools
-        .files(FilesArgs::default().set(|it| it.path = Some("main.rs".into())))
-        .await
-        .unwrap();
+    let asked = FilesArgs::default().set(|it| it.path = Some("main.rs".into()));
+    let all = tools.files(asked.clone()).await.unwrap();
     assert_eq!((all.uses.len(), all.complete), (5, true));
-    let hurried = tools.clone().with_stop(over_at_every(1));
-    let (mut uses, mut asked, mut stopped) = (
-        Vec::new(),
-        FilesArgs::default().set(|it| it.path = Some("main.rs".into())),
-        0,
-    );
-    loop {
-        let answer = hurried.files(&asked).await.unwrap();
-        stopped += usize::from(answer.stopped);
-        assert_eq!(
-            answer.stopped,
-            answer.to_text().contains("time of this call was over")
-        );
-        uses.extend(answer.uses);
-        match answer.cursor {
-            Some(cursor) => asked = asked.set(|it| it.cursor = Some(cursor)),
-            None => break,
-        }
+    let answers = used(&tools.with_stop(over_at_every(1)), asked).await;
+    for answer in &answers {
+        let told = answer.to_text().contains("time of this call was over");
+        assert_eq!(answer.stopped, told);
     }
-    assert_eq!((uses, stopped), (all.uses, 2));
+    assert_eq!(answers.iter().filter(|answer| answer.stopped).count(), 2);
+    let uses = answers.into_iter().flat_map(|answer| answer.uses);
+    assert_eq!(uses.collect::<Vec<_>>(), all.uses);
 }
 
 #[tokio::test]
@@ -169,7 +150,7 @@ async fn several_sessions_share_the_time() {
     let (mut hits, mut stopped) = (BTreeSet::new(), 0);
     asked.order = HitOrder::Oldest;
     loop {
-        let answer = set.grep(&asked).await.unwrap();
+        let answer = set.grep(asked.clone()).await.unwrap();
         stopped += usize::from(answer.stopped);
         for hit in &answer.hits {
             assert!(
@@ -214,28 +195,27 @@ async fn a_long_pattern_is_refused_or_cut() {
             "{text}"
         );
     }
-    for mode in [SearchMode::Prose, SearchMode::Auto] {
-        let answer = tools
-            .grep(GrepArgs::new(&*long).set(|it| it.mode = mode))
-            .await
-            .unwrap();
-        assert!(!answer.hits.is_empty());
-        let text = answer.to_text();
-        let note = format!(
-            "Note: the pattern has {chars} characters: any word of its first 10000 was searched for.\n"
-        );
+    let other = world.open("other", memory_store::Origin::Root).await;
+    let set = RetrievalSet::new("main", tools.clone()).with("other", other.tools());
+    let prose = GrepArgs::new(&*long).set(|it| it.mode = SearchMode::Prose);
+    let prose = tools.grep(prose).await.unwrap();
+    let auto = tools.grep(&*long).await.unwrap();
+    let recalled = tools.recall(&*long).await.unwrap();
+    assert!(!prose.hits.is_empty() && !auto.hits.is_empty() && !recalled.passages.is_empty());
+    let note = format!(
+        "Note: the pattern has {chars} characters: any word of its first 10000 was searched for.\n"
+    );
+    for text in [
+        prose.to_text(),
+        auto.to_text(),
+        recalled.to_text(),
+        set.grep(&*long).await.unwrap().to_text(),
+    ] {
         assert!(text.starts_with(&note), "{text}");
     }
     let unknown = "zebra ".repeat(MAX_PATTERN_CHARS);
     let nothing = tools.grep(&*unknown).await.unwrap();
     assert!(nothing.hits.is_empty() && nothing.to_text().starts_with("Note: the pattern has"));
-    let other = world.open("other", memory_store::Origin::Root).await;
-    let set = RetrievalSet::new("main", tools.clone()).with("other", other.tools());
-    let answer = set.grep(&*long).await.unwrap();
-    assert!(answer.to_text().starts_with("Note: the pattern has"));
-    let recalled = tools.recall(RecallArgs::query(&*long)).await.unwrap();
-    assert!(!recalled.passages.is_empty());
-    assert!(recalled.to_text().starts_with("Note: the pattern has"));
     // As long as it may be.
     let most = "7".repeat(MAX_PATTERN_CHARS);
     let answer = tools
@@ -250,14 +230,14 @@ async fn what_was_done_instead_stands_in_an_answer_without_hits() {
     world.say(vec![Message::user("the harbour is open")]).await;
     let tools = world.tools();
     let broken = GrepArgs::new("closed (for|now").set(|it| it.mode = SearchMode::Regex);
-    let text = tools.grep(&broken).await.unwrap().to_text();
+    let text = tools.grep(broken.clone()).await.unwrap().to_text();
     assert!(
         text.starts_with("Note: the pattern is no regular expression (unclosed group)"),
         "{text}"
     );
     let other = world.open("other", memory_store::Origin::Root).await;
     let set = RetrievalSet::new("main", tools).with("other", other.tools());
-    let text = set.grep(&broken).await.unwrap().to_text();
+    let text = set.grep(broken.clone()).await.unwrap().to_text();
     assert!(
         text.contains("is no regular expression (unclosed group)"),
         "{text}"

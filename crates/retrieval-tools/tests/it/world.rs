@@ -7,10 +7,12 @@ use memory_model::{
     Span, SpanBody, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
-    Append, AppendAt, InMemoryStore, LogRead, NewConversation, NewEntry, Origin, Publish,
-    Published, Store, verify,
+    Append, AppendAt, InMemoryStore, NewConversation, NewEntry, Origin, Publish, Published, Store,
+    read_entries, verify,
 };
-use retrieval_tools::Retrieval;
+use retrieval_tools::{
+    ExpandAnswer, ExpandArgs, FilesAnswer, FilesArgs, GrepAnswer, GrepArgs, Retrieval,
+};
 use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 
 #[derive(Debug)]
@@ -107,9 +109,8 @@ impl World {
     }
 
     pub(crate) async fn message(&self, seq: u32) -> memory_model::LogEntry {
-        let read = LogRead::new(range(seq, seq));
-        let page = self.store.read(self.chat, &read).await.unwrap();
-        page.items.into_iter().next().unwrap()
+        let read = read_entries(&*self.store, self.chat, range(seq, seq));
+        read.await.unwrap().remove(0)
     }
 
     pub(crate) async fn leaf(&self, over: SeqRange, text: &str) -> Summary {
@@ -131,15 +132,10 @@ impl World {
         for child in &children {
             match child {
                 Child::Messages { range } => {
-                    let mut rest = Some(*range);
-                    while let Some(range) = rest {
-                        let read = LogRead::new(range);
-                        let page = self.store.read(self.chat, &read).await.unwrap();
-                        for entry in &page.items {
-                            source.message(entry.hash);
-                            source_tokens += entry.tokens;
-                        }
-                        rest = page.next;
+                    let read = read_entries(&*self.store, self.chat, *range);
+                    for entry in read.await.unwrap() {
+                        source.message(entry.hash);
+                        source_tokens += entry.tokens;
                     }
                     expect.push(Span::closed(*range, SpanBody::Raw, 0));
                 }
@@ -241,6 +237,51 @@ pub(crate) async fn tree() -> (World, [Summary; 3]) {
         )
         .await;
     (world, [a, b, top])
+}
+
+/// All answers of `grep`, page by page.
+pub(crate) async fn pages(tools: &Retrieval, mut args: GrepArgs) -> Vec<GrepAnswer> {
+    let mut pages = Vec::new();
+    loop {
+        let answer = tools.grep(args.clone()).await.unwrap();
+        assert_eq!(answer.complete, answer.cursor.is_none());
+        args.cursor = answer.cursor.clone();
+        pages.push(answer);
+        assert!(pages.len() < 20_000, "paging does not end");
+        if args.cursor.is_none() {
+            return pages;
+        }
+    }
+}
+
+/// All answers of `expand`, page by page.
+pub(crate) async fn expanded(tools: &Retrieval, mut args: ExpandArgs) -> Vec<ExpandAnswer> {
+    let mut pages = Vec::new();
+    loop {
+        let answer = tools.expand(args.clone()).await.unwrap();
+        assert_eq!(answer.complete, answer.cursor.is_none());
+        args.cursor = answer.cursor.clone();
+        pages.push(answer);
+        assert!(pages.len() < 20_000, "paging does not end");
+        if args.cursor.is_none() {
+            return pages;
+        }
+    }
+}
+
+/// All answers of `files`, page by page.
+pub(crate) async fn used(tools: &Retrieval, mut args: FilesArgs) -> Vec<FilesAnswer> {
+    let mut pages = Vec::new();
+    loop {
+        let answer = tools.files(args.clone()).await.unwrap();
+        assert_eq!(answer.complete, answer.cursor.is_none());
+        args.cursor = answer.cursor.clone();
+        pages.push(answer);
+        assert!(pages.len() < 20_000, "paging does not end");
+        if args.cursor.is_none() {
+            return pages;
+        }
+    }
 }
 
 /// Sets fields of a value.

@@ -95,15 +95,9 @@ impl<D: Database> SqlStore<D> {
 
 #[async_trait]
 impl<D: Database> IndexStore for SqlStore<D> {
-    async fn index_segments(&self, conversation: ConversationId) -> Result<Vec<IndexSegment>> {
+    async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot> {
         let mut reader = self.database.read().await?;
-        self.segments_of(&mut reader, conversation).await
-    }
-
-    async fn index_snapshot(&self, conversation: ConversationId) -> Result<Option<IndexSnapshot>> {
-        let mut reader = self.database.read().await?;
-        let found = self.snapshot_of_index(&mut reader, conversation).await?;
-        Ok(Some(found))
+        self.snapshot_of_index(&mut reader, conversation).await
     }
 
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState> {

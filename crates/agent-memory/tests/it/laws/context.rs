@@ -125,7 +125,7 @@ pub(crate) async fn check_limits(chat: &Chat, tally: &mut Tally) -> Checked<()> 
             ..ExpandArgs::new(target.as_str())
         };
         for _ in 0..3 {
-            let part = tools.expand(&args).await.unwrap();
+            let part = tools.expand(args.clone()).await.unwrap();
             tally.checked(Law::Limits, 1);
             Law::Limits.holds(part.tokens <= 60, || {
                 format!("{target}: {} tokens for a cap of 60", part.tokens)

@@ -45,80 +45,35 @@ pub(crate) fn lower(text: &str) -> Vec<char> {
     out
 }
 
-/// Letters of the tested scripts, with their decomposition and whether composing it gives the letter again.
-const LETTERS: &[(char, [char; 2], bool)] = &[
-    ('é', ['e', '\u{301}'], true),
-    ('É', ['E', '\u{301}'], true),
-    ('ü', ['u', '\u{308}'], true),
-    ('Ü', ['U', '\u{308}'], true),
-    ('ñ', ['n', '\u{303}'], true),
-    ('Ñ', ['N', '\u{303}'], true),
-    ('İ', ['I', '\u{307}'], true),
-    ('å', ['a', '\u{30a}'], true),
-    ('Å', ['A', '\u{30a}'], true),
-    ('á', ['a', '\u{301}'], true),
-    ('Á', ['A', '\u{301}'], true),
-    ('à', ['a', '\u{300}'], true),
-    ('À', ['A', '\u{300}'], true),
-    ('ă', ['a', '\u{306}'], true),
-    ('Ă', ['A', '\u{306}'], true),
-    ('â', ['a', '\u{302}'], true),
-    ('Â', ['A', '\u{302}'], true),
-    ('ấ', ['â', '\u{301}'], true),
-    ('Ấ', ['Â', '\u{301}'], true),
-    ('ê', ['e', '\u{302}'], true),
-    ('Ê', ['E', '\u{302}'], true),
-    ('ế', ['ê', '\u{301}'], true),
-    ('Ế', ['Ê', '\u{301}'], true),
-    ('ễ', ['ê', '\u{303}'], true),
-    ('Ễ', ['Ê', '\u{303}'], true),
-    ('ẹ', ['e', '\u{323}'], true),
-    ('Ẹ', ['E', '\u{323}'], true),
-    ('ệ', ['ẹ', '\u{302}'], true),
-    ('Ệ', ['Ẹ', '\u{302}'], true),
-    ('ô', ['o', '\u{302}'], true),
-    ('Ô', ['O', '\u{302}'], true),
-    ('ọ', ['o', '\u{323}'], true),
-    ('Ọ', ['O', '\u{323}'], true),
-    ('ộ', ['ọ', '\u{302}'], true),
-    ('Ộ', ['Ọ', '\u{302}'], true),
-    ('ơ', ['o', '\u{31b}'], true),
-    ('Ơ', ['O', '\u{31b}'], true),
-    ('ớ', ['ơ', '\u{301}'], true),
-    ('Ớ', ['Ơ', '\u{301}'], true),
-    ('ư', ['u', '\u{31b}'], true),
-    ('Ư', ['U', '\u{31b}'], true),
-    ('ữ', ['ư', '\u{303}'], true),
-    ('Ữ', ['Ư', '\u{303}'], true),
-    ('ị', ['i', '\u{323}'], true),
-    ('Ị', ['I', '\u{323}'], true),
-    ('ỹ', ['y', '\u{303}'], true),
-    ('Ỹ', ['Y', '\u{303}'], true),
-    ('й', ['и', '\u{306}'], true),
-    ('Й', ['И', '\u{306}'], true),
-    ('ё', ['е', '\u{308}'], true),
-    ('Ё', ['Е', '\u{308}'], true),
-    ('ά', ['α', '\u{301}'], true),
-    ('Ά', ['Α', '\u{301}'], true),
-    ('ώ', ['ω', '\u{301}'], true),
-    ('Ώ', ['Ω', '\u{301}'], true),
-    ('\u{958}', ['क', '\u{93c}'], false),
-    ('\u{959}', ['ख', '\u{93c}'], false),
-    ('\u{95a}', ['ग', '\u{93c}'], false),
-    ('\u{95b}', ['ज', '\u{93c}'], false),
-    ('\u{95e}', ['फ', '\u{93c}'], false),
-    ('ऩ', ['न', '\u{93c}'], true),
-    ('ऱ', ['र', '\u{93c}'], true),
-    ('が', ['か', '\u{3099}'], true),
-    ('ぎ', ['き', '\u{3099}'], true),
-    ('ば', ['は', '\u{3099}'], true),
-    ('ぱ', ['は', '\u{309a}'], true),
-    ('ガ', ['カ', '\u{3099}'], true),
-    ('バ', ['ハ', '\u{3099}'], true),
-    ('パ', ['ハ', '\u{309a}'], true),
-    ('ヴ', ['ウ', '\u{3099}'], true),
-    ('ゞ', ['ゝ', '\u{3099}'], true),
+/// For each mark, letters of the tested scripts without it and with it, by turns.
+const LETTERS: [(char, &str); 12] = [
+    ('\u{300}', "aàAÀ"),
+    ('\u{301}', "eéEÉaáAÁâấÂẤêếÊẾơớƠỚαάΑΆωώΩΏ"),
+    ('\u{302}', "aâAÂeêEÊẹệẸỆoôOÔọộỌỘ"),
+    ('\u{303}', "nñNÑêễÊỄyỹYỸưữƯỮ"),
+    ('\u{306}', "aăAĂийИЙ"),
+    ('\u{307}', "Iİ"),
+    ('\u{308}', "uüUÜеёЕЁ"),
+    ('\u{30a}', "aåAÅ"),
+    ('\u{31b}', "oơOƠuưUƯ"),
+    ('\u{323}', "eẹEẸoọOỌiịIỊ"),
+    ('\u{3099}', "かがきぎはばカガハバウヴゝゞ"),
+    ('\u{309a}', "はぱハパ"),
 ];
+
+/// Letters with a nukta, which composes in the last two alone.
+const NUKTAS: &str = "क\u{958}ख\u{959}ग\u{95a}ज\u{95b}फ\u{95e}नऩरऱ";
+
+/// The letters that are made of two characters, with these.
+static PAIRS: LazyLock<Vec<(char, [char; 2])>> = LazyLock::new(|| {
+    let marks = LETTERS.into_iter().chain([('\u{93c}', NUKTAS)]);
+    let pairs = marks.flat_map(|(mark, letters)| {
+        let letters: Vec<char> = letters.chars().collect();
+        let pairs = letters.chunks(2).map(|pair| (pair[1], [pair[0], mark]));
+        pairs.collect::<Vec<_>>()
+    });
+    pairs.collect()
+});
 
 /// Signs, each with its equivalent letter.
 const SIGNS: [(char, char); 3] = [('\u{212b}', 'Å'), ('\u{212a}', 'K'), ('\u{2126}', 'Ω')];
@@ -150,7 +105,7 @@ pub(crate) fn apart(c: char) -> Vec<char> {
     if let Some((_, letter)) = SIGNS.iter().find(|(sign, _)| *sign == c) {
         return apart(*letter);
     }
-    if let Some((_, [letter, mark], _)) = LETTERS.iter().find(|(one, ..)| *one == c) {
+    if let Some((_, [letter, mark])) = PAIRS.iter().find(|(one, _)| *one == c) {
         let mut all = apart(*letter);
         all.push(*mark);
         return all;
@@ -170,8 +125,9 @@ pub(crate) fn apart(c: char) -> Vec<char> {
 
 /// Composes two characters into one; `None` if they do not compose.
 fn joined(one: char, other: char) -> Option<char> {
-    let is_pair = |(_, pair, again): &&(char, [char; 2], bool)| *again && *pair == [one, other];
-    if let Some((letter, ..)) = LETTERS.iter().find(is_pair) {
+    let composes = |letter: char| !('\u{958}'..='\u{95e}').contains(&letter);
+    let mut pairs = PAIRS.iter().filter(|(letter, _)| composes(*letter));
+    if let Some((letter, _)) = pairs.find(|(_, pair)| *pair == [one, other]) {
         return Some(*letter);
     }
     let (one, other) = (u32::from(one), u32::from(other));
