@@ -2,16 +2,12 @@
 //!
 //! A wrapper alters what a sound store returns, as a damaged database would.
 
-use memory_model::Accounting;
 use memory_model::{
     Child, ConversationId, Hash, LogEntry, Part, RenderingId, Seq, SeqRange, Span, SpanBody,
-    Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    Summary, SummaryId, ViewName, ViewVersion,
 };
 use memory_store::*;
-use store_conformance::{
-    Answer, Layer, Layered, Source, fill, flat_summary_of, message, publish_summary, range, root,
-    summary_of, verify_store,
-};
+use store_conformance::{Answer, Chat, Layer, Layered, Source, message, range, verify_store};
 
 /// What a wrapper does to the answers of some calls.
 struct Hooks {
@@ -74,21 +70,15 @@ impl Layer for Corrupt {
 /// summary made from a summary and messages.
 async fn sound() -> InMemoryStore {
     let store = InMemoryStore::new();
-    let chat = root(&store, "chat").await.id;
-    fill(&store, chat, 20).await;
+    let chat = Chat::filled(&store, 20).await;
     let mut leaves = Vec::new();
     for (first, text) in [(1, "one"), (5, "two"), (9, "three")] {
-        let at = range(first, first + 3);
-        let leaf = summary_of(&store, chat, &[Source::Messages(at)], text).await;
-        publish_summary(&store, chat, "dag", &leaf).await;
-        leaves.push(leaf);
+        leaves.push(chat.show_leaf("dag", range(first, first + 3), text).await);
     }
     let sources = [Source::Summary(&leaves[0]), Source::Summary(&leaves[1])];
-    let condensed = summary_of(&store, chat, &sources, "both").await;
-    publish_summary(&store, chat, "dag", &condensed).await;
+    chat.show_summary("dag", &sources, "both").await;
     let sources = [Source::Summary(&leaves[2]), Source::Messages(range(13, 15))];
-    let mixed = summary_of(&store, chat, &sources, "more").await;
-    publish_summary(&store, chat, "dag", &mixed).await;
+    chat.show_summary("dag", &sources, "more").await;
     store
 }
 
@@ -96,13 +86,11 @@ async fn sound() -> InMemoryStore {
 /// and unfolds to messages alone.
 async fn rolling() -> InMemoryStore {
     let store = InMemoryStore::new();
-    let chat = root(&store, "chat").await.id;
-    fill(&store, chat, 20).await;
-    let before = summary_of(&store, chat, &[Source::Messages(range(1, 6))], "before").await;
-    publish_summary(&store, chat, "handoff", &before).await;
+    let chat = Chat::filled(&store, 20).await;
+    let before = chat.show_leaf("handoff", range(1, 6), "before").await;
     let sources = [Source::Summary(&before), Source::Messages(range(7, 12))];
-    let rolling = flat_summary_of(&store, chat, &sources, "rolling").await;
-    publish_summary(&store, chat, "handoff", &rolling).await;
+    let rolling = chat.flat_summary(&sources, "rolling").await;
+    chat.show("handoff", &rolling).await;
     store
 }
 
@@ -473,19 +461,8 @@ async fn damage_of_sources_is_named() {
 #[tokio::test]
 async fn damage_of_a_parent_shows_in_its_forks() {
     let store = sound().await;
-    let new = NewConversation {
-        origin: Origin::Fork {
-            parent: ConversationId(1),
-            at: Seq(10),
-        },
-        ..NewConversation::root(
-            "child",
-            store_conformance::PlainCounts.estimator_id(),
-            Timestamp(5),
-        )
-    };
-    let child = store.open(&new).await.unwrap().id;
-    store_conformance::append(&store, child, vec![message("c", "more")]).await;
+    let child = Chat::new(&store, ConversationId(1)).fork("child", 10).await;
+    child.append([message("c", "more")]).await;
     let hooks = Hooks {
         read: |_, page| {
             entry(page, 7, |e| e.message.parts.clear());
@@ -493,19 +470,12 @@ async fn damage_of_a_parent_shows_in_its_forks() {
         },
         ..Hooks::default()
     };
-    let reports = verify_store(&Layered(Corrupt {
-        inner: store,
-        hooks,
-    }))
-    .await;
+    let inner = store;
+    let reports = verify_store(&Layered(Corrupt { inner, hooks })).await;
     assert_eq!(reports.len(), 2);
     for report in reports {
-        assert!(
-            report
-                .violations
-                .iter()
-                .any(|v| v.kind == ViolationKind::EntryChanged)
-        );
+        let changed = |v: &Violation| v.kind == ViolationKind::EntryChanged;
+        assert!(report.violations.iter().any(changed));
     }
 }
 

@@ -3,7 +3,7 @@
 use memory_store::{Maintain as _, ViolationKind};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
-use store_conformance::{fill, root};
+use store_conformance::Chat;
 use store_sqlite::SqliteStore;
 use tempfile::TempDir;
 
@@ -46,8 +46,7 @@ pub(crate) async fn damage(folder: &TempDir, sql: &str) {
 #[tokio::test]
 async fn a_damaged_page_is_reported_and_not_a_panic() {
     let (folder, store) = store().await;
-    let more = root(&store, "more").await;
-    fill(&store, more.id, 2000).await;
+    Chat::root(&store, "more").await.fill(2000).await;
     store.close().await.unwrap();
     let path = folder.path().join("memory.db");
     let mut bytes = std::fs::read(&path).unwrap();
