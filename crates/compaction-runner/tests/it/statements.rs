@@ -3,7 +3,7 @@
 use compaction_plan::{Mode, StopReason};
 use dag_compactor::{DagPolicy, FreshTail};
 
-use store_sqlite::SqliteStore;
+use store_sqlite::SqliteOptions;
 use summarize_escalation::ExtractiveSummarizer;
 use summarize_escalation::testing::Scripted;
 
@@ -22,7 +22,7 @@ async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
         ..DagPolicy::default()
     };
     let (lab, model) = (Lab::new(policy), Scripted::head_cut());
-    let store = SqliteStore::in_memory().await.unwrap();
+    let store = SqliteOptions::new().in_memory().await.unwrap();
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, messages)).await;
     let outcome = lab.full(&store, id, &model).await;
@@ -66,7 +66,7 @@ async fn statement_counts_do_not_grow_with_history() {
 /// Number of summaries that a run publishes over a log without a model, and the statements that it takes.
 async fn run_over(messages: u32) -> (u64, u64) {
     let lab = Lab::new(small());
-    let store = SqliteStore::in_memory().await.unwrap();
+    let store = SqliteOptions::new().in_memory().await.unwrap();
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, messages)).await;
     let before = store.statements();

@@ -3,33 +3,9 @@
 use memory_model::{Message, Role, Timestamp};
 use memory_search::{ErrorKind, Fallback, HitOrder, Query, SearchMode};
 
-use super::search::{ORDERS, SCOPES, World, name, short, sorted};
+use super::search::{MODES, ORDERS, SCOPES, World, name, short, sorted};
 use crate::SearchFixture;
 use crate::builders::{message, range};
-use crate::chat::Chat;
-
-/// All modes.
-pub(crate) const MODES: [SearchMode; 5] = [
-    SearchMode::Literal,
-    SearchMode::Regex,
-    SearchMode::Words,
-    SearchMode::Prose,
-    SearchMode::Auto,
-];
-
-impl<F: SearchFixture> World<F> {
-    /// Whether the search has a mode.
-    pub(super) async fn has(&self, chat: Chat<'_, F::Store>, mode: SearchMode) -> bool {
-        match self.answer(chat, &Query::new("x").with_mode(mode)).await {
-            Ok(_) => true,
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-                assert!(error.to_string().contains(mode.as_str()), "{error}");
-                false
-            }
-        }
-    }
-}
 
 /// No input is an error but the empty pattern.
 pub async fn every_mode_takes_any_input<F: SearchFixture>(world: &World<F>) {

@@ -10,10 +10,18 @@ use memory_search::{
     ErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Result, Search, SearchMode, SearchScope,
 };
 
-use super::modes::MODES;
 use crate::SearchFixture;
 use crate::builders::{message, range, sound};
 use crate::chat::Chat;
+
+/// All modes.
+pub(crate) const MODES: [SearchMode; 5] = [
+    SearchMode::Literal,
+    SearchMode::Regex,
+    SearchMode::Words,
+    SearchMode::Prose,
+    SearchMode::Auto,
+];
 
 /// All orders of hits.
 pub(crate) const ORDERS: [HitOrder; 3] = [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest];
@@ -93,6 +101,18 @@ impl<F: SearchFixture> World<F> {
         assert_eq!(hits.complete, hits.cursor.is_none());
         assert!(hits.hits.len() <= query.limit.max(1), "the limit holds");
         hits
+    }
+
+    /// Whether the search has a mode.
+    pub(super) async fn has(&self, chat: Chat<'_, F::Store>, mode: SearchMode) -> bool {
+        match self.answer(chat, &Query::new("x").with_mode(mode)).await {
+            Ok(_) => true,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+                assert!(error.to_string().contains(mode.as_str()), "{error}");
+                false
+            }
+        }
     }
 
     /// Asserts what literal patterns find, in short and sorted.

@@ -9,13 +9,13 @@ use memory_store::{
     Claim, Draft, JobKey, LeaseUpdate, LogRead, Maintain as _, Order, Owner, Store as _,
 };
 use store_conformance::{Chat, Source, range, showing};
-use store_sqlite::SqliteStore;
+use store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::common::{leaf, store, texts};
 
 /// Counts the statements of each operation at the end of a log of about `size` entries.
 async fn costs(size: u32) -> Vec<(&'static str, u64)> {
-    let store = SqliteStore::in_memory().await.unwrap();
+    let store = SqliteOptions::new().in_memory().await.unwrap();
     let chat = Chat::root(&store, "a").await;
     chat.append(texts(1, size)).await;
     for n in 0..size / 20 {
@@ -95,7 +95,7 @@ async fn statement_counts_do_not_grow_with_history() {
 
 /// Statements that settle a number of jobs in every way.
 async fn settle_cost(jobs: usize) -> u64 {
-    let store = SqliteStore::in_memory().await.unwrap();
+    let store = SqliteOptions::new().in_memory().await.unwrap();
     let chat = Chat::root(&store, "a").await;
     let keys: Vec<JobKey> = (0..jobs).map(|n| JobKey(format!("job {n}"))).collect();
     let owner = Owner("me".to_owned());
@@ -133,7 +133,7 @@ async fn jobs_are_settled_in_one_statement_for_each_kind_of_update() {
 
 /// Statements of a fork within a conversation of 64 leaves of `leaf` messages, under 8 summaries, under one.
 async fn fork_cost(messages: u32) -> u64 {
-    let store = SqliteStore::in_memory().await.unwrap();
+    let store = SqliteOptions::new().in_memory().await.unwrap();
     let chat = Chat::root(&store, "a").await;
     chat.append(texts(1, 64 * messages)).await;
     let mut level = Vec::new();
