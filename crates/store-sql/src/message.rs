@@ -10,12 +10,13 @@ use memory_store::Error;
 use memory_store::implementors::{KnownEntry, erased_parts};
 use sea_query::{
     Alias, CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement,
-    Order, Query, SelectStatement, UnionType, Value, WithClause, WithQuery,
+    Order, Query, SelectStatement, UnionType, Value, WithQuery,
 };
 
-use crate::conversation::{Seen, seen_from};
+use crate::conversation::{Seen, recursive, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32, uuid_bytes, uuid_text};
-use crate::error::{Result, add_row, corrupt};
+use crate::error::{Result, corrupt};
+use crate::insert::{add_row, insert_row};
 use crate::pack::{self, Facts, Packed};
 use crate::row::{Columns, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P};
@@ -390,12 +391,7 @@ pub fn by_external_seen(ids: usize) -> WithQuery {
         .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
         .and_where(Expr::col((M::Table, M::Seq)).lte(Expr::col((Seen::Table, Seen::Last))))
         .take()
-        .with(
-            WithClause::new()
-                .recursive(true)
-                .cte(seen_from(0))
-                .to_owned(),
-        )
+        .with(seen_from(0))
 }
 
 fn found_columns() -> SelectStatement {
@@ -457,15 +453,13 @@ pub fn payloads(hashes: &[Hash]) -> SelectStatement {
 /// # Errors
 /// When the statement can not be built.
 pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement
-        .into_table(P::Table)
-        .columns([P::Hash, P::Codec, P::Data])
-        .returning_col(P::Id);
-    add_row(
-        &mut statement,
-        [hash.0.to_vec().into(), codec.into(), data.into()],
-    )?;
+    let row = [
+        (P::Hash, hash.0.to_vec().into()),
+        (P::Codec, codec.into()),
+        (P::Data, data.into()),
+    ];
+    let mut statement = insert_row(P::Table, row)?;
+    statement.returning_col(P::Id);
     Ok(statement)
 }
 
@@ -494,17 +488,12 @@ pub fn facts(conversation: u32) -> SelectStatement {
 /// # Errors
 /// When the statement can not be built.
 pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement
-        .into_table(F::Table)
-        .columns([F::Conversation, F::Text, F::Revision]);
-    let values = [
-        i64::from(conversation).into(),
-        facts.text().into(),
-        facts.revision().into(),
+    let row = [
+        (F::Conversation, i64::from(conversation).into()),
+        (F::Text, facts.text().into()),
+        (F::Revision, facts.revision().into()),
     ];
-    add_row(&mut statement, values)?;
-    Ok(statement)
+    insert_row(F::Table, row)
 }
 
 /// Running sums by key (see [`packed`]): rows of (key, running).
@@ -563,7 +552,7 @@ pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
         .from(Search::Table)
         .and_where(Expr::col(Search::Low).eq(Expr::col(Search::High)))
         .take();
-    Ok(found.with(WithClause::new().recursive(true).cte(search).to_owned()))
+    Ok(found.with(recursive(search)))
 }
 
 /// Names of the recursive query in [`seq_at`].
