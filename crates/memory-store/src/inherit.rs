@@ -1,13 +1,59 @@
-//! What a fork takes over from its parent, as pure functions: whose summaries it sees, and its
-//! parent's views cut at the fork's point.
+//! What a new conversation takes over from its parent, as pure functions: the part of the log that it shares, whose
+//! summaries it sees, and the parent's views cut at a fork's point.
 
 use memory_model::{
-    Child, ConversationId, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceRows, Summary,
+    Child, ConversationId, Hash, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceRows, Summary,
     SummaryId, clip_starts, splice_starts,
 };
 
+use crate::checks::check_fork;
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::KnownSummary;
+use crate::types::{Conversation, NewConversation, Origin, Segment, fork_segments};
+
+/// Returns the conversation as it is when it has been created below its parent, if it has one: with the id and what it
+/// sees of the parent's log, but without the tokens of that.
+///
+/// # Errors
+/// `Invalid` or `EstimatorMismatch` when the parent can not be forked so.
+pub fn created(
+    new: &NewConversation,
+    id: ConversationId,
+    parent: Option<&Conversation>,
+) -> Result<Conversation> {
+    let (segments, head) = match (&new.origin, parent) {
+        (Origin::Fork { at, .. }, Some(parent)) => {
+            check_fork(parent, *at, &new.estimator)?;
+            (fork_segments(&parent.segments, *at, id), *at)
+        }
+        _ => {
+            let own = Segment {
+                first: Seq::FIRST,
+                last: None,
+                source: id,
+            };
+            (vec![own], Seq::NONE)
+        }
+    };
+    let family = parent.map_or(id, |parent| parent.family);
+    Ok(Conversation {
+        id,
+        key: new.key.clone(),
+        origin: new.origin.clone(),
+        family,
+        segments,
+        head,
+        tokens: 0,
+        chain: Hash::ZERO,
+        estimator: new.estimator.clone(),
+        title: new.title.clone(),
+        archived: false,
+        meta: new.meta.clone(),
+        created_at: new.now,
+        updated_at: new.now,
+        erasures: 0,
+    })
+}
 
 /// A conversation whose summaries another one sees: itself, and for a fork its parent, the
 /// parent's parent and so on, as far as they are forks.

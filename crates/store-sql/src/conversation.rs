@@ -1,9 +1,8 @@
 //! Conversations and what they read.
 
 use memory_model::{ConversationId, Hash, Seq, SessionKey, Timestamp};
-use memory_store::{
-    Conversation, ConversationFilter, ConversationPatch, ConversationRef, NewConversation, Origin,
-};
+use memory_store::implementors::conversation_hash;
+use memory_store::{Conversation, ConversationFilter, ConversationPatch, ConversationRef, Origin};
 use sea_query::{
     CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order,
     Query, SelectStatement, UnionType, UpdateStatement, WithClause, WithQuery,
@@ -254,19 +253,11 @@ pub fn last_number() -> SelectStatement {
         .take()
 }
 
-/// Inserts a conversation under the number `no`; `head` and `tokens` are those of what it shares, `record` is the hash
-/// over its row.
+/// Inserts a new conversation.
 ///
 /// # Errors
 /// When a number does not fit its column.
-pub fn insert(
-    no: u32,
-    tree: u32,
-    new: &NewConversation,
-    head: Seq,
-    tokens: u64,
-    record: Hash,
-) -> Result<InsertStatement> {
+pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     let (kind, shared, spawned_at, call) = match &new.origin {
         Origin::Root => ("root", None, None, None),
         Origin::Fork { at, .. } => ("fork", Some(i64::from(at.0)), None, None),
@@ -274,8 +265,8 @@ pub fn insert(
     };
     let meta = new.meta.as_ref();
     let row = [
-        (C::No, i64::from(no).into()),
-        (C::Tree, i64::from(tree).into()),
+        (C::No, i64::from(new.id.0).into()),
+        (C::Tree, i64::from(new.family.0).into()),
         (C::Key, new.key.as_str().into()),
         (C::Kind, kind.into()),
         (
@@ -285,17 +276,17 @@ pub fn insert(
         (C::Shared, shared.into()),
         (C::SpawnedAt, spawned_at.into()),
         (C::SpawnedCall, call.into()),
-        (C::Head, i64::from(head.0).into()),
+        (C::Head, i64::from(new.head.0).into()),
         (
             C::Tokens,
-            to_int("tokens of a conversation", tokens)?.into(),
+            to_int("tokens of a conversation", new.tokens)?.into(),
         ),
         (C::Estimator, new.estimator.as_str().to_owned().into()),
         (C::Title, new.title.clone().into()),
-        (C::CreatedAt, new.now.0.into()),
-        (C::UpdatedAt, new.now.0.into()),
+        (C::CreatedAt, new.created_at.0.into()),
+        (C::UpdatedAt, new.updated_at.0.into()),
         (C::Meta, meta.map(|meta| meta.as_str().to_owned()).into()),
-        (C::Record, record.0.to_vec().into()),
+        (C::Record, conversation_hash(new).0.to_vec().into()),
     ];
     insert_row(C::Table, row)
 }

@@ -6,8 +6,8 @@ use memory_model::{
     EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp, TurnId,
     parts_from_json,
 };
-use memory_store::Error;
-use memory_store::implementors::{KnownEntry, erased_parts};
+use memory_store::implementors::{KnownEntry, Placed, erased_parts};
+use memory_store::{Error, NewEntry};
 use sea_query::{
     Alias, CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement,
     Order, Query, SelectStatement, UnionType, Value, WithQuery,
@@ -84,16 +84,10 @@ pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
 /// An entry to be stored.
 #[derive(Debug)]
 pub struct NewRow<'a> {
+    /// What was given.
+    pub entry: &'a NewEntry,
     /// Its place.
-    pub seq: Seq,
-    /// What was said.
-    pub message: &'a Message,
-    /// Whether its time is the clock's: [`memory_store::NewEntry::clocked`].
-    pub clocked: bool,
-    /// Its cost in tokens.
-    pub tokens: u64,
-    /// The sum of costs through it.
-    pub running: u64,
+    pub placed: Placed,
     /// Its hash.
     pub hash: Hash,
     /// Its bytes, [`Message::body`], and its meta.
@@ -142,11 +136,11 @@ pub fn insert(rows: usize) -> Result<InsertStatement> {
 /// # Errors
 /// When a number does not fit its column.
 pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> Result<()> {
-    let message = row.message;
+    let message = &row.entry.message;
     let turn = message.turn.as_ref();
-    values.put_int(packed(conversation, row.seq.0))?;
+    values.put_int(packed(conversation, row.placed.seq.0))?;
     values.put_int(i64::from(conversation))?;
-    values.put_int(i64::from(row.seq.0))?;
+    values.put_int(i64::from(row.placed.seq.0))?;
     values.put_word(match message.kind {
         EntryKind::Message => &WORDS.message,
         EntryKind::Note => &WORDS.note,
@@ -166,9 +160,9 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
     values.put_text(turn.map(|turn| turn.loop_id.clone()))?;
     values.put_int(turn.map(|turn| i64::from(turn.turn)))?;
     values.put_int(message.created_at.0)?;
-    values.put_int(i64::from(row.clocked))?;
-    values.put_int(to_int("tokens of a message", row.tokens)?)?;
-    values.put_int(to_int("running tokens of a message", row.running)?)?;
+    values.put_int(i64::from(row.entry.clocked))?;
+    values.put_int(to_int("tokens of a message", row.placed.tokens)?)?;
+    values.put_int(to_int("running tokens of a message", row.placed.running)?)?;
     values.put_bytes(row.hash.0.to_vec())?;
     values.put_int(row.packed.codec)?;
     values.put_int(row.payload)?;

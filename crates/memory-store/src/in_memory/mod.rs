@@ -33,9 +33,6 @@ use crate::types::{
 use crate::vector::Vector;
 use crate::violation::Violation;
 
-/// The longest log: positions must leave room for "one after the last".
-const MAX_SEQ: u32 = u32::MAX - 1;
-
 /// The most conversations in a store: their numbers fit the upper half of a signed 64-bit row id.
 const MAX_CONVERSATIONS: u32 = i32::MAX as u32;
 
