@@ -8,7 +8,7 @@ use memory_model::{
     SpanBody, Summary, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
-    Conversation, ConversationRef, Error, ErrorKind, LogRead, Order, Origin, Result, Store,
+    Conversation, ConversationRef, Error, ErrorKind, LogRead, Origin, Result, Store, read_spans,
 };
 use serde::Serialize;
 use sqlx::query::Query;
@@ -16,6 +16,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite};
 
 use crate::error::failed;
+use crate::files::create_new;
 
 const SCHEMA: &str = include_str!("plain.sql");
 
@@ -66,14 +67,7 @@ pub async fn write_plain<S: Store + ?Sized>(
     now: Timestamp,
 ) -> Result<PlainExport> {
     let place = path.display().to_string();
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options.open(path).map_err(|source| {
+    create_new(path).map_err(|source| {
         let message = format!("{place} cannot be created: name a file that does not exist yet");
         Error::new(ErrorKind::Io, message).with_source(source)
     })?;
@@ -375,32 +369,24 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         let mut items: Vec<(i64, Option<i64>, Option<SummaryId>)> = Vec::new();
         // Ordinals rise, also where a summary stands for messages without rows.
         let mut last = 0;
-        let mut rest = found.range();
-        while let Some(range) = rest {
-            let page = self
-                .store
-                .spans(&snapshot, range, Order::OldestFirst, 1024)
-                .await?;
-            for span in page.items {
-                let Some(covered) = span.range.up_to(found.head) else {
-                    continue;
-                };
-                let mut rows = self.rows(found, covered);
-                match span.body {
-                    SpanBody::Raw | SpanBody::Trimmed(_) => {
-                        for row in rows {
-                            last = row.seq.max(last + 1);
-                            items.push((last, Some(row.id), None));
-                        }
+        for span in read_spans(self.store, &snapshot, found.range()).await? {
+            let Some(covered) = span.range.up_to(found.head) else {
+                continue;
+            };
+            let mut rows = self.rows(found, covered);
+            match span.body {
+                SpanBody::Raw | SpanBody::Trimmed(_) => {
+                    for row in rows {
+                        last = row.seq.max(last + 1);
+                        items.push((last, Some(row.id), None));
                     }
-                    SpanBody::Summary { id, .. } => {
-                        last = rows.next().map_or(0, |row| row.seq).max(last + 1);
-                        items.push((last, None, Some(id)));
-                    }
-                    SpanBody::Omitted => {}
                 }
+                SpanBody::Summary { id, .. } => {
+                    last = rows.next().map_or(0, |row| row.seq).max(last + 1);
+                    items.push((last, None, Some(id)));
+                }
+                SpanBody::Omitted => {}
             }
-            rest = page.next;
         }
         for (ordinal, message, summary) in items {
             let insert = sqlx::query("insert into context_items values (?, ?, ?, ?, ?)")
