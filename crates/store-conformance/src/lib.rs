@@ -161,20 +161,17 @@ macro_rules! search_conformance_tests {
             search_reads_every_part
             search_skips_notes
             search_keeps_its_limit
-            search_pages_give_every_hit_once
             search_stays_in_its_conversation
             filters_narrow_each_other
             echoes_are_found_on_demand
             tools_narrow_a_search
             hits_come_in_the_order_asked
             matches_lie_in_their_snippet
-            modes_are_supported_or_refused
             every_mode_takes_any_input
             every_mode_pages_and_filters
             regular_expressions_match_lines
             words_are_found_in_any_order
             questions_are_answered_best_first
-            questions_see_their_conversation_alone
             a_search_without_a_mode_falls_back
             ranked_pages_stay_as_they_were
             bad_queries_are_refused

@@ -358,27 +358,7 @@ pub async fn search_keeps_its_limit<F: SearchFixture>(world: &World<F>) {
     assert_eq!(sorted(all.hits)[0].created_at, Timestamp(2));
 }
 
-/// Following cursors gives every hit exactly once, in every order.
-pub async fn search_pages_give_every_hit_once<F: SearchFixture>(world: &World<F>) {
-    let chat = world.haystack().await;
-    for order in ORDERS {
-        for scope in SCOPES {
-            let query = Query::new("needle").with_scope(scope).with_order(order);
-            let all = world.search(chat, &query.clone().with_limit(100)).await;
-            for limit in [1, 2, 3, 5, 10, 12, 13] {
-                let paged = world.pages(chat, &query.clone().with_limit(limit)).await;
-                let all = sorted(all.hits.clone());
-                assert_eq!(
-                    sorted(paged),
-                    all,
-                    "{scope:?}, {order:?}, in pages of {limit}"
-                );
-            }
-        }
-    }
-}
-
-/// A search sees what its conversation sees.
+/// A search sees and counts what its conversation sees, in every mode.
 pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let other = world.empty_chat("other").await;
@@ -392,6 +372,20 @@ pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>
     world.finds(child, &[("needle", shared)]).await;
     let hits = world.search(chat, &Query::new("needle")).await.hits;
     assert_eq!(hits.len(), 13);
+    for mode in [SearchMode::Words, SearchMode::Prose] {
+        if !world.has(chat, mode).await {
+            continue;
+        }
+        let query = Query::new("needle").with_mode(mode).with_limit(100);
+        let seen = short(&world.search(child, &query).await);
+        let all = ["m1", "m2", "m3", "m4", "m5", "m6", "m7", "s1"];
+        let is_seen = |name: &String| all.contains(&name.as_str());
+        assert!(seen.iter().all(is_seen), "{mode:?}: {seen:?}");
+        let is_found = |name: &&str| seen.iter().any(|one| one == name);
+        assert!(shared.iter().all(is_found), "{mode:?}: {seen:?}");
+        let query = Query::new("child").with_mode(mode);
+        assert!(world.search(chat, &query).await.hits.is_empty(), "{mode:?}");
+    }
 }
 
 /// Each filter holds, and all of them together.
@@ -551,19 +545,6 @@ pub async fn matches_lie_in_their_snippet<F: SearchFixture>(world: &World<F>) {
             assert!(text.eq_ignore_ascii_case("needle"), "{text} in {hit:?}");
         }
         assert!(hit.snippet.chars().count() <= 502, "{hit:?}");
-    }
-}
-
-/// A search either has a mode or refuses it; `Literal` it has.
-pub async fn modes_are_supported_or_refused<F: SearchFixture>(world: &World<F>) {
-    let chat = world.haystack().await;
-    for mode in MODES {
-        if world.has(chat, mode).await {
-            let hits = world
-                .search(chat, &Query::new("needle").with_mode(mode))
-                .await;
-            assert!(!hits.hits.is_empty(), "{mode:?} finds a word");
-        }
     }
 }
 
