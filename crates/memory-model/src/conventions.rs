@@ -22,7 +22,8 @@ pub trait AgentConventions: Send + Sync + Debug {
 
     /// Returns what a tool call does.
     fn tool_use(&self, name: &str, arguments: &str) -> ToolUse {
-        ToolArguments::parse(arguments).tool_use(name)
+        let _ = name;
+        ToolArguments::parse(arguments).tool_use()
     }
 
     /// Returns what a tool's result says. `call` is what its call does, where that is known.
@@ -349,7 +350,7 @@ impl ToolArguments {
     }
 
     /// Returns what a call with these arguments does as far as their names tell.
-    pub fn tool_use(&self, _name: &str) -> ToolUse {
+    pub fn tool_use(&self) -> ToolUse {
         let (key, subject) = self.subject(&SUBJECT_KEYS);
         let path = PATH_KEYS.iter().find_map(|name| self.text(name));
         let path = path.filter(|path| is_path(path));

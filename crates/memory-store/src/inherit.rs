@@ -9,7 +9,7 @@ use memory_model::{
 use crate::checks::check_fork;
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::KnownSummary;
-use crate::types::{Conversation, NewConversation, Origin, Segment, fork_segments};
+use crate::types::{Conversation, NewConversation, Origin, segments_of};
 
 /// Returns the conversation as it is when it has been created below its parent, if it has one: with the id and what it
 /// sees of the parent's log, but without the tokens of that.
@@ -21,27 +21,19 @@ pub fn created(
     id: ConversationId,
     parent: Option<&Conversation>,
 ) -> Result<Conversation> {
-    let (segments, head) = match (&new.origin, parent) {
+    let head = match (&new.origin, parent) {
         (Origin::Fork { at, .. }, Some(parent)) => {
             check_fork(parent, *at, &new.estimator)?;
-            (fork_segments(&parent.segments, *at, id), *at)
+            *at
         }
-        _ => {
-            let own = Segment {
-                first: Seq::FIRST,
-                last: None,
-                source: id,
-            };
-            (vec![own], Seq::NONE)
-        }
+        _ => Seq::NONE,
     };
-    let family = parent.map_or(id, |parent| parent.family);
     Ok(Conversation {
         id,
         key: new.key.clone(),
         origin: new.origin.clone(),
-        family,
-        segments,
+        family: parent.map_or(id, |parent| parent.family),
+        segments: segments_of(&new.origin, parent, id),
         head,
         tokens: 0,
         chain: Hash::ZERO,
@@ -226,13 +218,8 @@ impl ViewCut {
         self.rows
             .dedup_by(|next, row| next.body == row.body && row.body.is_divisible());
         let spans = clip_starts(&close(self.rows, at), at);
-        let first = SpanStart {
-            first: Seq::FIRST,
-            body: SpanBody::Raw,
-            tokens: 0,
-        };
         let raw = [Span::closed(at, SpanBody::Raw, 0)];
-        let rows = splice_starts(&[first], at, &raw, &spans)
+        let rows = splice_starts(&[SpanStart::FIRST], at, &raw, &spans)
             .map_err(|error| wrong(format!("a view cannot be inherited: {error}")))?;
         if rows.added.is_empty() && rows.removed.is_empty() {
             return Ok(None);
@@ -245,8 +232,7 @@ impl ViewCut {
 fn close(mut rows: Vec<SpanStart>, at: SeqRange) -> Vec<SpanStart> {
     rows.push(SpanStart {
         first: at.last.next(),
-        body: SpanBody::Raw,
-        tokens: 0,
+        ..SpanStart::FIRST
     });
     rows
 }

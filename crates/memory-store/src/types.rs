@@ -143,9 +143,17 @@ impl Conversation {
     }
 }
 
-/// Returns a fork's segments: what its parent sees up to `at`, and its own log after that.
-pub(crate) fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segment> {
-    let mut segments: Vec<Segment> = parent
+/// Returns a conversation's segments: for a fork what its parent sees up to its point, and its own log after that.
+pub(crate) fn segments_of(
+    origin: &Origin,
+    parent: Option<&Conversation>,
+    own: ConversationId,
+) -> Vec<Segment> {
+    let (shared, at) = match (origin, parent) {
+        (Origin::Fork { at, .. }, Some(parent)) => (parent.segments.as_slice(), *at),
+        _ => (&[][..], Seq::NONE),
+    };
+    let mut segments: Vec<Segment> = shared
         .iter()
         .filter(|segment| segment.first <= at)
         .map(|segment| Segment {

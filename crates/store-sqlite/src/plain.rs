@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memory_model::{
     Child, ConversationId, EntryKind, LogEntry, Part, RawJson, ResultContent, Role, Seq, SeqRange,
-    SpanBody, Summary, SummaryId, Timestamp, ViewName,
+    SpanBody, Summary, SummaryFigures, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
     Conversation, ConversationRef, Error, ErrorKind, LogRead, Origin, Result, Store, read_spans,
@@ -131,17 +131,9 @@ struct Plain<'a, S: ?Sized> {
     view: &'a ViewName,
     written: PlainExport,
     own: BTreeMap<ConversationId, OwnLog>,
-    /// Figures of the written summaries. An ancestor's may have been made again in a fork.
-    summaries: BTreeMap<SummaryId, Figures>,
-}
-
-/// Figures of a summary, in the columns of the same names.
-#[derive(Clone, Copy, Default)]
-struct Figures {
-    tokens: u64,
-    descendant_count: u64,
-    descendant_token_count: u64,
-    source_message_token_count: u64,
+    /// Figures of the written summaries, each with its own cost in tokens. An ancestor's may have been made again in a
+    /// fork.
+    summaries: BTreeMap<SummaryId, (SummaryFigures, u64)>,
 }
 
 impl<S: Store + ?Sized> Plain<'_, S> {
@@ -309,26 +301,19 @@ impl<S: Store + ?Sized> Plain<'_, S> {
     }
 
     async fn summary(&mut self, found: &Conversation, summary: &Summary) -> Result<()> {
-        let mut of = Figures {
-            tokens: summary.tokens,
-            ..Figures::default()
-        };
+        let mut of = SummaryFigures::default();
         let mut messages = Vec::new();
         for source in &summary.sources {
             match source {
                 Child::Messages { range } => {
                     for row in self.rows(found, *range) {
-                        of.descendant_count += 1;
-                        of.descendant_token_count += row.tokens;
-                        of.source_message_token_count += row.tokens;
+                        of.add_message(1, row.tokens);
                         messages.push(row.id);
                     }
                 }
                 Child::Summary { id, .. } => {
-                    let below = self.summaries.get(id).copied().unwrap_or_default();
-                    of.descendant_count += below.descendant_count + 1;
-                    of.descendant_token_count += below.descendant_token_count + below.tokens;
-                    of.source_message_token_count += below.source_message_token_count;
+                    let (below, tokens) = self.summaries.get(id).copied().unwrap_or_default();
+                    of.add_summary(&below, tokens);
                 }
             }
         }
@@ -348,7 +333,8 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                 .bind(summary.created_at.0);
         self.run(insert).await?;
         self.written.summaries += 1;
-        self.summaries.insert(summary.id.clone(), of);
+        let figures = (of, summary.tokens);
+        self.summaries.insert(summary.id.clone(), figures);
         for (ordinal, message) in (0_i64..).zip(messages) {
             let insert = sqlx::query("insert into summary_messages values (?, ?, ?)");
             let insert = insert.bind(summary.id.as_str()).bind(message).bind(ordinal);

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::{
-    Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanBody, SpanStart,
-    SpliceRows, Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
+    Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanStart, SpliceRows,
+    Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
 };
 
 use crate::checks::no_conversation;
@@ -106,7 +106,7 @@ struct Job {
 impl ViewRecord {
     fn new() -> Self {
         Self {
-            rows: vec![first_row()],
+            rows: vec![SpanStart::FIRST],
             publications: Vec::new(),
             saved: 0,
         }
@@ -147,7 +147,7 @@ impl ViewRecord {
         if version == self.version() {
             return Cow::Borrowed(&self.rows);
         }
-        let mut rows = BTreeMap::from([(Seq::FIRST, first_row())]);
+        let mut rows = BTreeMap::from([(Seq::FIRST, SpanStart::FIRST)]);
         for publication in self.publications.iter().filter(|p| p.version <= version) {
             for row in &publication.removed {
                 rows.remove(&row.first);
@@ -157,14 +157,6 @@ impl ViewRecord {
             }
         }
         Cow::Owned(rows.into_values().collect())
-    }
-}
-
-fn first_row() -> SpanStart {
-    SpanStart {
-        first: Seq::FIRST,
-        body: SpanBody::Raw,
-        tokens: 0,
     }
 }
 

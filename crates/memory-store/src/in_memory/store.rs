@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_model::{
-    ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary, SummaryId,
-    Timestamp, ViewName, ViewVersion, spans_of,
+    ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, SpanStart, Summary,
+    SummaryId, Timestamp, ViewName, ViewVersion, spans_of,
 };
 
-use super::{InMemoryStore, MAX_CONVERSATIONS, Record, ViewRecord, first_row};
+use super::{InMemoryStore, MAX_CONVERSATIONS, Record, ViewRecord};
 use crate::checks::check_append;
 use crate::erasure::{Erase, Erased, Erasures};
 use crate::error::{Error, ErrorKind, Result};
@@ -270,7 +270,7 @@ impl Store for InMemoryStore {
         }
         let rows = match view {
             Some(view) => view.rows_at(snapshot.version),
-            None => Cow::Owned(vec![first_row()]),
+            None => Cow::Owned(vec![SpanStart::FIRST]),
         };
         // The rows whose spans touch the range: from the one that covers its first position on.
         let from = rows.partition_point(|row| row.first <= range.first).max(1) - 1;
