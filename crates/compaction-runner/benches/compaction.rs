@@ -13,7 +13,7 @@ use memory_model::{
 use memory_store::{
     Append, AppendAt, InMemoryStore, NewConversation, NewEntry, Publish, Published, Store,
 };
-use store_sqlite::SqliteStore;
+use store_sqlite::SqliteOptions;
 use summarize_escalation::Ladder;
 use summarize_escalation::testing::Scripted;
 use token_estimate::default_estimator;
@@ -118,7 +118,7 @@ fn bench(c: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
     for size in [1_000, 10_000] {
         leaf_pass(c, &runtime, "memory", &InMemoryStore::new(), size);
-        let store = runtime.block_on(SqliteStore::in_memory()).unwrap();
+        let store = runtime.block_on(SqliteOptions::new().in_memory()).unwrap();
         leaf_pass(c, &runtime, "sqlite", &store, size);
     }
     let mut group = c.benchmark_group("compaction-runner/full_sweep");
@@ -139,7 +139,7 @@ fn bench(c: &mut Criterion) {
             BatchSize::PerIteration,
         );
     });
-    let store = runtime.block_on(SqliteStore::in_memory()).unwrap();
+    let store = runtime.block_on(SqliteOptions::new().in_memory()).unwrap();
     let id = runtime.block_on(opened(&store, 10_000));
     let first = runtime.block_on(compact(&store, id, Mode::Full));
     group.bench_function(BenchmarkId::new("10k", "sqlite, found again"), |b| {

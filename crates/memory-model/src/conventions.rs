@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -23,7 +22,8 @@ pub trait AgentConventions: Send + Sync + Debug {
 
     /// Returns what a tool call does.
     fn tool_use(&self, name: &str, arguments: &str) -> ToolUse {
-        ToolArguments::parse(arguments).tool_use(name)
+        let _ = name;
+        ToolArguments::parse(arguments).tool_use()
     }
 
     /// Returns what a tool's result says. `call` is what its call does, where that is known.
@@ -63,37 +63,6 @@ pub trait AgentConventions: Send + Sync + Debug {
             injected: Vec::new(),
             is_document: false,
         }
-    }
-}
-
-impl<C: AgentConventions + ?Sized> AgentConventions for Arc<C> {
-    fn id(&self) -> &str {
-        (**self).id()
-    }
-
-    fn tool_use(&self, name: &str, arguments: &str) -> ToolUse {
-        (**self).tool_use(name, arguments)
-    }
-
-    fn tool_result<'a>(
-        &self,
-        call: Option<&ToolUse>,
-        text: &'a str,
-        is_error: bool,
-    ) -> ToolOutcome<'a> {
-        (**self).tool_result(call, text, is_error)
-    }
-
-    fn created_task<'a>(&self, call: &ToolUse, result: &'a str) -> Option<&'a str> {
-        (**self).created_task(call, result)
-    }
-
-    fn working_folder<'a>(&self, meta: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
-        (**self).working_folder(meta)
-    }
-
-    fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
-        (**self).user_text(text, meta)
     }
 }
 
@@ -381,7 +350,7 @@ impl ToolArguments {
     }
 
     /// Returns what a call with these arguments does as far as their names tell.
-    pub fn tool_use(&self, _name: &str) -> ToolUse {
+    pub fn tool_use(&self) -> ToolUse {
         let (key, subject) = self.subject(&SUBJECT_KEYS);
         let path = PATH_KEYS.iter().find_map(|name| self.text(name));
         let path = path.filter(|path| is_path(path));

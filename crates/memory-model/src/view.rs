@@ -119,6 +119,15 @@ pub struct SpanStart {
     pub tokens: u64,
 }
 
+impl SpanStart {
+    /// The one start of a view that was never published: all messages as they are.
+    pub const FIRST: Self = Self {
+        first: Seq::FIRST,
+        body: SpanBody::Raw,
+        tokens: 0,
+    };
+}
+
 impl From<&Span> for SpanStart {
     fn from(span: &Span) -> Self {
         Self {

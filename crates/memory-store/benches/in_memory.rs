@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use memory_model::{Accounting as _, ConversationId, Seq, Timestamp};
-use memory_store::{InMemoryStore, LogRead, NewConversation, Origin, Store as _};
-use store_conformance::{
-    PlainCounts, Source, append, message, publish_summary, range, root, summary_of, verify_store,
-};
+use memory_model::ConversationId;
+use memory_store::{InMemoryStore, LogRead, Store as _};
+use store_conformance::{Chat, message, range, verify_store};
 use tokio::runtime::{Builder, Runtime};
 
 const SIZES: [u32; 2] = [1_000, 10_000];
@@ -15,15 +13,15 @@ const SIZES: [u32; 2] = [1_000, 10_000];
 /// A store with one log of `size` messages, of which the first hundred are summarized.
 async fn filled(size: u32) -> (InMemoryStore, ConversationId) {
     let store = InMemoryStore::new();
-    let id = root(&store, "bench").await.id;
+    let chat = Chat::root(&store, "bench").await;
     let words = "word ".repeat(130);
     let messages = (1..=size).map(|n| message(&format!("m{n}"), &words));
-    append(&store, id, messages.collect()).await;
+    chat.append(messages).await;
     for n in 0..10 {
         let at = range(n * 10 + 1, n * 10 + 10);
-        let leaf = summary_of(&store, id, &[Source::Messages(at)], "A summary.").await;
-        publish_summary(&store, id, "dag", &leaf).await;
+        chat.show_leaf("dag", at, "A summary.").await;
     }
+    let id = chat.id;
     (store, id)
 }
 
@@ -37,8 +35,8 @@ fn bench(c: &mut Criterion) {
             b.iter_batched(
                 prepare,
                 |(store, id)| {
-                    let more = vec![message("more", "One more.")];
-                    runtime.block_on(append(&store, id, more));
+                    let more = [message("more", "One more.")];
+                    runtime.block_on(Chat::new(&store, id).append(more));
                     store
                 },
                 BatchSize::PerIteration,
@@ -48,13 +46,7 @@ fn bench(c: &mut Criterion) {
             b.iter_batched(
                 prepare,
                 |(store, parent)| {
-                    let at = Seq(size / 2);
-                    let estimator = PlainCounts.estimator_id();
-                    let new = NewConversation {
-                        origin: Origin::Fork { parent, at },
-                        ..NewConversation::root("fork", estimator, Timestamp(1))
-                    };
-                    runtime.block_on(store.open(&new)).unwrap();
+                    runtime.block_on(Chat::new(&store, parent).fork("fork", size / 2));
                     store
                 },
                 BatchSize::PerIteration,

@@ -4,7 +4,7 @@ use memory_model::{ConversationId, Seq};
 use token_estimate::EstimatorId;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::{Append, AppendAt, Conversation};
+use crate::types::{Append, AppendAt, Conversation, JobKey};
 
 /// Checks that a log is as an append demands.
 ///
@@ -25,7 +25,7 @@ pub fn check_append(info: &Conversation, append: &Append) -> Result<()> {
 ///
 /// # Errors
 /// `Invalid` when the position is after the head, `EstimatorMismatch` when it is counted otherwise.
-pub fn check_fork(parent: &Conversation, at: Seq, estimator: &EstimatorId) -> Result<()> {
+pub(crate) fn check_fork(parent: &Conversation, at: Seq, estimator: &EstimatorId) -> Result<()> {
     if at > parent.head {
         let (key, end) = (&parent.key, parent.head);
         let message = format!("cannot fork {key} at {at}: its log ends at {end}");
@@ -48,5 +48,13 @@ pub fn no_conversation(id: ConversationId) -> Error {
     Error::new(
         ErrorKind::NotFound,
         format!("there is no conversation {id}"),
+    )
+}
+
+/// The error that the lease on a job is another's.
+pub fn lease_lost(key: &JobKey) -> Error {
+    Error::new(
+        ErrorKind::Stale,
+        format!("the lease on job {:?} is lost: claim it again", key.0),
     )
 }

@@ -11,41 +11,31 @@ use crate::store::Store;
 use crate::types::{ConversationRef, Publish, Published};
 
 /// Shows the messages again where views show erased summaries, so that what was not erased is in
-/// contexts, and is summarised anew by the next compaction. Returns how many spans were opened.
-///
-/// # Errors
-/// Those of the store.
-pub async fn open_erased_spans<S: Store + ?Sized>(
+/// contexts, and is summarised anew by the next compaction.
+async fn open_erased_spans<S: Store + ?Sized>(
     store: &S,
     erased: &Erased,
     now: Timestamp,
-) -> Result<u64> {
-    let mut opened = 0;
+) -> Result<()> {
     for seen in &erased.seen_by {
         let id = seen.conversation;
         let gone = store.erasures(id).await?.summaries;
         for view in store.views(id).await? {
             // Another publisher may be faster: what it left is looked at again.
-            loop {
-                let (count, lost) = open_in_view(store, id, &view.name, &gone, now).await?;
-                opened += count;
-                if !lost {
-                    break;
-                }
-            }
+            while !open_in_view(store, id, &view.name, &gone, now).await? {}
         }
     }
-    Ok(opened)
+    Ok(())
 }
 
-/// How many spans of a view were opened, and whether one was lost to another publisher.
+/// Opens the spans of a view. Returns whether none was lost to another publisher.
 async fn open_in_view<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
     view: &ViewName,
     gone: &BTreeSet<SummaryId>,
     now: Timestamp,
-) -> Result<(u64, bool)> {
+) -> Result<bool> {
     let snapshot = store.snapshot(conversation, view).await?;
     let all = SeqRange::new(Seq::FIRST, snapshot.head);
     let mut publishes = Vec::new();
@@ -73,21 +63,15 @@ async fn open_in_view<S: Store + ?Sized>(
             });
         }
     }
-    if publishes.is_empty() {
-        return Ok((0, false));
-    }
-    let (mut opened, mut lost) = (0, false);
+    let mut all_open = true;
     for outcome in store.publish_all(conversation, &publishes).await? {
-        match outcome? {
-            Published::Lost { .. } | Published::Outdated => lost = true,
-            _ => opened += 1,
-        }
+        all_open &= !matches!(outcome?, Published::Lost { .. } | Published::Outdated);
     }
-    Ok((opened, lost))
+    Ok(all_open)
 }
 
-/// Erases words and opens the spans of the erased summaries: see [`Store::erase`] and
-/// [`open_erased_spans`].
+/// Erases words, and shows the messages again where views show erased summaries: what was not erased is in contexts, and is
+/// summarised anew by the next compaction. See [`Store::erase`].
 ///
 /// # Errors
 /// Those of [`Store::erase`].

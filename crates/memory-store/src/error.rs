@@ -38,13 +38,6 @@ pub enum ErrorKind {
     NotGone,
 }
 
-impl ErrorKind {
-    /// Whether the same call may succeed later without a change by the caller.
-    pub fn is_retryable(self) -> bool {
-        matches!(self, ErrorKind::Busy | ErrorKind::Io | ErrorKind::NotGone)
-    }
-}
-
 /// Error of a store: a kind, a message that names the object, and the cause.
 pub struct Error {
     kind: ErrorKind,

@@ -1,11 +1,14 @@
-//! What implementations of [`Store`](crate::Store) share: the checks that each call makes, the hashes over
-//! records, and the views and logs that forks inherit. Callers of a store need none of it.
+//! What implementations of [`Store`](crate::Store) share: the checks that each call makes, how a log grows, the
+//! hashes over records, and what a new conversation and its views begin with. Callers of a store need none of it.
 
-pub use crate::checks::{check_append, check_fork, no_conversation};
+pub use crate::checks::{check_append, lease_lost, no_conversation};
 pub use crate::erasure::{erased_parts, plan_erasure, summaries_to_erase};
-pub use crate::inherit::{Inherited, SummaryScope, ViewCut};
-pub use crate::publish::{KnownSummary, check_one_view, check_references, check_shape, spans_cost};
+pub use crate::growth::{Growth, Placed, hashed_bodies};
+pub use crate::inherit::{Inherited, SummaryScope, ViewCut, created};
+pub use crate::publish::{
+    KnownSummary, check_one_view, check_references, check_shape, spans_cost, unfit,
+};
 pub use crate::record::{
     KnownEntry, conversation_hash, family_hash, summary_record_hash, views_hash,
 };
-pub use crate::types::{fork_segments, publication_hash, publication_record_hash, rest_of};
+pub use crate::types::{publication_hash, publication_record_hash, rest_of};

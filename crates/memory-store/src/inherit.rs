@@ -1,13 +1,51 @@
-//! What a fork takes over from its parent, as pure functions: whose summaries it sees, and its
-//! parent's views cut at the fork's point.
+//! What a new conversation takes over from its parent, as pure functions: the part of the log that it shares, whose
+//! summaries it sees, and the parent's views cut at a fork's point.
 
 use memory_model::{
-    Child, ConversationId, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceRows, Summary,
+    Child, ConversationId, Hash, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceRows, Summary,
     SummaryId, clip_starts, splice_starts,
 };
 
+use crate::checks::check_fork;
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::KnownSummary;
+use crate::types::{Conversation, NewConversation, Origin, segments_of};
+
+/// Returns the conversation as it is when it has been created below its parent, if it has one: with the id and what it
+/// sees of the parent's log, but without the tokens of that.
+///
+/// # Errors
+/// `Invalid` or `EstimatorMismatch` when the parent can not be forked so.
+pub fn created(
+    new: &NewConversation,
+    id: ConversationId,
+    parent: Option<&Conversation>,
+) -> Result<Conversation> {
+    let head = match (&new.origin, parent) {
+        (Origin::Fork { at, .. }, Some(parent)) => {
+            check_fork(parent, *at, &new.estimator)?;
+            *at
+        }
+        _ => Seq::NONE,
+    };
+    Ok(Conversation {
+        id,
+        key: new.key.clone(),
+        origin: new.origin.clone(),
+        family: parent.map_or(id, |parent| parent.family),
+        segments: segments_of(&new.origin, parent, id),
+        head,
+        tokens: 0,
+        chain: Hash::ZERO,
+        estimator: new.estimator.clone(),
+        title: new.title.clone(),
+        archived: false,
+        meta: new.meta.clone(),
+        created_at: new.now,
+        updated_at: new.now,
+        erasures: 0,
+    })
+}
 
 /// A conversation whose summaries another one sees: itself, and for a fork its parent, the
 /// parent's parent and so on, as far as they are forks.
@@ -180,13 +218,8 @@ impl ViewCut {
         self.rows
             .dedup_by(|next, row| next.body == row.body && row.body.is_divisible());
         let spans = clip_starts(&close(self.rows, at), at);
-        let first = SpanStart {
-            first: Seq::FIRST,
-            body: SpanBody::Raw,
-            tokens: 0,
-        };
         let raw = [Span::closed(at, SpanBody::Raw, 0)];
-        let rows = splice_starts(&[first], at, &raw, &spans)
+        let rows = splice_starts(&[SpanStart::FIRST], at, &raw, &spans)
             .map_err(|error| wrong(format!("a view cannot be inherited: {error}")))?;
         if rows.added.is_empty() && rows.removed.is_empty() {
             return Ok(None);
@@ -199,8 +232,7 @@ impl ViewCut {
 fn close(mut rows: Vec<SpanStart>, at: SeqRange) -> Vec<SpanStart> {
     rows.push(SpanStart {
         first: at.last.next(),
-        body: SpanBody::Raw,
-        tokens: 0,
+        ..SpanStart::FIRST
     });
     rows
 }

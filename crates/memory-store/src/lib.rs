@@ -4,6 +4,7 @@ mod checks;
 mod erase;
 mod erasure;
 mod error;
+mod growth;
 pub mod implementors;
 mod in_memory;
 mod inherit;
@@ -18,7 +19,7 @@ mod vector_store;
 mod verify;
 mod violation;
 
-pub use erase::{erase, open_erased_spans};
+pub use erase::erase;
 pub use erasure::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures, PREPARED};
 pub use error::{Error, ErrorKind, Result};
 pub use in_memory::InMemoryStore;

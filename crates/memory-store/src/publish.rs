@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{Child, Seq, SeqRange, Span, SpanBody, Summary, SummaryId, summary_id};
+use memory_model::{
+    Child, Seq, SeqRange, Span, SpanBody, SpliceError, Summary, SummaryId, ViewVersion, summary_id,
+};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::Publish;
+use crate::types::{Publish, Published};
 
 /// What a store must know of a summary that a publish refers to without bringing it along.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +44,24 @@ pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What becomes of a publish whose spans do not fit a view that is at `version`.
+///
+/// # Errors
+/// `Invalid` when they fit no view.
+pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Result<Published> {
+    match error {
+        SpliceError::Lost { found } => {
+            let same = found.len() == publish.spans.len()
+                && found.iter().zip(&publish.spans).all(|(a, b)| a.same(b));
+            Ok(match same {
+                true => Published::Already(version),
+                false => Published::Lost { found },
+            })
+        }
+        error => Err(Error::new(ErrorKind::Invalid, error.to_string()).with_source(error)),
+    }
 }
 
 /// Checks all of a publish that needs no store, and returns the ids of all summaries in it, which

@@ -72,35 +72,6 @@ impl NewConversation {
             now,
         }
     }
-
-    /// Returns the conversation as it is when it has been created: with the id and what it sees of
-    /// its parent's log.
-    pub fn created(
-        &self,
-        id: ConversationId,
-        family: ConversationId,
-        segments: Vec<Segment>,
-        head: Seq,
-        tokens: u64,
-    ) -> Conversation {
-        Conversation {
-            id,
-            key: self.key.clone(),
-            origin: self.origin.clone(),
-            family,
-            segments,
-            head,
-            tokens,
-            chain: Hash::ZERO,
-            estimator: self.estimator.clone(),
-            title: self.title.clone(),
-            archived: false,
-            meta: self.meta.clone(),
-            created_at: self.now,
-            updated_at: self.now,
-            erasures: 0,
-        }
-    }
 }
 
 /// A range of one conversation's own log that is visible in another, or in itself.
@@ -172,9 +143,17 @@ impl Conversation {
     }
 }
 
-/// Returns a fork's segments: what its parent sees up to `at`, and its own log after that.
-pub fn fork_segments(parent: &[Segment], at: Seq, own: ConversationId) -> Vec<Segment> {
-    let mut segments: Vec<Segment> = parent
+/// Returns a conversation's segments: for a fork what its parent sees up to its point, and its own log after that.
+pub(crate) fn segments_of(
+    origin: &Origin,
+    parent: Option<&Conversation>,
+    own: ConversationId,
+) -> Vec<Segment> {
+    let (shared, at) = match (origin, parent) {
+        (Origin::Fork { at, .. }, Some(parent)) => (parent.segments.as_slice(), *at),
+        _ => (&[][..], Seq::NONE),
+    };
+    let mut segments: Vec<Segment> = shared
         .iter()
         .filter(|segment| segment.first <= at)
         .map(|segment| Segment {

@@ -25,20 +25,20 @@ pub enum Fault {
 /// [`FaultyStore::fail_once`]. Failures are of kind `Io`. Reads always work.
 ///
 /// ```
-/// use store_conformance::{Fault, FaultyStore, root};
+/// use store_conformance::{Chat, Fault, FaultyStore};
 /// use memory_store::{InMemoryStore, Store};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// // How many writes does the work take? Then let each of them fail, in both ways.
 /// let dry = FaultyStore::new(InMemoryStore::new());
-/// root(&dry, "chat").await;
+/// Chat::root(&dry, "chat").await;
 /// for write in 1..=dry.writes() {
 ///     let store = FaultyStore::new(InMemoryStore::new());
 ///     store.fail_from(write, Fault::Before);
 ///     // Do the work, expect it to fail, heal, look at what is left, do the work again.
 ///     store.heal();
-///     root(&store, "chat").await;
+///     Chat::root(&store, "chat").await;
 /// }
 /// # }
 /// ```

@@ -1,5 +1,6 @@
 //! A search by the store's index, held against a scan.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,16 +8,15 @@ use async_trait::async_trait;
 use fastrand::Rng;
 use memory_model::{ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp};
 use memory_search::{
-    HitOrder, Hits, Query, Search, SearchMode, SearchScope, SegmentSearch, check_index,
-    extend_index, rebuild_index,
+    Hits, Query, Search, SearchMode, SegmentSearch, check_index, extend_index, rebuild_index,
 };
 use memory_store::{
-    Append, AppendAt, Chunk, ConversationRef, Erase, ErrorKind, FullStore, IndexedKind,
-    NewConversation, NewEntry, Origin,
+    AppendAt, Chunk, Erase, ErrorKind, FullStore, IndexedKind, NewEntry, NewIndexSegment, Origin,
 };
-use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
-use crate::builders::{Source, publish_summary, root, summary_of};
+use crate::builders::{batch, new_conversation, range, refused};
+use crate::cases::{MODES, ORDERS, SCOPES};
+use crate::chat::Chat;
 use crate::layer::{Layer, Layered};
 
 /// Letters of many scripts, a few of each so that words come again; some have their marks behind them.
@@ -105,7 +105,8 @@ impl Words {
             0 => Message::note(Role::User, vec![Part::text(text)]),
             1 => {
                 let word = &self.words[rng.usize(..self.words.len())];
-                let arguments = serde_json_like(&[(word, &text)]);
+                let arguments = RawJson::from_value(&BTreeMap::from([(word, &text)]));
+                let arguments = arguments.expect("it is JSON");
                 let mut call = Message::tool_call(one(rng, &IDS), one(rng, &TOOLS), arguments);
                 if rng.usize(..3) == 0 {
                     call.parts.insert(0, Part::text(self.text(rng)));
@@ -134,20 +135,7 @@ impl Words {
             pattern.insert(at, char_of(rng, MARKS));
         }
         let pattern: String = pattern.into_iter().collect();
-        let modes = [
-            SearchMode::Literal,
-            SearchMode::Regex,
-            SearchMode::Words,
-            SearchMode::Prose,
-            SearchMode::Auto,
-        ];
-        let orders = [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest];
-        let scopes = [
-            SearchScope::Both,
-            SearchScope::Messages,
-            SearchScope::Summaries,
-        ];
-        let mode = one(rng, &modes);
+        let mode = one(rng, &MODES);
         let pattern = match mode {
             SearchMode::Regex if rng.usize(..6) == 0 => long_stretch(rng),
             SearchMode::Regex if rng.usize(..4) > 0 => expression(rng, &pattern),
@@ -155,8 +143,8 @@ impl Words {
         };
         let mut query = Query::new(pattern)
             .with_mode(mode)
-            .with_order(one(rng, &orders))
-            .with_scope(one(rng, &scopes))
+            .with_order(one(rng, &ORDERS))
+            .with_scope(one(rng, &SCOPES))
             .with_limit(1 + rng.usize(..30));
         if rng.usize(..5) == 0 {
             query = query.with_roles([Role::User]);
@@ -235,26 +223,6 @@ fn long_stretch(rng: &mut Rng) -> String {
 }
 
 /// A JSON object of texts.
-fn serde_json_like(fields: &[(&str, &str)]) -> RawJson {
-    let quoted = |text: &str| {
-        let mut quoted = String::from("\"");
-        for c in text.chars() {
-            match c {
-                '"' | '\\' => quoted.extend(['\\', c]),
-                c if c < ' ' => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
-                c => quoted.push(c),
-            }
-        }
-        quoted + "\""
-    };
-    let fields = fields
-        .iter()
-        .map(|(name, value)| format!("{}:{}", quoted(name), quoted(value)));
-    let object = format!("{{{}}}", fields.collect::<Vec<_>>().join(","));
-    RawJson::parse(object).expect("it is JSON")
-}
-
-/// All pages of an answer.
 pub(crate) async fn pages(search: &dyn Search, chat: ConversationId, query: &Query) -> Vec<Hits> {
     let (mut query, mut pages) = (query.clone(), Vec::new());
     loop {
@@ -281,7 +249,7 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
     let (mut by_index, mut asked) = (0, 0);
     for (script, letters) in SCRIPTS.iter().enumerate() {
         let words = Words::new(&mut rng, letters);
-        let chat = root(&*store, &format!("{seed} {script}")).await.id;
+        let chat = Chat::root(&*store, &format!("{seed} {script}")).await;
         let (mut chats, mut texts) = (vec![chat], vec![String::from("a")]);
         let mut begun: Option<(ConversationId, [Query; 2])> = None;
         let mut time = 0;
@@ -298,65 +266,50 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
                 }));
                 entries.push(NewEntry::new(message, 3));
             }
-            let append = Append {
-                at: AppendAt::Any,
-                estimator: HeuristicEstimator::Bytes4.id(),
-                entries,
-                now: Timestamp(time),
-            };
-            store.append(chat, &append).await.expect("it is appended");
-            let found = store.conversation(&ConversationRef::Id(chat)).await;
-            let info = found.expect("it is read").expect("it exists");
+            let append = batch(AppendAt::Any, entries);
+            store
+                .append(chat.id, &append)
+                .await
+                .expect("it is appended");
+            let info = chat.info().await;
+            let head = info.head.0;
             if rng.usize(..2) == 0 {
-                let last = info.head.0;
-                let first = last
-                    .saturating_sub(rng.usize(..6) as u32)
-                    .max(info.own_first().0);
-                let range = SeqRange::new(Seq(first), Seq(last)).expect("a range");
+                let first = head.saturating_sub(rng.usize(..6) as u32);
+                let first = first.max(info.own_first().0);
                 let text = words.text(&mut rng) + &step.to_string();
-                let source = [Source::Messages(range)];
-                let summary = summary_of(&*store, chat, &source, &text).await;
-                publish_summary(&*store, chat, &format!("view {step}"), &summary).await;
+                chat.show_leaf(&format!("view {step}"), range(first, head), &text)
+                    .await;
             }
             if rng.usize(..9) == 0 {
-                let at = Seq(1 + rng.usize(..info.head.0 as usize) as u32);
-                let origin = match rng.usize(..3) {
-                    0 => Origin::Spawn {
-                        parent: chat,
-                        at,
-                        call: None,
-                    },
-                    _ => Origin::Fork { parent: chat, at },
-                };
-                let new = NewConversation {
-                    origin,
-                    ..NewConversation::root(
-                        format!("{seed} {script} {step}"),
-                        HeuristicEstimator::Bytes4.id(),
-                        Timestamp(time),
-                    )
-                };
-                chats.push(store.open(&new).await.expect("a fork").id);
+                let at = 1 + rng.usize(..head as usize) as u32;
+                let key = format!("{seed} {script} {step}");
+                chats.push(match rng.usize(..3) {
+                    0 => {
+                        let (parent, at, call) = (chat.id, Seq(at), None);
+                        let spawn = Origin::Spawn { parent, at, call };
+                        Chat::open(&*store, &new_conversation(&key, spawn)).await
+                    }
+                    _ => chat.fork(&key, at).await,
+                });
             }
             if rng.usize(..12) == 0 {
-                let at = Seq(1 + rng.usize(..info.head.0 as usize) as u32);
-                let range = SeqRange::new(at, at).expect("a range");
-                let erase = Erase::range(range, "test", Timestamp(time));
-                if let Err(error) = store.erase(chat, &erase).await {
+                let at = 1 + rng.usize(..head as usize) as u32;
+                let erase = Erase::range(range(at, at), "test", Timestamp(time));
+                if let Err(error) = store.erase(chat.id, &erase).await {
                     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
                 }
             }
             if rng.usize(..3) > 0 {
-                extend_index(&*store, chat, u64::MAX)
-                    .await
-                    .expect("it is indexed");
+                let made = extend_index(&*store, chat.id, u64::MAX).await;
+                made.expect("it is indexed");
             }
             if rng.usize(..15) == 0 {
-                rebuild_index(&*store, chat).await.expect("it is indexed");
+                let made = rebuild_index(&*store, chat.id).await;
+                made.expect("it is indexed");
             }
-            same_snapshot(&*store, one(&mut rng, &chats)).await;
+            same_snapshot(one(&mut rng, &chats)).await;
             for _ in 0..8 {
-                let chat = one(&mut rng, &chats);
+                let chat = one(&mut rng, &chats).id;
                 let query = words.query(&mut rng, &texts);
                 let asked_of = [(&search as &dyn Search, query.clone()), (&scan, query)];
                 by_index += usize::from(compare(asked_of, chat).await);
@@ -366,7 +319,7 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
             if let Some((chat, [by_index, by_scan])) = begun.take() {
                 compare([(&search, by_index), (&scan, by_scan)], chat).await;
             }
-            let (chat, query) = (one(&mut rng, &chats), words.query(&mut rng, &texts));
+            let (chat, query) = (one(&mut rng, &chats).id, words.query(&mut rng, &texts));
             let query = query.with_limit(1);
             let next = [
                 behind_first(&search, chat, &query).await,
@@ -377,7 +330,7 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
             }
         }
         for chat in chats {
-            let found = check_index(&*store, chat).await.expect("it is checked");
+            let found = check_index(&*store, chat.id).await.expect("it is checked");
             assert_eq!(found.damage, [""; 0]);
         }
     }
@@ -387,7 +340,6 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
     );
 }
 
-/// A store in which somebody else merges the segments of an index at the second read: the first one is of the conversation.
 #[derive(Debug)]
 struct Merging<S> {
     inner: Arc<S>,
@@ -410,7 +362,7 @@ impl<S: FullStore> Layer for Merging<S> {
 
 /// Appends the messages of one segment and indexes them; each fourth time segments are merged.
 async fn grow_index<S: FullStore + ?Sized>(store: &S, chat: ConversationId) {
-    crate::fill(store, chat, 16).await;
+    Chat::new(store, chat).fill(16).await;
     let made = extend_index(store, chat, u64::MAX).await;
     assert_eq!(made.expect("it is indexed").messages, 16);
 }
@@ -420,7 +372,7 @@ async fn grow_index<S: FullStore + ?Sized>(store: &S, chat: ConversationId) {
 /// # Panics
 /// When damage is found where there is none.
 pub async fn an_index_is_checked_while_it_changes<S: FullStore>(store: Arc<S>) {
-    let chat = root(&*store, "changing").await.id;
+    let chat = Chat::root(&*store, "changing").await.id;
     for _ in 0..3 {
         grow_index(&*store, chat).await;
     }
@@ -435,19 +387,17 @@ pub async fn an_index_is_checked_while_it_changes<S: FullStore>(store: Arc<S>) {
 }
 
 /// What a store reads in one request is what it reads piece by piece.
-async fn same_snapshot<S: FullStore>(store: &S, chat: ConversationId) {
-    let index = store.index().expect("the store keeps an index");
-    let found = index.index_snapshot(chat).await.expect("it is read");
-    let which = ConversationRef::Id(chat);
-    let info = store.conversation(&which).await.expect("it is read");
-    let info = info.expect("the conversation");
+async fn same_snapshot<S: FullStore>(chat: Chat<'_, S>) {
+    let index = chat.store.index().expect("the store keeps an index");
+    let found = index.index_snapshot(chat.id).await.expect("it is read");
+    let info = chat.info().await;
     assert_eq!(found.logs.len(), info.segments.len());
     for (log, part) in found.logs.iter().zip(&info.segments) {
         let state = index.index_state(part.source).await;
         assert_eq!(*log, state.expect("it is read").segments);
     }
     assert_eq!(found.conversation, info);
-    let own = store.own_summaries(chat, None, usize::MAX).await;
+    let own = chat.store.own_summaries(chat.id, None, usize::MAX).await;
     let last = own.expect("they are read").items.pop();
     assert_eq!(found.last_summary, last.map(|last| last.id));
 }
@@ -480,31 +430,22 @@ async fn compare(asked: [(&dyn Search, Query); 2], chat: ConversationId) -> bool
 /// # Panics
 /// When the store keeps no index, or keeps what it should refuse.
 pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
-    let chat = root(&*store, "few").await.id;
+    let chat = Chat::root(&*store, "few").await.id;
     let index = store.index().expect("the store keeps an index");
     let none = ConversationId(chat.0 + 1);
-    let refused = index.index_snapshot(none).await;
-    let is_none = |error: memory_store::Error| error.kind() == ErrorKind::NotFound;
-    assert!(refused.is_err_and(is_none));
-    for round in 0..300_u32 {
-        crate::fill(&*store, chat, 16).await;
-        let progress = extend_index(&*store, chat, u64::MAX)
-            .await
-            .expect("it is indexed");
-        assert_eq!(progress.messages, 16, "{round}");
+    refused(index.index_snapshot(none).await, ErrorKind::NotFound);
+    for _ in 0..300 {
+        grow_index(&*store, chat).await;
     }
     let state = index.index_state(chat).await.expect("its state is read");
-    let documents: Vec<u32> = state
-        .of(IndexedKind::Messages)
-        .map(|one| one.documents)
-        .collect();
+    let segments = state.of(IndexedKind::Messages);
+    let documents: Vec<u32> = segments.map(|one| one.documents).collect();
     // 300 in base 4 is 10230: of each size as many as the digit says.
     assert_eq!(documents, [4096, 256, 256, 64, 64, 64]);
-    let again = extend_index(&*store, chat, u64::MAX)
-        .await
-        .expect("it is indexed");
+    let again = extend_index(&*store, chat, u64::MAX).await;
+    let again = again.expect("it is indexed");
     assert_eq!((again.messages, again.summaries), (0, 0));
-    let mut new = memory_store::NewIndexSegment {
+    let new = NewIndexSegment {
         kind: IndexedKind::Messages,
         first: 1,
         last: 16,
@@ -514,44 +455,43 @@ pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
         erasures: state.erasures,
         replaces: &[],
     };
-    for (first, last) in [(1, 16), (4_802, 4_817), (4_800, 4_816), (4_801, 4_800)] {
-        (new.first, new.last) = (first, last);
-        assert!(
-            index
-                .put_index_segment(chat, &new)
-                .await
-                .expect("an answer")
-                .is_none()
-        );
+    let put = async |first, last, erasures, replaces| {
+        let new = NewIndexSegment {
+            first,
+            last,
+            erasures,
+            replaces,
+            ..new.clone()
+        };
+        index
+            .put_index_segment(chat, &new)
+            .await
+            .expect("an answer")
+    };
+    for (first, last, erasures, replaces) in [
+        (1, 16, 0, &[][..]),
+        (4_802, 4_817, 0, &[]),
+        (4_800, 4_816, 0, &[]),
+        (4_801, 4_800, 0, &[]),
+        (4_801, 4_816, 1, &[]),
+        (4_801, 4_816, 0, &[u64::MAX]),
+    ] {
+        assert_eq!(put(first, last, erasures, replaces).await, None);
     }
-    (new.first, new.last, new.erasures) = (4_801, 4_816, 1);
-    assert!(
-        index
-            .put_index_segment(chat, &new)
-            .await
-            .expect("an answer")
-            .is_none()
-    );
-    let gone = [u64::MAX];
-    (new.erasures, new.replaces) = (0, &gone);
-    assert!(
-        index
-            .put_index_segment(chat, &new)
-            .await
-            .expect("an answer")
-            .is_none()
-    );
-    assert_eq!(
-        index.index_state(chat).await.expect("its state is read"),
-        state
-    );
+    let unchanged = index.index_state(chat).await;
+    assert_eq!(unchanged.expect("its state is read"), state);
     // A segment that is kept gives the state with it, and its chunks are read whole or by key.
     let chunk = |key: u8| Chunk {
         key: vec![key],
         data: vec![key; 3],
     };
     let chunks = [chunk(1), chunk(2)];
-    (new.replaces, new.chunks) = (&[], &chunks);
+    let new = NewIndexSegment {
+        first: 4_801,
+        last: 4_816,
+        chunks: &chunks,
+        ..new.clone()
+    };
     let put = index.put_index_segment(chat, &new).await;
     let put = put.expect("an answer").expect("it is kept");
     let state = index.index_state(chat).await;

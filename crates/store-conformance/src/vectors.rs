@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fastrand::Rng;
-use memory_model::{ConversationId, Message, Part, Role, Seq, SeqRange, Timestamp};
+use memory_model::{ConversationId, Message, Part, Role, Seq, Timestamp};
 use memory_search::{
     Embedder, Error, ErrorKind, HitOrder, Hits, Query, Result, Search, SearchMode, SegmentSearch,
     check_vectors, extend_index, extend_vectors,
 };
-use memory_store::{
-    Append, AppendAt, Erase, FullStore, NewConversation, NewEntry, NewVectors, Origin, Vector,
-};
-use token_estimate::{HeuristicEstimator, TokenEstimator as _};
+use memory_store::{Erase, FullStore, NewVectors, PlacedVector, Vector, VectorState, VectorStore};
 
-use crate::builders::root;
+use crate::builders::{range, refused};
+use crate::chat::Chat;
 use crate::indexed::pages;
 
 /// Counts the words of a few subjects, whatever they are called: an embedder for tests.
@@ -85,56 +83,58 @@ fn shared(embedder: Subjects) -> Arc<dyn Embedder> {
     Arc::new(embedder)
 }
 
-async fn say<S: FullStore + ?Sized>(store: &S, chat: ConversationId, messages: Vec<Message>) {
-    let entries = messages.into_iter();
-    let append = Append {
-        at: AppendAt::Any,
-        estimator: HeuristicEstimator::Bytes4.id(),
-        entries: entries.map(|message| NewEntry::new(message, 9)).collect(),
-        now: Timestamp(0),
-    };
-    store.append(chat, &append).await.expect("it is appended");
-}
-
-async fn fork<S: FullStore + ?Sized>(
-    store: &S,
-    parent: ConversationId,
-    key: &str,
-    at: u32,
-) -> ConversationId {
-    let new = NewConversation {
-        origin: Origin::Fork {
-            parent,
-            at: Seq(at),
-        },
-        ..NewConversation::root(key, HeuristicEstimator::Bytes4.id(), Timestamp(0))
-    };
-    store.open(&new).await.expect("a fork").id
-}
-
 fn users(texts: &[&str]) -> Vec<Message> {
     texts.iter().map(|text| Message::user(*text)).collect()
 }
 
-fn range(first: u32, last: u32) -> SeqRange {
-    SeqRange::new(Seq(first), Seq(last)).expect("a range")
-}
+impl<'a, S: FullStore> Chat<'a, S> {
+    fn vector_store(&self) -> &'a dyn VectorStore {
+        self.store.vector_store().expect("the store keeps vectors")
+    }
 
-/// Every vector that is kept of a conversation's own log.
-async fn kept<S: FullStore + ?Sized>(
-    store: &S,
-    chat: ConversationId,
-    embedder: &str,
-) -> Vec<(Seq, Option<Vector>)> {
-    let vectors = store.vector_store().expect("the store keeps vectors");
-    let all = range(1, u32::MAX);
-    let found = vectors.vectors(chat, embedder, SUBJECTS.len(), all);
-    found.await.expect("they are read")
-}
+    /// Every vector that is kept of the conversation's own log.
+    async fn vectors(&self, embedder: &str) -> Vec<PlacedVector> {
+        let all = range(1, u32::MAX);
+        let found = self
+            .vector_store()
+            .vectors(self.id, embedder, SUBJECTS.len(), all);
+        found.await.expect("they are read")
+    }
 
-fn with_vector(kept: &[(Seq, Option<Vector>)]) -> Vec<u32> {
-    let kept = kept.iter().filter(|(_, vector)| vector.is_some());
-    kept.map(|(seq, _)| seq.0).collect()
+    /// The messages of which a vector is kept.
+    async fn with_vector(&self, embedder: &str) -> Vec<u32> {
+        let kept = self.vectors(embedder).await.into_iter();
+        let kept = kept.filter(|(_, vector)| vector.is_some());
+        kept.map(|(seq, _)| seq.0).collect()
+    }
+
+    async fn vector_state(&self, embedder: &str) -> VectorState {
+        let state = self.vector_store().vector_state(self.id, embedder).await;
+        state.expect("its state is read")
+    }
+
+    async fn put_vectors(&self, vectors: &[PlacedVector], state: VectorState) -> bool {
+        let embedder = "subjects/1";
+        let new = NewVectors {
+            embedder,
+            vectors,
+            state,
+        };
+        self.vector_store()
+            .put_vectors(self.id, &new)
+            .await
+            .expect("an answer")
+    }
+
+    async fn extend_vectors(&self, embedder: &Arc<dyn Embedder>, messages: u64) -> u64 {
+        let made = extend_vectors(self.store, self.id, &**embedder, messages).await;
+        made.expect("it is embedded").messages
+    }
+
+    async fn extend_index(&self) {
+        let made = extend_index(self.store, self.id, u64::MAX).await;
+        made.expect("it is indexed");
+    }
 }
 
 /// Vectors are kept by embedder and conversation, are those that were given, are refused where they do
@@ -144,19 +144,17 @@ fn with_vector(kept: &[(Seq, Option<Vector>)]) -> Vec<u32> {
 /// When the store keeps no vectors, or others.
 pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
     let store = &*store;
-    let vectors = store.vector_store().expect("the store keeps vectors");
-    let chat = root(store, "vectors").await.id;
-    let other = root(store, "other").await.id;
+    let chat = Chat::root(store, "vectors").await;
+    let other = Chat::root(store, "other").await;
+    let vectors = chat.vector_store();
     let mut messages = users(&["a dog", "nothing known", "a van and a car"]);
     messages.push(Message::note(Role::User, vec![Part::text("a hound")]));
-    say(store, chat, messages).await;
-    say(store, other, users(&["snow"])).await;
+    chat.append(messages).await;
+    other.append(users(&["snow"])).await;
     let embedder = shared(Subjects::default());
-    let made = extend_vectors(store, chat, &*embedder, u64::MAX).await;
-    assert_eq!(made.expect("it is embedded").messages, 2);
-    let made = extend_vectors(store, chat, &*embedder, u64::MAX).await;
-    assert_eq!(made.expect("all is embedded").messages, 0);
-    let expected: Vec<(Seq, Option<Vector>)> = [
+    assert_eq!(chat.extend_vectors(&embedder, u64::MAX).await, 2);
+    assert_eq!(chat.extend_vectors(&embedder, u64::MAX).await, 0);
+    let expected: Vec<PlacedVector> = [
         [1.0, 0.0, 0.0, 0.0],
         [0.0; 4],
         [0.0, 2.0, 0.0, 0.0],
@@ -166,53 +164,38 @@ pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
     .zip(1..)
     .map(|(vector, seq)| (Seq(seq), Vector::from_slice(vector)))
     .collect();
-    assert_eq!(kept(store, chat, "subjects/1").await, expected);
-    assert!(kept(store, other, "subjects/1").await.is_empty());
-    assert!(kept(store, chat, "subjects/2").await.is_empty());
-    let partly = vectors.vectors(chat, "subjects/1", 4, range(2, 3)).await;
+    assert_eq!(chat.vectors("subjects/1").await, expected);
+    assert!(other.vectors("subjects/1").await.is_empty());
+    assert!(chat.vectors("subjects/2").await.is_empty());
+    let partly = vectors.vectors(chat.id, "subjects/1", 4, range(2, 3)).await;
     assert_eq!(partly.expect("they are read"), expected[1..3]);
-    assert_eq!(
-        vectors.embedders(chat).await.expect("they are listed"),
-        ["subjects/1"]
-    );
-    let wrong = vectors.vectors(chat, "subjects/1", 5, range(1, 4)).await;
-    let wrong = wrong.expect_err("the dimension is another");
-    assert_eq!(wrong.kind(), memory_store::ErrorKind::Corrupt);
+    let embedders = vectors.embedders(chat.id).await;
+    assert_eq!(embedders.expect("they are listed"), ["subjects/1"]);
+    let wrong = vectors.vectors(chat.id, "subjects/1", 5, range(1, 4)).await;
+    refused(wrong, memory_store::ErrorKind::Corrupt);
 
-    let child = fork(store, chat, "child", 2).await;
-    say(store, child, users(&["a storm"])).await;
-    let made = extend_vectors(store, child, &*embedder, u64::MAX).await;
-    assert_eq!(made.expect("it is embedded").messages, 1);
-    let own = kept(store, child, "subjects/1").await;
-    assert_eq!(with_vector(&own), [3]);
+    let child = chat.fork("child", 2).await;
+    child.append(users(&["a storm"])).await;
+    assert_eq!(child.extend_vectors(&embedder, u64::MAX).await, 1);
+    assert_eq!(child.with_vector("subjects/1").await, [3]);
+    let own = child.vectors("subjects/1").await;
     assert_eq!(own.len(), 1, "what a fork shares is not kept twice");
 
-    say(store, chat, users(&["a bun"])).await;
-    let state = vectors.vector_state(chat, "subjects/1").await;
-    let state = state.expect("its state is read");
+    chat.append(users(&["a bun"])).await;
+    let state = chat.vector_state("subjects/1").await;
     assert_eq!(state.last, Seq(4));
-    let place = |seq| vec![(Seq(seq), Vector::from_slice(&[1.0; 4]))];
     let mut stale = state;
     stale.erasures += 1;
     for (state, seq) in [(state, 4), (state, 6), (stale, 5), (Default::default(), 5)] {
-        let new = NewVectors {
-            embedder: "subjects/1",
-            vectors: &place(seq),
-            state,
-        };
-        let kept = vectors.put_vectors(chat, &new).await.expect("an answer");
-        assert!(!kept, "{new:?}");
+        let place = [(Seq(seq), Vector::from_slice(&[1.0; 4]))];
+        assert!(!chat.put_vectors(&place, state).await, "{seq} {state:?}");
     }
-    vectors
-        .drop_vectors(chat, "subjects/1")
-        .await
-        .expect("they are dropped");
-    assert!(kept(store, chat, "subjects/1").await.is_empty());
-    let unknown = vectors
-        .vector_state(ConversationId(999), "subjects/1")
-        .await;
-    let unknown = unknown.expect_err("there is none");
-    assert_eq!(unknown.kind(), memory_store::ErrorKind::NotFound);
+    let dropped = vectors.drop_vectors(chat.id, "subjects/1").await;
+    dropped.expect("they are dropped");
+    assert!(chat.vectors("subjects/1").await.is_empty());
+    let none = ConversationId(999);
+    let unknown = vectors.vector_state(none, "subjects/1").await;
+    refused(unknown, memory_store::ErrorKind::NotFound);
 }
 
 /// An erasure removes the vectors of what it erases, by whichever embedder, and none comes back; one that
@@ -222,10 +205,10 @@ pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
 /// When a vector is left.
 pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     let store = &*store;
-    let vectors = store.vector_store().expect("the store keeps vectors");
-    let chat = root(store, "erased").await.id;
-    say(store, chat, users(&["a dog", "a car", "the rain", "bread"])).await;
-    let child = fork(store, chat, "erased child", 3).await;
+    let chat = Chat::root(store, "erased").await;
+    chat.append(users(&["a dog", "a car", "the rain", "bread"]))
+        .await;
+    let child = chat.fork("erased child", 3).await;
     let [one, two] = ["subjects/1", "subjects/2"].map(|id| {
         shared(Subjects {
             id,
@@ -233,43 +216,28 @@ pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
         })
     });
     for embedder in [&one, &two] {
-        extend_vectors(store, child, &**embedder, u64::MAX)
-            .await
-            .expect("it is embedded");
-        let made = extend_vectors(store, chat, &**embedder, 3).await;
-        assert_eq!(made.expect("it is embedded").messages, 1);
+        child.extend_vectors(embedder, u64::MAX).await;
+        assert_eq!(chat.extend_vectors(embedder, 3).await, 1);
     }
-    say(store, chat, users(&["a cake"])).await;
-    let before = vectors.vector_state(chat, "subjects/1").await;
-    let before = before.expect("its state is read");
+    chat.append(users(&["a cake"])).await;
+    let before = chat.vector_state("subjects/1").await;
     let erase = Erase::range(range(2, 3), "test", Timestamp(1));
-    store.erase(child, &erase).await.expect("it is erased");
+    store.erase(child.id, &erase).await.expect("it is erased");
     for embedder in ["subjects/1", "subjects/2"] {
-        assert_eq!(with_vector(&kept(store, chat, embedder).await), [1, 4]);
+        assert_eq!(chat.with_vector(embedder).await, [1, 4]);
     }
-    let late = NewVectors {
-        embedder: "subjects/1",
-        vectors: &[(Seq(5), Vector::from_slice(&[1.0; 4]))],
-        state: before,
-    };
-    let late = vectors.put_vectors(chat, &late).await.expect("an answer");
+    let late = [(Seq(5), Vector::from_slice(&[1.0; 4]))];
+    let late = chat.put_vectors(&late, before).await;
     assert!(!late, "it was made before the erasure");
-    extend_vectors(store, chat, &*one, u64::MAX)
-        .await
-        .expect("it is embedded");
-    assert_eq!(
-        with_vector(&kept(store, chat, "subjects/1").await),
-        [1, 4, 5]
-    );
+    chat.extend_vectors(&one, u64::MAX).await;
+    assert_eq!(chat.with_vector("subjects/1").await, [1, 4, 5]);
     let all = Erase::all("test", Timestamp(2));
-    store.erase(child, &all).await.expect("it is erased");
-    store.erase(chat, &all).await.expect("it is erased");
+    for chat in [child, chat] {
+        store.erase(chat.id, &all).await.expect("it is erased");
+    }
     for embedder in [&one, &two] {
-        extend_vectors(store, chat, &**embedder, u64::MAX)
-            .await
-            .expect("it is embedded");
-        let found = kept(store, chat, embedder.id()).await;
-        assert!(with_vector(&found).is_empty(), "{found:?}");
+        chat.extend_vectors(embedder, u64::MAX).await;
+        assert_eq!(chat.with_vector(embedder.id()).await, [0; 0]);
     }
 }
 
@@ -290,11 +258,13 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
             .collect();
         words.join(" and ")
     };
-    let chat = root(&*store, "counted").await.id;
-    let said = |rng: &mut Rng, count| (0..count).map(|_| Message::user(text(rng))).collect();
-    say(&*store, chat, said(&mut rng, 90)).await;
-    let child = fork(&*store, chat, "counted child", 60).await;
-    say(&*store, child, said(&mut rng, 30)).await;
+    let chat = Chat::root(&*store, "counted").await;
+    chat.append((0..90).map(|_| Message::user(text(&mut rng))))
+        .await;
+    let child = chat.fork("counted child", 60).await;
+    child
+        .append((0..30).map(|_| Message::user(text(&mut rng))))
+        .await;
 
     let kept_only = shared(Subjects::default());
     let cheap = shared(Subjects {
@@ -314,35 +284,21 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
     let scan = || SegmentSearch::without_index(Arc::clone(&store));
     let index = || SegmentSearch::new(Arc::clone(&store));
     for step in 0..6 {
-        if step == 1 {
-            extend_index(&*store, child, u64::MAX)
-                .await
-                .expect("it is indexed");
+        match step {
+            1 => child.extend_index().await,
+            2 => drop(child.extend_vectors(&kept_only, 70).await),
+            3 => {
+                child.extend_vectors(&kept_only, u64::MAX).await;
+                chat.extend_index().await;
+            }
+            4 => {
+                let dropped = chat.vector_store().drop_vectors(chat.id, kept_only.id());
+                dropped.await.expect("they are dropped");
+            }
+            5 => drop(child.extend_vectors(&kept_only, u64::MAX).await),
+            _ => {}
         }
-        if step == 2 {
-            extend_vectors(&*store, child, &*kept_only, 70)
-                .await
-                .expect("it is embedded");
-        }
-        if step == 3 {
-            extend_vectors(&*store, child, &*kept_only, u64::MAX)
-                .await
-                .expect("it is embedded");
-            extend_index(&*store, chat, u64::MAX)
-                .await
-                .expect("it is indexed");
-        }
-        if step == 4 {
-            let vectors = store.vector_store().expect("the store keeps vectors");
-            let dropped = vectors.drop_vectors(chat, kept_only.id());
-            dropped.await.expect("they are dropped");
-        }
-        if step == 5 {
-            extend_vectors(&*store, child, &*kept_only, u64::MAX)
-                .await
-                .expect("it is embedded");
-        }
-        for chat in [chat, child] {
+        for chat in [chat.id, child.id] {
             for mode in [
                 SearchMode::Literal,
                 SearchMode::Regex,
@@ -376,14 +332,11 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                         assert_eq!(by_cheap, plain, "{query:?}");
                         continue;
                     }
-                    assert!(
-                        by_cheap
-                            .iter()
-                            .all(|page| page.strategy.contains("vectors"))
-                    );
+                    let counts = |page: &Hits| page.strategy.contains("vectors");
+                    assert!(by_cheap.iter().all(counts));
                     let stored = index().with_embedder(kept_only.clone());
                     let stored = pages(&stored, chat, &query).await;
-                    match (step, chat == child) {
+                    match (step, chat == child.id) {
                         (0 | 1 | 4, _) => assert_eq!(hits(&stored), hits(&plain), "{query:?}"),
                         (3 | 5, true) => assert_eq!(hits(&stored), hits(&by_cheap), "{query:?}"),
                         _ => {}
@@ -392,14 +345,17 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
             }
         }
         for embedder in [&kept_only, &cheap] {
-            for chat in [chat, child] {
+            for chat in [chat.id, child.id] {
                 let check = check_vectors(&*store, chat, &**embedder).await;
                 assert_eq!(check.expect("it is checked").damage, [""; 0]);
             }
         }
     }
-    let lonely = root(&*store, "lonely").await.id;
-    say(&*store, lonely, users(&["a puppy", "a storm", "x", "y"])).await;
+    let lonely = Chat::root(&*store, "lonely").await;
+    lonely
+        .append(users(&["a puppy", "a storm", "x", "y"]))
+        .await;
+    let lonely = lonely.id;
     let query = Query::new("hound").with_mode(SearchMode::Prose);
     let found = scan().search(lonely, &query).await.expect("an answer");
     assert!(found.hits.is_empty());
@@ -414,20 +370,15 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
 /// # Panics
 /// When a hit comes twice or never.
 pub async fn pages_are_of_one_ranking<S: FullStore>(store: Arc<S>) {
-    let chat = root(&*store, "pages").await.id;
-    let said: Vec<String> = (0..80)
-        .map(|at| match at % 3 {
-            0 => format!("the dog number {at}"),
-            1 => format!("a puppy number {at}"),
-            _ => format!("number {at}"),
-        })
-        .collect();
-    let said: Vec<&str> = said.iter().map(String::as_str).collect();
-    say(&*store, chat, users(&said)).await;
+    let filled = Chat::root(&*store, "pages").await;
+    let said = (0..80).map(|at| {
+        let what = ["the dog ", "a puppy ", ""][at % 3];
+        Message::user(format!("{what}number {at}"))
+    });
+    filled.append(said).await;
+    let chat = filled.id;
     let embedder = shared(Subjects::default());
-    extend_vectors(&*store, chat, &*embedder, 1)
-        .await
-        .expect("it is embedded");
+    filled.extend_vectors(&embedder, 1).await;
     let search = SegmentSearch::without_index(Arc::clone(&store)).with_embedder(embedder.clone());
     let mut query = Query::new("dog number")
         .with_mode(SearchMode::Prose)
@@ -440,9 +391,7 @@ pub async fn pages_are_of_one_ranking<S: FullStore>(store: Arc<S>) {
         pages.push(page);
         let Some(cursor) = cursor else { break };
         query = query.with_cursor(cursor);
-        extend_vectors(&*store, chat, &*embedder, u64::MAX)
-            .await
-            .expect("it is embedded");
+        filled.extend_vectors(&embedder, u64::MAX).await;
     }
     assert_eq!(pages, undisturbed);
     assert!(pages.len() > 2);

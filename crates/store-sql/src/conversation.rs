@@ -1,16 +1,16 @@
 //! Conversations and what they read.
 
-use memory_model::{ConversationId, Hash, RawJson, Seq, SessionKey, Timestamp};
-use memory_store::{
-    Conversation, ConversationFilter, ConversationPatch, ConversationRef, NewConversation, Origin,
-};
+use memory_model::{ConversationId, Hash, Seq, SessionKey, Timestamp};
+use memory_store::implementors::conversation_hash;
+use memory_store::{Conversation, ConversationFilter, ConversationPatch, ConversationRef, Origin};
 use sea_query::{
     CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement, Order,
-    Query, SelectStatement, SimpleExpr, UnionType, UpdateStatement, WithClause, WithQuery,
+    Query, SelectStatement, UnionType, UpdateStatement, WithClause, WithQuery,
 };
 
-use crate::convert::{to_count, to_hash, to_int, to_seq, to_u32};
-use crate::error::{Result, add_row, corrupt};
+use crate::convert::{to_count, to_hash, to_int, to_json, to_seq, to_u32};
+use crate::error::{Result, corrupt};
+use crate::insert::insert_row;
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Family as F};
 
@@ -76,7 +76,7 @@ pub fn lineage(no: u32) -> WithQuery {
         .from(Up::Table)
         .order_by(Up::No, Order::Desc)
         .take()
-        .with(WithClause::new().recursive(true).cte(steps).to_owned())
+        .with(recursive(steps))
 }
 
 /// A row of [`lineage`]: a conversation with its parent and the last shared position, where it is a fork.
@@ -92,10 +92,15 @@ pub fn ancestor(row: &impl Columns) -> Result<(ConversationId, Option<(Conversat
     Ok((no, fork))
 }
 
+/// The clause for rows that lead to further ones.
+pub(crate) fn recursive(steps: CommonTableExpression) -> WithClause {
+    WithClause::new().recursive(true).cte(steps).to_owned()
+}
+
 /// The recursive part of statements over what a conversation sees: its own number and its ancestors', with the last
 /// position that is seen of each, and how far up it is. The first two values of such a statement are those of
 /// [`seen_from`]'s arguments.
-pub(crate) fn seen_from(no: u32) -> CommonTableExpression {
+pub(crate) fn seen_from(no: u32) -> WithClause {
     let mut begin = Query::select();
     begin
         .expr(Expr::val(i64::from(no)))
@@ -123,11 +128,12 @@ pub(crate) fn seen_from(no: u32) -> CommonTableExpression {
         .and_where(Expr::col((C::Table, C::Parent)).lt(Expr::col((C::Table, C::No))))
         .take();
     begin.union(UnionType::All, up);
-    CommonTableExpression::new()
+    let seen = CommonTableExpression::new()
         .table_name(Seen::Table)
         .columns([Seen::No, Seen::Last, Seen::Level])
         .query(begin)
-        .to_owned()
+        .to_owned();
+    recursive(seen)
 }
 
 /// Names of the recursive query in [`lineage`].
@@ -216,11 +222,7 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
         },
         _ => return Err(wrong("unknown kind")),
     };
-    let meta = row
-        .opt_text(16)?
-        .map(RawJson::parse)
-        .transpose()
-        .map_err(|e| wrong("meta is not JSON").with_source(e))?;
+    let meta = to_json(format_args!("meta of conversation {id}"), row.opt_text(16)?)?;
     Ok(Conversation {
         id,
         family: ConversationId(to_u32("tree", row.int(1)?)?),
@@ -251,66 +253,42 @@ pub fn last_number() -> SelectStatement {
         .take()
 }
 
-/// Inserts a conversation under the number `no`; `head` and `tokens` are those of what it shares, `record` is the hash
-/// over its row.
+/// Inserts a new conversation.
 ///
 /// # Errors
 /// When a number does not fit its column.
-pub fn insert(
-    no: u32,
-    tree: u32,
-    new: &NewConversation,
-    head: Seq,
-    tokens: u64,
-    record: Hash,
-) -> Result<InsertStatement> {
+pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     let (kind, shared, spawned_at, call) = match &new.origin {
         Origin::Root => ("root", None, None, None),
         Origin::Fork { at, .. } => ("fork", Some(i64::from(at.0)), None, None),
         Origin::Spawn { at, call, .. } => ("spawn", None, Some(i64::from(at.0)), call.clone()),
     };
-    let values: [SimpleExpr; 16] = [
-        i64::from(no).into(),
-        i64::from(tree).into(),
-        new.key.as_str().into(),
-        kind.into(),
-        new.origin.parent().map(|id| i64::from(id.0)).into(),
-        shared.into(),
-        spawned_at.into(),
-        call.into(),
-        i64::from(head.0).into(),
-        to_int("tokens of a conversation", tokens)?.into(),
-        new.estimator.as_str().to_owned().into(),
-        new.title.clone().into(),
-        new.now.0.into(),
-        new.now.0.into(),
-        new.meta
-            .as_ref()
-            .map(|meta| meta.as_str().to_owned())
-            .into(),
-        record.0.to_vec().into(),
+    let meta = new.meta.as_ref();
+    let row = [
+        (C::No, i64::from(new.id.0).into()),
+        (C::Tree, i64::from(new.family.0).into()),
+        (C::Key, new.key.as_str().into()),
+        (C::Kind, kind.into()),
+        (
+            C::Parent,
+            new.origin.parent().map(|id| i64::from(id.0)).into(),
+        ),
+        (C::Shared, shared.into()),
+        (C::SpawnedAt, spawned_at.into()),
+        (C::SpawnedCall, call.into()),
+        (C::Head, i64::from(new.head.0).into()),
+        (
+            C::Tokens,
+            to_int("tokens of a conversation", new.tokens)?.into(),
+        ),
+        (C::Estimator, new.estimator.as_str().to_owned().into()),
+        (C::Title, new.title.clone().into()),
+        (C::CreatedAt, new.created_at.0.into()),
+        (C::UpdatedAt, new.updated_at.0.into()),
+        (C::Meta, meta.map(|meta| meta.as_str().to_owned()).into()),
+        (C::Record, conversation_hash(new).0.to_vec().into()),
     ];
-    let mut statement = Query::insert();
-    statement.into_table(C::Table).columns([
-        C::No,
-        C::Tree,
-        C::Key,
-        C::Kind,
-        C::Parent,
-        C::Shared,
-        C::SpawnedAt,
-        C::SpawnedCall,
-        C::Head,
-        C::Tokens,
-        C::Estimator,
-        C::Title,
-        C::CreatedAt,
-        C::UpdatedAt,
-        C::Meta,
-        C::Record,
-    ]);
-    add_row(&mut statement, values)?;
-    Ok(statement)
+    insert_row(C::Table, row)
 }
 
 /// Sets what may change beside the log.
@@ -409,13 +387,12 @@ pub fn families() -> SelectStatement {
 /// # Errors
 /// When the statement can not be built.
 pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
-    let values: [SimpleExpr; 3] = [i64::from(tree).into(), 1_i64.into(), hash.0.to_vec().into()];
-    let mut statement = Query::insert();
-    statement
-        .into_table(F::Table)
-        .columns([F::Tree, F::Members, F::Hash]);
-    add_row(&mut statement, values)?;
-    Ok(statement)
+    let row = [
+        (F::Tree, i64::from(tree).into()),
+        (F::Members, 1_i64.into()),
+        (F::Hash, hash.0.to_vec().into()),
+    ];
+    insert_row(F::Table, row)
 }
 
 /// Sets the hash of a family with one more member.

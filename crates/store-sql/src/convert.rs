@@ -1,6 +1,8 @@
 //! Numbers and digests between the model and the columns.
 
-use memory_model::{Hash, Seq};
+use std::fmt::Display;
+
+use memory_model::{Hash, RawJson, Seq, SeqRange};
 use memory_store::{Error, ErrorKind};
 
 use crate::error::{Result, corrupt};
@@ -42,6 +44,18 @@ pub fn to_u32(what: &str, number: i64) -> Result<u32> {
 /// When it is out of range.
 pub fn to_seq(number: i64) -> Result<Seq> {
     to_u32("seq", number).map(Seq)
+}
+
+/// A range of positions from two columns.
+pub(crate) fn to_range(what: impl Display, first: i64, last: i64) -> Result<SeqRange> {
+    SeqRange::new(to_seq(first)?, to_seq(last)?)
+        .ok_or_else(|| corrupt(what, format!("{first}-{last} is no range")))
+}
+
+/// JSON from a column, if there is any.
+pub(crate) fn to_json(what: impl Display, text: Option<String>) -> Result<Option<RawJson>> {
+    let json = text.map(RawJson::parse).transpose();
+    json.map_err(|e| corrupt(what, "it is not JSON").with_source(e))
 }
 
 /// A digest from a column.

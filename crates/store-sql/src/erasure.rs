@@ -4,12 +4,13 @@ use memory_model::{ConversationId, SeqRange, SessionKey, Timestamp};
 use memory_store::{ERASED, Erase, ErasedRange, Erasure, PREPARED};
 use sea_query::{
     Cond, DeleteStatement, Expr, ExprTrait as _, Func, InsertStatement, OnConflict, Order, Query,
-    SelectStatement, UpdateStatement, Value, WithClause, WithQuery,
+    SelectStatement, UpdateStatement, Value, WithQuery,
 };
 
 use crate::conversation::{Seen, seen_from};
-use crate::convert::{packed, to_seq, to_u32};
-use crate::error::{Result, add_row, corrupt};
+use crate::convert::{packed, to_range, to_u32};
+use crate::error::Result;
+use crate::insert::{insert, insert_row};
 use crate::pack::{Facts, Packed};
 use crate::row::Columns;
 use crate::tables::{
@@ -69,9 +70,7 @@ pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
 /// # Errors
 /// When the row does not mean a range of a conversation.
 pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
-    let (first, last) = (row.int(2)?, row.int(3)?);
-    let range = SeqRange::new(to_seq(first)?, to_seq(last)?)
-        .ok_or_else(|| corrupt("copies", format!("{first}-{last} is no range")))?;
+    let range = to_range("copies", row.int(2)?, row.int(3)?)?;
     let conversation = ConversationId(to_u32("conversation", row.int(0)?)?);
     Ok(ErasedRange::new(
         conversation,
@@ -110,18 +109,14 @@ pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
 /// # Errors
 /// When the statement can not be built.
 pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement
-        .into_table(E::Table)
-        .columns([E::Conversation, E::First, E::Last, E::At, E::Reason]);
-    let values = [
-        i64::from(source.0).into(),
-        i64::from(range.first.0).into(),
-        i64::from(range.last.0).into(),
-        erase.now.0.into(),
-        erase.reason.as_str().into(),
+    let row = [
+        (E::Conversation, i64::from(source.0).into()),
+        (E::First, i64::from(range.first.0).into()),
+        (E::Last, i64::from(range.last.0).into()),
+        (E::At, erase.now.0.into()),
+        (E::Reason, erase.reason.as_str().into()),
     ];
-    add_row(&mut statement, values)?;
+    let mut statement = insert_row(E::Table, row)?;
     let key = [E::Conversation, E::First, E::Last, E::At];
     statement.on_conflict(OnConflict::columns(key).do_nothing().to_owned());
     Ok(statement)
@@ -157,12 +152,8 @@ pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatem
 /// # Errors
 /// When the statement can not be built.
 pub fn record_summaries(keys: &[i64], at: Timestamp) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement.into_table(G::Table).columns([G::Summary, G::At]);
-    for key in keys {
-        add_row(&mut statement, [(*key).into(), at.0.into()])?;
-    }
-    Ok(statement)
+    let row = |key: &i64| Ok([(G::Summary, (*key).into()), (G::At, at.0.into())]);
+    insert(G::Table, keys.iter().map(row))
 }
 
 /// Blanks the words of summaries.
@@ -222,10 +213,7 @@ pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
 /// # Errors
 /// When the statement can not be built.
 pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement.into_table(Wipe::Table).columns([Wipe::At]);
-    add_row(&mut statement, [at.0.into()])?;
-    Ok(statement)
+    insert_row(Wipe::Table, [(Wipe::At, at.0.into())])
 }
 
 /// Selects the erasures with words still to be removed from the files: number and time.
@@ -266,10 +254,6 @@ pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
 
 /// The recorded erasures of all logs that a conversation sees: rows for [`erasure`].
 pub fn seen_by(conversation: ConversationId) -> WithQuery {
-    let seen = WithClause::new()
-        .recursive(true)
-        .cte(seen_from(conversation.0))
-        .to_owned();
     Query::select()
         .columns(
             [E::Conversation, E::First, E::Last, E::At, E::Reason].map(|column| (E::Table, column)),
@@ -278,7 +262,7 @@ pub fn seen_by(conversation: ConversationId) -> WithQuery {
         .cross_join(E::Table)
         .and_where(Expr::col((E::Table, E::Conversation)).equals((Seen::Table, Seen::No)))
         .take()
-        .with(seen)
+        .with(seen_from(conversation.0))
 }
 
 /// A row of [`seen_by`]: whose log it is in, and the erasure.
@@ -287,19 +271,13 @@ pub fn seen_by(conversation: ConversationId) -> WithQuery {
 /// When the row does not mean an erasure.
 pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
     let source = ConversationId(to_u32("conversation", row.int(0)?)?);
-    let (first, last) = (row.int(1)?, row.int(2)?);
-    let range = SeqRange::new(to_seq(first)?, to_seq(last)?)
-        .ok_or_else(|| corrupt("erasure", format!("{first}-{last} is no range")))?;
+    let range = to_range("erasure", row.int(1)?, row.int(2)?)?;
     let erasure = Erasure::new(range, Timestamp(row.int(3)?), row.text(4)?);
     Ok((source, erasure))
 }
 
 /// The erased summaries that a conversation sees: their public ids.
 pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
-    let seen = WithClause::new()
-        .recursive(true)
-        .cte(seen_from(conversation.0))
-        .to_owned();
     let key = || Expr::col((G::Table, G::Summary));
     let no = || Expr::col((Seen::Table, Seen::No));
     Query::select()
@@ -313,7 +291,7 @@ pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
         .and_where(Expr::col((S::Table, S::Id)).equals((G::Table, G::Summary)))
         .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
         .take()
-        .with(seen)
+        .with(seen_from(conversation.0))
 }
 
 /// Puts other facts in the place of a conversation's.

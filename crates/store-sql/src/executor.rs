@@ -76,13 +76,25 @@ pub trait Executor: Send {
 }
 
 /// The connections of a database.
-pub trait Database: fmt::Debug + Send + Sync + 'static {
+pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
+    /// What names a database: a path, a URL.
+    type Place: ?Sized + Sync;
     /// A connection to read with.
     type Reader<'a>: Executor;
     /// A connection to write with. Each statement is a transaction by itself.
     type Writer<'a>: Executor;
     /// A transaction. It is rolled back when it is dropped before it is committed.
     type Transaction<'a>: Executor;
+
+    /// Opens a database with the default settings of its kind. Returns whether an erasure was cut short before its words
+    /// were gone from the files, too.
+    ///
+    /// # Errors
+    /// When it is not a database of agent-memory, or cannot be opened.
+    fn open(place: &Self::Place) -> impl Future<Output = Result<(Self, bool)>> + Send;
+
+    /// Returns the number of statements that ran so far, `begin` and `commit` among them.
+    fn statements(&self) -> u64;
 
     /// Waits for a connection to read with.
     ///

@@ -6,6 +6,7 @@ mod convert;
 pub mod erasure;
 mod error;
 mod executor;
+mod insert;
 pub mod message;
 pub mod pack;
 mod prepared;

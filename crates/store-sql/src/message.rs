@@ -6,16 +6,17 @@ use memory_model::{
     EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Timestamp, TurnId,
     parts_from_json,
 };
-use memory_store::Error;
-use memory_store::implementors::{KnownEntry, erased_parts};
+use memory_store::implementors::{KnownEntry, Placed, erased_parts};
+use memory_store::{Error, NewEntry};
 use sea_query::{
     Alias, CaseStatement, CommonTableExpression, Expr, ExprTrait as _, Func, Iden, InsertStatement,
-    Order, Query, SelectStatement, UnionType, Value, WithClause, WithQuery,
+    Order, Query, SelectStatement, UnionType, Value, WithQuery,
 };
 
-use crate::conversation::{Seen, seen_from};
+use crate::conversation::{Seen, recursive, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32, uuid_bytes, uuid_text};
-use crate::error::{Result, add_row, corrupt};
+use crate::error::{Result, corrupt};
+use crate::insert::{add_row, insert_row};
 use crate::pack::{self, Facts, Packed};
 use crate::row::{Columns, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P};
@@ -83,16 +84,10 @@ pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
 /// An entry to be stored.
 #[derive(Debug)]
 pub struct NewRow<'a> {
+    /// What was given.
+    pub entry: &'a NewEntry,
     /// Its place.
-    pub seq: Seq,
-    /// What was said.
-    pub message: &'a Message,
-    /// Whether its time is the clock's: [`memory_store::NewEntry::clocked`].
-    pub clocked: bool,
-    /// Its cost in tokens.
-    pub tokens: u64,
-    /// The sum of costs through it.
-    pub running: u64,
+    pub placed: Placed,
     /// Its hash.
     pub hash: Hash,
     /// Its bytes, [`Message::body`], and its meta.
@@ -141,11 +136,11 @@ pub fn insert(rows: usize) -> Result<InsertStatement> {
 /// # Errors
 /// When a number does not fit its column.
 pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> Result<()> {
-    let message = row.message;
+    let message = &row.entry.message;
     let turn = message.turn.as_ref();
-    values.put_int(packed(conversation, row.seq.0))?;
+    values.put_int(packed(conversation, row.placed.seq.0))?;
     values.put_int(i64::from(conversation))?;
-    values.put_int(i64::from(row.seq.0))?;
+    values.put_int(i64::from(row.placed.seq.0))?;
     values.put_word(match message.kind {
         EntryKind::Message => &WORDS.message,
         EntryKind::Note => &WORDS.note,
@@ -165,9 +160,9 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
     values.put_text(turn.map(|turn| turn.loop_id.clone()))?;
     values.put_int(turn.map(|turn| i64::from(turn.turn)))?;
     values.put_int(message.created_at.0)?;
-    values.put_int(i64::from(row.clocked))?;
-    values.put_int(to_int("tokens of a message", row.tokens)?)?;
-    values.put_int(to_int("running tokens of a message", row.running)?)?;
+    values.put_int(i64::from(row.entry.clocked))?;
+    values.put_int(to_int("tokens of a message", row.placed.tokens)?)?;
+    values.put_int(to_int("running tokens of a message", row.placed.running)?)?;
     values.put_bytes(row.hash.0.to_vec())?;
     values.put_int(row.packed.codec)?;
     values.put_int(row.payload)?;
@@ -390,12 +385,7 @@ pub fn by_external_seen(ids: usize) -> WithQuery {
         .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
         .and_where(Expr::col((M::Table, M::Seq)).lte(Expr::col((Seen::Table, Seen::Last))))
         .take()
-        .with(
-            WithClause::new()
-                .recursive(true)
-                .cte(seen_from(0))
-                .to_owned(),
-        )
+        .with(seen_from(0))
 }
 
 fn found_columns() -> SelectStatement {
@@ -457,15 +447,13 @@ pub fn payloads(hashes: &[Hash]) -> SelectStatement {
 /// # Errors
 /// When the statement can not be built.
 pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement
-        .into_table(P::Table)
-        .columns([P::Hash, P::Codec, P::Data])
-        .returning_col(P::Id);
-    add_row(
-        &mut statement,
-        [hash.0.to_vec().into(), codec.into(), data.into()],
-    )?;
+    let row = [
+        (P::Hash, hash.0.to_vec().into()),
+        (P::Codec, codec.into()),
+        (P::Data, data.into()),
+    ];
+    let mut statement = insert_row(P::Table, row)?;
+    statement.returning_col(P::Id);
     Ok(statement)
 }
 
@@ -494,17 +482,12 @@ pub fn facts(conversation: u32) -> SelectStatement {
 /// # Errors
 /// When the statement can not be built.
 pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement
-        .into_table(F::Table)
-        .columns([F::Conversation, F::Text, F::Revision]);
-    let values = [
-        i64::from(conversation).into(),
-        facts.text().into(),
-        facts.revision().into(),
+    let row = [
+        (F::Conversation, i64::from(conversation).into()),
+        (F::Text, facts.text().into()),
+        (F::Revision, facts.revision().into()),
     ];
-    add_row(&mut statement, values)?;
-    Ok(statement)
+    insert_row(F::Table, row)
 }
 
 /// Running sums by key (see [`packed`]): rows of (key, running).
@@ -563,7 +546,7 @@ pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
         .from(Search::Table)
         .and_where(Expr::col(Search::Low).eq(Expr::col(Search::High)))
         .take();
-    Ok(found.with(WithClause::new().recursive(true).cte(search).to_owned()))
+    Ok(found.with(recursive(search)))
 }
 
 /// Names of the recursive query in [`seq_at`].

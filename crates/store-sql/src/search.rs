@@ -7,7 +7,8 @@ use sea_query::{
 };
 
 use crate::convert::{to_int, to_u32};
-use crate::error::{Result, add_row};
+use crate::error::Result;
+use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{
     ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S, Summary as M,
@@ -116,27 +117,16 @@ pub fn put(
     id: u64,
     new: &NewIndexSegment<'_>,
 ) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement.into_table(S::Table).columns([
-        S::Id,
-        S::Conversation,
-        S::Kind,
-        S::First,
-        S::Last,
-        S::Documents,
-        S::Format,
-    ]);
-    let values = [
-        to_int("segment", id)?.into(),
-        i64::from(conversation.0).into(),
-        new.kind.as_str().into(),
-        i64::from(new.first).into(),
-        i64::from(new.last).into(),
-        i64::from(new.documents).into(),
-        new.format.into(),
+    let row = [
+        (S::Id, to_int("segment", id)?.into()),
+        (S::Conversation, i64::from(conversation.0).into()),
+        (S::Kind, new.kind.as_str().into()),
+        (S::First, i64::from(new.first).into()),
+        (S::Last, i64::from(new.last).into()),
+        (S::Documents, i64::from(new.documents).into()),
+        (S::Format, new.format.into()),
     ];
-    add_row(&mut statement, values)?;
-    Ok(statement)
+    insert_row(S::Table, row)
 }
 
 /// Adds chunks of a segment.
@@ -145,19 +135,14 @@ pub fn put(
 /// As [`put`].
 pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
     let id = to_int("segment", segment)?;
-    let mut statement = Query::insert();
-    statement
-        .into_table(K::Table)
-        .columns([K::Segment, K::Key, K::Data]);
-    for chunk in chunks {
-        let values = [
-            id.into(),
-            chunk.key.as_slice().into(),
-            chunk.data.as_slice().into(),
-        ];
-        add_row(&mut statement, values)?;
-    }
-    Ok(statement)
+    let row = |chunk: &Chunk| {
+        Ok([
+            (K::Segment, id.into()),
+            (K::Key, chunk.key.as_slice().into()),
+            (K::Data, chunk.data.as_slice().into()),
+        ])
+    };
+    insert(K::Table, chunks.iter().map(row))
 }
 
 /// Which segments go.

@@ -6,12 +6,13 @@ use memory_model::{
 use memory_store::implementors::{SummaryScope, summary_record_hash};
 use sea_query::{
     Alias, Expr, ExprTrait as _, Func, InsertStatement, JoinType, Order, Query, SelectStatement,
-    SimpleExpr, WithClause, WithQuery,
+    WithQuery,
 };
 
 use crate::conversation::{Seen, seen_from};
-use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
-use crate::error::{Result, add_row, corrupt};
+use crate::convert::{packed, to_count, to_hash, to_int, to_json, to_range, to_u32};
+use crate::error::{Result, corrupt};
+use crate::insert::insert;
 use crate::row::Columns;
 use crate::tables::{Summary as S, SummaryLink as K};
 
@@ -93,8 +94,7 @@ fn visible(mut statement: SelectStatement, conversation: u32, ids: &[&str]) -> W
         .and_where(Expr::col((S::Table, S::PublicId)).is_in(ids.iter().copied()))
         .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
         .order_by((Seen::Table, Seen::Level), Order::Asc);
-    let seen = seen_from(conversation);
-    statement.with(WithClause::new().recursive(true).cte(seen).to_owned())
+    statement.with(seen_from(conversation))
 }
 
 /// What a publish must know of a stored summary.
@@ -122,17 +122,12 @@ pub fn known(row: &impl Columns) -> Result<Known> {
     let public_id = SummaryId::new(row.text(1)?);
     Ok(Known {
         id: row.int(0)?,
-        range: range(&public_id, row.int(2)?, row.int(3)?)?,
+        range: to_range(public_id.as_str(), row.int(2)?, row.int(3)?)?,
         depth: to_u32("depth", row.int(4)?)?,
         tokens: to_count("tokens of a summary", row.int(5)?)?,
         level: usize::try_from(row.int(6)?).unwrap_or(usize::MAX),
         public_id,
     })
-}
-
-fn range(id: &SummaryId, first: i64, last: i64) -> Result<SeqRange> {
-    SeqRange::new(to_seq(first)?, to_seq(last)?)
-        .ok_or_else(|| corrupt(id.as_str(), format!("{first}-{last} is no range")))
 }
 
 /// The key of a conversation's own summary: one number.
@@ -241,8 +236,7 @@ pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> With
         .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
         .order_by((Seen::Table, Seen::Level), Order::Asc)
         .order_by((S::Table, S::Id), Order::Desc);
-    let seen = seen_from(conversation);
-    statement.with(WithClause::new().recursive(true).cte(seen).to_owned())
+    statement.with(seen_from(conversation))
 }
 
 /// The key of the last summary of a conversation, null when there is none.
@@ -262,22 +256,14 @@ pub fn last_key(conversation: u32) -> SelectStatement {
 /// When the row does not mean a summary.
 pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     let public_id = SummaryId::new(row.text(2)?);
-    let messages = row
-        .opt_text(18)?
-        .map(RawJson::parse)
-        .transpose()
-        .map_err(|e| corrupt(public_id.as_str(), "its messages are not JSON").with_source(e))?;
-    let meta = row
-        .opt_text(19)?
-        .map(RawJson::parse)
-        .transpose()
-        .map_err(|e| corrupt(public_id.as_str(), "its meta is not JSON").with_source(e))?;
+    let messages = to_json(format_args!("messages of {public_id}"), row.opt_text(18)?)?;
+    let meta = to_json(format_args!("meta of {public_id}"), row.opt_text(19)?)?;
     let body = SummaryBody::from_parts(row.text(17)?, row.opt_bytes(20)?)
         .map_err(|e| corrupt(public_id.as_str(), "its ranks are wrong").with_source(e))?;
     Ok(SummaryRow {
         id: row.int(0)?,
         summary: Summary {
-            range: range(&public_id, row.int(3)?, row.int(4)?)?,
+            range: to_range(public_id.as_str(), row.int(3)?, row.int(4)?)?,
             depth: to_u32("depth", row.int(5)?)?,
             sources: Vec::new(),
             children: Vec::new(),
@@ -306,47 +292,41 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
 /// # Errors
 /// When a number does not fit its column.
 pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement
-        .into_table(S::Table)
-        .columns(READ.into_iter().chain([S::Record]));
-    for (id, summary) in summaries {
-        let values: [SimpleExpr; 23] = [
-            (*id).into(),
-            i64::from(conversation).into(),
-            summary.id.as_str().into(),
-            i64::from(summary.range.first.0).into(),
-            i64::from(summary.range.last.0).into(),
-            i64::from(summary.depth).into(),
-            to_int("tokens of a summary", summary.tokens)?.into(),
-            to_int("source tokens of a summary", summary.source_tokens)?.into(),
-            i64::from(summary.provisional).into(),
-            summary.recipe.as_str().into(),
-            summary.tier.as_str().into(),
-            summary.model.clone().into(),
-            summary.created_at.0.into(),
-            summary.earliest_at.0.into(),
-            summary.latest_at.0.into(),
-            summary.source_hash.0.to_vec().into(),
-            summary.hash.0.to_vec().into(),
-            summary.text().into(),
-            summary
-                .messages
-                .as_ref()
-                .map(|messages| messages.as_str().to_owned())
-                .into(),
-            summary
-                .meta
-                .as_ref()
-                .map(|meta| meta.as_str().to_owned())
-                .into(),
-            summary.body.ranks().map(<[u8]>::to_vec).into(),
-            summary.rendering.as_str().into(),
-            summary_record_hash(summary).0.to_vec().into(),
-        ];
-        add_row(&mut statement, values)?;
-    }
-    Ok(statement)
+    let text = |json: Option<&RawJson>| json.map(|json| json.as_str().to_owned());
+    let row = |(id, summary): &(i64, &Summary)| {
+        Ok([
+            (S::Id, (*id).into()),
+            (S::Conversation, i64::from(conversation).into()),
+            (S::PublicId, summary.id.as_str().into()),
+            (S::First, i64::from(summary.range.first.0).into()),
+            (S::Last, i64::from(summary.range.last.0).into()),
+            (S::Depth, i64::from(summary.depth).into()),
+            (
+                S::Tokens,
+                to_int("tokens of a summary", summary.tokens)?.into(),
+            ),
+            (
+                S::SourceTokens,
+                to_int("source tokens of a summary", summary.source_tokens)?.into(),
+            ),
+            (S::Provisional, i64::from(summary.provisional).into()),
+            (S::Recipe, summary.recipe.as_str().into()),
+            (S::Tier, summary.tier.as_str().into()),
+            (S::Model, summary.model.clone().into()),
+            (S::CreatedAt, summary.created_at.0.into()),
+            (S::EarliestAt, summary.earliest_at.0.into()),
+            (S::LatestAt, summary.latest_at.0.into()),
+            (S::SourceHash, summary.source_hash.0.to_vec().into()),
+            (S::Hash, summary.hash.0.to_vec().into()),
+            (S::Text, summary.text().into()),
+            (S::Messages, text(summary.messages.as_ref()).into()),
+            (S::Meta, text(summary.meta.as_ref()).into()),
+            (S::Ranks, summary.body.ranks().map(<[u8]>::to_vec).into()),
+            (S::Rendering, summary.rendering.as_str().into()),
+            (S::Record, summary_record_hash(summary).0.to_vec().into()),
+        ])
+    };
+    insert(S::Table, summaries.iter().map(row))
 }
 
 /// What a link of a summary is: as it stands in the column `role`.
@@ -387,27 +367,17 @@ pub struct LinkRow {
 /// # Errors
 /// When the statement can not be built.
 pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement.into_table(K::Table).columns([
-        K::Parent,
-        K::Role,
-        K::Ordinal,
-        K::First,
-        K::Last,
-        K::Child,
-    ]);
-    for link in links {
-        let values: [SimpleExpr; 6] = [
-            link.parent.into(),
-            link.role.code().into(),
-            i64::from(link.ordinal).into(),
-            i64::from(link.range.first.0).into(),
-            i64::from(link.range.last.0).into(),
-            link.child.into(),
-        ];
-        add_row(&mut statement, values)?;
-    }
-    Ok(statement)
+    let row = |link: &LinkRow| {
+        Ok([
+            (K::Parent, link.parent.into()),
+            (K::Role, link.role.code().into()),
+            (K::Ordinal, i64::from(link.ordinal).into()),
+            (K::First, i64::from(link.range.first.0).into()),
+            (K::Last, i64::from(link.range.last.0).into()),
+            (K::Child, link.child.into()),
+        ])
+    };
+    insert(K::Table, links.iter().map(row))
 }
 
 /// The children and sources of summaries by key, each in order: rows for [`link`].
@@ -453,9 +423,11 @@ pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
         1 => LinkRole::Source,
         other => return Err(wrong(format!("{other} is no role"))),
     };
-    let (first, last) = (to_seq(row.int(2)?)?, to_seq(row.int(3)?)?);
-    let range =
-        SeqRange::new(first, last).ok_or_else(|| wrong(format!("{first}-{last} is no range")))?;
+    let range = to_range(
+        format_args!("a link of summary {parent}"),
+        row.int(2)?,
+        row.int(3)?,
+    )?;
     let child = match (row.opt_int(4)?, row.opt_text(5)?) {
         (None, _) => Child::Messages { range },
         (Some(_), Some(id)) => Child::Summary {

@@ -7,7 +7,8 @@ use sea_query::{
 };
 
 use crate::convert::to_seq;
-use crate::error::{Result, add_row, corrupt};
+use crate::error::{Result, corrupt};
+use crate::insert::insert;
 use crate::row::Columns;
 use crate::tables::{Erasure as E, MessageVector as V};
 
@@ -70,21 +71,16 @@ pub fn put(
     embedder: &str,
     vectors: &[PlacedVector],
 ) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement
-        .into_table(V::Table)
-        .columns([V::Conversation, V::Embedder, V::Seq, V::Vector]);
-    for (seq, vector) in vectors {
+    let row = |(seq, vector): &PlacedVector| {
         let bytes = vector.as_ref().map_or_else(Vec::new, Vector::to_bytes);
-        let values = [
-            i64::from(conversation.0).into(),
-            embedder.into(),
-            i64::from(seq.0).into(),
-            bytes.into(),
-        ];
-        add_row(&mut statement, values)?;
-    }
-    Ok(statement)
+        Ok([
+            (V::Conversation, i64::from(conversation.0).into()),
+            (V::Embedder, embedder.into()),
+            (V::Seq, i64::from(seq.0).into()),
+            (V::Vector, bytes.into()),
+        ])
+    };
+    insert(V::Table, vectors.iter().map(row))
 }
 
 /// The ids of a conversation's embedders, in their order: one column.

@@ -10,8 +10,9 @@ use sea_query::{
     SelectStatement, SimpleExpr, UnionType,
 };
 
-use crate::convert::{to_count, to_hash, to_int, to_seq, to_u32};
-use crate::error::{Result, add_row, corrupt};
+use crate::convert::{to_count, to_hash, to_int, to_range, to_seq, to_u32};
+use crate::error::{Result, corrupt};
+use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
 
@@ -80,22 +81,14 @@ pub fn put_view(
     saved: i64,
     chain: Hash,
 ) -> Result<InsertStatement> {
-    let values: [SimpleExpr; 5] = [
-        i64::from(no).into(),
-        view.as_str().into(),
-        to_int("version", version.0)?.into(),
-        saved.into(),
-        chain.0.to_vec().into(),
+    let row = [
+        (V::Conversation, i64::from(no).into()),
+        (V::Name, view.as_str().into()),
+        (V::Version, to_int("version", version.0)?.into()),
+        (V::Saved, saved.into()),
+        (V::Chain, chain.0.to_vec().into()),
     ];
-    let mut statement = Query::insert();
-    statement.into_table(V::Table).columns([
-        V::Conversation,
-        V::Name,
-        V::Version,
-        V::Saved,
-        V::Chain,
-    ]);
-    add_row(&mut statement, values)?;
+    let mut statement = insert_row(V::Table, row)?;
     statement.on_conflict(
         OnConflict::columns([V::Conversation, V::Name])
             .update_columns([V::Version, V::Saved, V::Chain])
@@ -203,24 +196,21 @@ pub fn start(row: &impl Columns, at: usize) -> Result<SpanStart> {
     })
 }
 
-fn body_values(span: &SpanStart) -> Result<[SimpleExpr; 5]> {
+/// The values of a row in [`LIVE`] or [`GONE`].
+fn values(span: &SpanStart) -> Result<[SimpleExpr; 6]> {
     let (kind, summary, policy, depth) = match &span.body {
         SpanBody::Raw => ("raw", None, None, 0),
-        SpanBody::Summary { id, depth } => (
-            "summary",
-            Some(id.as_str().to_owned()),
-            None,
-            i64::from(*depth),
-        ),
-        SpanBody::Trimmed(policy) => ("trimmed", None, Some(policy.as_str().to_owned()), 0),
+        SpanBody::Summary { id, depth } => ("summary", Some(id.as_str()), None, *depth),
+        SpanBody::Trimmed(policy) => ("trimmed", None, Some(policy.as_str()), 0),
         SpanBody::Omitted => ("omitted", None, None, 0),
     };
     Ok([
+        i64::from(span.first.0).into(),
         kind.into(),
-        summary.into(),
-        policy.into(),
+        summary.map(str::to_owned).into(),
+        policy.map(str::to_owned).into(),
         to_int("tokens of a span", span.tokens)?.into(),
-        depth.into(),
+        i64::from(depth).into(),
     ])
 }
 
@@ -249,29 +239,16 @@ pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
 /// # Errors
 /// When a number does not fit its column.
 pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement.into_table(S::Table).columns([
-        S::Conversation,
-        S::View,
-        S::First,
-        S::AddedIn,
-        S::Kind,
-        S::Summary,
-        S::Policy,
-        S::Tokens,
-        S::Depth,
-    ]);
-    for span in spans {
-        let head: [SimpleExpr; 4] = [
-            i64::from(no).into(),
-            view.as_str().into(),
-            i64::from(span.start.first.0).into(),
-            to_int("version", span.added_in.0)?.into(),
+    let row = |span: &AddedSpan| {
+        let of_view = [
+            (S::Conversation, i64::from(no).into()),
+            (S::View, view.as_str().into()),
+            (S::AddedIn, to_int("version", span.added_in.0)?.into()),
         ];
-        let values = head.into_iter().chain(body_values(&span.start)?);
-        add_row(&mut statement, values)?;
-    }
-    Ok(statement)
+        let start = LIVE.into_iter().zip(values(&span.start)?);
+        Ok(of_view.into_iter().chain(start))
+    };
+    insert(S::Table, spans.iter().map(row))
 }
 
 /// Inserts spans that are not live any more into the history, each with the version that removed it.
@@ -283,31 +260,17 @@ pub fn insert_history(
     view: &ViewName,
     spans: &[(ViewVersion, AddedSpan)],
 ) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement.into_table(H::Table).columns([
-        H::Conversation,
-        H::View,
-        H::RemovedIn,
-        H::First,
-        H::AddedIn,
-        H::Kind,
-        H::Summary,
-        H::Policy,
-        H::Tokens,
-        H::Depth,
-    ]);
-    for (removed_in, span) in spans {
-        let head: [SimpleExpr; 5] = [
-            i64::from(no).into(),
-            view.as_str().into(),
-            to_int("version", removed_in.0)?.into(),
-            i64::from(span.start.first.0).into(),
-            to_int("version", span.added_in.0)?.into(),
+    let row = |(removed_in, span): &(ViewVersion, AddedSpan)| {
+        let of_view = [
+            (H::Conversation, i64::from(no).into()),
+            (H::View, view.as_str().into()),
+            (H::RemovedIn, to_int("version", removed_in.0)?.into()),
+            (H::AddedIn, to_int("version", span.added_in.0)?.into()),
         ];
-        let values = head.into_iter().chain(body_values(&span.start)?);
-        add_row(&mut statement, values)?;
-    }
-    Ok(statement)
+        let start = GONE.into_iter().zip(values(&span.start)?);
+        Ok(of_view.into_iter().chain(start))
+    };
+    insert(H::Table, spans.iter().map(row))
 }
 
 /// Deletes live spans that are in the history.
@@ -329,32 +292,20 @@ pub fn insert_publications(
     view: &ViewName,
     publications: &[PublicationRow],
 ) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    statement.into_table(P::Table).columns([
-        P::Conversation,
-        P::View,
-        P::Version,
-        P::First,
-        P::Last,
-        P::At,
-        P::Hash,
-        P::Record,
-    ]);
-    for publication in publications {
+    let row = |publication: &PublicationRow| {
         let record = publication_record_hash(publication.hash, publication.created_at);
-        let values: [SimpleExpr; 8] = [
-            i64::from(no).into(),
-            view.as_str().into(),
-            to_int("version", publication.version.0)?.into(),
-            i64::from(publication.at.first.0).into(),
-            i64::from(publication.at.last.0).into(),
-            publication.created_at.0.into(),
-            publication.hash.0.to_vec().into(),
-            record.0.to_vec().into(),
-        ];
-        add_row(&mut statement, values)?;
-    }
-    Ok(statement)
+        Ok([
+            (P::Conversation, i64::from(no).into()),
+            (P::View, view.as_str().into()),
+            (P::Version, to_int("version", publication.version.0)?.into()),
+            (P::First, i64::from(publication.at.first.0).into()),
+            (P::Last, i64::from(publication.at.last.0).into()),
+            (P::At, publication.created_at.0.into()),
+            (P::Hash, publication.hash.0.to_vec().into()),
+            (P::Record, record.0.to_vec().into()),
+        ])
+    };
+    insert(P::Table, publications.iter().map(row))
 }
 
 /// The row of a publish, without the spans that it changed.
@@ -415,11 +366,9 @@ pub fn publications(
 /// # Errors
 /// When the row does not mean a publication.
 pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
-    let (first, last) = (to_seq(row.int(1)?)?, to_seq(row.int(2)?)?);
     Ok(PublicationRow {
         version: ViewVersion(to_count("version", row.int(0)?)?),
-        at: SeqRange::new(first, last)
-            .ok_or_else(|| corrupt("publication", format!("{first}-{last} is no range")))?,
+        at: to_range("publication", row.int(1)?, row.int(2)?)?,
         created_at: Timestamp(row.int(3)?),
         hash: to_hash("publication", &row.bytes(4)?)?,
     })

@@ -7,8 +7,9 @@ use sea_query::{
     SelectStatement, SimpleExpr, UpdateStatement,
 };
 
-use crate::convert::{to_count, to_int};
-use crate::error::{Result, add_row, corrupt};
+use crate::convert::{to_count, to_int, to_json};
+use crate::error::{Result, corrupt};
+use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Job as J, State as V};
 
@@ -101,11 +102,7 @@ pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
         "free" => JobState::Free,
         other => return Err(corrupt("job", format!("unknown state {other}"))),
     };
-    let draft = row
-        .opt_text(at + 5)?
-        .map(RawJson::parse)
-        .transpose()
-        .map_err(|e| corrupt("job", "its draft is not JSON").with_source(e))?;
+    let draft = to_json("the draft of a job", row.opt_text(at + 5)?)?;
     Ok(Job {
         state,
         owner: Owner(row.text(at + 1)?),
@@ -121,23 +118,23 @@ pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
 /// # Errors
 /// When a number does not fit its column.
 pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result<InsertStatement> {
-    let mut statement = Query::insert();
-    let columns = [J::Conversation, J::Key].into_iter().chain(JOB);
-    statement.into_table(J::Table).columns(columns);
-    for (key, job) in jobs {
+    let row = |(key, job): &(&JobKey, Job)| {
         let draft = job.draft.as_ref();
-        let values: [SimpleExpr; 8] = [
-            i64::from(conversation.0).into(),
-            key.0.as_str().into(),
-            job.state.as_str().into(),
-            job.owner.0.as_str().into(),
-            to_int("fence", job.fence)?.into(),
-            job.expires.0.into(),
-            to_int("tries", job.tries)?.into(),
-            draft.map(|draft| draft.0.as_str().to_owned()).into(),
-        ];
-        add_row(&mut statement, values)?;
-    }
+        Ok([
+            (J::Conversation, i64::from(conversation.0).into()),
+            (J::Key, key.0.as_str().into()),
+            (J::State, job.state.as_str().into()),
+            (J::Owner, job.owner.0.as_str().into()),
+            (J::Fence, to_int("fence", job.fence)?.into()),
+            (J::Expires, job.expires.0.into()),
+            (J::Tries, to_int("tries", job.tries)?.into()),
+            (
+                J::Draft,
+                draft.map(|draft| draft.0.as_str().to_owned()).into(),
+            ),
+        ])
+    };
+    let mut statement = insert(J::Table, jobs.iter().map(row))?;
     statement.on_conflict(
         OnConflict::columns([J::Conversation, J::Key])
             .update_columns(JOB)
@@ -293,17 +290,13 @@ pub fn put_state(
     value: &RawJson,
     revision: u64,
 ) -> Result<InsertStatement> {
-    let values: [SimpleExpr; 4] = [
-        i64::from(conversation.0).into(),
-        key.into(),
-        value.as_str().into(),
-        to_int("revision", revision)?.into(),
+    let row = [
+        (V::Conversation, i64::from(conversation.0).into()),
+        (V::Key, key.into()),
+        (V::Value, value.as_str().into()),
+        (V::Revision, to_int("revision", revision)?.into()),
     ];
-    let mut statement = Query::insert();
-    statement
-        .into_table(V::Table)
-        .columns([V::Conversation, V::Key, V::Value, V::Revision]);
-    add_row(&mut statement, values)?;
+    let mut statement = insert_row(V::Table, row)?;
     statement.on_conflict(
         OnConflict::columns([V::Conversation, V::Key])
             .update_columns([V::Value, V::Revision])

@@ -18,7 +18,7 @@ use crate::sql;
 
 /// A connection that is held to read with.
 #[derive(Debug)]
-pub(crate) enum Source<'a> {
+pub enum Source<'a> {
     Reader(Reader<'a>),
     Writer(MappedMutexGuard<'a, SqliteConnection>),
 }
@@ -45,7 +45,7 @@ impl DerefMut for Source<'_> {
 
 /// A connection that is held, and the count of statements.
 #[derive(Debug)]
-pub(crate) struct Connection<'a, C> {
+pub struct Connection<'a, C> {
     connection: C,
     statements: &'a AtomicU64,
     clock: &'a dyn Clock,

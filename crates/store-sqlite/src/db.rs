@@ -1,6 +1,6 @@
 //! The connections of one store: one writer, many readers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
 use store_sql::{Columns as _, Database};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
-use crate::check;
 use crate::connection::{Connection, Source};
 use crate::error::{Result, closed, failed, is_busy, is_full, locked, not_gone, read_only};
 use crate::files::{Reading, Still, beside};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::soon::soon;
+use crate::{check, error, files, migrate};
 
 /// SQLite's own checkpoints leave the write-ahead log growing while readers follow each other without a gap. When it
 /// has this many bytes, the next write waits for them and cuts it to nothing.
@@ -32,13 +32,15 @@ const VACUUM: &str = "pragma incremental_vacuum(1024)";
 const NO_WAIT: &str = "pragma busy_timeout = 0";
 /// What undoes one statement of a transaction stays in memory: at most what a batch of rows touches. In files, each
 /// statement of many rows would make one and delete it. For the writer, and only once no migration may sort.
-pub(crate) const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
+const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
+/// How long to wait between two attempts to open a database that is locked.
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
 /// How long a read waits for another read of this process to give a connection back.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The connections of one store.
+/// The connections of one store to a SQLite database.
 #[derive(Debug)]
-pub(crate) struct Db {
+pub struct SqliteDatabase {
     /// `None` once closed, and where the database is only read.
     writer: Mutex<Option<SqliteConnection>>,
     /// `None` for a database in memory, where the writer reads too.
@@ -53,7 +55,7 @@ pub(crate) struct Db {
     still: Option<Still>,
 }
 
-impl Db {
+impl SqliteDatabase {
     pub(crate) fn new(
         writer: SqliteConnection,
         readers: Option<SqliteConnectOptions>,
@@ -88,11 +90,6 @@ impl Db {
             settings,
             still: reading.still,
         }
-    }
-
-    /// How many statements ran so far, `begin` and `commit` among them.
-    pub(crate) fn statements(&self) -> u64 {
-        self.statements.load(Ordering::Relaxed)
     }
 
     async fn writer(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>> {
@@ -154,10 +151,19 @@ fn read_with(options: SqliteConnectOptions, settings: &SqliteOptions) -> Readers
     Readers::new(options, settings.lock_timeout + READER_PATIENCE)
 }
 
-impl Database for Db {
+impl Database for SqliteDatabase {
+    type Place = Path;
     type Reader<'a> = Connection<'a, Source<'a>>;
     type Writer<'a> = Connection<'a, MappedMutexGuard<'a, SqliteConnection>>;
     type Transaction<'a> = Connection<'a, Transaction<'a, Sqlite>>;
+
+    async fn open(path: &Path) -> Result<(Self, bool)> {
+        open_database(path, SqliteOptions::default()).await
+    }
+
+    fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Relaxed)
+    }
 
     async fn read(&self) -> Result<Self::Reader<'_>> {
         let connection = match &self.readers {
@@ -238,4 +244,104 @@ impl Database for Db {
         }
         self.still.as_ref().map_or(Ok(()), Still::check)
     }
+}
+
+/// Opens a database. Returns whether an erasure was cut short before its words were gone from the files, too.
+pub(crate) async fn open_database(
+    path: &Path,
+    settings: SqliteOptions,
+) -> Result<(SqliteDatabase, bool)> {
+    let place = path.display().to_string();
+    let opening = async {
+        let deadline = tokio::time::Instant::now() + settings.lock_timeout;
+        loop {
+            let opened = match settings.read_only {
+                true => open_to_read(path, &place, &settings)
+                    .await
+                    .map(|db| (db, false)),
+                false => open_to_write(path, &place, &settings).await,
+            };
+            // SQLite waits for most locks by itself, but not for all: two that create a file at once collide.
+            match opened {
+                Err(error) if error.kind() == ErrorKind::Busy => {
+                    if tokio::time::Instant::now() >= deadline {
+                        return Err(error::locked(&place, settings.lock_timeout, error));
+                    }
+                }
+                done => return done,
+            }
+            tokio::time::sleep(OPEN_PAUSE).await;
+        }
+    };
+    let (db, wipes) = settings.observed(&place, opening).await?;
+    // Only after opening: a file that cannot be opened may belong to another program.
+    for exposed in files::open_to_others(path) {
+        tracing::warn!(path = %exposed.display(), "other users can read the database: chmod 600");
+    }
+    Ok((db, wipes))
+}
+
+/// Opens a database to read and write it, and creates it if there is none. Returns whether an erasure was cut short
+/// before its words were gone from the files.
+async fn open_to_write(
+    path: &Path,
+    place: &str,
+    settings: &SqliteOptions,
+) -> Result<(SqliteDatabase, bool)> {
+    files::create(path, settings.durability).map_err(|e| error::opening(place, e.into()))?;
+    if !files::place_writable(path) {
+        return Err(error::not_writable(place));
+    }
+    // Absolute, for SQLite takes a path that begins with `file:` for a URI.
+    let path = std::path::absolute(path).map_err(|e| error::opening(place, e.into()))?;
+    let options = settings.connection().filename(path);
+    let mut writer = connect(options.clone(), place).await?;
+    let wipes = sqlx::query_scalar("select exists (select 1 from wipe)");
+    let wipes = wipes.fetch_one(&mut writer).await;
+    let wipes = wipes.map_err(|e| error::opening(place, e))?;
+    let db = SqliteDatabase::new(writer, Some(options), place, settings.clone());
+    Ok((db, wipes))
+}
+
+/// Opens a database that exists to read it.
+async fn open_to_read(
+    path: &Path,
+    place: &str,
+    settings: &SqliteOptions,
+) -> Result<SqliteDatabase> {
+    let reading = files::reading(path, settings.connection())?;
+    let options = reading.options.clone().pragma("query_only", "on");
+    let mut reader = options
+        .connect()
+        .await
+        .map_err(|e| error::opening(place, e))?;
+    let begun = migrate::check(&mut reader, place).await;
+    reader.close().await.map_err(|e| error::opening(place, e))?;
+    if !begun? {
+        // Whoever created it was killed meanwhile. An empty file may be anybody's.
+        let empty = std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0);
+        if empty || !files::place_writable(path) {
+            return Err(error::not_begun(place));
+        }
+        let (db, _) = open_to_write(path, place, settings).await?;
+        db.close().await?;
+    }
+    Ok(SqliteDatabase::reading(reading, place, settings.clone()))
+}
+
+pub(crate) async fn connect(
+    options: SqliteConnectOptions,
+    place: &str,
+) -> Result<sqlx::sqlite::SqliteConnection> {
+    let mut writer = options
+        .connect()
+        .await
+        .map_err(|e| error::opening(place, e))?;
+    migrate::bring_up(&mut writer, place).await?;
+    let settings = sqlx::raw_sql(UNDO_IN_MEMORY);
+    settings
+        .execute(&mut writer)
+        .await
+        .map_err(|e| error::opening(place, e))?;
+    Ok(writer)
 }

@@ -49,8 +49,9 @@ pub(crate) fn create(path: &Path, durability: Durability) -> io::Result<()> {
     Ok(())
 }
 
+/// Creates an empty file that its owner alone may read and write.
 #[cfg(unix)]
-fn create_new(path: &Path) -> io::Result<()> {
+pub(crate) fn create_new(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
     let mut options = std::fs::OpenOptions::new();
@@ -64,7 +65,7 @@ fn create_new(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn create_new(path: &Path) -> io::Result<()> {
+pub(crate) fn create_new(path: &Path) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true).open(path).map(|_| ())
 }

@@ -14,8 +14,8 @@ mod plain;
 mod readers;
 mod soon;
 mod sql;
-mod store;
 
+pub use db::SqliteDatabase;
 pub use memory_store;
 pub use open::SqliteStore;
 pub use options::{Durability, LockObserver, LockWait, SqliteOptions};

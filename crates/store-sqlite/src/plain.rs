@@ -5,10 +5,10 @@ use std::path::Path;
 
 use memory_model::{
     Child, ConversationId, EntryKind, LogEntry, Part, RawJson, ResultContent, Role, Seq, SeqRange,
-    SpanBody, Summary, SummaryId, Timestamp, ViewName,
+    SpanBody, Summary, SummaryFigures, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
-    Conversation, ConversationRef, Error, ErrorKind, LogRead, Order, Origin, Result, Store,
+    Conversation, ConversationRef, Error, ErrorKind, LogRead, Origin, Result, Store, read_spans,
 };
 use serde::Serialize;
 use sqlx::query::Query;
@@ -16,6 +16,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite};
 
 use crate::error::failed;
+use crate::files::create_new;
 
 const SCHEMA: &str = include_str!("plain.sql");
 
@@ -66,14 +67,7 @@ pub async fn write_plain<S: Store + ?Sized>(
     now: Timestamp,
 ) -> Result<PlainExport> {
     let place = path.display().to_string();
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options.open(path).map_err(|source| {
+    create_new(path).map_err(|source| {
         let message = format!("{place} cannot be created: name a file that does not exist yet");
         Error::new(ErrorKind::Io, message).with_source(source)
     })?;
@@ -137,17 +131,9 @@ struct Plain<'a, S: ?Sized> {
     view: &'a ViewName,
     written: PlainExport,
     own: BTreeMap<ConversationId, OwnLog>,
-    /// Figures of the written summaries. An ancestor's may have been made again in a fork.
-    summaries: BTreeMap<SummaryId, Figures>,
-}
-
-/// Figures of a summary, in the columns of the same names.
-#[derive(Clone, Copy, Default)]
-struct Figures {
-    tokens: u64,
-    descendant_count: u64,
-    descendant_token_count: u64,
-    source_message_token_count: u64,
+    /// Figures of the written summaries, each with its own cost in tokens. An ancestor's may have been made again in a
+    /// fork.
+    summaries: BTreeMap<SummaryId, (SummaryFigures, u64)>,
 }
 
 impl<S: Store + ?Sized> Plain<'_, S> {
@@ -315,26 +301,19 @@ impl<S: Store + ?Sized> Plain<'_, S> {
     }
 
     async fn summary(&mut self, found: &Conversation, summary: &Summary) -> Result<()> {
-        let mut of = Figures {
-            tokens: summary.tokens,
-            ..Figures::default()
-        };
+        let mut of = SummaryFigures::default();
         let mut messages = Vec::new();
         for source in &summary.sources {
             match source {
                 Child::Messages { range } => {
                     for row in self.rows(found, *range) {
-                        of.descendant_count += 1;
-                        of.descendant_token_count += row.tokens;
-                        of.source_message_token_count += row.tokens;
+                        of.add_message(1, row.tokens);
                         messages.push(row.id);
                     }
                 }
                 Child::Summary { id, .. } => {
-                    let below = self.summaries.get(id).copied().unwrap_or_default();
-                    of.descendant_count += below.descendant_count + 1;
-                    of.descendant_token_count += below.descendant_token_count + below.tokens;
-                    of.source_message_token_count += below.source_message_token_count;
+                    let (below, tokens) = self.summaries.get(id).copied().unwrap_or_default();
+                    of.add_summary(&below, tokens);
                 }
             }
         }
@@ -354,7 +333,8 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                 .bind(summary.created_at.0);
         self.run(insert).await?;
         self.written.summaries += 1;
-        self.summaries.insert(summary.id.clone(), of);
+        let figures = (of, summary.tokens);
+        self.summaries.insert(summary.id.clone(), figures);
         for (ordinal, message) in (0_i64..).zip(messages) {
             let insert = sqlx::query("insert into summary_messages values (?, ?, ?)");
             let insert = insert.bind(summary.id.as_str()).bind(message).bind(ordinal);
@@ -375,32 +355,24 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         let mut items: Vec<(i64, Option<i64>, Option<SummaryId>)> = Vec::new();
         // Ordinals rise, also where a summary stands for messages without rows.
         let mut last = 0;
-        let mut rest = found.range();
-        while let Some(range) = rest {
-            let page = self
-                .store
-                .spans(&snapshot, range, Order::OldestFirst, 1024)
-                .await?;
-            for span in page.items {
-                let Some(covered) = span.range.up_to(found.head) else {
-                    continue;
-                };
-                let mut rows = self.rows(found, covered);
-                match span.body {
-                    SpanBody::Raw | SpanBody::Trimmed(_) => {
-                        for row in rows {
-                            last = row.seq.max(last + 1);
-                            items.push((last, Some(row.id), None));
-                        }
+        for span in read_spans(self.store, &snapshot, found.range()).await? {
+            let Some(covered) = span.range.up_to(found.head) else {
+                continue;
+            };
+            let mut rows = self.rows(found, covered);
+            match span.body {
+                SpanBody::Raw | SpanBody::Trimmed(_) => {
+                    for row in rows {
+                        last = row.seq.max(last + 1);
+                        items.push((last, Some(row.id), None));
                     }
-                    SpanBody::Summary { id, .. } => {
-                        last = rows.next().map_or(0, |row| row.seq).max(last + 1);
-                        items.push((last, None, Some(id)));
-                    }
-                    SpanBody::Omitted => {}
                 }
+                SpanBody::Summary { id, .. } => {
+                    last = rows.next().map_or(0, |row| row.seq).max(last + 1);
+                    items.push((last, None, Some(id)));
+                }
+                SpanBody::Omitted => {}
             }
-            rest = page.next;
         }
         for (ordinal, message, summary) in items {
             let insert = sqlx::query("insert into context_items values (?, ?, ?, ?, ?)")

@@ -31,7 +31,7 @@ pub(crate) struct Readers {
 
 /// A connection that a read holds.
 #[derive(Debug)]
-pub(crate) struct Reader<'r> {
+pub struct Reader<'r> {
     // Given back in this order: who has a permit finds a place, and who has a place an unlocked connection.
     connection: MappedMutexGuard<'r, SqliteConnection>,
     _place: Place<'r>,

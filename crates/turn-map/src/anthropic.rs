@@ -64,18 +64,6 @@ pub fn into_values(messages: Vec<Message>) -> Vec<Value> {
     messages.into_iter().map(|message| message.0).collect()
 }
 
-impl From<Value> for Message {
-    fn from(message: Value) -> Self {
-        Self(message)
-    }
-}
-
-impl From<Message> for Value {
-    fn from(message: Message) -> Self {
-        message.0
-    }
-}
-
 fn view_block(block: &Value, visit: &mut dyn FnMut(PartView<'_>)) {
     match text(block, "type") {
         "tool_use" => {

@@ -69,18 +69,6 @@ pub fn into_values(messages: Vec<Chat>) -> Vec<Value> {
     messages.into_iter().map(|message| message.0).collect()
 }
 
-impl From<Value> for Chat {
-    fn from(message: Value) -> Self {
-        Self(message)
-    }
-}
-
-impl From<Chat> for Value {
-    fn from(message: Chat) -> Self {
-        message.0
-    }
-}
-
 impl Chat {
     fn is_result(&self) -> bool {
         text(&self.0, "role") == "tool"

@@ -2,11 +2,11 @@
 
 use memory_model::{Message, Seq, SeqRange, Timestamp};
 use memory_store::{Append, AppendAt, LogRead, NewConversation, NewEntry, Store as _};
-use store_sqlite::SqliteStore;
+use store_sqlite::SqliteOptions;
 use token_estimate::TokenEstimator as _;
 
 pub(crate) async fn run() -> crate::Result<String> {
-    let store = SqliteStore::in_memory().await?;
+    let store = SqliteOptions::new().in_memory().await?;
     let estimator = token_estimate::default_estimator();
     let new = NewConversation::root("telegram:42", estimator.id(), Timestamp(0));
     let conversation = store.open(&new).await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agent_memory::testing::memory;
 use agent_memory::{DagPolicy, FreshTail, Memory, Mode};
-use store_sqlite::SqliteStore;
+use store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::branched::{Branched, SHAPES, Shape, TRUNK};
 
@@ -33,7 +33,7 @@ async fn open(store: &Arc<SqliteStore>) -> Memory {
 
 /// Imports a root, compacts it, and imports it again with its forks, which inherit its view.
 async fn statements(shape: Shape, forks: usize) -> Statements {
-    let store = Arc::new(SqliteStore::in_memory().await.unwrap());
+    let store = Arc::new(SqliteOptions::new().in_memory().await.unwrap());
     let memory = open(&store).await;
     memory
         .import(&Branched::new(shape, 0).transcript())

@@ -8,7 +8,7 @@ use compaction_runner::{Outcome, Result};
 use memory_model::{ConversationId, ViewVersion};
 use memory_store::{FullStore, InMemoryStore, Owner, Store};
 use store_conformance::{Fault, FaultyStore};
-use store_sqlite::SqliteStore;
+use store_sqlite::SqliteOptions;
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Error, Summarizer, SummarizerResponse, SummaryRequest};
 
@@ -96,7 +96,7 @@ async fn every_write_fails_once_in_memory() {
 
 #[tokio::test]
 async fn every_write_fails_once_on_sqlite() {
-    every_write(async || SqliteStore::in_memory().await.unwrap()).await;
+    every_write(async || SqliteOptions::new().in_memory().await.unwrap()).await;
 }
 
 /// A failure that passes leaves no lease that another owner would have to wait for.

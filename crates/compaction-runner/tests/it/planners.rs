@@ -10,7 +10,7 @@ use memory_model::{
     Accounting, Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName,
 };
 use memory_store::{FullStore, InMemoryStore, Store};
-use store_sqlite::SqliteStore;
+use store_sqlite::SqliteOptions;
 use summarize_escalation::testing::Scripted;
 
 use crate::world::{Lab, append, chat, open, small, sound};
@@ -256,7 +256,7 @@ async fn shown(store: &dyn Store, planner: &dyn Planner, id: ConversationId) -> 
 }
 
 async fn stores() -> [Box<dyn FullStore>; 2] {
-    let sqlite = SqliteStore::in_memory().await.unwrap();
+    let sqlite = SqliteOptions::new().in_memory().await.unwrap();
     [Box::new(InMemoryStore::new()), Box::new(sqlite)]
 }
 

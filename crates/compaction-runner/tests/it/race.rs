@@ -10,7 +10,7 @@ use dag_compactor::DagPolicy;
 use memory_model::{Clock, StepClock, Timestamp};
 use memory_store::{FullStore, InMemoryStore, Owner};
 use proptest::prelude::*;
-use store_sqlite::SqliteStore;
+use store_sqlite::SqliteOptions;
 use tokio::sync::Barrier;
 
 use crate::gated::Gated;
@@ -91,7 +91,7 @@ async fn of_two_that_prepared_the_same_run_one_publishes() {
             let a_won = one_wins(&InMemoryStore::new(), provisional, a_first).await;
             assert_eq!(a_won, a_first);
             // Here it is up to the threads who is first.
-            let store = SqliteStore::in_memory().await.unwrap();
+            let store = SqliteOptions::new().in_memory().await.unwrap();
             one_wins(&store, provisional, a_first).await;
         }
     }
@@ -215,7 +215,7 @@ async fn many_at_once_on_several_threads() {
     for round in 0..8 {
         let store: Arc<dyn FullStore> = match round % 2 {
             0 => Arc::new(InMemoryStore::new()),
-            _ => Arc::new(SqliteStore::in_memory().await.unwrap()),
+            _ => Arc::new(SqliteOptions::new().in_memory().await.unwrap()),
         };
         let id = open(&*store, "chat").await;
         append(&*store, id, chat(1, 120)).await;

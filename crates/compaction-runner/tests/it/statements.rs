@@ -3,7 +3,7 @@
 use compaction_plan::{Mode, StopReason};
 use dag_compactor::{DagPolicy, FreshTail};
 
-use store_sqlite::SqliteStore;
+use store_sqlite::SqliteOptions;
 use summarize_escalation::ExtractiveSummarizer;
 use summarize_escalation::testing::Scripted;
 
@@ -18,7 +18,7 @@ async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
         ..DagPolicy::default()
     };
     let (lab, model) = (Lab::new(policy), Scripted::head_cut());
-    let (store, id) = filled(SqliteStore::in_memory().await.unwrap(), messages).await;
+    let (store, id) = filled(SqliteOptions::new().in_memory().await.unwrap(), messages).await;
     let outcome = lab.full(&store, id, &model).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     let compaction = lab.compaction(&store, id, &model);
@@ -60,7 +60,7 @@ async fn statement_counts_do_not_grow_with_history() {
 /// Number of summaries that a run publishes over a log without a model, and the statements that it takes.
 async fn run_over(messages: u32) -> (u64, u64) {
     let lab = Lab::new(small());
-    let (store, id) = filled(SqliteStore::in_memory().await.unwrap(), messages).await;
+    let (store, id) = filled(SqliteOptions::new().in_memory().await.unwrap(), messages).await;
     let before = store.statements();
     let outcome = lab.full(&store, id, &ExtractiveSummarizer::default()).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);

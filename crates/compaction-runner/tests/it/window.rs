@@ -5,7 +5,7 @@ use compaction_runner::{atom_start, newest_entries};
 use memory_model::{ConversationId, EntryKind, LogEntry, Message, Seq};
 use memory_store::{InMemoryStore, Store as _};
 use proptest::prelude::*;
-use store_sqlite::SqliteStore;
+use store_sqlite::SqliteOptions;
 use turn_map::{AtomBuilder, Atoms};
 
 use crate::world::{append, entries, open, script};
@@ -149,7 +149,7 @@ async fn reading_does_not_grow_with_the_log() {
     for kind in ["u ", "u a ", "u a/r#+x t-x a/r# ", "n "] {
         let mut costs = Vec::new();
         for size in [2_000, 20_000] {
-            let store = SqliteStore::in_memory().await.unwrap();
+            let store = SqliteOptions::new().in_memory().await.unwrap();
             let id = open(&store, "chat").await;
             let turns = size / kind.split_whitespace().count();
             let words: String = (0..turns)

@@ -3,18 +3,17 @@
 use memory_model::ConversationId;
 use memory_search::{ErrorKind, HitTarget, Query, Search, SegmentSearch};
 use memory_store::InMemoryStore;
-use store_conformance::{Source, append, message, publish_summary, range, root, sound, summary_of};
+use store_conformance::{Chat, message, range, sound};
 
 async fn haystack(store: &InMemoryStore) -> ConversationId {
-    let chat = root(store, "chat").await.id;
+    let chat = Chat::root(store, "chat").await;
     let messages = (1..=6).map(|n| message(&format!("m{n}"), "a needle"));
-    append(store, chat, messages.collect()).await;
+    chat.append(messages).await;
     for first in [1, 4] {
-        let leaf = [Source::Messages(range(first, first + 2))];
-        let leaf = summary_of(store, chat, &leaf, "the needle").await;
-        publish_summary(store, chat, "dag", &leaf).await;
+        chat.show_leaf("dag", range(first, first + 2), "the needle")
+            .await;
     }
-    chat
+    chat.id
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use memory_model::{ConversationId, Message};
 use memory_search::{SegmentSearch, check_index, extend_index, rebuild_index};
 use memory_store::InMemoryStore;
 use store_conformance::{
-    SearchFixture, an_index_is_checked_while_it_changes, append, index_answers_as_a_scan,
-    index_segments_are_few, range, root,
+    Chat, SearchFixture, an_index_is_checked_while_it_changes, index_answers_as_a_scan,
+    index_segments_are_few, range,
 };
 
 #[tokio::test]
@@ -54,11 +54,9 @@ fn runtime() -> tokio::runtime::Runtime {
 /// Some extend an index while others make it anew: none of them fails, and the index is sound.
 #[test]
 fn indexing_beside_others_that_index_does_not_fail() {
-    use store_conformance::{Source, publish_summary, summary_of};
-
     const ROUNDS: u32 = 150;
     let store = Arc::new(InMemoryStore::new());
-    let chat = runtime().block_on(root(&*store, "chat")).id;
+    let chat = runtime().block_on(Chat::root(&*store, "chat")).id;
     let is_done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -73,10 +71,11 @@ fn indexing_beside_others_that_index_does_not_fail() {
         runtime().block_on(async {
             for round in 0..ROUNDS {
                 let texts = (0..8).map(|at| Message::user(format!("hay {round} {at}")));
-                append(&*store, chat, texts.collect()).await;
-                let source = [Source::Messages(range(round * 8 + 1, round * 8 + 8))];
-                let summary = summary_of(&*store, chat, &source, &format!("{round}")).await;
-                publish_summary(&*store, chat, "view", &summary).await;
+                let chat = Chat::new(&*store, chat);
+                chat.append(texts).await;
+                let at = range(round * 8 + 1, round * 8 + 8);
+                chat.show_leaf("view", at, &format!("{round}")).await;
+                let chat = chat.id;
                 extend_index(&*store, chat, 64).await.unwrap();
             }
             is_done.store(true, std::sync::atomic::Ordering::SeqCst);
@@ -99,7 +98,7 @@ fn a_search_is_complete_while_segments_are_merged_and_replaced() {
 
     const ROUNDS: u32 = 60;
     let store = Arc::new(InMemoryStore::new());
-    let chat = runtime().block_on(root(&*store, "chat")).id;
+    let chat = runtime().block_on(Chat::root(&*store, "chat")).id;
     // The last position that is stored.
     let stored = AtomicU32::new(0);
     let needles = |head: u32| (1..=head).filter(|seq| seq % 5 == 0).count();
@@ -111,7 +110,7 @@ fn a_search_is_complete_while_segments_are_merged_and_replaced() {
                         0 => Message::user("a needle in the hay"),
                         _ => Message::user("some hay"),
                     });
-                    append(&*store, chat, messages.collect()).await;
+                    Chat::new(&*store, chat).append(messages).await;
                     stored.store((round + 1) * 16, Ordering::SeqCst);
                     extend_index(&*store, chat, u64::MAX).await.unwrap();
                     if round % 7 == 6 {

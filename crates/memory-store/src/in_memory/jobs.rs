@@ -3,7 +3,8 @@
 use memory_model::Timestamp;
 
 use super::Record;
-use crate::error::{Error, ErrorKind, Result};
+use crate::checks::lease_lost;
+use crate::error::Result;
 use crate::types::{Claim, Fence, JobKey, LeaseUpdate, Owner};
 
 impl Record {
@@ -46,7 +47,7 @@ impl Record {
     ) -> Result<()> {
         check_fence(self, fence)?;
         let Some(job) = self.jobs.get_mut(&fence.key) else {
-            return Err(stale(fence));
+            return Err(lease_lost(&fence.key));
         };
         match outcome {
             LeaseUpdate::Renew { ttl } => {
@@ -76,13 +77,6 @@ pub(super) fn check_fence(record: &Record, fence: &Fence) -> Result<()> {
         {
             Ok(())
         }
-        _ => Err(stale(fence)),
+        _ => Err(lease_lost(&fence.key)),
     }
-}
-
-fn stale(fence: &Fence) -> Error {
-    Error::new(
-        ErrorKind::Stale,
-        format!("the lease on job {:?} is lost: claim it again", fence.key.0),
-    )
 }

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use memory_model::{
-    Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanBody, SpanStart,
-    SpliceRows, Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
+    Clock, ConversationId, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanStart, SpliceRows,
+    Summary, SummaryId, SystemClock, Timestamp, ViewName, ViewVersion,
 };
 
 use crate::checks::no_conversation;
@@ -32,9 +32,6 @@ use crate::types::{
 };
 use crate::vector::Vector;
 use crate::violation::Violation;
-
-/// The longest log: positions must leave room for "one after the last".
-const MAX_SEQ: u32 = u32::MAX - 1;
 
 /// The most conversations in a store: their numbers fit the upper half of a signed 64-bit row id.
 const MAX_CONVERSATIONS: u32 = i32::MAX as u32;
@@ -109,7 +106,7 @@ struct Job {
 impl ViewRecord {
     fn new() -> Self {
         Self {
-            rows: vec![first_row()],
+            rows: vec![SpanStart::FIRST],
             publications: Vec::new(),
             saved: 0,
         }
@@ -150,7 +147,7 @@ impl ViewRecord {
         if version == self.version() {
             return Cow::Borrowed(&self.rows);
         }
-        let mut rows = BTreeMap::from([(Seq::FIRST, first_row())]);
+        let mut rows = BTreeMap::from([(Seq::FIRST, SpanStart::FIRST)]);
         for publication in self.publications.iter().filter(|p| p.version <= version) {
             for row in &publication.removed {
                 rows.remove(&row.first);
@@ -160,14 +157,6 @@ impl ViewRecord {
             }
         }
         Cow::Owned(rows.into_values().collect())
-    }
-}
-
-fn first_row() -> SpanStart {
-    SpanStart {
-        first: Seq::FIRST,
-        body: SpanBody::Raw,
-        tokens: 0,
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::{ConversationId, Span, SpliceError, SummaryId, clip_starts, splice_starts};
+use memory_model::{ConversationId, Span, SummaryId, clip_starts, splice_starts};
 
 use super::jobs::check_fence;
 use super::{Inner, ViewRecord};
-use crate::error::{Error, ErrorKind, Result};
-use crate::publish::{KnownSummary, check_references, check_shape, spans_cost};
+use crate::error::Result;
+use crate::publish::{KnownSummary, check_references, check_shape, spans_cost, unfit};
 use crate::types::{Publish, Published};
 
 impl Inner {
@@ -28,17 +28,7 @@ impl Inner {
         let view = record.views.get(&publish.view).unwrap_or(&new);
         let rows = match splice_starts(&view.rows, publish.at, &publish.expect, &publish.spans) {
             Ok(rows) => rows,
-            Err(SpliceError::Lost { found }) => {
-                let same = found.len() == publish.spans.len()
-                    && found.iter().zip(&publish.spans).all(|(a, b)| a.same(b));
-                return Ok(match same {
-                    true => Published::Already(view.version()),
-                    false => Published::Lost { found },
-                });
-            }
-            Err(error) => {
-                return Err(Error::new(ErrorKind::Invalid, error.to_string()).with_source(error));
-            }
+            Err(error) => return unfit(publish, view.version(), error),
         };
         let lineage = self.lineage(record);
         let stored: BTreeMap<SummaryId, KnownSummary> = referred

@@ -6,22 +6,23 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memory_model::{
-    ConversationId, EntryKind, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, Summary,
+    ConversationId, Hash, LogEntry, RawJson, Recipe, Seq, SeqRange, Span, SpanStart, Summary,
     SummaryId, Timestamp, ViewName, ViewVersion, spans_of,
 };
 
-use super::{InMemoryStore, MAX_CONVERSATIONS, MAX_SEQ, Record, ViewRecord, first_row};
-use crate::checks::{check_append, check_fork};
+use super::{InMemoryStore, MAX_CONVERSATIONS, Record, ViewRecord};
+use crate::checks::check_append;
 use crate::erasure::{Erase, Erased, Erasures};
 use crate::error::{Error, ErrorKind, Result};
+use crate::growth::{Growth, hashed_bodies};
+use crate::inherit::created;
 use crate::publish::check_one_view;
-use crate::record::KnownEntry;
 use crate::segments::IndexStore;
 use crate::store::Store;
 use crate::types::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
-    EntryOutcome, Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Page,
-    Publication, Publish, Published, Segment, Snapshot, State, ViewInfo, fork_segments,
+    Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Page, Publication,
+    Publish, Published, Snapshot, State, ViewInfo,
 };
 use crate::vector_store::VectorStore;
 
@@ -37,29 +38,14 @@ impl Store for InMemoryStore {
             .filter(|id| *id <= MAX_CONVERSATIONS)
             .map(ConversationId)
             .ok_or_else(|| Error::new(ErrorKind::Limit, "the store is full: open another"))?;
-        let own = vec![Segment {
-            first: Seq::FIRST,
-            last: None,
-            source: id,
-        }];
+        let parent = new.origin.parent().map(|parent| inner.get(parent));
+        let parent = parent.transpose()?;
+        let mut info = created(new, id, parent.map(|parent| &parent.info))?;
         let mut views = BTreeMap::new();
-        let (family, segments, head, tokens) = match &new.origin {
-            Origin::Root => (id, own, Seq::NONE, 0),
-            Origin::Spawn { parent, .. } => (inner.get(*parent)?.info.family, own, Seq::NONE, 0),
-            Origin::Fork { parent, at } => {
-                let parent = inner.get(*parent)?;
-                check_fork(&parent.info, *at, &new.estimator)?;
-                let segments = fork_segments(&parent.info.segments, *at, id);
-                views = inner.inherited(parent, *at, new.now)?;
-                (
-                    parent.info.family,
-                    segments,
-                    *at,
-                    inner.running_at(parent, *at),
-                )
-            }
-        };
-        let info = new.created(id, family, segments, head, tokens);
+        if let (Origin::Fork { at, .. }, Some(parent)) = (&new.origin, parent) {
+            info.tokens = inner.running_at(parent, *at);
+            views = inner.inherited(parent, *at, new.now)?;
+        }
         inner.keys.insert(new.key.clone(), id);
         inner.conversations.push(Record {
             info: info.clone(),
@@ -128,86 +114,43 @@ impl Store for InMemoryStore {
     }
 
     async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended> {
+        let bodies = hashed_bodies(&append.entries)?;
         let mut inner = self.lock();
         let record = inner.get(conversation)?;
-        let info = &record.info;
-        check_append(info, append)?;
-        let (mut head, mut tokens, mut chain) = (info.head, info.tokens, info.chain);
-        let mut fresh: Vec<LogEntry> = Vec::new();
-        let mut external: BTreeMap<String, KnownEntry> = BTreeMap::new();
-        let mut clocked = Vec::new();
-        let mut outcomes = Vec::with_capacity(append.entries.len());
-        for entry in &append.entries {
-            let body = entry.message.body().map_err(|source| {
-                Error::new(ErrorKind::Invalid, "a message cannot be written as JSON")
-                    .with_source(source)
-            })?;
-            let hash = entry.message.hash(&body);
-            if let Some(id) = entry.message.external_id.as_deref() {
-                let earlier = inner.find(record, id).or(external.get(id).copied());
-                if let Some(known) = earlier {
-                    let told = known.is_duplicate_of(&entry.message, entry.clocked, hash, &body);
-                    outcomes.push(match told {
-                        true => EntryOutcome::Duplicate(known.seq),
-                        false => EntryOutcome::Conflict(known.seq),
-                    });
-                    continue;
-                }
+        check_append(&record.info, append)?;
+        let ids = append
+            .entries
+            .iter()
+            .filter_map(|entry| entry.message.external_id.as_deref());
+        let seen = ids.filter_map(|id| Some((id.to_owned(), inner.find(record, id)?)));
+        let mut growth = Growth::new(record.info.clone(), seen.collect());
+        let mut fresh = Vec::new();
+        for (entry, (hash, body)) in append.entries.iter().zip(bodies) {
+            if let Some(placed) = growth.add(entry, hash, &body)? {
+                fresh.push((entry, placed, hash));
             }
-            if head.0 >= MAX_SEQ {
-                return Err(Error::new(
-                    ErrorKind::Limit,
-                    format!(
-                        "the log of {} is full: fork it at its head to go on",
-                        info.key
-                    ),
-                ));
-            }
-            head = head.next();
-            let cost = if entry.message.kind == EntryKind::Note {
-                0
-            } else {
-                entry.tokens
-            };
-            tokens = tokens.saturating_add(cost);
-            chain = chain.chain(hash);
-            outcomes.push(EntryOutcome::Inserted(head));
-            if let Some(id) = &entry.message.external_id {
-                let known = KnownEntry {
-                    seq: head,
-                    hash,
-                    created_at: entry.message.created_at,
-                    clocked: entry.clocked,
-                };
-                external.insert(id.clone(), known);
-            }
-            if entry.clocked {
-                clocked.push(head);
-            }
-            fresh.push(LogEntry {
-                seq: head,
-                message: entry.message.clone(),
-                tokens: cost,
-                running: tokens,
-                hash,
-            });
         }
         let record = inner.get_mut(conversation)?;
+        record.info = growth.conversation.clone();
         if !fresh.is_empty() {
             record.info.updated_at = append.now;
         }
-        record.log.extend(fresh);
-        let external = external.into_iter().map(|(id, known)| (id, known.seq));
-        record.external.extend(external);
-        record.clocked.extend(clocked);
-        record.info.head = head;
-        record.info.tokens = tokens;
-        record.info.chain = chain;
-        Ok(Appended {
-            outcomes,
-            head,
-            tokens,
-        })
+        for (entry, placed, hash) in fresh {
+            if let Some(id) = &entry.message.external_id {
+                record.external.insert(id.clone(), placed.seq);
+            }
+            if entry.clocked {
+                record.clocked.insert(placed.seq);
+            }
+            record.log.push(LogEntry {
+                seq: placed.seq,
+                message: entry.message.clone(),
+                tokens: placed.tokens,
+                running: placed.running,
+                hash,
+            });
+        }
+        Ok(growth.appended())
     }
 
     async fn read(&self, conversation: ConversationId, read: &LogRead) -> Result<Page<LogEntry>> {
@@ -327,7 +270,7 @@ impl Store for InMemoryStore {
         }
         let rows = match view {
             Some(view) => view.rows_at(snapshot.version),
-            None => Cow::Owned(vec![first_row()]),
+            None => Cow::Owned(vec![SpanStart::FIRST]),
         };
         // The rows whose spans touch the range: from the one that covers its first position on.
         let from = rows.partition_point(|row| row.first <= range.first).max(1) - 1;

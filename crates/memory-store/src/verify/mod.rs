@@ -18,7 +18,7 @@ use crate::erasure::Erasures;
 use crate::error::Result;
 use crate::inherit::SummaryScope;
 use crate::store::Store;
-use crate::types::{Conversation, ConversationRef, Origin, Segment, fork_segments};
+use crate::types::{Conversation, ConversationRef, Origin, segments_of};
 use crate::violation::{Report, ViolationKind};
 
 /// The rules of the estimator that a conversation is recorded with; `None` when it is not known.
@@ -195,11 +195,6 @@ async fn family<S: Store + ?Sized>(
     report: &mut Report,
 ) -> Result<()> {
     let Conversation { id, key, .. } = conversation;
-    let own = vec![Segment {
-        first: Seq::FIRST,
-        last: None,
-        source: *id,
-    }];
     let parent = match conversation.origin.parent() {
         None => None,
         Some(parent) => {
@@ -212,20 +207,16 @@ async fn family<S: Store + ?Sized>(
             found
         }
     };
-    let segments = match (&conversation.origin, &parent) {
-        (Origin::Fork { at, .. }, Some(parent)) => {
-            if *at > parent.head {
-                let message = format!(
-                    "{key}: it was forked at {at}, but the log of {} ends at {}",
-                    parent.key, parent.head
-                );
-                report.add(ViolationKind::FamilyWrong, message);
-            }
-            fork_segments(&parent.segments, *at, *id)
-        }
-        _ => own,
-    };
-    if segments != conversation.segments {
+    if let (Origin::Fork { at, .. }, Some(parent)) = (&conversation.origin, &parent)
+        && *at > parent.head
+    {
+        let message = format!(
+            "{key}: it was forked at {at}, but the log of {} ends at {}",
+            parent.key, parent.head
+        );
+        report.add(ViolationKind::FamilyWrong, message);
+    }
+    if segments_of(&conversation.origin, parent.as_ref(), *id) != conversation.segments {
         let message = format!("{key}: its segments are not what its origin gives");
         report.add(ViolationKind::FamilyWrong, message);
     }

@@ -115,12 +115,7 @@ async fn replay<S: Store + ?Sized>(
     name: &str,
     report: &mut Report,
 ) -> Result<Vec<SpanStart>> {
-    let first = SpanStart {
-        first: Seq::FIRST,
-        body: SpanBody::Raw,
-        tokens: 0,
-    };
-    let mut rows: BTreeMap<Seq, SpanStart> = BTreeMap::from([(Seq::FIRST, first)]);
+    let mut rows: BTreeMap<Seq, SpanStart> = BTreeMap::from([(Seq::FIRST, SpanStart::FIRST)]);
     let mut chain = Hash::ZERO;
     let mut version = ViewVersion(0);
     loop {

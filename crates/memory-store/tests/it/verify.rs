@@ -2,52 +2,20 @@
 //!
 //! A wrapper alters what a sound store returns, as a damaged database would.
 
-use memory_model::Accounting;
 use memory_model::{
     Child, ConversationId, Hash, LogEntry, Part, RenderingId, Seq, SeqRange, Span, SpanBody,
-    Summary, SummaryId, Timestamp, ViewName, ViewVersion,
+    Summary, SummaryId, ViewName, ViewVersion,
 };
 use memory_store::*;
-use store_conformance::{
-    Answer, Layer, Layered, Source, fill, flat_summary_of, message, publish_summary, range, root,
-    summary_of, verify_store,
-};
+use store_conformance::{Answer, Chat, Layer, Layered, Source, message, range, verify_store};
 
-/// What a wrapper does to the answers of some calls.
-struct Hooks {
-    conversation: fn(&mut Option<Conversation>),
-    read: fn(&LogRead, &mut Page<LogEntry>) -> Result<()>,
-    find: fn(&mut Vec<Option<Seq>>),
-    spans: fn(&mut Page<Span>),
-    views: fn(&mut Vec<ViewInfo>),
-    publications: fn(&mut Page<Publication, ViewVersion>),
-    summaries: fn(&mut Page<Summary, SummaryId>),
-}
-
-impl Default for Hooks {
-    fn default() -> Self {
-        Self {
-            conversation: |_| {},
-            read: |_, _| Ok(()),
-            find: |_| {},
-            spans: |_| {},
-            views: |_| {},
-            publications: |_| {},
-            summaries: |_| {},
-        }
-    }
-}
-
-impl std::fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Hooks")
-    }
-}
+/// What a wrapper does to an answer of a store.
+type Alter = fn(Answer<'_>) -> Result<()>;
 
 #[derive(Debug)]
 struct Corrupt {
     inner: InMemoryStore,
-    hooks: Hooks,
+    alter: Alter,
 }
 
 impl Layer for Corrupt {
@@ -56,17 +24,7 @@ impl Layer for Corrupt {
     }
 
     fn answer(&self, answer: Answer<'_>) -> Result<()> {
-        match answer {
-            Answer::Conversation(found) => (self.hooks.conversation)(found),
-            Answer::Read(read, page) => (self.hooks.read)(read, page)?,
-            Answer::Find(found) => (self.hooks.find)(found),
-            Answer::Spans(_, page) => (self.hooks.spans)(page),
-            Answer::Views(views) => (self.hooks.views)(views),
-            Answer::Publications(page) => (self.hooks.publications)(page),
-            Answer::SummaryLog(page) => (self.hooks.summaries)(page),
-            _ => {}
-        }
-        Ok(())
+        (self.alter)(answer)
     }
 }
 
@@ -74,21 +32,15 @@ impl Layer for Corrupt {
 /// summary made from a summary and messages.
 async fn sound() -> InMemoryStore {
     let store = InMemoryStore::new();
-    let chat = root(&store, "chat").await.id;
-    fill(&store, chat, 20).await;
+    let chat = Chat::filled(&store, 20).await;
     let mut leaves = Vec::new();
     for (first, text) in [(1, "one"), (5, "two"), (9, "three")] {
-        let at = range(first, first + 3);
-        let leaf = summary_of(&store, chat, &[Source::Messages(at)], text).await;
-        publish_summary(&store, chat, "dag", &leaf).await;
-        leaves.push(leaf);
+        leaves.push(chat.show_leaf("dag", range(first, first + 3), text).await);
     }
     let sources = [Source::Summary(&leaves[0]), Source::Summary(&leaves[1])];
-    let condensed = summary_of(&store, chat, &sources, "both").await;
-    publish_summary(&store, chat, "dag", &condensed).await;
+    chat.show_summary("dag", &sources, "both").await;
     let sources = [Source::Summary(&leaves[2]), Source::Messages(range(13, 15))];
-    let mixed = summary_of(&store, chat, &sources, "more").await;
-    publish_summary(&store, chat, "dag", &mixed).await;
+    chat.show_summary("dag", &sources, "more").await;
     store
 }
 
@@ -96,23 +48,16 @@ async fn sound() -> InMemoryStore {
 /// and unfolds to messages alone.
 async fn rolling() -> InMemoryStore {
     let store = InMemoryStore::new();
-    let chat = root(&store, "chat").await.id;
-    fill(&store, chat, 20).await;
-    let before = summary_of(&store, chat, &[Source::Messages(range(1, 6))], "before").await;
-    publish_summary(&store, chat, "handoff", &before).await;
+    let chat = Chat::filled(&store, 20).await;
+    let before = chat.show_leaf("handoff", range(1, 6), "before").await;
     let sources = [Source::Summary(&before), Source::Messages(range(7, 12))];
-    let rolling = flat_summary_of(&store, chat, &sources, "rolling").await;
-    publish_summary(&store, chat, "handoff", &rolling).await;
+    let rolling = chat.flat_summary(&sources, "rolling").await;
+    chat.show("handoff", &rolling).await;
     store
 }
 
-async fn violations(hooks: Hooks) -> Vec<ViolationKind> {
-    violations_of(sound().await, hooks).await
-}
-
-async fn violations_of(inner: InMemoryStore, hooks: Hooks) -> Vec<ViolationKind> {
-    let store = Layered(Corrupt { inner, hooks });
-    let reports = verify_store(&store).await;
+async fn violations(inner: InMemoryStore, alter: Alter) -> Vec<ViolationKind> {
+    let reports = verify_store(&Layered(Corrupt { inner, alter })).await;
     let mut kinds: Vec<ViolationKind> = reports
         .iter()
         .flat_map(|report| &report.violations)
@@ -147,365 +92,286 @@ fn reseal(summary: &mut Summary) {
 
 #[tokio::test]
 async fn a_sound_store_has_no_violations() {
-    assert_eq!(violations(Hooks::default()).await, []);
+    for store in [sound().await, rolling().await] {
+        assert_eq!(violations(store, |_| Ok(())).await, []);
+    }
 }
 
 #[tokio::test]
 async fn figures_of_another_rendering_are_not_recomputed() {
-    let other = |page: &mut Page<Summary, SummaryId>| {
-        for summary in &mut page.items {
-            summary.rendering = RenderingId::new("other@1");
+    let found = violations(sound().await, |answer| {
+        if let Answer::SummaryLog(page) = answer {
+            for summary in &mut page.items {
+                summary.rendering = RenderingId::new("other@1");
+            }
         }
-    };
-    let hooks = Hooks {
-        summaries: other,
-        ..Hooks::default()
-    };
-    assert_eq!(violations(hooks).await, []);
+        Ok(())
+    });
+    assert_eq!(found.await, []);
     // The spans still show the figure that was published.
-    let hooks = Hooks {
-        summaries: |page| {
+    let found = violations(sound().await, |answer| {
+        if let Answer::SummaryLog(page) = answer {
             summary(page, "more", |s| {
                 s.rendering = RenderingId::new("other@1");
                 s.tokens += 1;
-            })
-        },
-        ..Hooks::default()
-    };
-    assert_eq!(violations(hooks).await, [ViolationKind::SpanWrong]);
+            });
+        }
+        Ok(())
+    });
+    assert_eq!(found.await, [ViolationKind::SpanWrong]);
 }
 
 #[tokio::test]
 async fn every_damage_is_named() {
     use ViolationKind::*;
     macro_rules! table {
-        ($($what:literal, $call:ident: $change:expr => [$($kind:ident),+];)*) => {
+        ($store:ident $($what:literal, $call:pat => $change:expr => [$($kind:ident),+];)*) => {
             $({
-                let hooks = Hooks {
-                    $call: $change,
-                    ..Hooks::default()
-                };
-                let found = violations(hooks).await;
+                let found = violations($store().await, |answer| {
+                    if let $call = answer {
+                        $change;
+                    }
+                    Ok(())
+                });
+                let found = found.await;
                 for kind in [$($kind),+] {
                     assert!(found.contains(&kind), "{}: {kind:?} is not in {found:?}", $what);
                 }
             })*
         };
     }
-    table! {
-        "row gone", read: |_, page| {
+    table! { sound
+        "row gone", Answer::Read(_, page) => {
             page.items.retain(|e| e.seq != Seq(7));
-            Ok(())
         } => [EntryMissing, ChainBroken];
-        "last rows gone", read: |_, page| {
+        "last rows gone", Answer::Read(_, page) => {
             page.items.truncate(18);
-            Ok(())
         } => [EntryMissing, SumWrong, ChainBroken];
-        "text changed", read: |_, page| {
+        "text changed", Answer::Read(_, page) => {
             entry(page, 7, |e| e.message.parts = vec![Part::text("something else")]);
-            Ok(())
         } => [EntryChanged];
-        "text changed with its hash", read: |_, page| {
+        "text changed with its hash", Answer::Read(_, page) => {
             entry(page, 7, |e| {
                 e.message.parts = vec![Part::text("something else")];
                 rehash(e);
             });
-            Ok(())
         } => [ChainBroken, SourceChanged];
-        "role changed", read: |_, page| {
+        "role changed", Answer::Read(_, page) => {
             entry(page, 7, |e| e.message.role = memory_model::Role::Assistant);
-            Ok(())
         } => [EntryChanged];
-        "hole in seq", read: |_, page| {
+        "hole in seq", Answer::Read(_, page) => {
             for e in page.items.iter_mut().filter(|e| e.seq >= Seq(7)) {
                 e.seq = e.seq.next();
             }
-            Ok(())
         } => [EntryMissing, EntryMisplaced];
-        "row twice", read: |_, page| {
+        "row twice", Answer::Read(_, page) => {
             let again = page.items[6].clone();
             page.items.insert(7, again);
-            Ok(())
         } => [EntryMisplaced];
-        "rows swapped", read: |_, page| {
+        "rows swapped", Answer::Read(_, page) => {
             page.items.swap(6, 7);
-            Ok(())
         } => [EntryMisplaced, EntryMissing];
-        "far position", read: |_, page| {
+        "far position", Answer::Read(_, page) => {
             entry(page, 20, |e| e.seq = Seq(u32::MAX));
-            Ok(())
         } => [EntryMisplaced, EntryMissing];
-        "position zero", read: |_, page| {
+        "position zero", Answer::Read(_, page) => {
             entry(page, 1, |e| e.seq = Seq(0));
-            Ok(())
         } => [EntryMisplaced, EntryMissing];
-        "unreadable row", read: |read, _| match read.range.contains(Seq(7)) {
-            true => Err(Error::new(ErrorKind::Corrupt, "entry 7 cannot be read")),
-            false => Ok(()),
-        } => [EntryUnreadable];
-        "reading does not advance", read: |read, page| {
+        "reading does not advance", Answer::Read(read, page) => {
             page.next = Some(read.range);
-            Ok(())
         } => [Other];
-        "reading goes back", read: |read, page| {
+        "reading goes back", Answer::Read(read, page) => {
             page.next = SeqRange::new(Seq(1), read.range.last);
-            Ok(())
         } => [Other];
-        "a head far beyond the log", conversation: |found| {
+        "a head far beyond the log", Answer::Conversation(found) => {
             found.as_mut().unwrap().head = Seq(u32::MAX);
         } => [EntryMissing];
-        "a head of nothing", conversation: |found| {
+        "a head of nothing", Answer::Conversation(found) => {
             found.as_mut().unwrap().head = Seq(0);
         } => [ChainBroken, SumWrong, ChildRangeWrong];
-        "wrong running sum", read: |_, page| {
+        "wrong running sum", Answer::Read(_, page) => {
             entry(page, 7, |e| e.running += 1);
-            Ok(())
         } => [SumWrong];
-        "wrong sum of the log", conversation: |found| {
+        "wrong sum of the log", Answer::Conversation(found) => {
             found.as_mut().unwrap().tokens += 1;
         } => [SumWrong];
-        "estimator mixed", read: |_, page| {
+        "estimator mixed", Answer::Read(_, page) => {
             entry(page, 7, |e| e.tokens += 1);
-            Ok(())
         } => [EstimatorMixed, SumWrong];
-        "unknown estimator", conversation: |found| {
+        "unknown estimator", Answer::Conversation(found) => {
             found.as_mut().unwrap().estimator = token_estimate::EstimatorId::new("x", 1).unwrap();
         } => [EstimatorMixed];
-        "chain broken", conversation: |found| {
+        "chain broken", Answer::Conversation(found) => {
             found.as_mut().unwrap().chain = Hash::ZERO;
         } => [ChainBroken];
-        "index damaged", find: |found| found[3] = None => [ExternalIdWrong];
-        "index points elsewhere", find: |found| found.swap(3, 4) => [ExternalIdWrong];
-        "index answers short", find: |found| found.clear() => [ExternalIdWrong];
-        "foreign segment", conversation: |found| {
+        "index damaged", Answer::Find(found) => found[3] = None => [ExternalIdWrong];
+        "index points elsewhere", Answer::Find(found) => found.swap(3, 4) => [ExternalIdWrong];
+        "index answers short", Answer::Find(found) => found.clear() => [ExternalIdWrong];
+        "foreign segment", Answer::Conversation(found) => {
             found.as_mut().unwrap().segments[0].source = ConversationId(9);
         } => [FamilyWrong];
-        "missing parent", conversation: |found| {
+        "missing parent", Answer::Conversation(found) => {
             if let Some(c) = found.as_mut().filter(|c| c.id == ConversationId(1)) {
                 c.origin = Origin::Fork { parent: ConversationId(99), at: Seq(3) };
             }
         } => [FamilyWrong];
-        "summary text changed", summaries: |page| {
+        "summary text changed", Answer::SummaryLog(page) => {
             summary(page, "one", |s| s.body = "another".into());
         } => [SummaryChanged];
-        "summary text changed with its hash", summaries: |page| {
+        "summary text changed with its hash", Answer::SummaryLog(page) => {
             summary(page, "one", |s| {
                 s.body = "another".into();
                 reseal(s);
             });
         } => [SummaryChanged, SourceChanged];
-        "summary gone", summaries: |page| {
+        "summary gone", Answer::SummaryLog(page) => {
             page.items.retain(|s| s.text() != "more");
         } => [SpanWrong];
-        "foreign lineage", summaries: |page| {
+        "foreign lineage", Answer::SummaryLog(page) => {
             page.items.retain(|s| s.text() != "two");
         } => [ForeignLineage];
-        "child range wrong", summaries: |page| summary(page, "one", |s| {
+        "child range wrong", Answer::SummaryLog(page) => summary(page, "one", |s| {
             s.children = vec![Child::Messages { range: range(1, 3) }];
         }) => [ChildRangeWrong];
-        "child beyond the log", summaries: |page| summary(page, "one", |s| {
+        "child beyond the log", Answer::SummaryLog(page) => summary(page, "one", |s| {
             s.children = vec![Child::Messages { range: range(1, u32::MAX) }];
         }) => [ChildRangeWrong];
-        "no children", summaries: |page| {
+        "no children", Answer::SummaryLog(page) => {
             summary(page, "one", |s| s.children.clear());
         } => [ChildRangeWrong];
-        "child covers something else", summaries: |page| {
+        "child covers something else", Answer::SummaryLog(page) => {
             let two = page.items.iter().find(|s| s.text() == "two").map(|s| s.id.clone()).unwrap();
             summary(page, "both", |s| {
                 s.children[0] = Child::Summary { range: range(1, 4), id: two };
             });
         } => [ChildRangeWrong];
-        "cycle", summaries: |page| summary(page, "both", |s| {
+        "cycle", Answer::SummaryLog(page) => summary(page, "both", |s| {
             let id = s.id.clone();
             s.children = vec![Child::Summary { range: s.range, id }];
         }) => [Cycle];
-        "depth that skips", summaries: |page| {
+        "depth that skips", Answer::SummaryLog(page) => {
             summary(page, "both", |s| s.depth = 5);
         } => [Cycle];
-        "source changed", summaries: |page| {
+        "source changed", Answer::SummaryLog(page) => {
             summary(page, "one", |s| s.source_hash = Hash::ZERO);
         } => [SourceChanged];
-        "source tokens wrong", summaries: |page| {
+        "source tokens wrong", Answer::SummaryLog(page) => {
             summary(page, "one", |s| s.source_tokens += 1);
         } => [SumWrong];
-        "summary tokens wrong", summaries: |page| {
+        "summary tokens wrong", Answer::SummaryLog(page) => {
             summary(page, "more", |s| s.tokens += 1);
         } => [EstimatorMixed, SpanWrong];
-        "summary twice", summaries: |page| {
+        "summary twice", Answer::SummaryLog(page) => {
             let again = page.items[0].clone();
             page.items.push(again);
         } => [Other];
-        "summaries without end", summaries: |page| {
+        "summaries without end", Answer::SummaryLog(page) => {
             page.next = page.items.first().map(|s| s.id.clone());
         } => [Other];
-        "overlapping spans", spans: |page| {
+        "overlapping spans", Answer::Spans(_, page) => {
             page.items[0].range.last = Some(Seq(10));
         } => [SpansOverlap];
-        "spans out of order", spans: |page| page.items.swap(0, 1) => [SpansOverlap];
-        "a span gone", spans: |page| {
+        "spans out of order", Answer::Spans(_, page) => page.items.swap(0, 1) => [SpansOverlap];
+        "a span gone", Answer::Spans(_, page) => {
             page.items.remove(0);
         } => [SpansOverlap, ViewDiffers];
-        "no spans", spans: |page| page.items.clear() => [SpansOverlap, ViewDiffers];
-        "another body", spans: |page| page.items[0].body = SpanBody::Omitted => [ViewDiffers];
-        "an unknown summary shown", spans: |page| {
+        "no spans", Answer::Spans(_, page) => page.items.clear() => [SpansOverlap, ViewDiffers];
+        "another body", Answer::Spans(_, page) => page.items[0].body = SpanBody::Omitted => [ViewDiffers];
+        "an unknown summary shown", Answer::Spans(_, page) => {
             page.items[0].body = SpanBody::Summary { id: SummaryId::new("sum_x"), depth: 0 };
         } => [SpanWrong, ViewDiffers];
-        "a span that begins at nothing", spans: |page| {
+        "a span that begins at nothing", Answer::Spans(_, page) => {
             page.items[0].range.first = Seq(0);
         } => [SpansOverlap];
-        "a span beyond the head", spans: |page| {
+        "a span beyond the head", Answer::Spans(_, page) => {
             let last = page.items.last_mut().unwrap();
             let (mut open, beyond) = (last.clone(), range(16, 30));
             *last = Span::closed(beyond, SpanBody::Omitted, 0);
             open.range.first = Seq(31);
             page.items.push(open);
         } => [SpansOverlap, ViewDiffers];
-        "spans without end", spans: |page| page.next = Some(range(1, 5)) => [Other];
-        "wrong saved", views: |views| views[0].saved += 1 => [SumWrong];
-        "wrong count of spans", views: |views| views[0].spans += 1 => [ViewDiffers];
-        "an unknown view", views: |views| {
+        "spans without end", Answer::Spans(_, page) => page.next = Some(range(1, 5)) => [Other];
+        "wrong saved", Answer::Views(views) => views[0].saved += 1 => [SumWrong];
+        "wrong count of spans", Answer::Views(views) => views[0].spans += 1 => [ViewDiffers];
+        "an unknown view", Answer::Views(views) => {
             let mut other = views[0].clone();
             other.name = ViewName::from("other");
             other.version = ViewVersion(0);
             views.push(other);
         } => [HistoryChanged];
-        "history edited", publications: |page| {
+        "history edited", Answer::Publications(page) => {
             page.items[1].at = range(5, 9);
         } => [HistoryChanged];
-        "history rows edited", publications: |page| {
+        "history rows edited", Answer::Publications(page) => {
             page.items[0].added[0].tokens += 1;
         } => [HistoryChanged, ViewDiffers];
-        "history cut at the end", publications: |page| {
+        "history cut at the end", Answer::Publications(page) => {
             page.items.pop();
         } => [HistoryChanged, ViewDiffers];
-        "history with a hole", publications: |page| {
+        "history with a hole", Answer::Publications(page) => {
             page.items.remove(2);
         } => [HistoryChanged];
-        "history twice", publications: |page| {
+        "history twice", Answer::Publications(page) => {
             let again = page.items[0].clone();
             page.items.insert(1, again);
         } => [HistoryChanged];
-        "history without end", publications: |page| {
+        "history without end", Answer::Publications(page) => {
             page.items.clear();
             page.next = Some(ViewVersion(1));
         } => [HistoryChanged];
-        "history chain broken", views: |views| views[0].chain = Hash::ZERO => [HistoryChanged];
+        "history chain broken", Answer::Views(views) => views[0].chain = Hash::ZERO => [HistoryChanged];
+    }
+    table! { rolling
+        "source gone", Answer::SummaryLog(page) => {
+            page.items.retain(|s| s.text() != "before");
+        } => [ForeignLineage];
+        "source too short", Answer::SummaryLog(page) => summary(page, "rolling", |s| {
+            s.sources[1] = Child::Messages { range: range(7, 11) };
+        }) => [SourceChanged, SumWrong];
+        "source beyond the range", Answer::SummaryLog(page) => summary(page, "rolling", |s| {
+            s.sources[1] = Child::Messages { range: range(7, 13) };
+        }) => [SourceChanged];
+        "source covers something else", Answer::SummaryLog(page) => summary(page, "rolling", |s| {
+            let id = s.source_summaries().next().unwrap().clone();
+            s.sources[0] = Child::Summary { range: range(1, 5), id };
+        }) => [ChildRangeWrong];
+        "no sources", Answer::SummaryLog(page) => {
+            summary(page, "rolling", |s| s.sources.clear());
+        } => [SourceChanged];
+        "other children", Answer::SummaryLog(page) => summary(page, "rolling", |s| {
+            s.children = vec![Child::Messages { range: s.range }];
+        }) => [SummaryChanged];
     }
 }
 
 #[tokio::test]
-async fn damage_of_sources_is_named() {
-    use ViolationKind::*;
-    type Change = fn(&mut Page<Summary, SummaryId>);
-    let cases: [(&str, Change, &[ViolationKind]); 6] = [
-        (
-            "source gone",
-            |page| {
-                page.items.retain(|s| s.text() != "before");
-            },
-            &[ForeignLineage],
-        ),
-        (
-            "source too short",
-            |page| {
-                summary(page, "rolling", |s| {
-                    s.sources[1] = Child::Messages {
-                        range: range(7, 11),
-                    };
-                });
-            },
-            &[SourceChanged, SumWrong],
-        ),
-        (
-            "source beyond the range",
-            |page| {
-                summary(page, "rolling", |s| {
-                    s.sources[1] = Child::Messages {
-                        range: range(7, 13),
-                    };
-                });
-            },
-            &[SourceChanged],
-        ),
-        (
-            "source covers something else",
-            |page| {
-                summary(page, "rolling", |s| {
-                    let id = s.source_summaries().next().unwrap().clone();
-                    s.sources[0] = Child::Summary {
-                        range: range(1, 5),
-                        id,
-                    };
-                });
-            },
-            &[ChildRangeWrong],
-        ),
-        (
-            "no sources",
-            |page| {
-                summary(page, "rolling", |s| s.sources.clear());
-            },
-            &[SourceChanged],
-        ),
-        (
-            "other children",
-            |page| {
-                summary(page, "rolling", |s| {
-                    s.children = vec![Child::Messages { range: s.range }];
-                });
-            },
-            &[SummaryChanged],
-        ),
-    ];
-    assert_eq!(violations_of(rolling().await, Hooks::default()).await, []);
-    for (what, summaries, expected) in cases {
-        let hooks = Hooks {
-            summaries,
-            ..Hooks::default()
-        };
-        let found = violations_of(rolling().await, hooks).await;
-        for kind in expected {
-            assert!(found.contains(kind), "{what}: {kind:?} is not in {found:?}");
+async fn an_unreadable_row_is_named() {
+    let found = violations(sound().await, |answer| match answer {
+        Answer::Read(read, _) if read.range.contains(Seq(7)) => {
+            Err(Error::new(ErrorKind::Corrupt, "entry 7 cannot be read"))
         }
-    }
+        _ => Ok(()),
+    });
+    assert!(found.await.contains(&ViolationKind::EntryUnreadable));
 }
 
 #[tokio::test]
 async fn damage_of_a_parent_shows_in_its_forks() {
     let store = sound().await;
-    let new = NewConversation {
-        origin: Origin::Fork {
-            parent: ConversationId(1),
-            at: Seq(10),
-        },
-        ..NewConversation::root(
-            "child",
-            store_conformance::PlainCounts.estimator_id(),
-            Timestamp(5),
-        )
-    };
-    let child = store.open(&new).await.unwrap().id;
-    store_conformance::append(&store, child, vec![message("c", "more")]).await;
-    let hooks = Hooks {
-        read: |_, page| {
+    let child = Chat::new(&store, ConversationId(1)).fork("child", 10).await;
+    child.append([message("c", "more")]).await;
+    let alter: Alter = |answer| {
+        if let Answer::Read(_, page) = answer {
             entry(page, 7, |e| e.message.parts.clear());
-            Ok(())
-        },
-        ..Hooks::default()
+        }
+        Ok(())
     };
-    let reports = verify_store(&Layered(Corrupt {
-        inner: store,
-        hooks,
-    }))
-    .await;
+    let inner = store;
+    let reports = verify_store(&Layered(Corrupt { inner, alter })).await;
     assert_eq!(reports.len(), 2);
     for report in reports {
-        assert!(
-            report
-                .violations
-                .iter()
-                .any(|v| v.kind == ViolationKind::EntryChanged)
-        );
+        let changed = |v: &Violation| v.kind == ViolationKind::EntryChanged;
+        assert!(report.violations.iter().any(changed));
     }
 }
 
@@ -522,33 +388,39 @@ async fn a_missing_conversation_is_not_found() {
 /// anew.
 #[tokio::test]
 async fn publications_keep_to_their_range() {
-    let hooks: [fn(&mut Page<Publication, ViewVersion>); 4] = [
+    fn change(answer: Answer<'_>, change: fn(&mut [Publication])) -> Result<()> {
+        if let Answer::Publications(page) = answer {
+            change(&mut page.items);
+        }
+        Ok(())
+    }
+    let changes: [Alter; 4] = [
         // The range is smaller than what changes.
-        |page| page.items[4].at = range(13, 14),
+        |answer| change(answer, |items| items[4].at = range(13, 14)),
         // A row after the range.
-        |page| {
-            let mut row = page.items[2].added[1].clone();
-            row.first = Seq(18);
-            row.body = SpanBody::Omitted;
-            page.items[2].added.push(row);
+        |answer| {
+            change(answer, |items| {
+                let mut row = items[2].added[1].clone();
+                row.first = Seq(18);
+                row.body = SpanBody::Omitted;
+                items[2].added.push(row);
+            })
         },
         // What stands right after the range.
-        |page| page.items[2].added[1].body = SpanBody::Omitted,
+        |answer| change(answer, |items| items[2].added[1].body = SpanBody::Omitted),
         // A row further to the left than the neighbour.
-        |page| {
-            let mut row = page.items[0].added[0].clone();
-            page.items[2].removed.push(row.clone());
-            row.tokens += 1;
-            page.items[2].added.push(row);
+        |answer| {
+            change(answer, |items| {
+                let mut row = items[0].added[0].clone();
+                items[2].removed.push(row.clone());
+                row.tokens += 1;
+                items[2].added.push(row);
+            })
         },
     ];
-    for publications in hooks {
-        let hooks = Hooks {
-            publications,
-            ..Hooks::default()
-        };
+    for alter in changes {
         let inner = sound().await;
-        let reports = verify_store(&Layered(Corrupt { inner, hooks })).await;
+        let reports = verify_store(&Layered(Corrupt { inner, alter })).await;
         let named = |v: &Violation| v.message.contains("changes more than");
         assert!(reports[0].violations.iter().any(named), "{reports:?}");
     }

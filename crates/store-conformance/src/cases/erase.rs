@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use memory_model::{Message, RawJson, Seq, SessionKey, SummaryId, Timestamp, ViewName};
+use memory_model::{ConversationId, Hash, Message, RawJson, Seq, SpanBody, SummaryId, Timestamp};
 use memory_store::{
-    Claim, ConversationRef, Draft, ERASED, Erase, ErrorKind, JobKey, LeaseUpdate, LogRead,
-    NewConversation, Origin, Owner, PREPARED, Publish, Published, Store, erase, read_entries,
+    Claim, ConversationRef, Draft, ERASED, Erase, Erased, ErasedRange, ErrorKind, FullStore,
+    JobKey, LeaseUpdate, NewConversation, Origin, Owner, PREPARED, Publish, Published, Store,
+    erase,
 };
 
-use crate::Fixture;
-use crate::builders::{
-    Source, append, clipped, publish_summary, range, raw, replace, root, shown, sound,
-    spans_of_view, summary_of, texts,
-};
+use crate::builders::{new_conversation, range, refused, showing, sound};
+use crate::chat::{Chat, Source};
 
 const SECRET: &str = "the horse is called Bucephalus";
 
@@ -22,59 +20,57 @@ fn said(n: u32) -> Message {
         _ => format!("message {n}: a line about the weather of this day"),
     };
     let meta = format!(r#"{{"id":{n},"folder":"/home/bucephalus/{}"}}"#, n % 3);
-    let mut message = Message::user(text).with_external_id(format!("e{n}"));
-    message.meta = Some(RawJson::parse(meta).unwrap());
-    message
+    let message = Message::user(text).with_external_id(format!("e{n}"));
+    message.with_meta(json(&meta))
+}
+
+fn json(text: &str) -> RawJson {
+    RawJson::parse(text).unwrap()
+}
+
+fn request(first: u32, last: u32) -> Erase {
+    Erase::range(range(first, last), "they asked for it", Timestamp(7))
+}
+
+impl<S: Store + ?Sized> Chat<'_, S> {
+    async fn erase(&self, request: &Erase) -> Erased {
+        let erased = erase(self.store, &ConversationRef::Id(self.id), request).await;
+        erased.expect("words are erased")
+    }
 }
 
 /// Words of the entries and of all that was made from them are gone; the rest stays and verifies.
-pub async fn an_erasure_takes_words_and_what_was_made_from_them<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = root(&store, "chat").await;
-    append(&store, chat.id, (1..=20).map(said).collect()).await;
-    let untouched = summary_of(&store, chat.id, &[Source::Messages(range(1, 2))], "dry").await;
-    let leaf = summary_of(
-        &store,
-        chat.id,
-        &[Source::Messages(range(3, 6))],
-        "A horse, Bucephalus.",
-    )
-    .await;
-    publish_summary(&store, chat.id, "dag", &untouched).await;
-    publish_summary(&store, chat.id, "dag", &leaf).await;
+pub async fn an_erasure_takes_words_and_what_was_made_from_them<S: FullStore>(store: &S) {
+    let chat = Chat::root(store, "chat").await;
+    chat.append((1..=20).map(said)).await;
+    let untouched = chat.show_leaf("dag", range(1, 2), "dry").await;
+    let leaf = chat
+        .show_leaf("dag", range(3, 6), "A horse, Bucephalus.")
+        .await;
     let above = [Source::Summary(&untouched), Source::Summary(&leaf)];
-    let above = summary_of(&store, chat.id, &above, "Still Bucephalus.").await;
-    publish_summary(&store, chat.id, "dag", &above).await;
+    let above = chat.show_summary("dag", &above, "Still Bucephalus.").await;
     let key = JobKey("leaf 7-8".to_owned());
     let owner = Owner("somebody".to_owned());
     let claim = store.claim(chat.id, &key, &owner, Duration::from_secs(60), 0);
-    let memory_store::Claim::Granted(fence) = claim.await.unwrap() else {
+    let Claim::Granted(fence) = claim.await.unwrap() else {
         panic!("nobody else holds it");
     };
-    let draft = Draft(RawJson::parse(r#"{"text":"Bucephalus"}"#).unwrap());
-    store
-        .settle(&fence, &LeaseUpdate::Prepared(draft))
-        .await
-        .unwrap();
+    let draft = LeaseUpdate::Prepared(Draft(json(r#"{"text":"Bucephalus"}"#)));
+    store.settle(&fence, &draft).await.unwrap();
 
-    let before = store.conversation(&ConversationRef::Id(chat.id)).await;
-    let request = Erase::range(range(3, 3), "they asked for it", Timestamp(7));
-    let which = ConversationRef::Id(chat.id);
+    let request = request(3, 3);
     let dry = request.clone().with_dry_run(true);
-    let planned = erase(&store, &which, &dry).await.unwrap();
-    assert_eq!(
-        (planned.entries, planned.summaries, planned.drafts),
-        (1, 2, 1)
-    );
-    let entries = read_entries(&store, chat.id, range(1, 20)).await.unwrap();
+    let planned = chat.erase(&dry).await;
+    let counts = |erased: &Erased| [erased.entries, erased.summaries, erased.drafts];
+    assert_eq!(counts(&planned), [1, 2, 1]);
+    let entries = chat.entries().await;
     assert!(
         entries[2].text().contains(SECRET),
         "a dry run changes nothing"
     );
 
-    let erased = erase(&store, &which, &request).await.unwrap();
-    assert_eq!(erased, planned);
-    let after = read_entries(&store, chat.id, range(1, 20)).await.unwrap();
+    assert_eq!(chat.erase(&request).await, planned);
+    let after = chat.entries().await;
     for (old, new) in entries.iter().zip(&after) {
         assert_eq!(
             (old.hash, old.tokens, old.running),
@@ -89,233 +85,145 @@ pub async fn an_erasure_takes_words_and_what_was_made_from_them<F: Fixture>(fixt
         }
     }
     let ids: Vec<SummaryId> = [&untouched, &leaf, &above].map(|s| s.id.clone()).into();
-    let found = store.summaries(chat.id, &ids).await.unwrap();
+    let found = chat.summaries(&ids).await;
     let found: Vec<_> = found.into_iter().flatten().collect();
     let now: Vec<&str> = found.iter().map(|summary| summary.text()).collect();
     assert_eq!(now, ["dry", ERASED, ERASED]);
-    assert_eq!(found[1].hash, leaf.hash);
+    assert_eq!(found[1].hash, leaf.hash, "the hash stays");
 
     // What is gone is not paid for once, but made again; the view shows the messages until then.
-    let made = [(leaf.source_hash, leaf.recipe.clone())];
-    assert_eq!(
-        store.summaries_by_source(chat.id, &made).await.unwrap(),
-        [None]
-    );
-    let spans = spans_of_view(&store, chat.id, "dag").await;
+    let made = chat.summary_by_source(leaf.source_hash, &leaf.recipe).await;
+    assert_eq!(made, None);
+    let spans = chat.spans("dag").await;
     assert!(
-        spans.iter().all(|span| span.body == raw(range(1, 1)).body),
+        spans.iter().all(|span| span.body == SpanBody::Raw),
         "{spans:?}"
     );
     let lost = store.settle(&fence, &LeaseUpdate::Failed).await;
-    assert_eq!(lost.unwrap_err().kind(), ErrorKind::Stale);
+    refused(lost, ErrorKind::Stale);
 
-    let erasures = store.erasures(chat.id).await.unwrap();
+    let erasures = chat.erasures().await;
     assert_eq!(erasures.entries.len(), 1);
     assert_eq!(erasures.entries[0].reason, "they asked for it");
     assert!(erasures.covers(Seq(3)) && !erasures.covers(Seq(4)));
-    let gone: Vec<_> = erasures.summaries.into_iter().collect();
-    let mut expected = vec![leaf.id.clone(), above.id.clone()];
-    expected.sort();
-    assert_eq!(gone, expected);
+    assert_eq!(erasures.summaries, [leaf.id, above.id].into());
 
     // The log goes on, with its chain, and erasing again finds nothing.
-    append(&store, chat.id, vec![said(21)]).await;
-    let again = erase(&store, &which, &request).await.unwrap();
-    assert_eq!((again.entries, again.summaries, again.drafts), (0, 0, 0));
-    assert_eq!(before.unwrap().unwrap().head, Seq(20));
-    sound(&store).await;
+    chat.append([said(21)]).await;
+    assert_eq!(counts(&chat.erase(&request).await), [0; 3]);
+    sound(store).await;
 
     // An entry that is told again is known again.
-    let told = append(&store, chat.id, vec![said(3)]).await;
+    let told = chat.append([said(3)]).await;
     assert_eq!(told.head, Seq(21));
 }
 
 /// A summary of sources that were read before an erasure is not published, and no job planned before it is granted.
-pub async fn an_erasure_outdates_what_was_read_before_it<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = root(&store, "chat").await;
-    append(&store, chat.id, (1..=20).map(said).collect()).await;
-    let fork = NewConversation {
-        origin: Origin::Fork {
-            parent: chat.id,
-            at: Seq(10),
-        },
-        ..NewConversation::root("fork", chat.estimator.clone(), Timestamp(5))
-    };
-    let fork = store.open(&fork).await.unwrap();
-    let sources = [Source::Messages(range(3, 6))];
-    let leaf = summary_of(&store, chat.id, &sources, "A horse, Bucephalus.").await;
-    let expect = clipped(&store, chat.id, "dag", range(3, 6)).await;
-    let spans = vec![shown(&leaf)];
-    let publish = replace("dag", range(3, 6), expect, spans, vec![leaf.clone()]);
-    store
-        .put_state(
-            chat.id,
-            &format!("{PREPARED}dag"),
-            0,
-            Some(&RawJson::parse("[1]").unwrap()),
-        )
-        .await
-        .unwrap();
+pub async fn an_erasure_outdates_what_was_read_before_it<S: FullStore>(store: &S) {
+    let chat = Chat::root(store, "chat").await;
+    chat.append((1..=20).map(said)).await;
+    let fork = chat.fork("fork", 10).await;
+    let leaf = chat.leaf(range(3, 6), "A horse, Bucephalus.").await;
+    let publish = showing("dag", &leaf);
+    let (prepared, value) = (format!("{PREPARED}dag"), json("[1]"));
+    let put = store.put_state(chat.id, &prepared, 0, Some(&value)).await;
+    put.unwrap();
 
-    let which = ConversationRef::Id(chat.id);
-    let request = Erase::range(range(3, 3), "they asked for it", Timestamp(7));
-    erase(&store, &which, &request).await.unwrap();
+    chat.erase(&request(3, 3)).await;
 
-    let outcome = store.publish(chat.id, &publish).await.unwrap();
-    assert_eq!(outcome, Published::Outdated);
-    let ids = [leaf.id.clone()];
-    assert_eq!(store.summaries(chat.id, &ids).await.unwrap(), [None]);
+    assert_eq!(chat.publish(&publish).await, Published::Outdated);
+    assert_eq!(chat.summary_by_id(&leaf.id).await, None);
     let (job, owner) = (JobKey("leaf 3-6".to_owned()), Owner("me".to_owned()));
     let hour = Duration::from_secs(3_600);
     for (chat, seen, outdated) in [(chat.id, 0, true), (chat.id, 1, false), (fork.id, 0, true)] {
-        let claim = store.claim(chat, &job, &owner, hour, seen).await.unwrap();
-        assert_eq!(claim == Claim::Outdated, outdated, "{chat} {seen}");
+        let claim = store.claim(chat, &job, &owner, hour, seen).await;
+        assert_eq!(claim.unwrap() == Claim::Outdated, outdated, "{chat} {seen}");
     }
-    let prepared = store.state(chat.id, &format!("{PREPARED}dag")).await;
-    assert_eq!(prepared.unwrap(), None);
-    let dag = ViewName::from("dag");
-    let now = store.snapshot(chat.id, &dag).await.unwrap();
-    assert_eq!(now.erasures, 1);
+    assert_eq!(store.state(chat.id, &prepared).await.unwrap(), None);
+    assert_eq!(chat.snapshot("dag").await.erasures, 1);
     let publish = Publish {
         erasures: 1,
         ..publish
     };
-    let outcome = store.publish(chat.id, &publish).await.unwrap();
+    let outcome = chat.publish(&publish).await;
     assert!(matches!(outcome, Published::Done(_)), "{outcome:?}");
-    sound(&store).await;
 }
 
 /// A range that forks share is gone in all of them, in their summaries too.
-pub async fn an_erasure_reaches_every_fork_that_shows_it<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = root(&store, "chat").await;
-    append(&store, chat.id, (1..=9).map(said).collect()).await;
-    let open = |key: &str, at| NewConversation {
-        key: SessionKey::new(key),
-        origin: Origin::Fork {
-            parent: chat.id,
-            at,
-        },
-        estimator: chat.estimator.clone(),
-        title: None,
-        meta: None,
-        now: Timestamp(1),
-    };
-    let early = store.open(&open("early", Seq(2))).await.unwrap();
-    let late = store.open(&open("late", Seq(7))).await.unwrap();
-    append(&store, late.id, (10..=14).map(said).collect()).await;
-    let across = [Source::Messages(range(6, 9))];
-    let across = summary_of(&store, late.id, &across, "It is Bucephalus.").await;
-    publish_summary(&store, late.id, "dag", &across).await;
+pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S) {
+    let chat = Chat::root(store, "chat").await;
+    chat.append((1..=9).map(said)).await;
+    let early = chat.fork("early", 2).await;
+    let late = chat.fork("late", 7).await;
+    late.append((10..=14).map(said)).await;
+    late.show_leaf("dag", range(6, 9), "It is Bucephalus.")
+        .await;
 
     // From the fork, over the shared part and its own.
-    let request = Erase::range(range(5, 8), "they asked for it", Timestamp(7));
-    let erased = erase(&store, &ConversationRef::Id(late.id), &request)
-        .await
-        .unwrap();
-    let named = |ranges: &[memory_store::ErasedRange]| -> Vec<String> {
-        let name = |one: &memory_store::ErasedRange| format!("{} {}", one.key, one.range);
+    let erased = late.erase(&request(5, 8)).await;
+    let named = |ranges: &[ErasedRange]| -> Vec<String> {
+        let name = |one: &ErasedRange| format!("{} {}", one.key, one.range);
         ranges.iter().map(name).collect()
     };
     assert_eq!(named(&erased.logs), ["chat 5-7", "late 8-8"]);
     assert_eq!(named(&erased.seen_by), ["chat 5-7", "late 5-8"]);
     assert_eq!(erased.summaries, 1);
-    let of = |id| texts(&store, id);
-    let words = |all: Vec<String>| all.iter().map(|text| text != ERASED).collect::<Vec<_>>();
-    assert_eq!(words(of(early.id).await), [true; 2]);
-    let chat_words = words(of(chat.id).await);
-    assert_eq!(
-        chat_words,
-        [true, true, true, true, false, false, false, true, true]
-    );
-    let late_words = words(of(late.id).await);
-    let expected = [
-        true, true, true, true, false, false, false, false, true, true, true, true,
-    ];
-    assert_eq!(late_words, expected);
-    assert_eq!(store.erasures(early.id).await.unwrap().entries, []);
-    assert_eq!(store.erasures(late.id).await.unwrap().entries.len(), 2);
-    sound(&store).await;
+    for (chat, gone) in [(early, &[][..]), (chat, &[5, 6, 7]), (late, &[5, 6, 7, 8])] {
+        let entries = chat.entries().await;
+        let erased = entries.iter().filter(|entry| entry.text() == ERASED);
+        assert!(erased.map(|entry| &entry.seq.0).eq(gone));
+    }
+    assert_eq!(early.erasures().await.entries, []);
+    assert_eq!(late.erasures().await.entries.len(), 2);
+    sound(store).await;
 
     // Made later, a fork shows what its parent shows.
-    let later = store.open(&open("later", Seq(6))).await.unwrap();
-    assert!(store.erasures(later.id).await.unwrap().covers(Seq(6)));
-    sound(&store).await;
+    let later = chat.fork("later", 6).await;
+    assert!(later.erasures().await.covers(Seq(6)));
 }
 
 /// A deleted conversation says nothing any more, and what it shares with its parent stays.
-pub async fn a_deleted_conversation_keeps_its_place<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = root(&store, "chat").await;
-    append(&store, chat.id, (1..=6).map(said).collect()).await;
+pub async fn a_deleted_conversation_keeps_its_place<S: FullStore>(store: &S) {
+    let chat = Chat::root(store, "chat").await;
+    chat.append((1..=6).map(said)).await;
+    let (parent, at) = (chat.id, Seq(4));
     let fork = NewConversation {
-        key: SessionKey::new("fork"),
-        origin: Origin::Fork {
-            parent: chat.id,
-            at: Seq(4),
-        },
-        estimator: chat.estimator.clone(),
         title: Some("Bucephalus".to_owned()),
-        meta: Some(RawJson::parse(r#"{"horse":"Bucephalus"}"#).unwrap()),
-        now: Timestamp(1),
+        meta: Some(json(r#"{"horse":"Bucephalus"}"#)),
+        ..new_conversation("fork", Origin::Fork { parent, at })
     };
-    let fork = store.open(&fork).await.unwrap();
-    append(&store, fork.id, (7..=9).map(said).collect()).await;
-    let value = RawJson::parse(r#""Bucephalus""#).unwrap();
-    store
-        .put_state(fork.id, "pin", 0, Some(&value))
-        .await
-        .unwrap();
+    let fork = Chat::open(store, &fork).await;
+    fork.append((7..=9).map(said)).await;
+    let value = json(r#""Bucephalus""#);
+    let put = store.put_state(fork.id, "pin", 0, Some(&value)).await;
+    put.unwrap();
     let request = Erase::all("over", Timestamp(9));
-    let erased = erase(&store, &ConversationRef::Id(fork.id), &request)
-        .await
-        .unwrap();
+    let erased = fork.erase(&request).await;
     assert_eq!((erased.entries, erased.logs.len()), (3, 1));
-    let found = store
-        .conversation(&ConversationRef::Id(fork.id))
-        .await
-        .unwrap()
-        .unwrap();
+    let found = fork.info().await;
     assert!(found.archived && found.title.is_none() && found.meta.is_none());
-    assert_eq!(
-        (found.head, found.chain != memory_model::Hash::ZERO),
-        (Seq(7), true)
-    );
+    assert!(found.head == Seq(7) && found.chain != Hash::ZERO);
     assert_eq!(store.state(fork.id, "pin").await.unwrap(), None);
-    let said = texts(&store, chat.id).await;
+    let said = chat.texts().await;
     assert!(said.iter().all(|text| text != ERASED));
-    sound(&store).await;
+    sound(store).await;
 
     // One without a word can be deleted too.
-    let empty = root(&store, "empty").await;
-    let erased = erase(&store, &ConversationRef::Id(empty.id), &request)
-        .await
-        .unwrap();
-    assert_eq!(erased.entries, 0);
-    sound(&store).await;
+    let empty = Chat::root(store, "empty").await;
+    assert_eq!(empty.erase(&request).await.entries, 0);
 }
 
 /// What cannot be erased is refused with a reason, and nothing is changed.
-pub async fn bad_erasures_are_refused<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = root(&store, "chat").await;
-    append(&store, chat.id, (1..=3).map(said).collect()).await;
+pub async fn bad_erasures_are_refused<S: FullStore>(store: &S) {
+    let chat = Chat::root(store, "chat").await;
+    chat.append((1..=3).map(said)).await;
     for (first, last, reason) in [(1, 4, "x"), (9, 9, "x"), (1, 2, " ")] {
         let request = Erase::range(range(first, last), reason, Timestamp(1));
-        let refused = store.erase(chat.id, &request).await;
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+        refused(store.erase(chat.id, &request).await, ErrorKind::Invalid);
     }
-    let missing = memory_model::ConversationId(77);
+    let missing = ConversationId(77);
     let request = Erase::all("x", Timestamp(1));
-    let refused = store.erase(missing, &request).await;
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
-    let refused = store.erasures(missing).await;
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
-    let said = store
-        .read(chat.id, &LogRead::new(range(1, 3)))
-        .await
-        .unwrap();
-    assert!(said.items[2].text().contains(SECRET));
-    sound(&store).await;
+    refused(store.erase(missing, &request).await, ErrorKind::NotFound);
+    refused(store.erasures(missing).await, ErrorKind::NotFound);
+    assert!(chat.texts().await[2].contains(SECRET));
 }

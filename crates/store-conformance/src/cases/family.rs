@@ -6,100 +6,86 @@ use memory_model::{
     Accounting, ConversationId, Hash, RawJson, Recipe, Seq, SessionKey, SummaryId, Timestamp,
     ViewName, ViewVersion,
 };
+use memory_store::EntryOutcome::{Conflict, Duplicate, Inserted};
 use memory_store::{
-    Append, AppendAt, ConversationFilter, ConversationPatch, ConversationRef, EntryOutcome,
-    ErrorKind, Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Segment,
-    Snapshot, Store,
+    AppendAt, Conversation, ConversationFilter, ConversationPatch, ConversationRef, ErrorKind,
+    Fence, FullStore, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Origin, Owner, Segment,
+    Snapshot,
 };
+use token_estimate::EstimatorId;
 
-use crate::Fixture;
 use crate::builders::{
-    PlainCounts, append, entries, entry, fill, info, message, range, raw, replace, root, sound,
-    texts,
+    PlainCounts, batch, entry, message, new_conversation, over_raw, pages, range, raw, refused,
 };
+use crate::chat::Chat;
 
-async fn fork<S: Store>(
-    store: &S,
-    key: &str,
-    parent: ConversationId,
-    at: u32,
-) -> memory_store::Result<memory_store::Conversation> {
-    let origin = Origin::Fork {
-        parent,
-        at: Seq(at),
-    };
-    let new = NewConversation {
-        origin,
-        ..NewConversation::root(key, PlainCounts.estimator_id(), Timestamp(9))
-    };
-    store.open(&new).await
+fn fork_of(parent: ConversationId, at: u32) -> Origin {
+    let at = Seq(at);
+    Origin::Fork { parent, at }
 }
 
 /// Opening creates a conversation once; after that it is returned as it is.
-pub async fn open_gets_or_creates<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
+pub async fn open_gets_or_creates<S: FullStore>(store: &S) {
     let new = NewConversation {
         title: Some("first".to_owned()),
         meta: Some(RawJson::parse(r#"{"b":1.00,"a":1,"a":2}"#).unwrap()),
-        ..NewConversation::root("chat", PlainCounts.estimator_id(), Timestamp(5))
+        now: Timestamp(5),
+        ..new_conversation("chat", Origin::Root)
     };
     let made = store.open(&new).await.unwrap();
     assert!(made.id.0 > 0, "numbers are positive");
-    assert_eq!(made.key, SessionKey::new("chat"));
-    assert_eq!(made.origin, Origin::Root);
-    assert_eq!(made.family, made.id);
     let own = Segment {
         first: Seq(1),
         last: None,
         source: made.id,
     };
-    assert_eq!(made.segments, [own]);
-    assert_eq!((made.head, made.tokens), (Seq(0), 0));
-    assert_eq!(made.chain, Hash::ZERO);
-    assert_eq!(made.estimator, PlainCounts.estimator_id());
-    assert_eq!(made.title, new.title);
-    assert_eq!(made.meta, new.meta, "facts come back byte for byte");
-    assert!(!made.archived);
-    assert_eq!(
-        (made.created_at, made.updated_at),
-        (Timestamp(5), Timestamp(5))
-    );
+    let expected = Conversation {
+        id: made.id,
+        key: SessionKey::new("chat"),
+        origin: Origin::Root,
+        family: made.id,
+        segments: vec![own],
+        head: Seq(0),
+        tokens: 0,
+        chain: Hash::ZERO,
+        estimator: PlainCounts.estimator_id(),
+        title: new.title,
+        archived: false,
+        meta: new.meta,
+        created_at: Timestamp(5),
+        updated_at: Timestamp(5),
+        erasures: 0,
+    };
+    assert_eq!(made, expected, "facts come back byte for byte");
 
-    let other = token_estimate::EstimatorId::new("other", 9).unwrap();
     let again = NewConversation {
         title: Some("second".to_owned()),
-        ..NewConversation::root("chat", other, Timestamp(6))
+        estimator: EstimatorId::new("other", 9).unwrap(),
+        ..new_conversation("chat", Origin::Root)
     };
     assert_eq!(store.open(&again).await.unwrap(), made);
     // An existing key wins over an origin that would be refused.
-    assert_eq!(
-        fork(&store, "chat", ConversationId(4_000), 7)
-            .await
-            .unwrap(),
-        made
-    );
+    let again = new_conversation("chat", fork_of(ConversationId(4_000), 7));
+    assert_eq!(store.open(&again).await.unwrap(), made);
     let by_key = ConversationRef::Key("chat".into());
-    assert_eq!(
-        store.conversation(&by_key).await.unwrap(),
-        Some(made.clone())
-    );
-    assert_eq!(info(&store, made.id).await, made);
+    let found = store.conversation(&by_key).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&made));
+    assert_eq!(Chat::new(store, made.id).info().await, made);
     // Keys are compared byte by byte.
     for key in ["Chat", "chat ", "", "чат\0\"'%_"] {
-        assert_eq!(root(&store, key).await.key.as_str(), key);
+        let chat = Chat::root(store, key).await;
+        assert_eq!(chat.info().await.key.as_str(), key);
     }
-    sound(&store).await;
 }
 
 /// Listing pages through conversations by number, with filters.
-pub async fn conversations_are_listed_in_order<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
+pub async fn conversations_are_listed_in_order<S: FullStore>(store: &S) {
     let mut ids = Vec::new();
     for n in 0..5 {
-        ids.push(root(&store, &format!("c{n}")).await.id);
+        ids.push(Chat::root(store, &format!("c{n}")).await.id);
     }
     assert!(ids.is_sorted(), "numbers rise");
-    let child = fork(&store, "child", ids[1], 0).await.unwrap();
+    let child = Chat::new(store, ids[1]).fork("child", 0).await;
     let patch = ConversationPatch {
         archived: Some(true),
         ..ConversationPatch::default()
@@ -107,17 +93,9 @@ pub async fn conversations_are_listed_in_order<F: Fixture>(fixture: &F) {
     store.update(ids[2], &patch, Timestamp(7)).await.unwrap();
 
     let mut filter = ConversationFilter::default();
-    let mut found = Vec::new();
-    let mut after = None;
-    loop {
-        let page = store.list(&filter, after, 2).await.unwrap();
-        assert!(page.items.len() <= 2);
-        found.extend(page.items.into_iter().map(|c| c.id));
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
+    let found = pages(async |after| store.list(&filter, after, 2).await).await;
+    assert!(found.iter().all(|page| page.len() <= 2));
+    let found: Vec<_> = found.concat().into_iter().map(|c| c.id).collect();
     assert_eq!(found, [ids[0], ids[1], ids[3], ids[4], child.id]);
     filter.archived = true;
     let page = store.list(&filter, None, 6).await.unwrap();
@@ -130,21 +108,19 @@ pub async fn conversations_are_listed_in_order<F: Fixture>(fixture: &F) {
     assert_eq!(family, [ids[1], child.id]);
     let after_last = store.list(&filter, Some(child.id), 10).await.unwrap();
     assert_eq!(after_last.items, []);
-    sound(&store).await;
 }
 
 /// A patch changes what it names and nothing else.
-pub async fn update_changes_what_it_names<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = root(&store, "chat").await;
-    fill(&store, chat.id, 2).await;
-    let before = info(&store, chat.id).await;
+pub async fn update_changes_what_it_names<S: FullStore>(store: &S) {
+    let chat = Chat::root(store, "chat").await;
+    chat.fill(2).await;
+    let before = chat.info().await;
     let patch = ConversationPatch {
         title: Some("a title".to_owned()),
         ..ConversationPatch::default()
     };
     let after = store.update(chat.id, &patch, Timestamp(50)).await.unwrap();
-    let expected = memory_store::Conversation {
+    let expected = Conversation {
         title: Some("a title".to_owned()),
         updated_at: Timestamp(50),
         ..before
@@ -159,227 +135,161 @@ pub async fn update_changes_what_it_names<F: Fixture>(fixture: &F) {
     assert_eq!(after.title.as_deref(), Some("a title"));
     assert!(after.archived);
     assert_eq!(after.meta, patch.meta);
-    assert_eq!(info(&store, chat.id).await, after);
+    assert_eq!(chat.info().await, after);
     let back = ConversationPatch {
         archived: Some(false),
         ..ConversationPatch::default()
     };
-    assert!(
-        !store
-            .update(chat.id, &back, Timestamp(52))
-            .await
-            .unwrap()
-            .archived
-    );
-    sound(&store).await;
+    let after = store.update(chat.id, &back, Timestamp(52)).await.unwrap();
+    assert!(!after.archived);
 }
 
 /// A fork sees its parent's log up to its point, and nothing later.
-pub async fn forks_share_the_log_up_to_their_point<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let parent = root(&store, "parent").await;
-    fill(&store, parent.id, 5).await;
-    let child = fork(&store, "child", parent.id, 3).await.unwrap();
-    assert_eq!(child.family, parent.id);
-    assert_eq!(child.head, Seq(3));
-    let shared = Segment {
-        first: Seq(1),
-        last: Some(Seq(3)),
-        source: parent.id,
+pub async fn forks_share_the_log_up_to_their_point<S: FullStore>(store: &S) {
+    let parent = Chat::root(store, "parent").await;
+    parent.fill(5).await;
+    let child = parent.fork("child", 3).await;
+    let made = child.info().await;
+    let segment = |first, last, chat: Chat<'_, S>| Segment {
+        first: Seq(first),
+        last,
+        source: chat.id,
     };
-    let own = Segment {
-        first: Seq(4),
-        last: None,
-        source: child.id,
-    };
-    assert_eq!(child.segments, [shared, own]);
-    assert_eq!(child.chain, Hash::ZERO, "its own log is empty");
-    let three = store.running(parent.id, &[Seq(3)]).await.unwrap();
-    assert_eq!(child.tokens, three[0]);
+    let shared = segment(1, Some(Seq(3)), parent);
+    assert_eq!(made.segments, [shared, segment(4, None, child)]);
+    assert_eq!((made.family, made.head), (parent.id, Seq(3)));
+    assert_eq!(made.chain, Hash::ZERO, "its own log is empty");
+    assert_eq!([made.tokens], *parent.running(&[Seq(3)]).await);
 
-    fill(&store, parent.id, 2).await;
-    let said = append(&store, child.id, vec![message("c4", "the child speaks")]).await;
-    assert_eq!(said.outcomes, [EntryOutcome::Inserted(Seq(4))]);
-    let parents = entries(&store, parent.id).await;
-    let childs = entries(&store, child.id).await;
+    parent.fill(2).await;
+    let said = child.append([message("c4", "the child speaks")]).await;
+    assert_eq!(said.outcomes, [Inserted(Seq(4))]);
+    let parents = parent.entries().await;
+    let childs = child.entries().await;
     assert_eq!(childs[..3], parents[..3]);
     assert_eq!(childs.len(), 4);
     assert_eq!(childs[3].text(), "the child speaks");
     assert_eq!(childs[3].running, childs[2].running + childs[3].tokens);
-    assert_eq!(info(&store, child.id).await.tokens, childs[3].running);
-    assert_eq!(info(&store, parent.id).await.head, Seq(7));
+    assert_eq!(child.info().await.tokens, childs[3].running);
+    assert_eq!(parent.info().await.head, Seq(7));
     let across = LogRead::new(range(2, 4)).newest_first().with_max_rows(2);
     let page = store.read(child.id, &across).await.unwrap();
     assert_eq!(page.items, [childs[3].clone(), childs[2].clone()]);
     assert_eq!(page.next, Some(range(2, 2)));
 
     // At 0 nothing is shared; at the head everything is.
-    let empty = fork(&store, "at 0", parent.id, 0).await.unwrap();
+    let empty = parent.fork("at 0", 0).await;
+    let made = empty.info().await;
     assert_eq!(
-        (empty.head, empty.tokens, empty.segments.len()),
+        (made.head, made.tokens, made.segments.len()),
         (Seq(0), 0, 1)
     );
-    fill(&store, empty.id, 1).await;
-    let whole = fork(&store, "at the head", parent.id, 7).await.unwrap();
-    assert_eq!(
-        entries(&store, whole.id).await,
-        entries(&store, parent.id).await
-    );
-    fill(&store, whole.id, 1).await;
-    assert_eq!(info(&store, whole.id).await.head, Seq(8));
-    sound(&store).await;
+    empty.fill(1).await;
+    let whole = parent.fork("at the head", 7).await;
+    assert_eq!(whole.entries().await, parent.entries().await);
+    whole.fill(1).await;
+    assert_eq!(whole.info().await.head, Seq(8));
 }
 
 /// Forks of forks see through to every ancestor.
-pub async fn forks_of_forks_see_through<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let a = root(&store, "a").await;
-    fill(&store, a.id, 4).await;
-    let b = fork(&store, "b", a.id, 3).await.unwrap();
-    append(
-        &store,
-        b.id,
-        (4..=6)
-            .map(|n| message(&format!("b{n}"), &format!("b says {n}")))
-            .collect(),
-    )
-    .await;
+pub async fn forks_of_forks_see_through<S: FullStore>(store: &S) {
+    let a = Chat::root(store, "a").await;
+    a.fill(4).await;
+    let b = a.fork("b", 3).await;
+    let said = |n| message(&format!("b{n}"), &format!("b says {n}"));
+    b.append((4..=6).map(said)).await;
     // Within the parent's own log, at its start, and within the grandparent's.
-    let c = fork(&store, "c", b.id, 5).await.unwrap();
-    let d = fork(&store, "d", b.id, 3).await.unwrap();
-    let e = fork(&store, "e", c.id, 2).await.unwrap();
-    let sources = |c: &memory_store::Conversation| -> Vec<_> {
-        c.segments.iter().map(|s| (s.first.0, s.source)).collect()
-    };
-    assert_eq!(sources(&c), [(1, a.id), (4, b.id), (6, c.id)]);
-    assert_eq!(sources(&d), [(1, a.id), (4, d.id)]);
-    assert_eq!(sources(&e), [(1, a.id), (3, e.id)]);
-    for child in [&c, &d, &e] {
-        assert_eq!(child.family, a.id);
-        fill(&store, child.id, 2).await;
+    let c = b.fork("c", 5).await;
+    let d = b.fork("d", 3).await;
+    let e = c.fork("e", 2).await;
+    for (child, sources) in [
+        (c, vec![(1, a.id), (4, b.id), (6, c.id)]),
+        (d, vec![(1, a.id), (4, d.id)]),
+        (e, vec![(1, a.id), (3, e.id)]),
+    ] {
+        let made = child.info().await;
+        let segments = made.segments.iter().map(|s| (s.first.0, s.source));
+        assert!(segments.eq(sources), "{:?}", made.segments);
+        assert_eq!(made.family, a.id);
+        child.fill(2).await;
     }
-    let bs = texts(&store, b.id).await;
-    let cs = texts(&store, c.id).await;
+    let bs = b.texts().await;
+    let cs = c.texts().await;
     assert_eq!(cs[..5], bs[..5]);
     assert_eq!(cs.len(), 7);
-    assert_eq!(texts(&store, d.id).await.len(), 5);
-    assert_eq!(texts(&store, e.id).await.len(), 4);
-    let found = store
-        .find(c.id, &["m2".into(), "b5".into(), "b6".into(), "m6".into()])
-        .await
-        .unwrap();
+    assert_eq!(d.texts().await.len(), 5);
+    assert_eq!(e.texts().await.len(), 4);
+    let found = c.find(&["m2", "b5", "b6", "m6"].map(String::from)).await;
     assert_eq!(found, [Some(Seq(2)), Some(Seq(5)), None, Some(Seq(6))]);
-    sound(&store).await;
 }
 
 /// A fork needs its parent, its point and its estimator.
-pub async fn forks_beyond_the_head_are_refused<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let parent = root(&store, "parent").await;
-    fill(&store, parent.id, 2).await;
-    let beyond = fork(&store, "x", parent.id, 3).await.unwrap_err();
-    assert_eq!(beyond.kind(), ErrorKind::Invalid, "{beyond}");
-    let orphan = fork(&store, "x", ConversationId(999), 0).await.unwrap_err();
-    assert_eq!(orphan.kind(), ErrorKind::NotFound, "{orphan}");
-    let origin = Origin::Fork {
-        parent: parent.id,
-        at: Seq(1),
-    };
-    let other = token_estimate::EstimatorId::new("other", 9).unwrap();
-    let new = NewConversation {
-        origin,
-        ..NewConversation::root("x", other, Timestamp(9))
-    };
-    let mixed = store.open(&new).await.unwrap_err();
-    assert_eq!(mixed.kind(), ErrorKind::EstimatorMismatch, "{mixed}");
+pub async fn forks_beyond_the_head_are_refused<S: FullStore>(store: &S) {
+    let parent = Chat::root(store, "parent").await;
+    parent.fill(2).await;
+    let other = EstimatorId::new("other", 9).unwrap();
+    for (parent, at, estimator, kind) in [
+        (parent.id, 3, None, ErrorKind::Invalid),
+        (ConversationId(999), 0, None, ErrorKind::NotFound),
+        (parent.id, 1, Some(other), ErrorKind::EstimatorMismatch),
+    ] {
+        let mut new = new_conversation("x", fork_of(parent, at));
+        new.estimator = estimator.unwrap_or(new.estimator);
+        refused(store.open(&new).await, kind);
+    }
     let by_key = ConversationRef::Key("x".into());
-    assert_eq!(
-        store.conversation(&by_key).await.unwrap(),
-        None,
-        "nothing was created"
-    );
-    sound(&store).await;
+    let found = store.conversation(&by_key).await.unwrap();
+    assert_eq!(found, None, "nothing was created");
 }
 
 /// External ids are looked up in what is visible, and only there.
-pub async fn forks_keep_their_own_external_ids<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let parent = root(&store, "parent").await;
-    fill(&store, parent.id, 2).await;
-    let child = fork(&store, "child", parent.id, 2).await.unwrap();
-    append(&store, parent.id, vec![message("later", "for the parent")]).await;
-    let said = append(
-        &store,
-        child.id,
-        vec![
-            message("m1", "not what m1 said"),
-            message("later", "for the child"),
-        ],
-    )
-    .await;
-    assert_eq!(
-        said.outcomes,
-        [
-            EntryOutcome::Conflict(Seq(1)),
-            EntryOutcome::Inserted(Seq(3))
-        ]
-    );
-    let again = append(&store, child.id, vec![message("later", "for the child")]).await;
-    assert_eq!(again.outcomes, [EntryOutcome::Duplicate(Seq(3))]);
-    let shared = entries(&store, parent.id).await[1].message.clone();
-    let again = append(&store, child.id, vec![shared]).await;
-    assert_eq!(again.outcomes, [EntryOutcome::Duplicate(Seq(2))]);
-    assert_eq!(texts(&store, parent.id).await[2], "for the parent");
-    assert_eq!(texts(&store, child.id).await[2], "for the child");
-    sound(&store).await;
+pub async fn forks_keep_their_own_external_ids<S: FullStore>(store: &S) {
+    let parent = Chat::root(store, "parent").await;
+    parent.fill(2).await;
+    let child = parent.fork("child", 2).await;
+    parent.append([message("later", "for the parent")]).await;
+    let other = message("m1", "not what m1 said");
+    let said = child
+        .append([other, message("later", "for the child")])
+        .await;
+    assert_eq!(said.outcomes, [Conflict(Seq(1)), Inserted(Seq(3))]);
+    let again = child.append([message("later", "for the child")]).await;
+    assert_eq!(again.outcomes, [Duplicate(Seq(3))]);
+    let shared = parent.entries().await[1].message.clone();
+    let again = child.append([shared]).await;
+    assert_eq!(again.outcomes, [Duplicate(Seq(2))]);
+    assert_eq!(parent.texts().await[2], "for the parent");
+    assert_eq!(child.texts().await[2], "for the child");
 }
 
 /// A spawned conversation belongs to the family and shares no log.
-pub async fn spawned_conversations_share_nothing<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let parent = root(&store, "parent").await;
-    fill(&store, parent.id, 3).await;
-    let origin = Origin::Spawn {
-        parent: parent.id,
+pub async fn spawned_conversations_share_nothing<S: FullStore>(store: &S) {
+    let parent = Chat::root(store, "parent").await;
+    parent.fill(3).await;
+    let spawn = |parent| Origin::Spawn {
+        parent,
         at: Seq(2),
         call: Some("call-1".to_owned()),
     };
-    let new = NewConversation {
-        origin: origin.clone(),
-        ..NewConversation::root("agent", PlainCounts.estimator_id(), Timestamp(9))
-    };
-    let agent = store.open(&new).await.unwrap();
+    let agent = Chat::open(store, &new_conversation("agent", spawn(parent.id))).await;
+    let made = agent.info().await;
     assert_eq!(
-        (agent.head, agent.tokens, agent.family),
+        (made.head, made.tokens, made.family),
         (Seq(0), 0, parent.id)
     );
-    assert_eq!(agent.origin, origin);
-    append(&store, agent.id, vec![message("m1", "its own first")]).await;
-    assert_eq!(texts(&store, agent.id).await, ["its own first"]);
-    assert_eq!(info(&store, agent.id).await.origin, origin);
-    let origin = Origin::Spawn {
-        parent: ConversationId(999),
-        at: Seq(0),
-        call: None,
-    };
-    let new = NewConversation {
-        origin,
-        ..NewConversation::root("orphan", PlainCounts.estimator_id(), Timestamp(9))
-    };
-    assert_eq!(
-        store.open(&new).await.unwrap_err().kind(),
-        ErrorKind::NotFound
-    );
+    agent.append([message("m1", "its own first")]).await;
+    assert_eq!(agent.texts().await, ["its own first"]);
+    assert_eq!(agent.info().await.origin, spawn(parent.id));
+    let orphan = new_conversation("orphan", spawn(ConversationId(999)));
+    refused(store.open(&orphan).await, ErrorKind::NotFound);
     // A fork of a spawned conversation is of the same family.
-    let forked = fork(&store, "forked", agent.id, 1).await.unwrap();
-    assert_eq!(forked.family, parent.id);
-    sound(&store).await;
+    let forked = agent.fork("forked", 1).await;
+    assert_eq!(forked.info().await.family, parent.id);
 }
 
 /// Every call that names a conversation says so when there is none.
-pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    root(&store, "some other").await;
+pub async fn missing_conversations_are_not_found<S: FullStore>(store: &S) {
+    Chat::root(store, "some other").await;
     let none = ConversationId(77);
     let view = ViewName::from("dag");
     let id = SummaryId::new("sum_0123456789abcdef");
@@ -399,19 +309,8 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
         spans: 1,
         erasures: 0,
     };
-    let empty = Append {
-        at: AppendAt::Any,
-        estimator: PlainCounts.estimator_id(),
-        entries: vec![entry(message("m", "text"))],
-        now: Timestamp(1),
-    };
-    let publish = replace(
-        "dag",
-        range(1, 1),
-        vec![raw(range(1, 1))],
-        vec![raw(range(1, 1))],
-        vec![],
-    );
+    let empty = batch(AppendAt::Any, [entry(message("m", "text"))]);
+    let publish = over_raw("dag", range(1, 1), vec![raw(range(1, 1))]);
     let owner = Owner("me".to_owned());
     let now = Timestamp(1);
     let patch = ConversationPatch::default();
@@ -423,18 +322,9 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
             )*
         };
     }
-    assert_eq!(
-        store
-            .conversation(&ConversationRef::Id(none))
-            .await
-            .unwrap(),
-        None
-    );
-    for id in [ConversationId(0), ConversationId(u32::MAX)] {
-        assert_eq!(
-            store.conversation(&ConversationRef::Id(id)).await.unwrap(),
-            None
-        );
+    for id in [none, ConversationId(0), ConversationId(u32::MAX)] {
+        let found = store.conversation(&ConversationRef::Id(id)).await;
+        assert_eq!(found.unwrap(), None);
     }
     let ttl = Duration::from_secs(60);
     not_found!(
@@ -460,5 +350,4 @@ pub async fn missing_conversations_are_not_found<F: Fixture>(fixture: &F) {
         store.state(none, "k"),
         store.put_state(none, "k", 0, None),
     );
-    sound(&store).await;
 }

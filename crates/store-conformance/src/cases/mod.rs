@@ -21,8 +21,10 @@ pub use inherit::*;
 pub use jobs::*;
 pub use lineage::*;
 pub use log::*;
+
 pub use modes::*;
 pub use publish::*;
 pub use refusals::*;
 pub use search::*;
+pub(crate) use search::{MODES, ORDERS, SCOPES};
 pub use views::*;

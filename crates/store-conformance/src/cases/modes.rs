@@ -1,46 +1,14 @@
 //! Modes beside the literal one. A search that does not have a mode refuses it, and passes.
 
-use memory_model::{Accounting, ConversationId, Message, Role, Seq, Timestamp};
-use memory_search::{ErrorKind, Fallback, HitOrder, Query, SearchMode, SearchScope};
-use memory_store::{NewConversation, Origin, Store};
+use memory_model::{Message, Role, Timestamp};
+use memory_search::{ErrorKind, Fallback, HitOrder, Query, SearchMode};
 
-use super::search::{World, haystack, name, short, sorted};
+use super::search::{MODES, ORDERS, SCOPES, World, name, short, sorted};
 use crate::SearchFixture;
-use crate::builders::{PlainCounts, append, message, range, root};
-
-const MODES: [SearchMode; 5] = [
-    SearchMode::Literal,
-    SearchMode::Regex,
-    SearchMode::Words,
-    SearchMode::Prose,
-    SearchMode::Auto,
-];
-
-impl<F: SearchFixture> World<'_, F> {
-    /// Whether the search has a mode.
-    async fn has(&self, chat: ConversationId, mode: SearchMode) -> bool {
-        match self.answer(chat, &Query::new("x").with_mode(mode)).await {
-            Ok(_) => true,
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-                assert!(error.to_string().contains(mode.as_str()), "{error}");
-                false
-            }
-        }
-    }
-
-    /// A conversation of these user's messages.
-    async fn chat(&self, texts: &[&str]) -> ConversationId {
-        let chat = root(&*self.store, "chat").await.id;
-        let messages = texts.iter().map(|text| Message::user(*text));
-        append(&*self.store, chat, messages.collect()).await;
-        chat
-    }
-}
+use crate::builders::range;
 
 /// No input is an error but the empty pattern.
-pub async fn every_mode_takes_any_input<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
+pub async fn every_mode_takes_any_input<F: SearchFixture>(world: &World<F>) {
     let chat = world
         .chat(&["(a|b", "what's up?", "数据库", "🎉 done"])
         .await;
@@ -88,27 +56,22 @@ pub async fn every_mode_takes_any_input<F: SearchFixture>(fixture: &F) {
             "{fallback:?}"
         );
     }
-    world.sound().await;
 }
 
-/// In every mode, order and scope, pages give every hit once, in the order asked, and filters hold.
-pub async fn every_mode_pages_and_filters<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let chat = haystack(&*world.store).await;
+/// In every mode, order and scope, a word is found, pages give every hit once, in the order asked, and filters hold.
+pub async fn every_mode_pages_and_filters<F: SearchFixture>(world: &World<F>) {
+    let chat = world.haystack().await;
     for mode in MODES {
         if !world.has(chat, mode).await {
             continue;
         }
         let query = Query::new("needle").with_mode(mode).with_limit(100);
-        for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
-            for scope in [
-                SearchScope::Messages,
-                SearchScope::Summaries,
-                SearchScope::Both,
-            ] {
+        for order in ORDERS {
+            for scope in SCOPES {
                 let query = query.clone().with_order(order).with_scope(scope);
                 let all = world.search(chat, &query).await.hits;
-                for limit in [1, 4, 13] {
+                assert!(!all.is_empty(), "{mode:?} finds a word");
+                for limit in [1, 2, 3, 5, 10, 12, 13] {
                     let paged = world.pages(chat, &query.clone().with_limit(limit)).await;
                     let (paged, all) = match order {
                         HitOrder::Relevance => (sorted(paged), sorted(all.clone())),
@@ -129,12 +92,10 @@ pub async fn every_mode_pages_and_filters<F: SearchFixture>(fixture: &F) {
             assert!(!names.iter().any(outside), "{mode:?}: {names:?}");
         }
     }
-    world.sound().await;
 }
 
 /// `^` and `$` match at line breaks, and case is ignored; smart case minds it.
-pub async fn regular_expressions_match_lines<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
+pub async fn regular_expressions_match_lines<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "one\nfn Main() {",
         "main",
@@ -163,12 +124,10 @@ pub async fn regular_expressions_match_lines<F: SearchFixture>(fixture: &F) {
     let query = Query::new("m[a-z]+n").with_mode(SearchMode::Regex);
     let hits = sorted(world.search(chat, &query).await.hits);
     assert_eq!(&hits[2].snippet[hits[2].matches[0].clone()], "main");
-    world.sound().await;
 }
 
 /// All words, in any order and form, each as a whole word.
-pub async fn words_are_found_in_any_order<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
+pub async fn words_are_found_in_any_order<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "The tests were running on the new machine.",
         "run(test) failed",
@@ -201,14 +160,11 @@ pub async fn words_are_found_in_any_order<F: SearchFixture>(fixture: &F) {
             assert_eq!(hits.fallback, None);
         }
     }
-    world.sound().await;
 }
 
 /// The best answer comes first, with a score, and what is marked are words of the question.
-pub async fn questions_are_answered_best_first<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = root(store, "chat").await.id;
+pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F>) {
+    let chat = world.empty_chat("chat").await;
     let said = [
         ("Ann", "I adopted a puppy called Bruno."),
         ("Ben", "We painted the kitchen."),
@@ -221,7 +177,7 @@ pub async fn questions_are_answered_best_first<F: SearchFixture>(fixture: &F) {
         let time = Timestamp(hour * 7_200_000_000);
         messages.push(Message::user(text).with_name(name).with_created_at(time));
     }
-    append(store, chat, messages).await;
+    chat.append(messages).await;
     if !world.has(chat, SearchMode::Prose).await {
         return;
     }
@@ -237,47 +193,10 @@ pub async fn questions_are_answered_best_first<F: SearchFixture>(fixture: &F) {
         assert!(hits[0].score > 0.0 && hits.is_sorted_by(|a, b| a.score >= b.score));
         assert!(hits.iter().all(|hit| !hit.matches.is_empty()), "{hits:?}");
     }
-    world.sound().await;
-}
-
-/// Nothing of another conversation is found or counted.
-pub async fn questions_see_their_conversation_alone<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = haystack(store).await;
-    let new = NewConversation {
-        origin: Origin::Fork {
-            parent: chat,
-            at: Seq(5),
-        },
-        ..NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(9))
-    };
-    let child = store.open(&new).await.unwrap().id;
-    append(store, child, vec![message("b", "the child's needle")]).await;
-    for mode in [SearchMode::Words, SearchMode::Prose] {
-        if !world.has(chat, mode).await {
-            continue;
-        }
-        let query = Query::new("needle").with_mode(mode).with_limit(100);
-        let hits = world.search(child, &query).await;
-        let last = ["m1", "m2", "m3", "m4", "m5", "m6", "s1"];
-        let seen = short(&hits);
-        assert!(
-            seen.iter().all(|name| last.contains(&name.as_str())),
-            "{seen:?}"
-        );
-        for one in ["m2", "m4", "m6", "s1"] {
-            assert!(seen.contains(&one.to_owned()), "{mode:?}: {seen:?}");
-        }
-        let query = Query::new("child").with_mode(mode);
-        assert!(world.search(chat, &query).await.hits.is_empty(), "{mode:?}");
-    }
-    world.sound().await;
 }
 
 /// The exact phrase, then all words, then any; the answer says which it was, also page by page.
-pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
+pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(world: &World<F>) {
     let texts = ["red green", "green and red", "red", "blue", "green or red"];
     let chat = world.chat(&texts).await;
     if !world.has(chat, SearchMode::Auto).await {
@@ -313,14 +232,11 @@ pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(fixture: &F) {
             "{names:?}"
         );
     }
-    world.sound().await;
 }
 
 /// What is appended between two pages of a ranked answer changes neither.
-pub async fn ranked_pages_stay_as_they_were<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = haystack(store).await;
+pub async fn ranked_pages_stay_as_they_were<F: SearchFixture>(world: &World<F>) {
+    let chat = world.haystack().await;
     if !world.has(chat, SearchMode::Prose).await {
         return;
     }
@@ -336,9 +252,8 @@ pub async fn ranked_pages_stay_as_they_were<F: SearchFixture>(fixture: &F) {
     loop {
         hits.extend(page.hits);
         let Some(cursor) = page.cursor else { break };
-        append(store, chat, vec![Message::user("needle needle needle")]).await;
+        chat.append([Message::user("needle needle needle")]).await;
         page = world.search(chat, &query.clone().with_cursor(cursor)).await;
     }
     assert_eq!(hits, whole);
-    world.sound().await;
 }

@@ -1,27 +1,17 @@
 //! Publishes that a store refuses.
 
-use memory_model::{Child, Hash, Seq, Span, SpanBody, SpanRange, Summary, SummaryId, ViewVersion};
-use memory_store::{Published, Store};
+use memory_model::{Child, Hash, Span, SpanBody, Summary, SummaryId, ViewVersion};
+use memory_store::{FullStore, Publish, Published};
 
-use super::unchanged::refused;
-use crate::Fixture;
-use crate::builders::{
-    chat, fill, leaf, omitted, publish_summary, range, raw, replace, root, shown, sound,
-};
+use crate::builders::{omitted, over_raw, range, raw, showing, shown};
+use crate::chat::Chat;
 
 /// Spans that do not tile the range, or lie beyond the log, are refused.
-pub async fn bad_spans_are_refused<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = chat(&store, 10).await;
+pub async fn bad_spans_are_refused<S: FullStore>(store: &S) {
+    let chat = Chat::filled(store, 10).await;
     let at = range(2, 6);
-    let open = Span {
-        range: SpanRange {
-            first: Seq(2),
-            last: None,
-        },
-        body: SpanBody::Omitted,
-        tokens: 0,
-    };
+    let mut open = omitted(at);
+    open.range.last = None;
     for (what, spans) in [
         ("no spans", vec![]),
         ("too short", vec![omitted(range(2, 5))]),
@@ -33,172 +23,137 @@ pub async fn bad_spans_are_refused<F: Fixture>(fixture: &F) {
         ("out of order", vec![raw(range(4, 6)), omitted(range(2, 3))]),
         ("open", vec![open]),
     ] {
-        refused(
-            &store,
-            chat,
-            what,
-            &replace("dag", at, vec![raw(at)], spans, vec![]),
-        )
-        .await;
+        chat.refuses(what, &over_raw("dag", at, spans)).await;
     }
-    let beyond = range(8, 11);
-    let publish = replace(
-        "dag",
-        beyond,
-        vec![raw(beyond)],
-        vec![omitted(beyond)],
-        vec![],
-    );
-    refused(&store, chat, "beyond the head", &publish).await;
-    let far = range(1, u32::MAX);
-    let publish = replace("dag", far, vec![raw(far)], vec![omitted(far)], vec![]);
-    refused(&store, chat, "far beyond the head", &publish).await;
-    sound(&store).await;
+    for beyond in [range(8, 11), range(1, u32::MAX)] {
+        let publish = over_raw("dag", beyond, vec![omitted(beyond)]);
+        chat.refuses("beyond the head", &publish).await;
+    }
 }
 
 /// Summaries that contradict themselves, or what they refer to, are refused.
-pub async fn bad_summaries_are_refused<F: Fixture>(fixture: &F) {
-    let store = fixture.fresh().await;
-    let chat = chat(&store, 12).await;
-    let stored = leaf(&store, chat, range(1, 3), "stored").await;
-    publish_summary(&store, chat, "dag", &stored).await;
-    let other = root(&store, "other").await;
-    fill(&store, other.id, 12).await;
-    let foreign = leaf(&store, other.id, range(4, 6), "foreign").await;
-    publish_summary(&store, other.id, "dag", &foreign).await;
+pub async fn bad_summaries_are_refused<S: FullStore>(store: &S) {
+    let chat = Chat::filled(store, 12).await;
+    let stored = chat.show_leaf("dag", range(1, 3), "stored").await;
+    let other = Chat::root(store, "other").await;
+    other.fill(12).await;
+    let foreign = other.show_leaf("dag", range(4, 6), "foreign").await;
 
     let at = range(4, 6);
-    let good = leaf(&store, chat, at, "good").await;
-    let publish = |summary: &Summary, span: Span| {
-        replace("dag", at, vec![raw(at)], vec![span], vec![summary.clone()])
-    };
-    type Change = fn(&mut Summary);
-    let changes: [(&str, Change); 10] = [
-        ("another text", |s| s.body = "another text".into()),
-        ("no sources", |s| {
-            s.sources.clear();
-            s.set_hash_and_id();
-        }),
-        ("a source beyond its range", |s| {
-            s.sources = vec![Child::Messages { range: range(4, 7) }];
-            s.set_hash_and_id();
-        }),
-        ("another id", |s| {
-            s.id = SummaryId::new("sum_0000000000000000")
-        }),
-        ("another hash", |s| s.hash = Hash::ZERO),
-        ("a wrong depth", |s| {
-            s.depth = 1;
-            s.set_hash_and_id();
-        }),
-        ("no children", |s| {
-            s.children.clear();
-            s.set_hash_and_id();
-        }),
-        ("a child too short", |s| {
-            s.children = vec![Child::Messages { range: range(4, 5) }];
-            s.set_hash_and_id();
-        }),
-        ("a child that begins before", |s| {
-            s.children = vec![Child::Messages { range: range(3, 6) }];
-            s.set_hash_and_id();
-        }),
-        ("children with a hole", |s| {
-            s.children = vec![
-                Child::Messages { range: range(4, 4) },
-                Child::Messages { range: range(6, 6) },
-            ];
-            s.set_hash_and_id();
-        }),
-    ];
-    for (what, change) in changes {
+    let good = chat.leaf(at, "good").await;
+    let refused = async |what: &str, change: &dyn Fn(&mut Summary)| {
         let mut bad = good.clone();
         change(&mut bad);
-        refused(&store, chat, what, &publish(&bad, shown(&bad))).await;
+        chat.refuses(what, &showing("dag", &bad)).await;
+    };
+    type Change = fn(&mut Summary);
+    let changes: [(&str, Change); 3] = [
+        ("another text", |s| s.body = "another text".into()),
+        ("another id", |s| {
+            s.id = SummaryId::new("sum_0000000000000000");
+        }),
+        ("another hash", |s| s.hash = Hash::ZERO),
+    ];
+    for (what, change) in changes {
+        refused(what, &change).await;
     }
-
+    let messages = |first, last| {
+        let range = range(first, last);
+        Child::Messages { range }
+    };
     let over = |first, last, summary: &Summary| Child::Summary {
         range: range(first, last),
         id: summary.id.clone(),
     };
-    let missing = leaf(&store, chat, at, "never stored").await;
-    for (what, child, depth) in [
-        ("a child that is nowhere", over(4, 6, &missing), 1),
-        ("a child of another conversation", over(4, 6, &foreign), 1),
-        ("a child that covers something else", over(4, 6, &stored), 1),
+    let missing = chat.leaf(at, "never stored").await;
+    // What follows has the hash and the id that its content gives.
+    refused("a wrong depth", &|s| {
+        s.depth = 1;
+        s.set_hash_and_id();
+    })
+    .await;
+    for (what, children) in [
+        ("no children", vec![]),
+        ("a child too short", vec![messages(4, 5)]),
+        ("a child that begins before", vec![messages(3, 6)]),
+        ("children with a hole", vec![messages(4, 4), messages(6, 6)]),
     ] {
-        let mut bad = good.clone();
-        bad.children = vec![child.clone()];
-        bad.depth = depth;
-        bad.set_hash_and_id();
-        refused(&store, chat, what, &publish(&bad, shown(&bad))).await;
-        let mut bad = good.clone();
-        bad.sources = vec![child];
-        bad.set_hash_and_id();
-        refused(&store, chat, what, &publish(&bad, shown(&bad))).await;
+        refused(what, &|s| {
+            s.children.clone_from(&children);
+            s.set_hash_and_id();
+        })
+        .await;
     }
-    let around = range(1, 6);
+    for (what, sources) in [
+        ("no sources", vec![]),
+        ("a source beyond its range", vec![messages(4, 7)]),
+    ] {
+        refused(what, &|s| {
+            s.sources.clone_from(&sources);
+            s.set_hash_and_id();
+        })
+        .await;
+    }
+    for (what, named) in [
+        ("it is nowhere", over(4, 6, &missing)),
+        ("it is of another conversation", over(4, 6, &foreign)),
+        ("it covers something else", over(4, 6, &stored)),
+    ] {
+        refused(&format!("a child: {what}"), &|s| {
+            s.children = vec![named.clone()];
+            s.depth = 1;
+            s.set_hash_and_id();
+        })
+        .await;
+        refused(&format!("a source: {what}"), &|s| {
+            s.sources = vec![named.clone()];
+            s.set_hash_and_id();
+        })
+        .await;
+    }
     let mut deep = good.clone();
-    deep.range = around;
-    deep.children = vec![over(1, 3, &stored), Child::Messages { range: at }];
+    deep.range = range(1, 6);
+    deep.children = vec![over(1, 3, &stored), messages(4, 6)];
     deep.depth = 2;
     deep.set_hash_and_id();
-    let expect = vec![shown(&stored), raw(at)];
-    let publish_deep = replace("dag", around, expect, vec![shown(&deep)], vec![deep]);
-    refused(&store, chat, "a depth that skips one", &publish_deep).await;
+    let deep = Publish {
+        expect: vec![shown(&stored), raw(at)],
+        ..showing("dag", &deep)
+    };
+    chat.refuses("a depth that skips one", &deep).await;
 
-    let mut wrong = shown(&good);
-    wrong.tokens += 1;
-    refused(
-        &store,
-        chat,
-        "a span with other tokens",
-        &publish(&good, wrong),
-    )
-    .await;
-    let mut wrong = shown(&good);
-    wrong.body = SpanBody::Summary {
+    let mut dearer = shown(&good);
+    dearer.tokens += 1;
+    let mut deeper = shown(&good);
+    deeper.body = SpanBody::Summary {
         id: good.id.clone(),
         depth: 1,
     };
-    refused(
-        &store,
-        chat,
-        "a span with another depth",
-        &publish(&good, wrong),
-    )
-    .await;
-    refused(
-        &store,
-        chat,
-        "a summary that nothing shows",
-        &publish(&good, omitted(at)),
-    )
-    .await;
-    let span = Span::closed(at, shown(&stored).body, stored.tokens);
-    let bring_nothing = replace("dag", at, vec![raw(at)], vec![span], vec![]);
-    refused(&store, chat, "a span over another range", &bring_nothing).await;
-    let bring_nothing = replace("dag", at, vec![raw(at)], vec![shown(&missing)], vec![]);
-    refused(&store, chat, "a summary that is nowhere", &bring_nothing).await;
-    let bring_nothing = replace("dag", at, vec![raw(at)], vec![shown(&foreign)], vec![]);
-    refused(
-        &store,
-        chat,
-        "a summary of another conversation",
-        &bring_nothing,
-    )
-    .await;
-    let twice = vec![good.clone(), good.clone()];
-    let publish_twice = replace("dag", at, vec![raw(at)], vec![shown(&good)], twice);
-    refused(&store, chat, "a summary brought twice", &publish_twice).await;
-    let done = store
-        .publish(chat, &publish(&good, shown(&good)))
-        .await
-        .unwrap();
-    assert_eq!(
-        done,
-        Published::Done(ViewVersion(2)),
-        "the good one is accepted"
-    );
-    sound(&store).await;
+    for (what, span) in [
+        ("a span with other tokens", dearer),
+        ("a span with another depth", deeper),
+        ("a summary that nothing shows", omitted(at)),
+    ] {
+        let publish = Publish {
+            spans: vec![span],
+            ..showing("dag", &good)
+        };
+        chat.refuses(what, &publish).await;
+    }
+    let elsewhere = Span::closed(at, shown(&stored).body, stored.tokens);
+    for (what, span) in [
+        ("a span over another range", elsewhere),
+        ("a summary that is nowhere", shown(&missing)),
+        ("a summary of another conversation", shown(&foreign)),
+    ] {
+        chat.refuses(what, &over_raw("dag", at, vec![span])).await;
+    }
+    let twice = Publish {
+        summaries: vec![good.clone(), good.clone()],
+        ..showing("dag", &good)
+    };
+    chat.refuses("a summary brought twice", &twice).await;
+    let done = chat.publish(&showing("dag", &good)).await;
+    let expected = Published::Done(ViewVersion(2));
+    assert_eq!(done, expected, "the good one is accepted");
 }

@@ -4,34 +4,46 @@
 use std::sync::Arc;
 
 use memory_model::{
-    Accounting, ConversationId, Media, MediaSource, Message, Part, RawJson, ResultContent, Role,
-    Seq, Timestamp,
+    ConversationId, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Seq, Timestamp,
 };
 use memory_search::{
     ErrorKind, Hit, HitOrder, HitTarget, Hits, Query, Result, Search, SearchMode, SearchScope,
 };
-use memory_store::{NewConversation, Origin, Store};
 
 use crate::SearchFixture;
-use crate::builders::{
-    PlainCounts, Source, append, fill, message, publish_summary, range, root, sound, summary_of,
-};
+use crate::builders::{message, range, sound};
+use crate::chat::Chat;
 
-/// Appends one message of the user for each text.
-async fn say<S: Store + ?Sized>(store: &S, chat: ConversationId, texts: &[&str]) {
-    let messages = texts.iter().map(|text| Message::user(*text));
-    append(store, chat, messages.collect()).await;
-}
+/// All modes.
+pub(crate) const MODES: [SearchMode; 5] = [
+    SearchMode::Literal,
+    SearchMode::Regex,
+    SearchMode::Words,
+    SearchMode::Prose,
+    SearchMode::Auto,
+];
+
+/// All orders of hits.
+pub(crate) const ORDERS: [HitOrder; 3] = [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest];
+
+/// All scopes of a search.
+pub(crate) const SCOPES: [SearchScope; 3] = [
+    SearchScope::Messages,
+    SearchScope::Summaries,
+    SearchScope::Both,
+];
 
 /// A store and the search for it.
-pub(super) struct World<'a, F: SearchFixture> {
-    fixture: &'a F,
-    pub(super) store: Arc<F::Store>,
+#[derive(Debug)]
+pub struct World<F: SearchFixture> {
+    fixture: F,
+    store: Arc<F::Store>,
     search: F::Search,
 }
 
-impl<'a, F: SearchFixture> World<'a, F> {
-    pub(super) async fn new(fixture: &'a F) -> Self {
+impl<F: SearchFixture> World<F> {
+    /// A new and empty store.
+    pub async fn new(fixture: F) -> Self {
         let (store, search) = fixture.fresh_search().await;
         Self {
             fixture,
@@ -40,13 +52,49 @@ impl<'a, F: SearchFixture> World<'a, F> {
         }
     }
 
-    pub(super) async fn answer(&self, chat: ConversationId, query: &Query) -> Result<Hits> {
-        let (store, search) = (&*self.store, &self.search);
-        self.fixture.catch_up(store, search, chat).await;
-        search.search(chat, query).await
+    /// Asserts that everything in the store verifies.
+    pub async fn sound(&self) {
+        sound(&*self.store).await;
     }
 
-    pub(super) async fn search(&self, chat: ConversationId, query: &Query) -> Hits {
+    pub(super) async fn empty_chat(&self, key: &str) -> Chat<'_, F::Store> {
+        Chat::root(&*self.store, key).await
+    }
+
+    /// A conversation of these user's messages.
+    pub(super) async fn chat(&self, texts: &[&str]) -> Chat<'_, F::Store> {
+        let chat = self.empty_chat("chat").await;
+        chat.append(texts.iter().map(|text| Message::user(*text)))
+            .await;
+        chat
+    }
+
+    /// Ten messages and three summaries with a needle, and as many without.
+    pub(super) async fn haystack(&self) -> Chat<'_, F::Store> {
+        let chat = self.empty_chat("chat").await;
+        let messages = (1..=20).map(|n| {
+            let what = ["needle", "straw"][n as usize % 2];
+            Message::user(format!("{what} {n}")).with_created_at(Timestamp(n))
+        });
+        chat.append(messages).await;
+        for (first, text) in [
+            (1, "needle a"),
+            (4, "straw"),
+            (7, "Needle b"),
+            (10, "needle c"),
+        ] {
+            chat.show_leaf("dag", range(first, first + 2), text).await;
+        }
+        chat
+    }
+
+    pub(super) async fn answer(&self, chat: Chat<'_, F::Store>, query: &Query) -> Result<Hits> {
+        let (store, search) = (&*self.store, &self.search);
+        self.fixture.catch_up(store, search, chat.id).await;
+        search.search(chat.id, query).await
+    }
+
+    pub(super) async fn search(&self, chat: Chat<'_, F::Store>, query: &Query) -> Hits {
         let hits = self.answer(chat, query).await.unwrap();
         assert_eq!(hits.scope, query.scope);
         assert!(!hits.strategy.is_empty(), "an answer says how it was found");
@@ -55,13 +103,28 @@ impl<'a, F: SearchFixture> World<'a, F> {
         hits
     }
 
-    /// The hits for a literal pattern, in short and sorted.
-    async fn found(&self, chat: ConversationId, pattern: &str) -> Vec<String> {
-        short(&self.search(chat, &Query::new(pattern)).await)
+    /// Whether the search has a mode.
+    pub(super) async fn has(&self, chat: Chat<'_, F::Store>, mode: SearchMode) -> bool {
+        match self.answer(chat, &Query::new("x").with_mode(mode)).await {
+            Ok(_) => true,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+                assert!(error.to_string().contains(mode.as_str()), "{error}");
+                false
+            }
+        }
+    }
+
+    /// Asserts what literal patterns find, in short and sorted.
+    async fn finds(&self, chat: Chat<'_, F::Store>, cases: &[(&str, &[&str])]) {
+        for (pattern, expected) in cases {
+            let hits = self.search(chat, &Query::new(*pattern)).await;
+            assert_eq!(short(&hits), *expected, "{pattern:?}");
+        }
     }
 
     /// All pages of a query, one after the other.
-    pub(super) async fn pages(&self, chat: ConversationId, query: &Query) -> Vec<Hit> {
+    pub(super) async fn pages(&self, chat: Chat<'_, F::Store>, query: &Query) -> Vec<Hit> {
         let mut hits = Vec::new();
         let mut query = query.clone();
         loop {
@@ -78,10 +141,6 @@ impl<'a, F: SearchFixture> World<'a, F> {
             // A cursor survives being written down.
             query = query.with_cursor(cursor.to_string());
         }
-    }
-
-    pub(super) async fn sound(&self) {
-        sound(&*self.store).await;
     }
 }
 
@@ -107,10 +166,7 @@ pub(super) fn short(hits: &Hits) -> Vec<String> {
 }
 
 /// No character of a pattern has a special meaning.
-pub async fn search_is_literal<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = root(store, "chat").await.id;
+pub async fn search_is_literal<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "100% done",
         "100 percent done",
@@ -126,9 +182,9 @@ pub async fn search_is_literal<F: SearchFixture>(fixture: &F) {
         "nul\0nul",
         "x",
     ];
-    say(store, chat, &texts).await;
-    for (pattern, expected) in [
-        ("100%", &["m1"][..]),
+    let chat = world.chat(&texts).await;
+    let cases: &[(&str, &[&str])] = &[
+        ("100%", &["m1"]),
         ("%", &["m1"]),
         ("0", &["m1", "m2"]),
         ("snake_case", &["m3"]),
@@ -148,18 +204,13 @@ pub async fn search_is_literal<F: SearchFixture>(fixture: &F) {
         (" ", &["m1", "m2", "m7", "m8", "m9", "m11"]),
         ("nothing of the kind", &[]),
         ("done ", &[]),
-    ] {
-        assert_eq!(world.found(chat, pattern).await, expected, "{pattern:?}");
-    }
-    world.sound().await;
+    ];
+    world.finds(chat, cases).await;
 }
 
 /// Letters are the same whether they are one character or have their marks behind them, in every mode, and hits show
 /// them as they are written.
-pub async fn search_ignores_normal_forms<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = root(store, "chat").await.id;
+pub async fn search_ignores_normal_forms<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "the CAFE\u{301} is open",
         "open ~/Vie\u{323}\u{302}t/re\u{301}sume\u{301}-Zoe\u{308}.pdf",
@@ -168,7 +219,7 @@ pub async fn search_ignores_normal_forms<F: SearchFixture>(fixture: &F) {
         "カ\u{3099}ス と パン",
         "10 \u{212b} wide, \u{915}\u{93c}लम",
     ];
-    say(store, chat, &texts).await;
+    let chat = world.chat(&texts).await;
     for (pattern, expected) in [
         ("café", "m1"),
         ("CAFE\u{301} is", "m1"),
@@ -185,7 +236,7 @@ pub async fn search_ignores_normal_forms<F: SearchFixture>(fixture: &F) {
         ("10 å", "m6"),
         ("\u{958}लम", "m6"),
     ] {
-        assert_eq!(world.found(chat, pattern).await, [expected], "{pattern:?}");
+        world.finds(chat, &[(pattern, &[expected])]).await;
         for mode in [SearchMode::Regex, SearchMode::Words, SearchMode::Auto] {
             let query = Query::new(pattern).with_mode(mode);
             match world.answer(chat, &query).await {
@@ -202,14 +253,10 @@ pub async fn search_ignores_normal_forms<F: SearchFixture>(fixture: &F) {
     let hit = &answer.hits[0];
     assert_eq!(hit.snippet, "… CAFE\u{301} …");
     assert_eq!(&hit.snippet[hit.matches[0].clone()], "CAFE\u{301}");
-    world.sound().await;
 }
 
 /// Case is ignored, in every script.
-pub async fn search_ignores_case<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = root(store, "chat").await.id;
+pub async fn search_ignores_case<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "The Tests are GREEN",
         "Привет МИР",
@@ -217,26 +264,22 @@ pub async fn search_ignores_case<F: SearchFixture>(fixture: &F) {
         "ÅÄÖ straße",
         "緑 は みどり",
     ];
-    say(store, chat, &texts).await;
-    for (pattern, expected) in [
-        ("tests ARE green", "m1"),
-        ("пРИВЕТ мир", "m2"),
-        ("οδοσ", "m3"),
-        ("ΟΔΟΣ", "m3"),
-        ("åäö STRA", "m4"),
-        ("緑", "m5"),
-        ("みどり", "m5"),
-    ] {
-        assert_eq!(world.found(chat, pattern).await, [expected], "{pattern:?}");
-    }
-    world.sound().await;
+    let chat = world.chat(&texts).await;
+    let cases: &[(&str, &[&str])] = &[
+        ("tests ARE green", &["m1"]),
+        ("пРИВЕТ мир", &["m2"]),
+        ("οδοσ", &["m3"]),
+        ("ΟΔΟΣ", &["m3"]),
+        ("åäö STRA", &["m4"]),
+        ("緑", &["m5"]),
+        ("みどり", &["m5"]),
+    ];
+    world.finds(chat, cases).await;
 }
 
 /// Calls, arguments, results, reasoning and unknown parts are searched; image data is not.
-pub async fn search_reads_every_part<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = root(store, "chat").await.id;
+pub async fn search_reads_every_part<F: SearchFixture>(world: &World<F>) {
+    let chat = world.empty_chat("chat").await;
     let json = |text: &str| RawJson::parse(text).unwrap();
     let result = Part::ToolResult {
         call_id: "c".to_owned(),
@@ -261,9 +304,9 @@ pub async fn search_reads_every_part<F: SearchFixture>(fixture: &F) {
         Message::new(Role::User, vec![Part::text("needle5"), image]),
         Message::new(Role::Assistant, vec![reasoning, unknown]),
     ];
-    append(store, chat, messages).await;
-    for (pattern, expected) in [
-        ("needle1", &["m1"][..]),
+    chat.append(messages).await;
+    let cases: &[(&str, &[&str])] = &[
+        ("needle1", &["m1"]),
         ("needle2", &["m1"]),
         ("été", &["m1"]),
         (r"\u00e9t", &["m1"]),
@@ -273,19 +316,15 @@ pub async fn search_reads_every_part<F: SearchFixture>(fixture: &F) {
         ("needle6", &[]),
         ("needle7", &["m5"]),
         ("needle8", &["m5"]),
-    ] {
-        assert_eq!(world.found(chat, pattern).await, expected, "{pattern:?}");
-    }
-    world.sound().await;
+    ];
+    world.finds(chat, cases).await;
 }
 
 /// Notes are never found.
-pub async fn search_skips_notes<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = root(store, "chat").await.id;
+pub async fn search_skips_notes<F: SearchFixture>(world: &World<F>) {
+    let chat = world.empty_chat("chat").await;
     let note = Message::note(Role::User, vec![Part::text("needle")]);
-    append(store, chat, vec![note, message("id", "a needle")]).await;
+    chat.append([note, message("id", "a needle")]).await;
     let hits = world.search(chat, &Query::new("needle")).await;
     assert_eq!(short(&hits), ["m2"]);
     let expected = HitTarget::Message {
@@ -296,38 +335,11 @@ pub async fn search_skips_notes<F: SearchFixture>(fixture: &F) {
     assert_eq!(hits.hits[0].target, expected);
     assert_eq!(hits.hits[0].snippet, "a needle");
     assert!(hits.complete);
-    world.sound().await;
-}
-
-/// Ten messages and three summaries with a needle, and as many without.
-pub(super) async fn haystack<S: Store>(store: &S) -> ConversationId {
-    let chat = root(store, "chat").await.id;
-    let messages = (1..=20).map(|n| {
-        let text = match n % 2 {
-            0 => format!("needle {n}"),
-            _ => format!("straw {n}"),
-        };
-        Message::user(text).with_created_at(Timestamp(n))
-    });
-    append(store, chat, messages.collect()).await;
-    for (first, text) in [
-        (1, "needle a"),
-        (4, "straw"),
-        (7, "Needle b"),
-        (10, "needle c"),
-    ] {
-        let at = range(first, first + 2);
-        let leaf = summary_of(store, chat, &[Source::Messages(at)], text).await;
-        publish_summary(store, chat, "dag", &leaf).await;
-    }
-    chat
 }
 
 /// The limit counts all hits, messages and summaries together.
-pub async fn search_keeps_its_limit<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = haystack(store).await;
+pub async fn search_keeps_its_limit<F: SearchFixture>(world: &World<F>) {
+    let chat = world.haystack().await;
     let query = |scope, limit| Query::new("needle").with_scope(scope).with_limit(limit);
     for (scope, total) in [
         (SearchScope::Messages, 10),
@@ -336,82 +348,51 @@ pub async fn search_keeps_its_limit<F: SearchFixture>(fixture: &F) {
     ] {
         for limit in [0, 1, 2, 3, 9, 10, 11, 12, 13, 14, usize::MAX] {
             let hits = world.search(chat, &query(scope, limit)).await;
-            assert_eq!(
-                hits.hits.len(),
-                limit.max(1).min(total),
-                "{scope:?}, limit {limit}"
-            );
+            let expected = limit.clamp(1, total);
+            assert_eq!(hits.hits.len(), expected, "{scope:?}, limit {limit}");
             assert_eq!(hits.complete, limit >= total, "{scope:?}, limit {limit}");
         }
     }
     let all = world.search(chat, &query(SearchScope::Both, 100)).await;
     assert_eq!(short(&all)[8..], ["m18", "m20", "s1", "s7", "s10"]);
     assert_eq!(sorted(all.hits)[0].created_at, Timestamp(2));
-    world.sound().await;
 }
 
-/// Following cursors gives every hit exactly once, in every order.
-pub async fn search_pages_give_every_hit_once<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let chat = haystack(&*world.store).await;
-    for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
-        for scope in [
-            SearchScope::Messages,
-            SearchScope::Summaries,
-            SearchScope::Both,
-        ] {
-            let query = Query::new("needle").with_scope(scope).with_order(order);
-            let all = world.search(chat, &query.clone().with_limit(100)).await;
-            for limit in [1, 2, 3, 5, 10, 12, 13] {
-                let paged = world.pages(chat, &query.clone().with_limit(limit)).await;
-                assert_eq!(
-                    sorted(paged),
-                    sorted(all.hits.clone()),
-                    "{scope:?}, {order:?}, in pages of {limit}"
-                );
-            }
+/// A search sees and counts what its conversation sees, in every mode.
+pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>) {
+    let chat = world.haystack().await;
+    let other = world.empty_chat("other").await;
+    other.append([message("a", "another needle")]).await;
+    let child = chat.fork("child", 5).await;
+    child.append([message("b", "the child's needle")]).await;
+    child.fill(1).await;
+    world.finds(other, &[("needle", &["m1"])]).await;
+    // Of the summaries that of what is shared.
+    let shared: &[&str] = &["m2", "m4", "m6", "s1"];
+    world.finds(child, &[("needle", shared)]).await;
+    let hits = world.search(chat, &Query::new("needle")).await.hits;
+    assert_eq!(hits.len(), 13);
+    for mode in [SearchMode::Words, SearchMode::Prose] {
+        if !world.has(chat, mode).await {
+            continue;
         }
+        let query = Query::new("needle").with_mode(mode).with_limit(100);
+        let seen = short(&world.search(child, &query).await);
+        let all = ["m1", "m2", "m3", "m4", "m5", "m6", "m7", "s1"];
+        let is_seen = |name: &String| all.contains(&name.as_str());
+        assert!(seen.iter().all(is_seen), "{mode:?}: {seen:?}");
+        let is_found = |name: &&str| seen.iter().any(|one| one == name);
+        assert!(shared.iter().all(is_found), "{mode:?}: {seen:?}");
+        let query = Query::new("child").with_mode(mode);
+        assert!(world.search(chat, &query).await.hits.is_empty(), "{mode:?}");
     }
-    world.sound().await;
-}
-
-/// A search sees what its conversation sees.
-pub async fn search_stays_in_its_conversation<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = haystack(store).await;
-    let other = root(store, "other").await.id;
-    append(store, other, vec![message("a", "another needle")]).await;
-    let new = NewConversation {
-        origin: Origin::Fork {
-            parent: chat,
-            at: Seq(5),
-        },
-        ..NewConversation::root("child", PlainCounts.estimator_id(), Timestamp(9))
-    };
-    let child = store.open(&new).await.unwrap().id;
-    append(store, child, vec![message("b", "the child's needle")]).await;
-    fill(store, child, 1).await;
-    assert_eq!(world.found(other, "needle").await, ["m1"]);
-    assert_eq!(
-        world.found(child, "needle").await,
-        ["m2", "m4", "m6", "s1"],
-        "of the summaries that of what is shared"
-    );
-    assert_eq!(
-        world.search(chat, &Query::new("needle")).await.hits.len(),
-        13
-    );
-    world.sound().await;
 }
 
 /// Each filter holds, and all of them together.
-pub async fn filters_narrow_each_other<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let chat = haystack(&*world.store).await;
-    let store = &*world.store;
+pub async fn filters_narrow_each_other<F: SearchFixture>(world: &World<F>) {
+    let chat = world.haystack().await;
     let said = Message::assistant("a needle, said").with_created_at(Timestamp(21));
-    append(store, chat, vec![said]).await;
+    chat.append([said]).await;
     let query = || Query::new("needle").with_limit(100);
     let user = query().with_roles([Role::User]);
     let early = query().with_until(Timestamp(4));
@@ -439,13 +420,9 @@ pub async fn filters_narrow_each_other<F: SearchFixture>(fixture: &F) {
             &[],
         ),
     ] {
-        assert_eq!(
-            short(&world.search(chat, &query).await),
-            expected,
-            "{query:?}"
-        );
+        let hits = world.search(chat, &query).await;
+        assert_eq!(short(&hits), expected, "{query:?}");
     }
-    world.sound().await;
 }
 
 /// A call of a tool and its result.
@@ -458,8 +435,8 @@ fn used(id: &str, tool: &str, result: &str) -> [Message; 2] {
 }
 
 /// A conversation in which a fact is told, looked up over and over, and corrected.
-async fn looked_up(store: &(impl Store + ?Sized)) -> ConversationId {
-    let chat = root(store, "chat").await.id;
+async fn looked_up<F: SearchFixture>(world: &World<F>) -> Chat<'_, F::Store> {
+    let chat = world.empty_chat("chat").await;
     let mut messages = vec![Message::user("the needle is in the barn")];
     for round in 0..30 {
         let tool = ["memory_grep", "mcp__memory__memory_recall"][round % 2];
@@ -468,18 +445,17 @@ async fn looked_up(store: &(impl Store + ?Sized)) -> ConversationId {
     }
     messages.push(Message::user("no, the needle is in the shed"));
     messages.extend(used("again", "read_file", "a needle in a file"));
-    append(store, chat, messages).await;
+    chat.append(messages).await;
     chat
 }
 
 /// Calls of the memory's own tools and their results are found on demand alone, whatever the order, the page
 /// and the positions that are searched; what stands beside a call is found.
-pub async fn echoes_are_found_on_demand<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let chat = looked_up(&*world.store).await;
+pub async fn echoes_are_found_on_demand<F: SearchFixture>(world: &World<F>) {
+    let chat = looked_up(world).await;
     let query = || Query::new("NEEDLE").with_scope(SearchScope::Messages);
     let said = ["m1", "m62", "m63", "m64"];
-    for order in [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest] {
+    for order in ORDERS {
         for limit in [1, 3, 100] {
             let query = query().with_order(order).with_limit(limit);
             let hits = world.pages(chat, &query).await;
@@ -497,27 +473,18 @@ pub async fn echoes_are_found_on_demand<F: SearchFixture>(fixture: &F) {
     }
     let [mut call, result] = used("beside", "memory_grep", "echo: a needle");
     call.parts.insert(0, Part::text("I look for the needle."));
-    append(&*world.store, chat, vec![call, result]).await;
+    chat.append([call, result]).await;
     let last = world.search(chat, &query().with_range(range(65, 66))).await;
     assert_eq!(short(&last), ["m65"]);
     assert_eq!(last.hits[0].snippet, "I look for the needle.");
-    world.sound().await;
 }
 
 /// A filter on tools finds their calls and results alone, and no summaries.
-pub async fn tools_narrow_a_search<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let chat = looked_up(&*world.store).await;
-    let store = &*world.store;
-    append(
-        store,
-        chat,
-        used("x", "mcp__files__read_file", "needle").to_vec(),
-    )
-    .await;
-    let leaf = [Source::Messages(range(1, 2))];
-    let leaf = summary_of(store, chat, &leaf, "the needle").await;
-    publish_summary(store, chat, "dag", &leaf).await;
+pub async fn tools_narrow_a_search<F: SearchFixture>(world: &World<F>) {
+    let chat = looked_up(world).await;
+    chat.append(used("x", "mcp__files__read_file", "needle"))
+        .await;
+    chat.show_leaf("dag", range(1, 2), "the needle").await;
     let query = || Query::new("needle").with_limit(100);
     for (tools, expected) in [
         (&["read_file"][..], &["m63", "m64", "m65", "m66"][..]),
@@ -526,11 +493,8 @@ pub async fn tools_narrow_a_search<F: SearchFixture>(fixture: &F) {
         (&["file"], &[]),
     ] {
         let query = query().with_tools(tools.iter().copied());
-        assert_eq!(
-            short(&world.search(chat, &query).await),
-            expected,
-            "{tools:?}"
-        );
+        let hits = world.search(chat, &query).await;
+        assert_eq!(short(&hits), expected, "{tools:?}");
     }
     let count = |hits: Hits| hits.hits.len();
     let own = query().with_tools(["memory_grep"]);
@@ -541,17 +505,15 @@ pub async fn tools_narrow_a_search<F: SearchFixture>(fixture: &F) {
     assert_eq!(count(world.search(chat, &both).await), 20);
     let roles = query().with_tools(["read_file"]).with_roles([Role::Tool]);
     assert_eq!(short(&world.search(chat, &roles).await), ["m64", "m66"]);
-    world.sound().await;
 }
 
 /// The orders by position are kept, also from page to page.
-pub async fn hits_come_in_the_order_asked<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let chat = haystack(&*world.store).await;
+pub async fn hits_come_in_the_order_asked<F: SearchFixture>(world: &World<F>) {
+    let chat = world.haystack().await;
     let messages: Vec<String> = (1..=10).map(|n| format!("m{}", n * 2)).collect();
     let summaries = ["s1", "s7", "s10"].map(str::to_owned).to_vec();
-    let newest: Vec<String> = [&messages, &summaries]
-        .iter()
+    let newest = [&messages, &summaries].into_iter();
+    let newest = newest
         .flat_map(|names| names.iter().rev().cloned())
         .collect();
     let oldest = [messages, summaries].concat();
@@ -563,17 +525,14 @@ pub async fn hits_come_in_the_order_asked<F: SearchFixture>(fixture: &F) {
             assert_eq!(paged, expected, "{order:?}, in pages of {limit}");
         }
     }
-    world.sound().await;
 }
 
 /// What a hit marks as its matches lies in its snippet and is the pattern.
-pub async fn matches_lie_in_their_snippet<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let store = &*world.store;
-    let chat = root(store, "chat").await.id;
+pub async fn matches_lie_in_their_snippet<F: SearchFixture>(world: &World<F>) {
+    let chat = world.empty_chat("chat").await;
     let long = format!("{}needle{}", "é".repeat(900), "緑 needle ".repeat(90));
     let texts = ["Needle", "a needle and a NEEDLE", long.as_str()];
-    append(store, chat, texts.map(Message::user).to_vec()).await;
+    chat.append(texts.map(Message::user)).await;
     let hits = world.search(chat, &Query::new("needle")).await;
     assert_eq!(hits.hits.len(), 3);
     for hit in sorted(hits.hits) {
@@ -587,35 +546,11 @@ pub async fn matches_lie_in_their_snippet<F: SearchFixture>(fixture: &F) {
         }
         assert!(hit.snippet.chars().count() <= 502, "{hit:?}");
     }
-    world.sound().await;
-}
-
-/// A search either has a mode or refuses it; `Literal` it has.
-pub async fn modes_are_supported_or_refused<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let chat = haystack(&*world.store).await;
-    for mode in [
-        SearchMode::Regex,
-        SearchMode::Words,
-        SearchMode::Prose,
-        SearchMode::Auto,
-    ] {
-        let query = Query::new("needle").with_mode(mode);
-        match world.answer(chat, &query).await {
-            Ok(hits) => assert!(!hits.hits.is_empty(), "{mode:?} finds a word"),
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-                assert!(error.to_string().contains(mode.as_str()), "{error}");
-            }
-        }
-    }
-    world.sound().await;
 }
 
 /// An empty pattern, a cursor that no search gave, and a conversation that does not exist.
-pub async fn bad_queries_are_refused<F: SearchFixture>(fixture: &F) {
-    let world = World::new(fixture).await;
-    let chat = haystack(&*world.store).await;
+pub async fn bad_queries_are_refused<F: SearchFixture>(world: &World<F>) {
+    let chat = world.haystack().await;
     let error = world.answer(chat, &Query::new("")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     for cursor in ["", "no cursor", "ssum_0123456789abcdef"] {
@@ -624,8 +559,7 @@ pub async fn bad_queries_are_refused<F: SearchFixture>(fixture: &F) {
         let kinds = [ErrorKind::Invalid, ErrorKind::NotFound];
         assert!(kinds.contains(&error.kind()), "{cursor:?}: {error}");
     }
-    let nowhere = ConversationId(chat.0 + 1);
+    let nowhere = ConversationId(chat.id.0 + 1);
     let error = world.search.search(nowhere, &Query::new("needle")).await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
-    world.sound().await;
 }

@@ -1,44 +1,39 @@
 //! Refused publishes, which leave everything as it was.
 
-use memory_model::{ConversationId, Span, Summary, ViewName, ViewVersion};
-use memory_store::{ErrorKind, Publish, Store};
+use memory_model::{Span, Summary};
+use memory_store::{Conversation, ErrorKind, Publication, Publish, Store, ViewInfo};
 
-use crate::builders::{info, spans_of_view};
+use crate::chat::Chat;
 
 /// All that a refused publish must leave as it was.
-pub(super) async fn state<S: Store>(
-    store: &S,
-    chat: ConversationId,
-) -> (
-    memory_store::Conversation,
-    Vec<memory_store::ViewInfo>,
-    Vec<Span>,
-    Vec<Summary>,
-    Vec<memory_store::Publication>,
-) {
-    let view = ViewName::from("dag");
-    let history = store.publications(chat, &view, ViewVersion(0), 1_000).await;
-    (
-        info(store, chat).await,
-        store.views(chat).await.unwrap(),
-        spans_of_view(store, chat, "dag").await,
-        store.summary_log(chat, None, 1_000).await.unwrap().items,
-        history.unwrap().items,
-    )
+#[derive(Debug, PartialEq)]
+pub(super) struct Everything {
+    info: Conversation,
+    views: Vec<ViewInfo>,
+    spans: Vec<Span>,
+    summaries: Vec<Summary>,
+    publications: Vec<Publication>,
 }
 
-/// Asserts that the store refuses a publish as invalid and that nothing changes; `what` names the case.
-pub(super) async fn refused<S: Store>(
-    store: &S,
-    chat: ConversationId,
-    what: &str,
-    publish: &Publish,
-) {
-    let before = state(store, chat).await;
-    let error = match store.publish(chat, publish).await {
-        Err(error) => error,
-        Ok(published) => panic!("{what}: was not refused but {published:?}"),
-    };
-    assert_eq!(error.kind(), ErrorKind::Invalid, "{what}: {error}");
-    assert_eq!(state(store, chat).await, before, "{what}");
+impl<S: Store + ?Sized> Chat<'_, S> {
+    pub(super) async fn everything(&self) -> Everything {
+        Everything {
+            info: self.info().await,
+            views: self.views().await,
+            spans: self.spans("dag").await,
+            summaries: self.summary_log().await,
+            publications: self.publications("dag").await,
+        }
+    }
+
+    /// Asserts that the store refuses a publish as invalid and that nothing changes; `what` names the case.
+    pub(super) async fn refuses(&self, what: &str, publish: &Publish) {
+        let before = self.everything().await;
+        let error = match self.store.publish(self.id, publish).await {
+            Err(error) => error,
+            Ok(published) => panic!("{what}: was not refused but {published:?}"),
+        };
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{what}: {error}");
+        assert_eq!(self.everything().await, before, "{what}");
+    }
 }

@@ -9,7 +9,8 @@ use memory_store::{ConversationFilter, ERASED, FullStore, LogRead, Order, Store 
 use super::simple::GONE;
 use super::world::{Checked, VIEWS, World, both, same};
 use crate::Fixture;
-use crate::builders::{entries, info, spans_of_view, verify_store};
+use crate::builders::verify_store;
+use crate::chat::Chat;
 
 impl<F: Fixture> World<'_, F> {
     /// Compares everything that can be read.
@@ -18,15 +19,12 @@ impl<F: Fixture> World<'_, F> {
         both!(self, list(&filter, None, 1_000))?.ok();
         for chat in &self.chats {
             let chat = *chat;
-            let now = info(&self.reference, chat).await;
+            let now = self.expected(chat).info().await;
             let all = SeqRange::new(Seq::FIRST, Seq(now.head.0 + 3)).expect("not empty");
-            both!(
-                self,
-                read(chat, &LogRead::new(all).newest_first().with_max_rows(7))
-            )?
-            .ok();
-            let log = entries(self.store(), chat).await;
-            if log != entries(&self.reference, chat).await {
+            let newest = LogRead::new(all).newest_first().with_max_rows(7);
+            both!(self, read(chat, &newest))?.ok();
+            let log = Chat::new(self.store(), chat).entries().await;
+            if log != self.expected(chat).entries().await {
                 return Err(format!("the logs of {chat} differ"));
             }
             let log: Vec<_> = log
@@ -67,13 +65,10 @@ impl<F: Fixture> World<'_, F> {
             }
             both!(self, views(chat))?.ok();
             let query = Query::new("1 WORD").with_limit(3);
-            let store = SegmentSearch::without_index(self.store())
-                .search(chat, &query)
-                .await;
-            let reference = SegmentSearch::without_index(&self.reference)
-                .search(chat, &query)
-                .await;
-            let (store, reference) = (store.map_err(|e| e.kind()), reference.map_err(|e| e.kind()));
+            let store = SegmentSearch::without_index(self.store());
+            let store = store.search(chat, &query).await.map_err(|e| e.kind());
+            let reference = SegmentSearch::without_index(&self.reference);
+            let reference = reference.search(chat, &query).await.map_err(|e| e.kind());
             if store != reference {
                 return Err(format!(
                     "search: the store says\n{store:?}\nthe reference says\n{reference:?}"
@@ -92,7 +87,7 @@ impl<F: Fixture> World<'_, F> {
         let Ok(mut snapshot) = both!(self, snapshot(chat, &view))? else {
             return Err(format!("view {name} of {chat} cannot be read"));
         };
-        let spans = spans_of_view(self.store(), chat, name).await;
+        let spans = Chat::new(self.store(), chat).spans(name).await;
         let head = snapshot.head.0 as usize;
         let bodies: Vec<SpanBody> = (1..=snapshot.head.0)
             .map(|seq| {
@@ -105,12 +100,8 @@ impl<F: Fixture> World<'_, F> {
                     .ok_or_else(|| format!("view {name} of {chat}: {seq} is not in one span"))
             })
             .collect::<Checked<_>>()?;
-        let mut expected = self
-            .simple
-            .views
-            .get(&(chat, name.to_owned()))
-            .cloned()
-            .unwrap_or_default();
+        let expected = self.simple.views.get(&(chat, name.to_owned()));
+        let mut expected = expected.cloned().unwrap_or_default();
         expected.resize(head, SpanBody::Raw);
         if bodies != expected {
             return Err(format!(

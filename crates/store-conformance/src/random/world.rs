@@ -3,21 +3,20 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use super::op::{Op, Shown};
-use super::simple::Simple;
-use crate::Fixture;
-use crate::builders::{
-    PlainCounts, Source, clipped, entry, flat_summary_of, info, raw, replace, shown, spans_of_view,
-    summary_of,
-};
 use memory_model::{
-    Accounting, Child, ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Span, SpanBody,
-    Summary, SummaryId, Timestamp, TrimPolicyId,
+    Child, ConversationId, Message, Part, RawJson, Role, Seq, SeqRange, Span, SpanBody, Summary,
+    Timestamp, TrimPolicyId,
 };
 use memory_store::{
     Append, AppendAt, Claim, Draft, Erase, ErrorKind, Fence, InMemoryStore, JobKey, LeaseUpdate,
     NewConversation, Origin, Owner, Publish, Published, Result, Store,
 };
+
+use super::op::{Op, Shown};
+use super::simple::Simple;
+use crate::Fixture;
+use crate::builders::{batch, entry, new_conversation, range, raw, replace, shown};
+use crate::chat::{Chat, Source};
 
 /// The time-to-live of a lease that outlasts the test, or ends at once.
 fn ttl(lasting: bool) -> Duration {
@@ -92,6 +91,11 @@ impl<'a, F: Fixture> World<'a, F> {
         self.store.as_ref().expect("the store is open")
     }
 
+    /// What a conversation of the reference store is.
+    pub(super) fn expected(&self, chat: ConversationId) -> Chat<'_, InMemoryStore> {
+        Chat::new(&self.reference, chat)
+    }
+
     fn chat(&self, n: u8) -> ConversationId {
         self.chats[usize::from(n) % self.chats.len()]
     }
@@ -104,8 +108,8 @@ impl<'a, F: Fixture> World<'a, F> {
     async fn open(&mut self, origin: Origin) -> Checked<()> {
         let key = format!("chat {}", self.chats.len());
         let new = NewConversation {
-            origin: origin.clone(),
-            ..NewConversation::root(key.as_str(), PlainCounts.estimator_id(), self.now())
+            now: self.now(),
+            ..new_conversation(&key, origin.clone())
         };
         let Ok(made) = both!(self, open(&new))? else {
             return Ok(());
@@ -132,14 +136,13 @@ impl<'a, F: Fixture> World<'a, F> {
         let key = (parent, view.to_owned());
         let mut shown = self.simple.views.get(&key).cloned().unwrap_or_default();
         shown.resize(shown.len().max(at.0 as usize + 1), SpanBody::Raw);
-        let spans = spans_of_view(&self.reference, parent, view).await;
+        let spans = self.expected(parent).spans(view).await;
         let mut bodies = Vec::new();
         for position in (1..=at.0).map(Seq) {
             let mut body = shown[position.0 as usize - 1].clone();
             while let SpanBody::Summary { id, .. } = &body {
-                let found = self.reference.summaries(parent, std::slice::from_ref(id));
-                let found = found.await.expect("summaries are looked up").remove(0);
-                let summary = found.expect("what is shown exists");
+                let summary = self.expected(parent).summary_by_id(id).await;
+                let summary = summary.expect("what is shown exists");
                 if summary.range.last <= at {
                     break;
                 }
@@ -147,10 +150,10 @@ impl<'a, F: Fixture> World<'a, F> {
                 let child = summary.children.iter().find(covers);
                 body = match child.and_then(|child| child.summary()) {
                     None => SpanBody::Raw,
-                    Some(id) => SpanBody::Summary {
-                        id: id.clone(),
-                        depth: self.depth(parent, id).await,
-                    },
+                    Some(id) => {
+                        let child = self.expected(parent).summary_by_id(id).await;
+                        crate::shown(&child.expect("a child exists")).body
+                    }
                 };
             }
             // Shortened messages are raw where their span crosses the point.
@@ -167,21 +170,12 @@ impl<'a, F: Fixture> World<'a, F> {
         bodies
     }
 
-    async fn depth(&self, chat: ConversationId, id: &SummaryId) -> u32 {
-        let found = self
-            .reference
-            .summaries(chat, std::slice::from_ref(id))
-            .await;
-        let found = found.expect("summaries are looked up").remove(0);
-        found.expect("a child exists").depth
-    }
-
     pub(super) async fn step(&mut self, op: &Op) -> Checked<()> {
         match op {
             Op::Root => self.open(Origin::Root).await?,
             Op::Fork { parent, at } => {
                 let parent = self.chat(*parent);
-                let head = info(&self.reference, parent).await.head.0;
+                let head = self.expected(parent).info().await.head.0;
                 // One in a few is beyond the head.
                 let at = Seq(u32::from(*at) % (head + 2));
                 self.open(Origin::Fork { parent, at }).await?;
@@ -214,7 +208,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 };
                 let said = format!("summary {} of {at}", text % 3);
                 let summary = self.summary(chat, view, at, &said, text / 3 % 2 == 1).await;
-                let mut expect = clipped(&self.reference, chat, view, at).await;
+                let mut expect = self.expected(chat).clipped(view, at).await;
                 if *stale {
                     expect.truncate(expect.len() / 2);
                 }
@@ -222,7 +216,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 let mut publish = replace(view, at, expect, spans, vec![summary]);
                 publish.now = self.now();
                 if *text < 200 {
-                    publish.erasures = info(&self.reference, chat).await.erasures;
+                    publish.erasures = self.expected(chat).info().await.erasures;
                 }
                 let fences = self.fences.last().filter(|_| *fenced).cloned();
                 self.publish(chat, view, publish, fences).await?;
@@ -236,14 +230,14 @@ impl<'a, F: Fixture> World<'a, F> {
             } => {
                 let chat = self.chat(*chat);
                 let view = VIEWS[usize::from(*view) % VIEWS.len()];
-                let head = info(&self.reference, chat).await.head.0;
+                let head = self.expected(chat).info().await.head.0;
                 if head == 0 {
                     return Ok(());
                 }
                 // May cut an indivisible span; then both stores must refuse.
                 let first = u32::from(*first) % head + 1;
                 let last = (first + u32::from(len % 6)).min(head);
-                let at = SeqRange::new(Seq(first), Seq(last)).expect("first is not after last");
+                let at = range(first, last);
                 let (body, tokens) = match body {
                     Shown::Raw => (SpanBody::Raw, 0),
                     Shown::Omitted => (SpanBody::Omitted, 0),
@@ -252,10 +246,10 @@ impl<'a, F: Fixture> World<'a, F> {
                         u64::from(*n) + 3,
                     ),
                 };
-                let expect = clipped(&self.reference, chat, view, at).await;
+                let expect = self.expected(chat).clipped(view, at).await;
                 let spans = vec![Span::closed(at, body, tokens)];
                 let mut publish = replace(view, at, expect, spans, vec![]);
-                publish.erasures = info(&self.reference, chat).await.erasures;
+                publish.erasures = self.expected(chat).info().await.erasures;
                 publish.now = self.now();
                 self.publish(chat, view, publish, None).await?;
             }
@@ -268,7 +262,7 @@ impl<'a, F: Fixture> World<'a, F> {
             } => {
                 let odd = |first: u8, len: u8| {
                     let first = 1 + u32::from(first % 40);
-                    crate::range(first, first + u32::from(len % 10))
+                    range(first, first + u32::from(len % 10))
                 };
                 let at = odd(*first, *len);
                 let expect = vec![raw(odd(*expect_first, *len))];
@@ -288,7 +282,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 let owner = Owner(format!("owner {}", owner % 3));
                 // The numbers of fences are the store's own affair; they only rise.
                 let erasures = match lasting {
-                    true => info(&self.reference, chat).await.erasures,
+                    true => self.expected(chat).info().await.erasures,
                     false => 0,
                 };
                 let store = self.store().claim(chat, &job, &owner, ttl, erasures);
@@ -330,10 +324,10 @@ impl<'a, F: Fixture> World<'a, F> {
             }
             Op::Erase { chat, first, len } => {
                 let chat = self.chat(*chat);
-                let head = info(&self.reference, chat).await.head.0;
+                let head = self.expected(chat).info().await.head.0;
                 let first = u32::from(*first) % (head + 1) + 1;
-                let range = crate::range(first, first + u32::from(len % 4));
-                let erase = Erase::range(range, "asked for", self.now());
+                let gone = range(first, first + u32::from(len % 4));
+                let erase = Erase::range(gone, "asked for", self.now());
                 if let Ok(erased) = both!(self, erase(chat, &erase))? {
                     self.simple.erased(&erased);
                 }
@@ -375,16 +369,13 @@ impl<'a, F: Fixture> World<'a, F> {
                 }
             })
             .collect();
-        let head = Seq(u32::try_from(texts.len()).unwrap_or_default());
+        let at = match demand {
+            true => AppendAt::Head(Seq(u32::try_from(texts.len()).unwrap_or_default())),
+            false => AppendAt::Any,
+        };
         let append = Append {
-            at: if demand {
-                AppendAt::Head(head)
-            } else {
-                AppendAt::Any
-            },
-            estimator: PlainCounts.estimator_id(),
-            entries: messages.iter().cloned().map(entry).collect(),
             now: self.now(),
+            ..batch(at, messages.iter().cloned().map(entry))
         };
         match both!(self, append(chat, &append))? {
             Ok(_) => self.simple.appended(chat, &messages),
@@ -422,8 +413,8 @@ impl<'a, F: Fixture> World<'a, F> {
         first: u8,
         len: u8,
     ) -> Option<SeqRange> {
-        let head = info(&self.reference, chat).await.head;
-        let spans = spans_of_view(&self.reference, chat, view).await;
+        let head = self.expected(chat).info().await.head;
+        let spans = self.expected(chat).spans(view).await;
         let ranges: Vec<SeqRange> = spans
             .iter()
             .filter_map(|span| span.range.up_to(head))
@@ -450,20 +441,14 @@ impl<'a, F: Fixture> World<'a, F> {
         text: &str,
         flat: bool,
     ) -> Summary {
-        let spans = clipped(&self.reference, chat, view, at).await;
-        let mut ids = Vec::new();
+        let spans = self.expected(chat).clipped(view, at).await;
+        let mut found = Vec::new();
         for span in &spans {
-            ids.extend(span.body.summary().cloned());
+            found.push(match span.body.summary() {
+                Some(id) => self.expected(chat).summary_by_id(id).await,
+                None => None,
+            });
         }
-        let found = self.reference.summaries(chat, &ids).await;
-        let mut found = found
-            .expect("summaries are looked up")
-            .into_iter()
-            .flatten();
-        let found: Vec<Option<Summary>> = spans
-            .iter()
-            .map(|span| span.body.summary().and_then(|_| found.next()))
-            .collect();
         let sources: Vec<Source<'_>> = spans
             .iter()
             .zip(&found)
@@ -473,8 +458,8 @@ impl<'a, F: Fixture> World<'a, F> {
             })
             .collect();
         match flat {
-            true => flat_summary_of(&self.reference, chat, &sources, text).await,
-            false => summary_of(&self.reference, chat, &sources, text).await,
+            true => self.expected(chat).flat_summary(&sources, text).await,
+            false => self.expected(chat).summary(&sources, text).await,
         }
     }
 

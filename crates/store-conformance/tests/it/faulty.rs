@@ -2,24 +2,16 @@
 
 use memory_model::{Seq, ViewVersion};
 use memory_store::{Append, AppendAt, ErrorKind, InMemoryStore, Published, Store};
-use store_conformance::{
-    Fault, FaultyStore, Source, entry, fill, message, range, raw, replace, root, shown, sound,
-    summary_of, texts,
-};
+use store_conformance::{Chat, Fault, FaultyStore, batch, entry, message, range, showing, sound};
 
 fn append_of(text: &str) -> Append {
-    Append {
-        at: AppendAt::Any,
-        estimator: memory_model::Accounting::estimator_id(&store_conformance::PlainCounts),
-        entries: vec![entry(message(text, text))],
-        now: memory_model::Timestamp(5),
-    }
+    batch(AppendAt::Any, [entry(message(text, text))])
 }
 
 #[tokio::test]
 async fn the_kth_write_fails() {
     let store = FaultyStore::new(InMemoryStore::new());
-    let chat = root(&store, "chat").await.id;
+    let chat = Chat::root(&store, "chat").await.id;
     assert_eq!(store.writes(), 1);
     store.fail_from(2, Fault::After);
     store.append(chat, &append_of("one")).await.unwrap();
@@ -28,13 +20,16 @@ async fn the_kth_write_fails() {
         assert_eq!(error.kind(), ErrorKind::Io);
     }
     // The second was written, the third was not.
-    assert_eq!(texts(&store, chat).await, ["one", "two"]);
+    assert_eq!(Chat::new(&store, chat).texts().await, ["one", "two"]);
     store.heal();
     store.append(chat, &append_of("three")).await.unwrap();
     store.fail_once(1, Fault::Before);
     store.append(chat, &append_of("four")).await.unwrap_err();
     store.append(chat, &append_of("four")).await.unwrap();
-    assert_eq!(texts(&store, chat).await, ["one", "two", "three", "four"]);
+    assert_eq!(
+        Chat::new(&store, chat).texts().await,
+        ["one", "two", "three", "four"]
+    );
     assert_eq!(store.writes(), 7);
     sound(&store.into_inner()).await;
 }
@@ -42,18 +37,13 @@ async fn the_kth_write_fails() {
 #[tokio::test]
 async fn a_publish_that_failed_after_the_write_is_already_done() {
     let store = FaultyStore::new(InMemoryStore::new());
-    let chat = root(&store, "chat").await.id;
-    fill(&store, chat, 4).await;
-    let at = range(1, 3);
-    let leaf = summary_of(&store, chat, &[Source::Messages(at)], "leaf").await;
-    let publish = replace("dag", at, vec![raw(at)], vec![shown(&leaf)], vec![leaf]);
+    let chat = Chat::filled(&store, 4).await;
+    let leaf = chat.leaf(range(1, 3), "leaf").await;
+    let publish = showing("dag", &leaf);
     store.fail_once(1, Fault::After);
-    store.publish(chat, &publish).await.unwrap_err();
-    let again = store.publish(chat, &publish).await.unwrap();
+    store.publish(chat.id, &publish).await.unwrap_err();
+    let again = chat.publish(&publish).await;
     assert_eq!(again, Published::Already(ViewVersion(1)));
-    assert_eq!(
-        store.inner().find(chat, &["m4".to_owned()]).await.unwrap(),
-        [Some(Seq(4))]
-    );
+    assert_eq!(chat.find(&["m4".to_owned()]).await, [Some(Seq(4))]);
     sound(store.inner()).await;
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::{ConversationId, EntryKind, Hash, Seq, SessionKey};
-use memory_store::implementors::{KnownEntry, check_append, conversation_hash};
-use memory_store::{
-    Append, Appended, Conversation, EntryOutcome, Error, ErrorKind, NewEntry, Origin, Result,
+use memory_model::ConversationId;
+use memory_store::implementors::{
+    Growth, KnownEntry, check_append, conversation_hash, hashed_bodies,
 };
+use memory_store::{Append, Appended, Conversation, Origin, Result};
 
 use super::SqlStore;
 use super::known_facts::KnownFacts;
@@ -17,9 +17,6 @@ use crate::pack::Facts;
 use crate::prepared::Prepared;
 use crate::row::Values as _;
 use crate::{conversation as sql, message};
-
-/// The longest log: positions must leave room for "one after the last".
-const MAX_SEQ: u32 = u32::MAX - 1;
 
 impl<D: Database> SqlStore<D> {
     pub(super) async fn append_entries(
@@ -40,32 +37,32 @@ impl<D: Database> SqlStore<D> {
             .iter()
             .filter_map(|entry| entry.message.external_id.as_deref())
             .collect();
-        let mut growth = Growth::new(&info, visible(on, &info, &ids).await?);
+        let seen = visible(on, &info, &ids).await?;
+        let mut growth = Growth::new(info, seen);
+        let mut rows = Vec::new();
         for (entry, (hash, body)) in append.entries.iter().zip(bodies) {
-            growth.add(entry, hash, body)?;
+            if let Some(placed) = growth.add(entry, hash, &body)? {
+                rows.push(Waiting {
+                    entry,
+                    placed,
+                    hash,
+                    body,
+                });
+            }
         }
-        if growth.rows.is_empty() {
+        if rows.is_empty() {
             return Ok(growth.appended());
         }
-        let (facts, is_new) = self.facts_for(on, &info, &append.entries).await?;
+        let grown = &mut growth.conversation;
+        grown.updated_at = append.now;
+        let (facts, is_new) = self.facts_for(on, grown, &append.entries).await?;
         let new_facts = facts.clone().filter(|_| is_new);
         if let Some(facts) = &new_facts {
             on.run(&message::insert_facts(id.0, facts)?).await?;
         }
-        let rows = std::mem::take(&mut growth.rows);
         insert_rows(on, id, rows, facts.as_ref()).await?;
-        let chain = growth.chain;
-        let appended = growth.appended();
-        let erasures = Some(info.erasures);
-        let after = Conversation {
-            head: appended.head,
-            tokens: appended.tokens,
-            chain,
-            updated_at: append.now,
-            ..info
-        };
-        let record = conversation_hash(&after);
-        on.run(&sql::set_chain(id.0, chain, append.now, record))
+        let (erasures, record) = (Some(grown.erasures), conversation_hash(grown));
+        on.run(&sql::set_chain(id.0, grown.chain, append.now, record))
             .await?;
         self.database.commit(tx).await?;
         if new_facts.is_some() {
@@ -76,100 +73,7 @@ impl<D: Database> SqlStore<D> {
             };
             self.remember_facts(id, known);
         }
-        Ok(appended)
-    }
-}
-
-/// The bytes of entries, each with the hash of its message.
-fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
-    let hashed = |entry: &NewEntry| {
-        let body = entry.message.body().map_err(|source| {
-            Error::new(ErrorKind::Invalid, "a message cannot be written as JSON")
-                .with_source(source)
-        })?;
-        Ok((entry.message.hash(&body), body))
-    };
-    entries.iter().map(hashed).collect()
-}
-
-/// A log while entries are added to it.
-struct Growth<'a> {
-    key: &'a SessionKey,
-    head: Seq,
-    tokens: u64,
-    chain: Hash,
-    /// Visible entries by external id.
-    seen: BTreeMap<String, KnownEntry>,
-    outcomes: Vec<EntryOutcome>,
-    /// New entries, which wait to be packed.
-    rows: Vec<Waiting<'a>>,
-}
-
-impl<'a> Growth<'a> {
-    fn new(info: &'a Conversation, seen: BTreeMap<String, KnownEntry>) -> Self {
-        Self {
-            key: &info.key,
-            head: info.head,
-            tokens: info.tokens,
-            chain: info.chain,
-            seen,
-            outcomes: Vec::new(),
-            rows: Vec::new(),
-        }
-    }
-
-    /// Adds an entry, unless its external id is visible.
-    fn add(&mut self, entry: &'a NewEntry, hash: Hash, body: Vec<u8>) -> Result<()> {
-        let message = &entry.message;
-        let external_id = message.external_id.as_deref();
-        if let Some(known) = external_id.and_then(|id| self.seen.get(id)) {
-            let told = known.is_duplicate_of(message, entry.clocked, hash, &body);
-            self.outcomes.push(match told {
-                true => EntryOutcome::Duplicate(known.seq),
-                false => EntryOutcome::Conflict(known.seq),
-            });
-            return Ok(());
-        }
-        if self.head.0 >= MAX_SEQ {
-            let key = self.key;
-            let message = format!("the log of {key} is full: fork it at its head to go on");
-            return Err(Error::new(ErrorKind::Limit, message));
-        }
-        self.head = self.head.next();
-        let tokens = match message.kind {
-            EntryKind::Note => 0,
-            EntryKind::Message => entry.tokens,
-        };
-        self.tokens = self.tokens.saturating_add(tokens);
-        self.chain = self.chain.chain(hash);
-        if let Some(id) = external_id {
-            let known = KnownEntry {
-                seq: self.head,
-                hash,
-                created_at: message.created_at,
-                clocked: entry.clocked,
-            };
-            self.seen.insert(id.to_owned(), known);
-        }
-        self.outcomes.push(EntryOutcome::Inserted(self.head));
-        self.rows.push(Waiting {
-            seq: self.head,
-            message,
-            clocked: entry.clocked,
-            tokens,
-            running: self.tokens,
-            hash,
-            body,
-        });
-        Ok(())
-    }
-
-    fn appended(self) -> Appended {
-        Appended {
-            outcomes: self.outcomes,
-            head: self.head,
-            tokens: self.tokens,
-        }
+        Ok(growth.appended())
     }
 }
 

@@ -1,12 +1,10 @@
 //! Opening, looking up and changing conversations.
 
-use memory_model::{ConversationId, Hash, Seq, Timestamp};
-use memory_store::implementors::{
-    check_fork, conversation_hash, family_hash, fork_segments, no_conversation,
-};
+use memory_model::{ConversationId, Hash, Timestamp};
+use memory_store::implementors::{conversation_hash, created, family_hash, no_conversation};
 use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, ConversationRef, Error, ErrorKind,
-    NewConversation, Origin, Page, Result, Segment,
+    NewConversation, Origin, Page, Result,
 };
 
 use super::SqlStore;
@@ -77,34 +75,23 @@ impl<D: Database> SqlStore<D> {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let id = ConversationId(crate::to_u32("conversation", last + 1)?);
-        let own = Segment {
-            first: Seq::FIRST,
-            last: None,
-            source: id,
+        let parent = match new.origin.parent() {
+            Some(parent) => Some(self.get(on, parent).await?),
+            None => None,
         };
-        let mut inherits = None;
-        let (family, segments, head, tokens) = match &new.origin {
-            Origin::Root => (id, vec![own], Seq::NONE, 0),
-            Origin::Spawn { parent, .. } => {
-                (self.get(on, *parent).await?.family, vec![own], Seq::NONE, 0)
-            }
-            Origin::Fork { parent, at } => {
-                let parent = self.get(on, *parent).await?;
-                check_fork(&parent, *at, &new.estimator)?;
-                let tokens = running_at(on, &Log::from(&parent), &[*at]).await?;
-                let segments = fork_segments(&parent.segments, *at, id);
-                let family = parent.family;
-                inherits = Some((parent, *at));
-                (family, segments, *at, tokens.first().copied().unwrap_or(0))
-            }
+        let mut conversation = created(new, id, parent.as_ref())?;
+        let forked = match (&new.origin, &parent) {
+            (Origin::Fork { at, .. }, Some(parent)) => Some((parent, *at)),
+            _ => None,
         };
-        let conversation = new.created(id, family, segments, head, tokens);
-        let record = conversation_hash(&conversation);
-        on.run(&sql::insert(id.0, family.0, new, head, tokens, record)?)
-            .await?;
+        if let Some((parent, at)) = forked {
+            let tokens = running_at(on, &Log::from(parent), &[at]).await?;
+            conversation.tokens = tokens.first().copied().unwrap_or(0);
+        }
+        on.run(&sql::insert(&conversation)?).await?;
         join_family(on, &conversation).await?;
-        if let Some((parent, at)) = inherits {
-            self.inherit_views(on, &parent, &conversation, at, new.now)
+        if let Some((parent, at)) = forked {
+            self.inherit_views(on, parent, &conversation, at, new.now)
                 .await?;
         }
         self.database.commit(tx).await?;

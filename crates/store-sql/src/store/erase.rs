@@ -121,7 +121,7 @@ impl<D: Database> SqlStore<D> {
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub async fn finish_wipe(&self) -> Result<()> {
+    pub(super) async fn finish_wipe(&self) -> Result<()> {
         let mut writer = self.database.write().await?;
         let pending = self.pending_wipes(&mut writer).await?;
         drop(writer);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use memory_model::ConversationId;
 use memory_store::implementors::no_conversation;
-use memory_store::{Claim, Error, ErrorKind, Fence, JobKey, Owner, Result};
+use memory_store::{Claim, Fence, JobKey, Owner, Result};
 
 use super::pages::batched;
 use super::{ROWS, SqlStore};
@@ -14,14 +14,6 @@ use crate::convert::to_count;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
 use crate::work::{self as sql, Job};
-
-/// The lease on a job is lost.
-pub(super) fn lost(key: &JobKey) -> Error {
-    Error::new(
-        ErrorKind::Stale,
-        format!("the lease on job {:?} is lost: claim it again", key.0),
-    )
-}
 
 impl<D: Database> SqlStore<D> {
     pub(super) async fn claim_jobs(

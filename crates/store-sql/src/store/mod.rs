@@ -75,9 +75,29 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Returns the database.
-    pub fn database(&self) -> &D {
-        &self.database
+    /// Opens a database with the default settings of its kind.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub async fn open(place: impl AsRef<D::Place>) -> Result<Self> {
+        Self::opened(D::open(place.as_ref()).await?).await
+    }
+
+    /// Returns a store on a database that was opened, and finishes the erasure that was cut short if there is one.
+    ///
+    /// # Errors
+    /// When the database cannot be written.
+    pub async fn opened((database, is_cut_short): (D, bool)) -> Result<Self> {
+        let store = Self::new(database);
+        if is_cut_short {
+            store.finish_wipe().await?;
+        }
+        Ok(store)
+    }
+
+    /// How many statements the store ran so far, `begin` and `commit` among them: for tests and measurements.
+    pub fn statements(&self) -> u64 {
+        self.database.statements()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use memory_model::{Hash, Message, Seq};
-use memory_store::Result;
+use memory_model::Hash;
+use memory_store::implementors::Placed;
+use memory_store::{NewEntry, Result};
 
 use super::pages::batched;
 use crate::executor::Executor;
@@ -13,11 +14,8 @@ use crate::row::Columns as _;
 
 /// An entry that waits to be packed.
 pub(super) struct Waiting<'a> {
-    pub(super) seq: Seq,
-    pub(super) message: &'a Message,
-    pub(super) clocked: bool,
-    pub(super) tokens: u64,
-    pub(super) running: u64,
+    pub(super) entry: &'a NewEntry,
+    pub(super) placed: Placed,
     pub(super) hash: Hash,
     pub(super) body: Vec<u8>,
 }
@@ -31,17 +29,14 @@ pub(super) struct Ready<'a> {
 
 impl<'a> Waiting<'a> {
     pub(super) fn pack(self, facts: Option<&Facts>) -> Ready<'a> {
-        let meta = self.message.meta.as_ref().map(|meta| meta.as_str());
+        let meta = self.entry.message.meta.as_ref().map(|meta| meta.as_str());
         // Facts come from meta and help with meta.
         let facts = facts.filter(|_| meta.is_some());
         let mut packed: Packed = pack::pack(self.body, meta, facts);
         let cut = packed.cut.take().map(|cut| (pack::payload_hash(&cut), cut));
         let row = NewRow {
-            seq: self.seq,
-            message: self.message,
-            clocked: self.clocked,
-            tokens: self.tokens,
-            running: self.running,
+            entry: self.entry,
+            placed: self.placed,
             hash: self.hash,
             packed,
             payload: None,

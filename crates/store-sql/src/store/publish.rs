@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{ConversationId, Hash, Seq, SeqRange, SpliceError, SummaryId, ViewName};
+use memory_model::{ConversationId, Hash, Seq, SeqRange, SummaryId, ViewName};
 use memory_store::implementors::{
-    check_one_view, check_references, check_shape, conversation_hash, no_conversation, views_hash,
+    check_one_view, check_references, check_shape, conversation_hash, lease_lost, no_conversation,
+    unfit, views_hash,
 };
-use memory_store::{
-    Conversation, ConversationRef, Error, ErrorKind, Fence, Publish, Published, Result,
-};
+use memory_store::{Conversation, ConversationRef, Fence, Publish, Published, Result};
 
 use super::SqlStore;
 use super::known_summaries::{known_of, push_known_summaries};
-use super::leases::{fences_of, lost, push_granted_fences};
+use super::leases::{fences_of, push_granted_fences};
 use super::log::Log;
 use super::new_summaries::NewSummaries;
 use super::pages::batched;
@@ -82,7 +81,7 @@ impl<D: Database> SqlStore<D> {
                 _ if publish.erasures != info.erasures => {
                     check_shape(publish, info.head).map(|_| Published::Outdated)
                 }
-                Some(fence) => check_shape(publish, info.head).and(Err(lost(&fence.key))),
+                Some(fence) => check_shape(publish, info.head).and(Err(lease_lost(&fence.key))),
                 None => apply(publish, &info, &mut change, &mut summaries),
             };
             if matches!(outcome, Ok(Published::Done(_))) {
@@ -184,17 +183,7 @@ fn apply<'p>(
     let referred = check_shape(publish, info.head)?;
     let rows = match change.splice(publish) {
         Ok(rows) => rows,
-        Err(SpliceError::Lost { found }) => {
-            let same = found.len() == publish.spans.len()
-                && found.iter().zip(&publish.spans).all(|(a, b)| a.same(b));
-            return Ok(match same {
-                true => Published::Already(change.version()),
-                false => Published::Lost { found },
-            });
-        }
-        Err(error) => {
-            return Err(Error::new(ErrorKind::Invalid, error.to_string()).with_source(error));
-        }
+        Err(error) => return unfit(publish, change.version(), error),
     };
     check_references(publish, &summaries.known(&referred))?;
     if rows.removed.is_empty() && rows.added.is_empty() {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Timestamp};
+use memory_store::implementors::lease_lost;
 use memory_store::{Draft, Error, ErrorKind, Fence, LeaseUpdate, Result};
 
 use super::SqlStore;
-use super::leases::{granted_fences, lost};
+use super::leases::granted_fences;
 use super::pages::batched;
 use crate::batch::Batch;
 use crate::executor::{Database, Executor};
@@ -77,7 +78,7 @@ impl<D: Database> SqlStore<D> {
     /// Why a fence is worth nothing: another has the job, or there is no such conversation.
     async fn why_lost(&self, on: &mut impl Executor, fence: &Fence) -> Result<Error> {
         match self.lineage(on, fence.conversation).await {
-            Ok(_) => Ok(lost(&fence.key)),
+            Ok(_) => Ok(lease_lost(&fence.key)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(error),
             Err(error) => Err(error),
         }

@@ -1,7 +1,7 @@
 //! Reading views, at any version.
 
 use memory_model::{
-    ConversationId, Seq, SeqRange, Span, SpanBody, SpanStart, ViewName, ViewVersion, spans_of,
+    ConversationId, Seq, SeqRange, Span, SpanStart, ViewName, ViewVersion, spans_of,
 };
 use memory_store::implementors::no_conversation;
 use memory_store::{Error, ErrorKind, Order, Page, Publication, Result, Snapshot, ViewInfo};
@@ -13,15 +13,6 @@ use crate::convert::{to_count, to_hash, to_seq};
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::view::{self as sql, Where};
-
-/// The one row of a view that was never published.
-pub(super) fn first_row() -> SpanStart {
-    SpanStart {
-        first: Seq::FIRST,
-        body: SpanBody::Raw,
-        tokens: 0,
-    }
-}
 
 /// The rows of a version of a view.
 pub(super) async fn starts(
@@ -79,7 +70,7 @@ impl<D: Database> SqlStore<D> {
         if version == ViewVersion(0) || !is_known {
             let now = snapshot(on, id, view).await?;
             if now.version == ViewVersion(0) && version == now.version {
-                return Ok(Page::complete(spans_of(&[first_row()], None)));
+                return Ok(Page::complete(spans_of(&[SpanStart::FIRST], None)));
             }
             if version > now.version {
                 return Err(Error::new(

@@ -13,7 +13,6 @@ use super::ROWS;
 use super::log::Log;
 use super::pages::batched;
 use super::running::RunningSums;
-use super::spans::first_row;
 use crate::batch::Batch;
 use crate::convert::{to_count, to_hash};
 use crate::executor::Executor;
@@ -62,7 +61,7 @@ impl ViewChange {
         };
         // What every view begins with.
         change.set_rows(vec![AddedSpan {
-            start: first_row(),
+            start: SpanStart::FIRST,
             added_in: ViewVersion(0),
         }]);
         change

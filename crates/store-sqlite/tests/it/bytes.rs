@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use memory_model::{Message, Seq, SeqRange};
 use memory_search::extend_index;
 use memory_store::{LogRead, Maintain as _, Store as _, ViolationKind};
+use store_conformance::{Chat, range};
 use store_sqlite::SqliteStore;
 
-use crate::common::{append, range, root, store};
+use crate::common::store;
 
 /// What a store of some conversations weighs.
 struct Weight {
@@ -49,11 +50,8 @@ async fn print_tables(path: &Path) {
     use sqlx::sqlite::SqliteConnectOptions;
     use sqlx::{ConnectOptions as _, Row as _};
 
-    let mut db = SqliteConnectOptions::new()
-        .filename(path)
-        .connect()
-        .await
-        .unwrap();
+    let db = SqliteConnectOptions::new().filename(path);
+    let mut db = db.connect().await.unwrap();
     let rows = sqlx::query(
         "select name, sum(pgsize), sum(unused) from dbstat group by name order by 2 desc limit 6",
     )
@@ -83,9 +81,9 @@ async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
     let (folder, store) = store().await;
     let (mut messages, mut raw, mut beside) = (0, 0, 0);
     for (number, log) in conversations.iter().enumerate() {
-        let id = root(&store, &format!("session-{number}")).await;
+        let chat = Chat::root(&store, &format!("session-{number}")).await;
         for some in log.chunks(step) {
-            append(&store, id, some.to_vec()).await;
+            chat.append(some.to_vec()).await;
         }
         messages += log.len();
         for message in log {
@@ -105,19 +103,12 @@ async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
         .enumerate()
         .filter(|(_, log)| !log.is_empty())
     {
-        let id = root(&other, &format!("session-{number}")).await;
-        let mut rest = SeqRange::new(Seq::FIRST, Seq(log.len() as u32));
+        let chat = Chat::root(&other, &format!("session-{number}")).await;
         let mut read = Vec::new();
-        while let Some(range) = rest {
-            let page = other.read(id, &LogRead::new(range)).await.unwrap();
-            for entry in page.items {
-                assert_eq!(
-                    entry.hash,
-                    entry.message.hash(&entry.message.body().unwrap())
-                );
-                read.push(entry.message);
-            }
-            rest = page.next;
+        for entry in chat.entries().await {
+            let body = entry.message.body().unwrap();
+            assert_eq!(entry.hash, entry.message.hash(&body));
+            read.push(entry.message);
         }
         assert!(read == *log, "conversation {number} did not come back");
     }
@@ -128,8 +119,8 @@ async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
     let file = std::fs::metadata(&path).unwrap().len();
     let store = SqliteStore::open(&path).await.unwrap();
     for number in 0..conversations.len() {
-        let id = root(&store, &format!("session-{number}")).await;
-        extend_index(&store, id, u64::MAX).await.unwrap();
+        let chat = Chat::root(&store, &format!("session-{number}")).await;
+        extend_index(&store, chat.id, u64::MAX).await.unwrap();
     }
     store.close().await.unwrap();
     let indexed = std::fs::metadata(path).unwrap().len();
@@ -143,10 +134,8 @@ async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
 }
 
 fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
@@ -174,12 +163,8 @@ async fn real_transcripts_take_less_than_their_text() {
     let mut logs = Vec::new();
     for file in files {
         let transcript = message_formats::read_file(&file, &Default::default()).unwrap();
-        logs.extend(
-            transcript
-                .sessions
-                .into_iter()
-                .map(|session| session.messages),
-        );
+        let sessions = transcript.sessions.into_iter();
+        logs.extend(sessions.map(|session| session.messages));
     }
     let live = weigh(logs.clone(), 1).await;
     let weight = weigh(logs, usize::MAX).await;
@@ -243,26 +228,21 @@ fn file_read(call: u32) -> Message {
 #[tokio::test]
 async fn what_is_read_again_is_stored_once() {
     let (folder, store) = store().await;
-    let id = root(&store, "a").await;
+    let chat = Chat::root(&store, "a").await;
     for n in 0..50 {
-        append(&store, id, vec![file_read(n)]).await;
+        chat.append([file_read(n)]).await;
     }
-    append(&store, id, (50..100).map(file_read).collect()).await;
-    let other = root(&store, "b").await;
-    append(&store, other, (0..100).map(file_read).collect()).await;
-    let page = store.read(id, &LogRead::new(range(1, 100))).await.unwrap();
-    let read: Vec<Message> = page.items.into_iter().map(|entry| entry.message).collect();
-    assert!(
-        read.iter()
-            .zip(0..)
-            .all(|(message, n)| *message == file_read(n))
-    );
+    chat.append((50..100).map(file_read)).await;
+    let other = Chat::root(&store, "b").await;
+    other.append((0..100).map(file_read)).await;
+    let entries = chat.entries().await.into_iter();
+    let read = entries.map(|entry| entry.message);
+    assert!(read.eq((0..100).map(file_read)));
     assert_eq!(store.check().await.unwrap(), []);
     store.close().await.unwrap();
     let raw = 200 * file_read(0).body().unwrap().len() as u64;
-    let file = std::fs::metadata(folder.path().join("memory.db"))
-        .unwrap()
-        .len();
+    let file = std::fs::metadata(folder.path().join("memory.db"));
+    let file = file.unwrap().len();
     assert!(file * 20 < raw, "{file} of {raw}");
 }
 
@@ -281,8 +261,8 @@ async fn damaged_payloads_and_facts_are_found() {
         ),
     ] {
         let (folder, store) = store().await;
-        let id = root(&store, "a").await;
-        append(&store, id, vec![file_read(1), file_read(2)]).await;
+        let chat = Chat::root(&store, "a").await;
+        chat.append([file_read(1), file_read(2)]).await;
         assert_eq!(store.check().await.unwrap(), []);
         crate::damage::damage(&folder, sql).await;
         let found = store.check().await.unwrap();
@@ -296,7 +276,7 @@ async fn the_write_ahead_log_is_bounded_while_readers_come_and_go() {
     use sqlx::sqlite::SqliteConnectOptions;
 
     let (folder, store) = store().await;
-    let id = root(&store, "a").await;
+    let chat = Chat::root(&store, "a").await;
     let path = folder.path().join("memory.db");
     // Two of them overlap, so that at any time there is one with a snapshot.
     let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -322,7 +302,7 @@ async fn the_write_ahead_log_is_bounded_while_readers_come_and_go() {
             message.external_id = None;
             message
         });
-        append(&store, id, fresh.collect()).await;
+        chat.append(fresh).await;
         largest = largest.max(std::fs::metadata(&log).unwrap().len());
     }
     done.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -341,8 +321,8 @@ async fn the_write_ahead_log_is_bounded_while_readers_come_and_go() {
 #[tokio::test]
 async fn closing_gives_room_back() {
     let (folder, store) = store().await;
-    let id = root(&store, "a").await;
-    append(&store, id, unique_texts(100, 20_000)).await;
+    let chat = Chat::root(&store, "a").await;
+    chat.append(unique_texts(100, 20_000)).await;
     let sql = "update message set body = null, payload = null; delete from payload";
     crate::damage::damage(&folder, sql).await;
     let path = folder.path().join("memory.db");
@@ -366,7 +346,7 @@ fn noise(seed: u64, bytes: usize) -> String {
 #[tokio::test]
 async fn large_messages_are_read_among_small_ones_and_count_by_what_they_were() {
     let (_folder, store) = store().await;
-    let id = root(&store, "a").await;
+    let chat = Chat::root(&store, "a").await;
     let messages: Vec<Message> = (0..40)
         .map(|n| match n % 7 {
             3 => Message::tool_result(format!("call{n}"), noise(n, 150_000)),
@@ -374,9 +354,9 @@ async fn large_messages_are_read_among_small_ones_and_count_by_what_they_were() 
             _ => Message::user(format!("message {n}")),
         })
         .collect();
-    append(&store, id, messages.clone()).await;
+    chat.append(messages.clone()).await;
     let all = LogRead::new(range(1, 40));
-    let page = store.read(id, &all).await.unwrap();
+    let page = store.read(chat.id, &all).await.unwrap();
     let read: Vec<Message> = page.items.into_iter().map(|entry| entry.message).collect();
     assert_eq!((read, page.next), (messages.clone(), None));
 
@@ -385,7 +365,7 @@ async fn large_messages_are_read_among_small_ones_and_count_by_what_they_were() 
     for limit in [1, 90_000, 150_100, 300_000, 1_000_000] {
         let mut read = all.clone();
         read.max_bytes = limit;
-        let page = store.read(id, &read).await.unwrap();
+        let page = store.read(chat.id, &read).await.unwrap();
         let mut sum = 0;
         let end = (1..=40).find(|n| {
             sum += size(*n);
@@ -399,7 +379,7 @@ async fn large_messages_are_read_among_small_ones_and_count_by_what_they_were() 
             sum += size(*n);
             sum >= limit
         });
-        let page = store.read(id, &read.newest_first()).await.unwrap();
+        let page = store.read(chat.id, &read.newest_first()).await.unwrap();
         let last = page.items.last().unwrap().seq.0;
         assert_eq!(last, begin.unwrap_or(1), "{limit}");
         assert_eq!(page.items[0].message, messages[39]);

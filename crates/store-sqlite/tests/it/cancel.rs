@@ -4,11 +4,12 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-use memory_model::{Seq, Span, SpanBody, Timestamp};
-use memory_store::{ConversationPatch, ConversationRef, LogRead, Maintain as _, Store as _};
+use memory_model::Timestamp;
+use memory_store::{ConversationPatch, Maintain as _, Store as _};
+use store_conformance::{Chat, range, showing, sound};
 use store_sqlite::SqliteStore;
 
-use crate::common::{append, batch, dag, range, replace, root, store, summary, texts};
+use crate::common::{batch, store, texts};
 
 /// How a future that was run for some statements ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,104 +38,84 @@ async fn run_for<F: Future>(store: &SqliteStore, statements: u64, future: F) -> 
 /// How often a place that was not seen is tried again.
 const TRIES: u32 = 10;
 
-async fn state(store: &SqliteStore, id: memory_model::ConversationId) -> (Seq, u64, usize, u64) {
+async fn state(chat: Chat<'_, SqliteStore>) -> (u32, usize, u64) {
     // A write waits for the commit that may be under way.
     let same = ConversationPatch::default();
-    store.update(id, &same, Timestamp(1)).await.unwrap();
-    let found = store
-        .conversation(&ConversationRef::Id(id))
+    let found = chat
+        .store
+        .update(chat.id, &same, Timestamp(1))
         .await
-        .unwrap()
         .unwrap();
-    let shot = store.snapshot(id, &dag()).await.unwrap();
-    let summaries = store
-        .summary_log(id, None, 10_000)
-        .await
-        .unwrap()
-        .items
-        .len();
-    (found.head, found.tokens, summaries, shot.version.0)
+    let summaries = chat.store.summary_log(chat.id, None, 10_000).await;
+    let version = chat.snapshot("dag").await.version.0;
+    (found.head.0, summaries.unwrap().items.len(), version)
+}
+
+/// Runs what `run` does with an allowed number of statements, from one on, until it finishes within them. Returns the
+/// number that it was dropped in last.
+async fn until_finished(mut run: impl AsyncFnMut(u64) -> End) -> u64 {
+    let mut statements = 1;
+    let mut tries = 0;
+    loop {
+        let end = run(statements).await;
+        if end == End::Finished {
+            return statements;
+        }
+        // A place that was not seen is tried again; the last ones may never be.
+        tries += 1;
+        if end != End::NotSeen || tries == TRIES {
+            (statements, tries) = (statements + 1, 0);
+        }
+        assert!(statements < 1000);
+    }
 }
 
 #[tokio::test]
 async fn dropped_appends_are_whole_or_nothing() {
     let (_folder, store) = store().await;
-    let id = root(&store, "a").await;
-    let (mut end, mut tries) = (End::NotSeen, 0);
-    let mut statements = 1;
-    while end != End::Finished {
-        let before = state(&store, id).await;
-        let append = batch(texts(before.0.0 + 1, 73));
-        end = run_for(&store, statements, store.append(id, &append)).await;
-        let after = state(&store, id).await;
+    let chat = Chat::root(&store, "a").await;
+    let statements = until_finished(async |statements| {
+        let (head, ..) = state(chat).await;
+        let append = batch(texts(head + 1, 73));
+        let end = run_for(&store, statements, store.append(chat.id, &append)).await;
+        let (after, ..) = state(chat).await;
         assert!(
-            after.0 == before.0 || after.0.0 == before.0.0 + 73,
-            "{statements}: {before:?} {after:?}"
+            after == head || after == head + 73,
+            "{statements}: {head} {after}"
         );
-        assert_eq!(after.1, u64::from(after.0.0) * 3);
-        // A place that was not seen is tried again; the last ones may never be.
-        tries += 1;
-        if end != End::NotSeen || tries == TRIES {
-            (statements, tries) = (statements + 1, 0);
-        }
-        assert!(statements < 1000);
-    }
+        end
+    });
+    let statements = statements.await;
     // Before the transaction, in its statements, and while it is committed.
     assert!(
         statements > 4,
         "the append was dropped in only {statements} places"
     );
-    let head = state(&store, id).await.0;
-    let page = store
-        .read(id, &LogRead::new(range(1, head.0)).with_max_rows(50_000))
-        .await
-        .unwrap();
-    let chain = page
-        .items
-        .iter()
-        .fold(memory_model::Hash::ZERO, |chain, e| chain.chain(e.hash));
-    assert_eq!(
-        chain,
-        store
-            .conversation(&ConversationRef::Id(id))
-            .await
-            .unwrap()
-            .unwrap()
-            .chain
-    );
-    assert_eq!(store.check().await.unwrap(), []);
+    sound(&store).await;
 }
 
 #[tokio::test]
 async fn dropped_publishes_are_whole_or_nothing() {
     let (_folder, store) = store().await;
-    let id = root(&store, "a").await;
-    append(&store, id, texts(1, 12_000)).await;
-    let (mut end, mut tries) = (End::NotSeen, 0);
-    let mut statements = 1;
-    while end != End::Finished {
-        let before = state(&store, id).await;
+    let chat = Chat::root(&store, "a").await;
+    chat.append(texts(1, 12_000)).await;
+    let statements = until_finished(async |statements| {
+        let before = state(chat).await;
         // Three at once: a batch is there whole or not at all.
         let mut publishes = Vec::new();
         for n in 0..3 {
-            let first = (u32::try_from(before.3).unwrap() + n) * 10 + 1;
-            let at = range(first, first + 9);
-            let made = summary(&store, id, at, &[], "leaf@1").await;
-            publishes.push(replace(vec![Span::closed(at, SpanBody::Raw, 0)], made));
+            let first = (u32::try_from(before.2).unwrap() + n) * 10 + 1;
+            let leaf = chat.leaf(range(first, first + 9), "a leaf").await;
+            publishes.push(showing("dag", &leaf));
         }
-        end = run_for(&store, statements, store.publish_all(id, &publishes)).await;
-        let after = state(&store, id).await;
-        assert!(
-            after == before || (after.2 == before.2 + 3 && after.3 == before.3 + 3),
-            "{statements}"
-        );
-        // A place that was not seen is tried again; the last ones may never be.
-        tries += 1;
-        if end != End::NotSeen || tries == TRIES {
-            (statements, tries) = (statements + 1, 0);
-        }
-        assert!(statements < 1000);
-    }
+        let publish = store.publish_all(chat.id, &publishes);
+        let end = run_for(&store, statements, publish).await;
+        let after = state(chat).await;
+        let done = (before.0, before.1 + 3, before.2 + 3);
+        assert!(after == before || after == done, "{statements}");
+        end
+    });
+    let statements = statements.await;
     // Before the transaction, in each of its few requests, and while it is committed.
     assert!(
         statements > 5,

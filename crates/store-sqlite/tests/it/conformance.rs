@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use memory_store::Maintain as _;
 use store_conformance::Fixture;
-use store_sqlite::SqliteStore;
+use store_sqlite::{SqliteOptions, SqliteStore};
 
 /// Stores in files, all in one folder that goes with the fixture.
 struct Files {
@@ -46,7 +46,7 @@ impl Fixture for InMemory {
     type Store = SqliteStore;
 
     async fn fresh(&self) -> SqliteStore {
-        SqliteStore::in_memory().await.unwrap()
+        SqliteOptions::new().in_memory().await.unwrap()
     }
 }
 

@@ -1,42 +1,30 @@
 //! Damage that was done by a stranger who switched the triggers off.
 
 use memory_store::{Maintain as _, ViolationKind};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, Row as _};
-use store_conformance::{fill, root};
+use sqlx::{Connection as _, Row as _};
+use store_conformance::Chat;
 use store_sqlite::SqliteStore;
 use tempfile::TempDir;
 
-use crate::common::store;
+use crate::common::{store, stranger};
 
 /// Runs SQL as somebody who cares for no rule.
 pub(crate) async fn damage(folder: &TempDir, sql: &str) {
-    let options = SqliteConnectOptions::new()
-        .filename(folder.path().join("memory.db"))
-        .foreign_keys(false);
-    let mut db = options.connect().await.unwrap();
+    let mut db = stranger(folder).await;
     let triggers = sqlx::query("select name, sql from sqlite_schema where type = 'trigger'")
         .fetch_all(&mut db)
         .await
         .unwrap();
     let run = async |db: &mut sqlx::SqliteConnection, sql: String| {
-        sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
-            .execute(db)
-            .await
-            .unwrap();
+        let run = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(db);
+        run.await.unwrap();
     };
     for trigger in &triggers {
-        run(
-            &mut db,
-            format!("drop trigger {}", trigger.get::<String, _>(0)),
-        )
-        .await;
+        let name: String = trigger.get(0);
+        run(&mut db, format!("drop trigger {name}")).await;
     }
-    run(
-        &mut db,
-        format!("pragma ignore_check_constraints = on; {sql}"),
-    )
-    .await;
+    let sql = format!("pragma ignore_check_constraints = on; {sql}");
+    run(&mut db, sql).await;
     for trigger in &triggers {
         run(&mut db, trigger.get(1)).await;
     }
@@ -46,8 +34,7 @@ pub(crate) async fn damage(folder: &TempDir, sql: &str) {
 #[tokio::test]
 async fn a_damaged_page_is_reported_and_not_a_panic() {
     let (folder, store) = store().await;
-    let more = root(&store, "more").await;
-    fill(&store, more.id, 2000).await;
+    Chat::root(&store, "more").await.fill(2000).await;
     store.close().await.unwrap();
     let path = folder.path().join("memory.db");
     let mut bytes = std::fs::read(&path).unwrap();

@@ -1,13 +1,14 @@
 //! No byte of what was erased is left in the files.
 
-use memory_model::{Message, Part, RawJson, ResultContent, Seq, Timestamp};
-use memory_store::{ConversationRef, Erase, ErrorKind, LogRead, Maintain as _, Store as _, erase};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+use memory_model::{ConversationId, Message, Part, RawJson, ResultContent, Role, Timestamp};
+use memory_store::{ConversationRef, Erase, Erased, ErrorKind, Maintain as _, Result};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection as _, Row as _};
+use store_conformance::{Chat, range};
 use store_sql::pack;
 use store_sqlite::{SqliteOptions, SqliteStore};
 
-use crate::common::{append, range, root, store};
+use crate::common::{store, stranger};
 
 /// What is looked for: a word that stands nowhere else.
 fn secret(n: u32) -> String {
@@ -18,42 +19,38 @@ fn secret(n: u32) -> String {
 fn said(n: u32) -> Message {
     let secret = secret(n);
     let lines = format!("line of {secret}\n").repeat(400);
-    let mut message = match n % 3 {
+    let message = match n % 3 {
         0 => Message::user(format!("the horse is {secret}. ").repeat(60)),
         1 => Message::assistant(format!("short {secret}")),
-        _ => {
-            let mut result = Message::user("");
-            result.parts = vec![Part::ToolResult {
+        _ => Message::new(
+            Role::User,
+            vec![Part::ToolResult {
                 call_id: format!("c{n}"),
                 content: ResultContent::Text(lines),
                 is_error: None,
-            }];
-            result
-        }
+            }],
+        ),
     };
     // Two entries have each piece of meta, so it becomes one of the conversation's facts.
     let pair = self::secret(1_000 + n / 2);
     let meta = format!(r#"{{"id":{n},"pair":"{pair}","folder":"/home/somebody/project"}}"#);
-    message.meta = Some(RawJson::parse(meta).unwrap());
-    message.name = Some(format!("name-{secret}"));
-    message
-}
-
-async fn connect(folder: &tempfile::TempDir) -> SqliteConnection {
-    SqliteConnectOptions::new()
-        .filename(folder.path().join("memory.db"))
-        .connect()
-        .await
-        .unwrap()
+    let message = message.with_meta(RawJson::parse(meta).unwrap());
+    message.with_name(format!("name-{secret}"))
 }
 
 /// Opens a connection in a transaction that has read the log. It holds the log until it is closed.
 async fn hold_the_log(folder: &tempfile::TempDir) -> SqliteConnection {
-    let mut reader = connect(folder).await;
+    let mut reader = stranger(folder).await;
     for statement in ["begin", "select count(*) from message"] {
         sqlx::query(statement).execute(&mut reader).await.unwrap();
     }
     reader
+}
+
+/// Asks to erase entries of a conversation.
+async fn erase(store: &SqliteStore, id: ConversationId, first: u32, last: u32) -> Result<Erased> {
+    let request = Erase::range(range(first, last), "asked for", Timestamp(1));
+    memory_store::erase(store, &ConversationRef::Id(id), &request).await
 }
 
 /// Everything that the files say: raw bytes, and every packed column unpacked.
@@ -63,7 +60,7 @@ async fn everything(folder: &tempfile::TempDir) -> String {
         all.extend(std::fs::read(file.unwrap().path()).unwrap());
         all.push(b'\n');
     }
-    let mut db = connect(folder).await;
+    let mut db = stranger(folder).await;
     let facts = sqlx::query("select text, revision from facts")
         .fetch_all(&mut db)
         .await
@@ -101,8 +98,8 @@ async fn everything(folder: &tempfile::TempDir) -> String {
 #[tokio::test]
 async fn no_byte_is_left() {
     let (folder, store) = store().await;
-    let id = root(&store, "a").await;
-    append(&store, id, (0..60).map(said).collect()).await;
+    let chat = Chat::root(&store, "a").await;
+    chat.append((0..60).map(said)).await;
     let before = everything(&folder).await;
     for n in 0..60 {
         assert!(before.contains(&secret(n)), "{n}");
@@ -112,20 +109,14 @@ async fn no_byte_is_left() {
         "the facts hold pieces of meta"
     );
 
-    let which = ConversationRef::Id(id);
-    let request = Erase::range(range(11, 40), "asked for", Timestamp(1));
-    let erased = erase(&store, &which, &request).await.unwrap();
+    let erased = erase(&store, chat.id, 11, 40).await.unwrap();
     assert_eq!(erased.entries, 30);
     let after = everything(&folder).await;
     for n in 0..60 {
         let is_erased = (10..40).contains(&n);
         assert_eq!(after.contains(&secret(n)), !is_erased, "entry {}", n + 1);
-        assert_eq!(
-            after.contains(&secret(1_000 + n / 2)),
-            !is_erased,
-            "meta of {}",
-            n + 1
-        );
+        let meta = after.contains(&secret(1_000 + n / 2));
+        assert_eq!(meta, !is_erased, "meta of {}", n + 1);
     }
     assert!(after.contains("free pages 0."));
     let wal = folder.path().join("memory.db-wal");
@@ -134,48 +125,36 @@ async fn no_byte_is_left() {
     assert!(wal < 16_384, "{wal}");
 
     // What stays is what it was.
-    let page = store.read(id, &LogRead::new(range(1, 60))).await.unwrap();
-    for entry in page
-        .items
-        .iter()
-        .filter(|entry| !(11..=40).contains(&entry.seq.0))
-    {
-        assert_eq!(
-            entry.message.body().unwrap(),
-            said(entry.seq.0 - 1).body().unwrap()
-        );
-        assert_eq!(entry.message.meta, said(entry.seq.0 - 1).meta);
+    let entries = chat.entries().await.into_iter();
+    for entry in entries.filter(|entry| !(11..=40).contains(&entry.seq.0)) {
+        let said = said(entry.seq.0 - 1);
+        assert_eq!(entry.message.body().unwrap(), said.body().unwrap());
+        assert_eq!(entry.message.meta, said.meta);
     }
     assert_eq!(store.check().await.unwrap(), []);
-    append(&store, id, (60..64).map(said).collect()).await;
-    let last = store.read(id, &LogRead::new(range(64, 64))).await.unwrap();
-    assert_eq!(last.items[0].seq, Seq(64));
-    assert_eq!(last.items[0].message.meta, said(63).meta);
+    chat.append((60..64).map(said)).await;
+    let entries = chat.entries().await;
+    assert_eq!(entries.len(), 64);
+    assert_eq!(entries[63].message.meta, said(63).meta);
 }
 
 #[tokio::test]
 async fn a_reader_that_holds_the_log_keeps_bytes_and_is_named() {
     let (folder, store) = store().await;
-    let id = root(&store, "a").await;
-    append(&store, id, (0..12).map(said).collect()).await;
+    let chat = Chat::root(&store, "a").await;
+    chat.append((0..12).map(said)).await;
     let reader = hold_the_log(&folder).await;
 
-    let which = ConversationRef::Id(id);
-    let request = Erase::range(range(1, 12), "asked for", Timestamp(1));
-    let refused = erase(&store, &which, &request).await.unwrap_err();
+    let refused = erase(&store, chat.id, 1, 12).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotGone);
     assert!(refused.to_string().contains("not gone yet"), "{refused}");
     // Who reads anew finds nothing.
-    let page = store.read(id, &LogRead::new(range(1, 12))).await.unwrap();
-    assert!(
-        page.items
-            .iter()
-            .all(|entry| !entry.text().contains("Bucephalus"))
-    );
+    let texts = chat.texts().await;
+    assert!(texts.iter().all(|text| !text.contains("Bucephalus")));
 
     assert_eq!(store.pending_wipe().await.unwrap(), Some(Timestamp(1)));
     reader.close().await.unwrap();
-    erase(&store, &which, &request).await.unwrap();
+    erase(&store, chat.id, 1, 12).await.unwrap();
     assert_eq!(store.pending_wipe().await.unwrap(), None);
     let after = everything(&folder).await;
     for n in 0..12 {
@@ -187,12 +166,10 @@ async fn a_reader_that_holds_the_log_keeps_bytes_and_is_named() {
 #[tokio::test]
 async fn an_erasure_that_was_cut_short_is_finished_by_the_next_writer() {
     let (folder, store) = store().await;
-    let id = root(&store, "a").await;
-    append(&store, id, (0..12).map(said).collect()).await;
+    let chat = Chat::root(&store, "a").await;
+    chat.append((0..12).map(said)).await;
     let reader = hold_the_log(&folder).await;
-    let which = ConversationRef::Id(id);
-    let request = Erase::range(range(1, 12), "asked for", Timestamp(1));
-    let refused = erase(&store, &which, &request).await.unwrap_err();
+    let refused = erase(&store, chat.id, 1, 12).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotGone);
     reader.close().await.unwrap();
     drop(store);
@@ -218,33 +195,25 @@ async fn an_erasure_that_was_cut_short_is_finished_by_the_next_writer() {
 #[tokio::test]
 async fn an_erasure_beside_an_open_store_loses_nothing() {
     let (folder, open) = store().await;
-    let id = root(&open, "a").await;
-    append(&open, id, (0..20).map(said).collect()).await;
+    let chat = Chat::root(&open, "a").await;
+    chat.append((0..20).map(said)).await;
     let other = SqliteStore::open(folder.path().join("memory.db"))
         .await
         .unwrap();
-    let which = ConversationRef::Id(id);
     let mut appended = 20;
     let mut gone = Vec::new();
     for round in 0..4_u32 {
         let first = 1 + 4 * round;
-        let request = Erase::range(range(first, first + 3), "asked for", Timestamp(1));
-        erase(&other, &which, &request).await.unwrap();
+        erase(&other, chat.id, first, first + 3).await.unwrap();
         gone.extend(first..first + 4);
-        append(&open, id, (appended..appended + 10).map(said).collect()).await;
+        chat.append((appended..appended + 10).map(said)).await;
         appended += 10;
         for store in [&open, &other] {
-            let read = LogRead::new(range(1, appended));
-            let page = store.read(id, &read).await.unwrap();
-            for entry in page.items {
+            for entry in Chat::new(store, chat.id).entries().await {
                 let n = entry.seq.0 - 1;
                 let is_gone = gone.contains(&entry.seq.0);
-                assert_eq!(
-                    format!("{:?}", entry.message.parts).contains(&secret(n)),
-                    !is_gone,
-                    "entry {}",
-                    n + 1
-                );
+                let parts = format!("{:?}", entry.message.parts);
+                assert_eq!(parts.contains(&secret(n)), !is_gone, "entry {}", n + 1);
                 assert_eq!(entry.message.meta, said(n).meta.filter(|_| !is_gone));
             }
             assert_eq!(store.check().await.unwrap(), []);

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use memory_model::{Message, Seq, SpanBody};
-use memory_store::{ConversationRef, ErrorKind, LogRead, Maintain as _, Order, Store as _};
+use memory_model::{Message, Seq, ViewName};
+use memory_store::{ErrorKind, Maintain as _, Store as _};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Row as _};
+use store_conformance::{Chat, range, shown, sound};
 use store_sqlite::SqliteStore;
 
-use crate::common::{append, dag, leaf, range, root, store, texts};
+use crate::common::{leaf, store, texts};
 
 async fn raw(path: &std::path::Path, sql: &'static str) {
     let options = SqliteConnectOptions::new()
@@ -22,47 +23,25 @@ async fn raw(path: &std::path::Path, sql: &'static str) {
 #[tokio::test]
 async fn a_file_opened_again_is_the_same() {
     let (folder, store) = store().await;
-    let id = root(&store, "a").await;
-    append(&store, id, texts(1, 20)).await;
-    let made = leaf(&store, id, range(1, 8)).await;
-    let before = store.conversation(&ConversationRef::Id(id)).await.unwrap();
+    let chat = Chat::root(&store, "a").await;
+    chat.append(texts(1, 20)).await;
+    let made = leaf(chat, range(1, 8)).await;
+    let (id, before) = (chat.id, chat.info().await);
     store.close().await.unwrap();
     store.close().await.unwrap();
-    assert_eq!(
-        store.snapshot(id, &dag()).await.unwrap_err().kind(),
-        ErrorKind::Io
-    );
+    let closed = store.snapshot(id, &ViewName::new("dag")).await;
+    assert_eq!(closed.unwrap_err().kind(), ErrorKind::Io);
 
     let path = folder.path().join("memory.db");
     let store = SqliteStore::open(&path).await.unwrap();
     assert_eq!(store.statements(), 0);
-    assert_eq!(
-        store.conversation(&ConversationRef::Id(id)).await.unwrap(),
-        before
-    );
-    let shot = store.snapshot(id, &dag()).await.unwrap();
-    assert_eq!(
-        (shot.version.0, shot.saved, shot.head),
-        (1, 8 * 3 - 5, Seq(20))
-    );
-    let spans = store
-        .spans(&shot, range(1, 20), Order::OldestFirst, 10)
-        .await
-        .unwrap();
-    assert_eq!(
-        spans.items[0].body,
-        SpanBody::Summary {
-            id: made.id.clone(),
-            depth: 0
-        }
-    );
-    assert_eq!(
-        store
-            .summaries(id, std::slice::from_ref(&made.id))
-            .await
-            .unwrap(),
-        [Some(made)]
-    );
+    let chat = Chat::new(&store, id);
+    assert_eq!(chat.info().await, before);
+    let shot = chat.snapshot("dag").await;
+    let expected = (1, 8 * 3 - 5, Seq(20));
+    assert_eq!((shot.version.0, shot.saved, shot.head), expected);
+    assert_eq!(chat.spans("dag").await[0], shown(&made));
+    assert_eq!(chat.summary_by_id(&made.id).await, Some(made));
     assert_eq!(store.check().await.unwrap(), []);
     assert_eq!(store.location(), path.display().to_string());
 }
@@ -133,7 +112,7 @@ async fn what_is_not_ours_is_refused_and_left_alone() {
 #[tokio::test]
 async fn a_newer_schema_is_refused_and_left_alone() {
     let (folder, store) = store().await;
-    root(&store, "a").await;
+    Chat::root(&store, "a").await;
     store.close().await.unwrap();
     let path = folder.path().join("memory.db");
     raw(&path, "pragma user_version = 9999").await;
@@ -156,11 +135,11 @@ async fn many_handles_create_and_write_one_file() {
         let path = path.clone();
         tasks.push(tokio::spawn(async move {
             let store = SqliteStore::open(path.as_path()).await.unwrap();
-            let id = root(&store, "shared").await;
+            let chat = Chat::root(&store, "shared").await;
             for n in 0..25 {
                 let own = Message::user("own").with_external_id(format!("{handle}-{n}"));
                 let same = Message::user("same").with_external_id(format!("same-{n}"));
-                append(&store, id, vec![own, same]).await;
+                chat.append([own, same]).await;
             }
             store.close().await.unwrap();
         }));
@@ -169,19 +148,7 @@ async fn many_handles_create_and_write_one_file() {
         task.await.unwrap();
     }
     let store = SqliteStore::open(path.as_path()).await.unwrap();
-    let id = root(&store, "shared").await;
-    let found = store
-        .conversation(&ConversationRef::Id(id))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!((found.head, found.tokens), (Seq(4 * 25 + 25), 3 * 125));
-    let page = store.read(id, &LogRead::new(range(1, 125))).await.unwrap();
-    let mut chain = memory_model::Hash::ZERO;
-    for (n, entry) in (1..).zip(&page.items) {
-        assert_eq!((entry.seq, entry.running), (Seq(n), 3 * u64::from(n)));
-        chain = chain.chain(entry.hash);
-    }
-    assert_eq!(chain, found.chain);
-    assert_eq!(store.check().await.unwrap(), []);
+    let chat = Chat::root(&store, "shared").await;
+    assert_eq!(chat.info().await.head, Seq(4 * 25 + 25));
+    sound(&store).await;
 }

@@ -4,15 +4,14 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use memory_model::{RawJson, Timestamp};
-use memory_store::{
-    ConversationRef, ErrorKind, LogRead, Maintain as _, NewConversation, Store as _,
-};
+use memory_model::RawJson;
+use memory_store::{ErrorKind, Maintain as _, Origin, Store as _};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
+use store_conformance::{Chat, new_conversation};
 use store_sqlite::{Durability, LockObserver, LockWait, SqliteOptions, SqliteStore};
 
-use crate::common::{append, batch, estimator, range, root, store, texts};
+use crate::common::{batch, store, texts};
 
 /// Another connection, after these statements.
 async fn stranger(path: &Path, statements: &'static str) -> SqliteConnection {
@@ -33,8 +32,8 @@ async fn all_files_of_a_new_database_are_their_owners_alone() {
     std::os::unix::fs::symlink("behind.db", folder.path().join("link.db")).unwrap();
     for (name, file) in [("memory.db", "memory.db"), ("link.db", "behind.db")] {
         let store = SqliteStore::open(folder.path().join(name)).await.unwrap();
-        let id = root(&store, "a").await;
-        append(&store, id, texts(1, 3)).await;
+        let chat = Chat::root(&store, "a").await;
+        chat.append(texts(1, 3)).await;
         let modes = ["", "-wal", "-shm"].map(|suffix| {
             let path = folder.path().join(format!("{file}{suffix}"));
             let mode = std::fs::metadata(path).unwrap().permissions().mode();
@@ -49,24 +48,24 @@ async fn all_files_of_a_new_database_are_their_owners_alone() {
 async fn a_store_that_is_open_for_reading_reads_and_refuses_to_write() {
     let (folder, writing) = store().await;
     let path = folder.path().join("memory.db");
-    let id = root(&writing, "a").await;
-    append(&writing, id, texts(1, 3)).await;
+    let chat = Chat::root(&writing, "a").await;
+    chat.append(texts(1, 3)).await;
 
     // Beside a writer.
     let reading = SqliteOptions::new().read_only().open(&path).await.unwrap();
-    append(&writing, id, texts(4, 2)).await;
-    let page = reading.read(id, &LogRead::new(range(1, 9))).await.unwrap();
-    assert_eq!(page.items.len(), 5);
+    chat.append(texts(4, 2)).await;
+    let read = Chat::new(&reading, chat.id);
+    assert_eq!(read.info().await.head.0, 5);
+    assert_eq!(read.entries().await.len(), 5);
     assert_eq!(reading.check().await.unwrap(), []);
     let value = RawJson::parse("1").unwrap();
-    let new = NewConversation::root("b", estimator(), Timestamp(1));
+    let new = new_conversation("b", Origin::Root);
+    let append = reading.append(chat.id, &batch(texts(6, 1))).await;
+    let put = reading.put_state(chat.id, "k", 0, Some(&value)).await;
     let refused = [
-        reading.append(id, &batch(texts(6, 1))).await.unwrap_err(),
+        append.unwrap_err(),
         reading.open(&new).await.unwrap_err(),
-        reading
-            .put_state(id, "k", 0, Some(&value))
-            .await
-            .unwrap_err(),
+        put.unwrap_err(),
     ];
     for error in refused {
         assert_eq!(error.kind(), ErrorKind::ReadOnly);
@@ -74,8 +73,7 @@ async fn a_store_that_is_open_for_reading_reads_and_refuses_to_write() {
         assert!(error.to_string().contains(&place), "{error}");
     }
     reading.close().await.unwrap();
-    let found = writing.conversation(&ConversationRef::Id(id)).await;
-    assert_eq!(found.unwrap().unwrap().head.0, 5);
+    assert_eq!(chat.info().await.head.0, 5);
 }
 
 #[tokio::test]
@@ -95,7 +93,7 @@ async fn reading_creates_nothing() {
 #[tokio::test]
 async fn an_older_schema_is_not_brought_up_by_a_reader() {
     let (folder, writing) = store().await;
-    root(&writing, "a").await;
+    Chat::root(&writing, "a").await;
     writing.close().await.unwrap();
     let path = folder.path().join("memory.db");
     let older = stranger(&path, "pragma user_version = -1").await;
@@ -125,7 +123,7 @@ async fn what_a_killed_process_began_to_create_is_completed() {
 async fn a_lock_that_stays_ends_opening_and_writing_with_one_time_out() {
     let (folder, store) = store().await;
     let path = folder.path().join("memory.db");
-    let id = root(&store, "a").await;
+    let id = Chat::root(&store, "a").await.id;
     store.close().await.unwrap();
     for (timeout, told) in [
         (Duration::ZERO, "0 s"),
@@ -153,7 +151,7 @@ async fn a_lock_that_stays_ends_opening_and_writing_with_one_time_out() {
         assert_eq!(error.kind(), ErrorKind::Busy);
         assert!(error.to_string().contains(told), "{error}");
         // Reading waits for no writer.
-        store.read(id, &LogRead::new(range(1, 9))).await.unwrap();
+        Chat::new(&store, id).texts().await;
         held.close().await.unwrap();
         store.close().await.unwrap();
     }
@@ -165,20 +163,19 @@ async fn a_lock_that_stays_ends_opening_and_writing_with_one_time_out() {
 async fn closing_waits_for_no_lock() {
     let (folder, store) = store().await;
     let path = folder.path().join("memory.db");
-    let id = root(&store, "a").await;
+    let id = Chat::root(&store, "a").await.id;
     store.close().await.unwrap();
     let day = Duration::from_secs(86_400);
     let options = SqliteOptions::new().with_lock_timeout(day);
     let store = options.clone().open(&path).await.unwrap();
-    append(&store, id, texts(1, 3)).await;
+    Chat::new(&store, id).append(texts(1, 3)).await;
     let held = stranger(&path, "begin immediate").await;
     let closed = tokio::time::timeout(Duration::from_secs(60), store.close()).await;
     closed.expect("closed beside a lock").unwrap();
     held.close().await.unwrap();
     let store = options.open(&path).await.unwrap();
     assert_eq!(store.check().await.unwrap(), []);
-    let read = store.read(id, &LogRead::new(range(1, 9))).await.unwrap();
-    assert_eq!(read.items.len(), 3);
+    assert_eq!(Chat::new(&store, id).texts().await.len(), 3);
     store.close().await.unwrap();
 }
 
@@ -195,7 +192,7 @@ impl LockObserver for Waits {
 async fn a_wait_for_a_lock_is_told_once() {
     let (folder, store) = store().await;
     let path = folder.path().join("memory.db");
-    let id = root(&store, "a").await;
+    let id = Chat::root(&store, "a").await.id;
     store.close().await.unwrap();
     let waits = std::sync::Arc::new(Waits::default());
     let timeout = Duration::from_millis(1_500);
@@ -203,7 +200,7 @@ async fn a_wait_for_a_lock_is_told_once() {
         .with_lock_timeout(timeout)
         .with_lock_observer(waits.clone());
     let store = options.open(&path).await.unwrap();
-    append(&store, id, texts(1, 1)).await;
+    Chat::new(&store, id).append(texts(1, 1)).await;
     assert_eq!(*waits.0.lock().unwrap(), []);
     let held = stranger(&path, "begin immediate").await;
     let error = store.append(id, &batch(texts(2, 1))).await.unwrap_err();
@@ -220,16 +217,16 @@ async fn closing_leaves_nothing_in_the_log_whatever_the_durability() {
         let path = folder.path().join("memory.db");
         let options = SqliteOptions::new().with_durability(durability);
         let store = options.open(&path).await.unwrap();
-        let id = root(&store, "a").await;
-        append(&store, id, texts(1, 20)).await;
+        let chat = Chat::root(&store, "a").await;
+        chat.append(texts(1, 20)).await;
         // Another connection stays, so that SQLite does not tidy up by itself.
         let other = stranger(&path, "select count(*) from message").await;
         store.close().await.unwrap();
         let copy = folder.path().join("copy.db");
         std::fs::copy(&path, &copy).unwrap();
         let copy = SqliteStore::open(&copy).await.unwrap();
-        let page = copy.read(id, &LogRead::new(range(1, 99))).await.unwrap();
-        assert_eq!(page.items.len(), 20, "{durability:?}");
+        let copied = Chat::new(&copy, chat.id).texts().await;
+        assert_eq!(copied.len(), 20, "{durability:?}");
         other.close().await.unwrap();
     }
 }

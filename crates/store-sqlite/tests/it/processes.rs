@@ -2,11 +2,11 @@
 
 use std::process::{Child, Command, Stdio};
 
-use memory_model::{Hash, Message};
-use memory_store::{ConversationRef, LogRead, Maintain as _, Store as _};
+use memory_model::Message;
+use store_conformance::{Chat, sound};
 use store_sqlite::SqliteStore;
 
-use crate::common::{append, root, store, texts};
+use crate::common::{store, texts};
 
 /// Tells the child where to write.
 const PATH: &str = "STORE_SQLITE_TEST_PATH";
@@ -28,45 +28,18 @@ async fn child_that_writes() {
         return;
     };
     let store = SqliteStore::open(path).await.unwrap();
-    let id = root(&store, "shared").await;
+    let chat = Chat::root(&store, "shared").await;
     for _ in 0..300 {
-        append(
-            &store,
-            id,
-            vec![
-                Message::user("a"),
-                Message::assistant("b"),
-                Message::user("c"),
-            ],
-        )
-        .await;
+        chat.append(["x", "y", "z"].map(Message::user)).await;
     }
 }
 
-/// The log is whole, in threes, and its chain right; how many entries it has.
+/// The log is whole, in threes; how many entries it has.
 async fn whole(store: &SqliteStore) -> u32 {
-    let id = root(store, "shared").await;
-    let found = store
-        .conversation(&ConversationRef::Id(id))
-        .await
-        .unwrap()
-        .unwrap();
-    let mut chain = Hash::ZERO;
-    let mut rest = found.range();
-    let mut count = 0;
-    while let Some(range) = rest {
-        let page = store.read(id, &LogRead::new(range)).await.unwrap();
-        for entry in &page.items {
-            count += 1;
-            assert_eq!((entry.seq.0, entry.running), (count, u64::from(count) * 3));
-            chain = chain.chain(entry.hash);
-        }
-        rest = page.next;
-    }
-    assert_eq!((count, chain), (found.head.0, found.chain));
-    assert_eq!(count % 3, 0);
-    assert_eq!(store.check().await.unwrap(), []);
-    count
+    sound(store).await;
+    let head = Chat::root(store, "shared").await.info().await.head.0;
+    assert_eq!(head % 3, 0);
+    head
 }
 
 #[tokio::test]
@@ -74,14 +47,9 @@ async fn two_processes_write_one_file() {
     let (folder, store) = store().await;
     let path = folder.path().join("memory.db");
     let mut children = [child(&path), child(&path)];
-    let id = root(&store, "shared").await;
+    let chat = Chat::root(&store, "shared").await;
     for _ in 0..300 {
-        append(
-            &store,
-            id,
-            vec![Message::user("x"), Message::user("y"), Message::user("z")],
-        )
-        .await;
+        chat.append(["x", "y", "z"].map(Message::user)).await;
     }
     for child in &mut children {
         assert!(child.wait().unwrap().success());
@@ -100,8 +68,8 @@ async fn a_killed_writer_leaves_the_file_whole() {
         child.wait().unwrap();
         let store = SqliteStore::open(&path).await.unwrap();
         let before = whole(&store).await;
-        let id = root(&store, "shared").await;
-        append(&store, id, texts(1, 3)).await;
+        let chat = Chat::root(&store, "shared").await;
+        chat.append(texts(1, 3)).await;
         assert_eq!(whole(&store).await, before + 3);
     }
 }

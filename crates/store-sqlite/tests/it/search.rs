@@ -8,13 +8,14 @@ use memory_search::{
     HitOrder, Query, Search as _, SearchMode, SegmentSearch, check_index, extend_index, mend_index,
     rebuild_index,
 };
-use memory_store::{ConversationRef, Maintain as _, Store as _};
+use memory_store::{Maintain as _, Store as _};
 use store_conformance::{
-    an_index_is_checked_while_it_changes, index_answers_as_a_scan, index_segments_are_few,
+    Chat, an_index_is_checked_while_it_changes, index_answers_as_a_scan, index_segments_are_few,
+    range,
 };
 use store_sqlite::SqliteStore;
 
-use crate::common::{append, batch, leaf, range, root, store, texts};
+use crate::common::{leaf, store, texts};
 
 #[tokio::test]
 async fn an_index_answers_as_a_scan() {
@@ -37,8 +38,9 @@ async fn segments_are_few() {
 #[tokio::test]
 async fn damage_to_the_index_is_found_and_mended() {
     let (folder, store) = store().await;
-    let chat = root(&store, "a").await;
-    store.append(chat, &batch(texts(1, 40))).await.unwrap();
+    let chat = Chat::root(&store, "a").await;
+    chat.append(texts(1, 40)).await;
+    let chat = chat.id;
     let made = extend_index(&store, chat, u64::MAX).await.unwrap();
     assert_eq!(made.messages, 32);
     let sound = check_index(&store, chat).await.unwrap();
@@ -57,7 +59,8 @@ async fn damage_to_the_index_is_found_and_mended() {
 #[tokio::test]
 async fn a_damaged_index_hides_nothing() {
     let (sound, store) = store().await;
-    let (chat, other) = (root(&store, "a").await, root(&store, "b").await);
+    let chat = Chat::root(&store, "a").await;
+    let other = Chat::root(&store, "b").await;
     let words = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot"];
     let text = |at: u32| {
         let word = |at: u32| words[at as usize % 6];
@@ -70,18 +73,19 @@ async fn a_damaged_index_hides_nothing() {
             rest.join(" ")
         )
     };
-    for id in [chat, other] {
+    for chat in [chat, other] {
         for first in (0..150).step_by(16) {
             let messages = (first..150.min(first + 16)).map(|at| match at % 9 {
                 8 => Message::tool_result("c", text(at)),
                 7 => Message::tool_call("c", "read_file", RawJson::parse("{}").unwrap()),
                 _ => Message::user(text(at)),
             });
-            append(&store, id, messages.collect()).await;
-            leaf(&store, id, range(first + 1, first + 5)).await;
-            extend_index(&store, id, u64::MAX).await.unwrap();
+            chat.append(messages).await;
+            leaf(chat, range(first + 1, first + 5)).await;
+            extend_index(&store, chat.id, u64::MAX).await.unwrap();
         }
     }
+    let (chat, other) = (chat.id, other.id);
     let queries: Vec<Query> = [
         ("bravo", SearchMode::Literal),
         ("w7x3", SearchMode::Literal),
@@ -103,12 +107,8 @@ async fn a_damaged_index_hides_nothing() {
     .collect();
     let mut expected = Vec::new();
     for query in &queries {
-        expected.push(
-            SegmentSearch::without_index(&store)
-                .search(chat, query)
-                .await
-                .unwrap(),
-        );
+        let scan = SegmentSearch::without_index(&store);
+        expected.push(scan.search(chat, query).await.unwrap());
     }
     // Of the rows of the conversation, one after the other.
     let chunk = "rowid = (select rowid from search_chunk where segment >> 32 = {chat} order by 1 limit 1 offset {at})";
@@ -199,7 +199,7 @@ async fn child_that_indexes() {
     };
     let rounds: u32 = std::env::var(ROUNDS).unwrap().parse().unwrap();
     let store = SqliteStore::open(path).await.unwrap();
-    let chat = root(&store, "killed").await;
+    let chat = Chat::root(&store, "killed").await;
     for round in 1..=rounds {
         let messages = (0..ROUND).map(|at| match at % 5 {
             1 => Message::tool_call(
@@ -210,11 +210,11 @@ async fn child_that_indexes() {
             2 => Message::tool_result("c", format!("needle {round}.{at}")),
             _ => Message::user(format!("message {round}.{at} about a needle")),
         });
-        append(&store, chat, messages.collect()).await;
+        chat.append(messages).await;
         if round == rounds {
             std::future::pending::<()>().await;
         }
-        extend_index(&store, chat, u64::MAX).await.unwrap();
+        extend_index(&store, chat.id, u64::MAX).await.unwrap();
     }
 }
 
@@ -226,7 +226,7 @@ async fn an_index_is_right_after_a_kill_between_messages_and_their_index() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("memory.db");
         let store = SqliteStore::open(&path).await.unwrap();
-        let chat = root(&store, "killed").await;
+        let chat = Chat::root(&store, "killed").await;
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "search::child_that_indexes", "--nocapture"])
             .env(PATH, &path)
@@ -236,11 +236,7 @@ async fn an_index_is_right_after_a_kill_between_messages_and_their_index() {
             .spawn()
             .unwrap();
         loop {
-            let found = store
-                .conversation(&ConversationRef::Id(chat))
-                .await
-                .unwrap();
-            if found.unwrap().head.0 == rounds * ROUND {
+            if chat.info().await.head.0 == rounds * ROUND {
                 break;
             }
             assert!(child.try_wait().unwrap().is_none(), "it waits to be killed");
@@ -248,6 +244,7 @@ async fn an_index_is_right_after_a_kill_between_messages_and_their_index() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
+        let chat = chat.id;
         drop(store);
         let store = Arc::new(SqliteStore::open(&path).await.unwrap());
         let is_right = async |what: &str| {

@@ -3,23 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory_model::{Message, RawJson, Seq, Span, SpanBody, Summary, Timestamp};
+use memory_model::{Message, RawJson, Seq};
 use memory_search::{Query, Search as _, SegmentSearch, extend_index};
 use memory_store::{
-    Claim, Draft, JobKey, LeaseUpdate, LogRead, Maintain as _, NewConversation, Order, Origin,
-    Owner, Store as _,
+    Claim, Draft, JobKey, LeaseUpdate, LogRead, Maintain as _, Order, Owner, Store as _,
 };
-use store_sqlite::SqliteStore;
+use store_conformance::{Chat, Source, range, showing};
+use store_sqlite::{SqliteOptions, SqliteStore};
 
-use crate::common::{append, dag, leaf, range, replace, root, store, summary, texts};
+use crate::common::{leaf, store, texts};
 
 /// Counts the statements of each operation at the end of a log of about `size` entries.
 async fn costs(size: u32) -> Vec<(&'static str, u64)> {
-    let store = SqliteStore::in_memory().await.unwrap();
-    let id = root(&store, "a").await;
-    append(&store, id, texts(1, size)).await;
+    let store = SqliteOptions::new().in_memory().await.unwrap();
+    let chat = Chat::root(&store, "a").await;
+    chat.append(texts(1, size)).await;
     for n in 0..size / 20 {
-        leaf(&store, id, range(n * 10 + 1, n * 10 + 10)).await;
+        leaf(chat, range(n * 10 + 1, n * 10 + 10)).await;
     }
     let mut costs = Vec::new();
     let mut before = store.statements();
@@ -28,60 +28,43 @@ async fn costs(size: u32) -> Vec<(&'static str, u64)> {
         before = store.statements();
     };
     let head = size;
-    append(&store, id, texts(head + 1, 1)).await;
+    chat.append(texts(head + 1, 1)).await;
     note("append", &store);
-    append(&store, id, texts(head + 2, 64)).await;
+    chat.append(texts(head + 2, 64)).await;
     note("append 64", &store);
-    store
-        .read(id, &LogRead::new(range(head / 2, head)))
-        .await
-        .unwrap();
+    let read = LogRead::new(range(head / 2, head + 65));
+    store.read(chat.id, &read).await.unwrap();
     note("read", &store);
-    let shot = store.snapshot(id, &dag()).await.unwrap();
+    let shot = chat.snapshot("dag").await;
     note("snapshot", &store);
-    store
-        .spans(&shot, range(1, head), Order::NewestFirst, 16)
-        .await
-        .unwrap();
-    note("spans, newest first", &store);
-    store
-        .spans(&shot, range(1, head), Order::OldestFirst, 16)
-        .await
-        .unwrap();
-    note("spans, oldest first", &store);
+    for (what, order) in [
+        ("spans, newest first", Order::NewestFirst),
+        ("spans, oldest first", Order::OldestFirst),
+    ] {
+        let spans = store.spans(&shot, range(1, head), order, 16).await;
+        spans.unwrap();
+        note(what, &store);
+    }
     let at = range(head - 19, head - 10);
-    let made = summary(&store, id, at, &[], "leaf@1").await;
+    let made = chat.leaf(at, "what happened").await;
     note("a leaf's messages", &store);
-    let publish = replace(vec![Span::closed(at, SpanBody::Raw, 0)], made.clone());
-    store.publish(id, &publish).await.unwrap();
+    chat.publish(&showing("dag", &made)).await;
     note("publish", &store);
     let ids = vec![made.id.clone(); 8];
-    assert!(
-        store
-            .summaries(id, &ids)
-            .await
-            .unwrap()
-            .iter()
-            .all(Option::is_some)
-    );
+    let found = chat.summaries(&ids).await;
+    assert!(found.iter().all(Option::is_some));
     note("summaries", &store);
-    store.parents(id, &made.id).await.unwrap();
+    chat.parents(&made.id).await;
     note("parents", &store);
-    assert_eq!(
-        store
-            .running(id, &[Seq(1), Seq(head / 2), Seq(head)])
-            .await
-            .unwrap()
-            .len(),
-        3
-    );
+    let sums = chat.running(&[Seq(1), Seq(head / 2), Seq(head)]).await;
+    assert_eq!(sums.len(), 3);
     note("running", &store);
-    assert_eq!(store.seq_at(id, 3 * 17 - 1).await.unwrap(), Some(Seq(17)));
+    assert_eq!(
+        store.seq_at(chat.id, 3 * 17 - 1).await.unwrap(),
+        Some(Seq(17))
+    );
     note("seq_at", &store);
-    store
-        .find(id, &["e7".to_owned(), "none".to_owned()])
-        .await
-        .unwrap();
+    chat.find(&["e7".to_owned(), "none".to_owned()]).await;
     note("find", &store);
     costs
 }
@@ -112,12 +95,12 @@ async fn statement_counts_do_not_grow_with_history() {
 
 /// Statements that settle a number of jobs in every way.
 async fn settle_cost(jobs: usize) -> u64 {
-    let store = SqliteStore::in_memory().await.unwrap();
-    let id = root(&store, "a").await;
+    let store = SqliteOptions::new().in_memory().await.unwrap();
+    let chat = Chat::root(&store, "a").await;
     let keys: Vec<JobKey> = (0..jobs).map(|n| JobKey(format!("job {n}"))).collect();
     let owner = Owner("me".to_owned());
     let ttl = Duration::from_secs(60);
-    let claims = store.claim_all(id, &keys, &owner, ttl, 0).await;
+    let claims = store.claim_all(chat.id, &keys, &owner, ttl, 0).await;
     let settled: Vec<_> = claims
         .unwrap()
         .into_iter()
@@ -150,43 +133,26 @@ async fn jobs_are_settled_in_one_statement_for_each_kind_of_update() {
 
 /// Statements of a fork within a conversation of 64 leaves of `leaf` messages, under 8 summaries, under one.
 async fn fork_cost(messages: u32) -> u64 {
-    let store = SqliteStore::in_memory().await.unwrap();
-    let id = root(&store, "a").await;
-    append(&store, id, texts(1, 64 * messages)).await;
+    let store = SqliteOptions::new().in_memory().await.unwrap();
+    let chat = Chat::root(&store, "a").await;
+    chat.append(texts(1, 64 * messages)).await;
     let mut level = Vec::new();
     for n in 0..64 {
         let at = range(n * messages + 1, (n + 1) * messages);
-        level.push(leaf(&store, id, at).await);
+        level.push(leaf(chat, at).await);
     }
     while level.len() > 1 {
         let mut above = Vec::new();
         for of in level.chunks(8) {
-            let at = range(of[0].range.first.0, of[7].range.last.0);
-            let made = summary(&store, id, at, of, "condensed@1").await;
-            let shows = |part: &Summary| {
-                let body = SpanBody::Summary {
-                    id: part.id.clone(),
-                    depth: part.depth,
-                };
-                Span::closed(part.range, body, part.tokens)
-            };
-            let publish = replace(of.iter().map(shows).collect(), made.clone());
-            store.publish(id, &publish).await.unwrap();
-            above.push(made);
+            let sources: Vec<Source<'_>> = of.iter().map(Source::Summary).collect();
+            above.push(chat.show_summary("dag", &sources, "above").await);
         }
         level = above;
     }
-    let new = NewConversation {
-        origin: Origin::Fork {
-            parent: id,
-            at: Seq(37 * messages + 3),
-        },
-        ..NewConversation::root("b", crate::common::estimator(), Timestamp(9))
-    };
     let before = store.statements();
-    let child = store.open(&new).await.unwrap().id;
+    let child = chat.fork("b", 37 * messages + 3).await;
     let cost = store.statements() - before;
-    let views = store.views(child).await.unwrap();
+    let views = child.views().await;
     // Four whole summaries, five leaves of the fifth, and what is left of the sixth leaf.
     assert_eq!(views[0].spans, 10);
     cost
@@ -204,12 +170,12 @@ async fn a_fork_costs_the_depth_of_the_tree_and_not_the_history() {
 #[tokio::test]
 async fn a_search_begins_with_a_snapshot_and_reads_its_candidates_at_once() {
     let (folder, written) = store().await;
-    let id = root(&written, "a").await;
-    append(&written, id, texts(1, 100)).await;
-    let rare = vec![Message::user("an ocelot")];
-    append(&written, id, rare).await;
-    append(&written, id, texts(101, 219)).await;
-    extend_index(&written, id, u64::MAX).await.unwrap();
+    let chat = Chat::root(&written, "a").await;
+    chat.append(texts(1, 100)).await;
+    chat.append([Message::user("an ocelot")]).await;
+    chat.append(texts(101, 219)).await;
+    extend_index(&written, chat.id, u64::MAX).await.unwrap();
+    let id = chat.id;
     written.close().await.unwrap();
     let store = SqliteStore::open(folder.path().join("memory.db")).await;
     let store = Arc::new(store.unwrap());

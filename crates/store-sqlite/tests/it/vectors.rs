@@ -5,11 +5,11 @@ use std::sync::Arc;
 use memory_search::{check_vectors, extend_vectors};
 use memory_store::{Maintain as _, Store as _};
 use store_conformance::{
-    Subjects, an_erasure_leaves_no_vector, pages_are_of_one_ranking, searches_count_vectors,
+    Chat, Subjects, an_erasure_leaves_no_vector, pages_are_of_one_ranking, searches_count_vectors,
     vectors_are_kept,
 };
 
-use crate::common::{batch, root, store, texts};
+use crate::common::{store, texts};
 
 #[tokio::test]
 async fn a_file_keeps_vectors() {
@@ -42,8 +42,9 @@ async fn pages_come_from_one_ranking() {
 #[tokio::test]
 async fn damage_to_vectors_is_found() {
     let (folder, store) = store().await;
-    let chat = root(&store, "a").await;
-    store.append(chat, &batch(texts(1, 3))).await.unwrap();
+    let chat = Chat::root(&store, "a").await;
+    chat.append(texts(1, 3)).await;
+    let chat = chat.id;
     let embedder = Subjects::default();
     extend_vectors(&store, chat, &embedder, u64::MAX)
         .await

@@ -2,6 +2,7 @@
 
 use turn_map::{Atom, AtomBuilder, AtomKind, GroupState, atoms};
 
+use crate::parts::call;
 use crate::script::{lines, shown};
 
 fn partition(script: &str) -> String {
@@ -173,7 +174,7 @@ fn calls_of_others_and_notes_do_no_harm() {
     // Whoever calls responds.
     assert_eq!(partition("u+x t-x a"), "G0-1 P2");
     let mut messages = lines("a+x n-x t-x u");
-    messages[1].calls.push("y".to_owned());
+    messages[1].parts.push(call("y"));
     assert_eq!(shown(&atoms(&messages)), "G0-2 P3");
     let found = atoms(&messages);
     assert_eq!(found.as_slice()[0].messages(), 2);

@@ -341,6 +341,34 @@ mod turns {
     }
 }
 
+/// Each call of a message that holds one result gets a message of its own for its result.
+#[test]
+fn results_that_move_get_a_message_each() {
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}});
+    let result =
+        |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    let calls = json!({"role": "assistant", "tool_calls": [call("x"), call("y"), call("z")]});
+    let user = json!({"role": "user", "content": "wait"});
+    let list = vec![
+        calls.clone(),
+        user.clone(),
+        result("x", "1"),
+        result("y", "2"),
+    ];
+    let list = openai::from_values(list);
+    let plan = sanitize(&list, "[no result]");
+    assert_eq!(
+        openai::into_values(apply(list, &plan.edits)),
+        [
+            calls,
+            result("x", "1"),
+            result("y", "2"),
+            result("z", "[no result]"),
+            user
+        ]
+    );
+}
+
 #[test]
 fn the_parts_of_a_chat_message() {
     let parts = |value: Value| kinds(&openai::Chat(value));

@@ -13,6 +13,5 @@ mod parts;
 mod reference;
 mod sanitize;
 mod script;
-mod single;
 mod trim;
 mod turns;

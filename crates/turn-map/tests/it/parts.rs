@@ -15,8 +15,45 @@ pub(crate) enum Part {
 pub(crate) struct Msg {
     pub(crate) role: Role,
     pub(crate) note: bool,
+    pub(crate) turn: Option<u64>,
     pub(crate) response: Option<String>,
     pub(crate) parts: Vec<Part>,
+}
+
+impl Msg {
+    pub(crate) fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            role,
+            note: false,
+            turn: None,
+            response: None,
+            parts,
+        }
+    }
+
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &String> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(id, _) => Some(id),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn results(&self) -> impl Iterator<Item = &String> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Result(id, ..) => Some(id),
+            _ => None,
+        })
+    }
+}
+
+/// A call of the tool `Read`.
+pub(crate) fn call(id: impl Into<String>) -> Part {
+    Part::Call(id.into(), "Read".to_owned())
+}
+
+/// A short result.
+pub(crate) fn result(id: impl Into<String>) -> Part {
+    Part::Result(id.into(), "r".to_owned(), false)
 }
 
 impl MessageView for Msg {
@@ -44,6 +81,10 @@ impl MessageView for Msg {
         }
     }
 
+    fn turn(&self) -> Option<u64> {
+        self.turn
+    }
+
     fn response(&self) -> Option<&str> {
         self.response.as_deref()
     }
@@ -69,12 +110,7 @@ impl EditableMessage for Msg {
     }
 
     fn results_behind(&self, parts: Vec<Part>) -> Vec<Self> {
-        vec![Self {
-            role: Role::Tool,
-            note: false,
-            response: None,
-            parts,
-        }]
+        vec![Self::new(Role::Tool, parts)]
     }
 
     fn result_part(call_id: String, text: String) -> Part {
@@ -117,7 +153,7 @@ fn message(word: &str) -> Msg {
         None => (head, None),
     };
     let part = |text: &str| match text.split_at(text.len().min(1)) {
-        ("+", id) => Part::Call(id.to_owned(), "Read".to_owned()),
+        ("+", id) => call(id),
         ("-", id) => Part::Result(
             id.trim_start_matches('!').to_owned(),
             "r".into(),
@@ -126,17 +162,17 @@ fn message(word: &str) -> Msg {
         ("#", _) => Part::Picture,
         _ => Part::Text(text.to_owned()),
     };
+    let role = match letter {
+        "s" | "n" => Role::System,
+        "u" => Role::User,
+        "a" => Role::Assistant,
+        "t" => Role::Tool,
+        _ => panic!("no such role: {word}"),
+    };
     Msg {
-        role: match letter {
-            "s" | "n" => Role::System,
-            "u" => Role::User,
-            "a" => Role::Assistant,
-            "t" => Role::Tool,
-            _ => panic!("no such role: {word}"),
-        },
         note: letter == "n",
         response,
-        parts: parts.map(part).collect(),
+        ..Msg::new(role, parts.map(part).collect())
     }
 }
 
@@ -204,30 +240,22 @@ fn wild() -> impl Strategy<Value = Msg> {
     ]);
     let response = prop::option::of(prop::sample::select(vec!["r", "s"]));
     let parts = prop::collection::vec(part(), 0..4);
-    (role, prop::bool::weighted(0.1), response, parts).prop_map(|(role, note, response, parts)| {
-        Msg {
-            role,
-            note,
-            response: response.map(str::to_owned),
-            parts,
-        }
+    let note = prop::bool::weighted(0.1);
+    (role, note, response, parts).prop_map(|(role, note, response, parts)| Msg {
+        note,
+        response: response.map(str::to_owned),
+        ..Msg::new(role, parts)
     })
 }
 
 /// Messages as agents write them, mostly: assistants say and call, tools answer.
 fn tame() -> impl Strategy<Value = Msg> {
-    let call = id().prop_map(|id| Part::Call(id, "Read".into()));
+    let call = id().prop_map(call);
     let result = (id(), text()).prop_map(|(id, text)| Part::Result(id, text, false));
-    let msg = |role, parts| Msg {
-        role,
-        note: false,
-        response: None,
-        parts,
-    };
     prop_oneof![
-        3 => prop::collection::vec(call, 0..4).prop_map(move |p| msg(Role::Assistant, p)),
-        4 => prop::collection::vec(result, 1..4).prop_map(move |p| msg(Role::Tool, p)),
-        1 => text().prop_map(move |text| msg(Role::User, vec![Part::Text(text)])),
+        3 => prop::collection::vec(call, 0..4).prop_map(|p| Msg::new(Role::Assistant, p)),
+        4 => prop::collection::vec(result, 1..4).prop_map(|p| Msg::new(Role::Tool, p)),
+        1 => text().prop_map(|text| Msg::new(Role::User, vec![Part::Text(text)])),
     ]
 }
 

@@ -3,53 +3,9 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use turn_map::{MessageView, PartView, Role};
+use turn_map::Role;
 
-#[derive(Debug, Clone)]
-pub(crate) struct Line {
-    pub(crate) role: Role,
-    pub(crate) turn: Option<u64>,
-    pub(crate) response: Option<String>,
-    pub(crate) note: bool,
-    pub(crate) calls: Vec<String>,
-    pub(crate) results: Vec<String>,
-}
-
-impl MessageView for Line {
-    fn role(&self) -> Role {
-        self.role
-    }
-
-    fn parts(&self, visit: &mut dyn FnMut(PartView<'_>)) {
-        for id in &self.calls {
-            visit(PartView::ToolCall {
-                id,
-                name: "",
-                arguments: "",
-            });
-        }
-        for call_id in &self.results {
-            visit(PartView::ToolResult {
-                call_id,
-                name: None,
-                content: &[],
-                is_error: false,
-            });
-        }
-    }
-
-    fn turn(&self) -> Option<u64> {
-        self.turn
-    }
-
-    fn response(&self) -> Option<&str> {
-        self.response.as_deref()
-    }
-
-    fn is_note(&self) -> bool {
-        self.note
-    }
-}
+use crate::parts::{Msg, call, result};
 
 /// Few ids, so that they are reused, answered late, twice and never.
 fn ids(most: usize) -> impl Strategy<Value = Vec<String>> {
@@ -57,7 +13,7 @@ fn ids(most: usize) -> impl Strategy<Value = Vec<String>> {
         .prop_map(|ids| ids.into_iter().map(str::to_owned).collect())
 }
 
-fn line() -> impl Strategy<Value = Line> {
+fn message() -> impl Strategy<Value = Msg> {
     let turn = prop::option::of(0..3_u64);
     let response = prop::option::of(prop::sample::select(vec!["r", "s"]));
     let kind = prop_oneof![
@@ -67,18 +23,20 @@ fn line() -> impl Strategy<Value = Line> {
         2 => (Just((Role::User, false)), ids(0), ids(0)),
         1 => (prop::sample::select(vec![(Role::System, false), (Role::User, true)]), ids(1), ids(1)),
     ];
-    (kind, turn, response).prop_map(|(((role, note), calls, results), turn, response)| Line {
-        role,
-        turn,
-        response: response.map(str::to_owned),
-        note,
-        calls,
-        results,
+    (kind, turn, response).prop_map(|(((role, note), calls, results), turn, response)| {
+        let calls = calls.into_iter().map(call);
+        let parts = calls.chain(results.into_iter().map(result));
+        Msg {
+            note,
+            turn,
+            response: response.map(str::to_owned),
+            ..Msg::new(role, parts.collect())
+        }
     })
 }
 
-pub(crate) fn conversation() -> impl Strategy<Value = Vec<Line>> {
-    prop::collection::vec(line(), 0..40)
+pub(crate) fn conversation() -> impl Strategy<Value = Vec<Msg>> {
+    prop::collection::vec(message(), 0..40)
 }
 
 #[derive(Debug)]
@@ -101,11 +59,13 @@ struct Call {
     answered_late: bool,
 }
 
-fn is_line(message: &Line) -> bool {
-    message.role == Role::Assistant && message.response.is_none() && !message.calls.is_empty()
+fn is_line(message: &Msg) -> bool {
+    message.role == Role::Assistant
+        && message.response.is_none()
+        && message.calls().next().is_some()
 }
 
-pub(crate) fn reference(messages: &[Line]) -> Reference {
+pub(crate) fn reference(messages: &[Msg]) -> Reference {
     let mut groups: Vec<Range<usize>> = Vec::new(); // one a response
     let mut calls: Vec<Call> = Vec::new();
     // Neighbouring assistant lines that call and have no response id are one batch, which closes as
@@ -118,7 +78,7 @@ pub(crate) fn reference(messages: &[Line]) -> Reference {
         if message.note {
             continue;
         }
-        if message.role == Role::Assistant || !message.calls.is_empty() {
+        if message.role == Role::Assistant || message.calls().next().is_some() {
             let line = is_line(message);
             if run.is_some() && run == message.response {
                 groups.last_mut().unwrap().end = position + 1;
@@ -127,7 +87,7 @@ pub(crate) fn reference(messages: &[Line]) -> Reference {
                 run.clone_from(&message.response);
                 batches += usize::from(!(line && before_was_line));
             }
-            calls.extend(message.calls.iter().map(|id| Call {
+            calls.extend(message.calls().map(|id| Call {
                 id: id.clone(),
                 message: position,
                 response: groups.len() - 1,
@@ -135,7 +95,7 @@ pub(crate) fn reference(messages: &[Line]) -> Reference {
                 answered: false,
                 answered_late: false,
             }));
-        } else if message.role == Role::User && message.results.is_empty() {
+        } else if message.role == Role::User && message.results().next().is_none() {
             let newest = groups.len().wrapping_sub(1);
             if !calls
                 .iter()
@@ -145,7 +105,7 @@ pub(crate) fn reference(messages: &[Line]) -> Reference {
             }
         }
         before_was_line = is_line(message);
-        for id in &message.results {
+        for id in message.results() {
             let open = |call: &Call| call.batch >= batches;
             let waits = |call: &&mut Call| call.id == *id && !call.answered;
             if let Some(call) = calls.iter_mut().rev().filter(waits).find(|call| open(call)) {

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use turn_map::{TurnBoundary, TurnMap};
 
-use crate::reference::Line;
+use crate::parts::Msg;
 use crate::script::lines;
 
 fn ranges(map: &TurnMap) -> Vec<Range<usize>> {
     map.iter().collect()
 }
 
-fn indexed(turns: &[Option<u64>]) -> Vec<Line> {
+fn indexed(turns: &[Option<u64>]) -> Vec<Msg> {
     turns
         .iter()
-        .map(|turn| Line {
+        .map(|turn| Msg {
             turn: *turn,
             ..lines("u").remove(0)
         })

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agent_memory::{FullStore, InMemoryStore, SqliteStore};
+use agent_memory::{FullStore, InMemoryStore, SqliteOptions};
 
 use ops::{Script, script};
 use random::Random;
@@ -156,7 +156,7 @@ enum On {
 async fn store(on: On) -> Arc<dyn FullStore> {
     match on {
         On::Memory => Arc::new(InMemoryStore::new()),
-        On::Sqlite => Arc::new(SqliteStore::in_memory().await.unwrap()),
+        On::Sqlite => Arc::new(SqliteOptions::new().in_memory().await.unwrap()),
     }
 }
 

@@ -11,7 +11,7 @@ use memory_search::{
 };
 use memory_store::InMemoryStore;
 use scripts::{MARKS, SCRIPTS};
-use store_conformance::{append, root};
+use store_conformance::Chat;
 
 /// Tools that results are of; the last three are the memory's own.
 const TOOLS: [&str; 5] = [
@@ -55,7 +55,7 @@ impl Narrowed {
 impl World {
     async fn new(rng: &mut Rng, letters: &str) -> Self {
         let store = InMemoryStore::new();
-        let chat = root(&store, "chat").await.id;
+        let chat = Chat::root(&store, "chat").await.id;
         let mut world = Self {
             store,
             chat,
@@ -87,7 +87,7 @@ impl World {
                 _ => add(Message::user(text.as_str()), text, None),
             }
         }
-        append(&world.store, chat, messages).await;
+        Chat::new(&world.store, chat).append(messages).await;
         world
     }
 

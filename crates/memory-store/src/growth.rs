@@ -1,0 +1,114 @@
+//! How a log grows: the rule of appending, which every store follows.
+
+use std::collections::BTreeMap;
+
+use memory_model::{EntryKind, Hash, Seq};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::record::KnownEntry;
+use crate::types::{Appended, Conversation, EntryOutcome, NewEntry};
+
+/// The longest log: positions must leave room for "one after the last".
+const MAX_SEQ: Seq = Seq(u32::MAX - 1);
+
+/// Returns the bytes of entries, each with the hash of its message. A store needs no lock for them.
+///
+/// # Errors
+/// `Invalid` when a message cannot be written.
+pub fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
+    let hashed = |entry: &NewEntry| {
+        let body = entry.message.body().map_err(|source| {
+            Error::new(ErrorKind::Invalid, "a message cannot be written as JSON")
+                .with_source(source)
+        })?;
+        Ok((entry.message.hash(&body), body))
+    };
+    entries.iter().map(hashed).collect()
+}
+
+/// A log while entries are added to it.
+#[derive(Debug)]
+pub struct Growth {
+    /// The conversation, with the head, the tokens and the chain that its log has by now.
+    pub conversation: Conversation,
+    /// Visible entries by external id.
+    seen: BTreeMap<String, KnownEntry>,
+    outcomes: Vec<EntryOutcome>,
+}
+
+/// Where an entry stands in the log that it was added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// As in [`memory_model::LogEntry::seq`].
+    pub seq: Seq,
+    /// As in [`memory_model::LogEntry::tokens`].
+    pub tokens: u64,
+    /// As in [`memory_model::LogEntry::running`].
+    pub running: u64,
+}
+
+impl Growth {
+    /// Begins with a conversation and those of its visible entries that have external ids of entries to come.
+    pub fn new(conversation: Conversation, seen: BTreeMap<String, KnownEntry>) -> Self {
+        Self {
+            conversation,
+            seen,
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// Adds an entry, of which `hash` is the message's hash and `body` its bytes. Returns nothing for one whose external id
+    /// is visible: it is not stored.
+    ///
+    /// # Errors
+    /// `Limit` when the log is full.
+    pub fn add(&mut self, entry: &NewEntry, hash: Hash, body: &[u8]) -> Result<Option<Placed>> {
+        let message = &entry.message;
+        let external_id = message.external_id.as_deref();
+        if let Some(known) = external_id.and_then(|id| self.seen.get(id)) {
+            let told = known.is_duplicate_of(message, entry.clocked, hash, body);
+            self.outcomes.push(match told {
+                true => EntryOutcome::Duplicate(known.seq),
+                false => EntryOutcome::Conflict(known.seq),
+            });
+            return Ok(None);
+        }
+        let log = &mut self.conversation;
+        if log.head >= MAX_SEQ {
+            let key = &log.key;
+            let message = format!("the log of {key} is full: fork it at its head to go on");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let tokens = match message.kind {
+            EntryKind::Note => 0,
+            EntryKind::Message => entry.tokens,
+        };
+        log.head = log.head.next();
+        log.tokens = log.tokens.saturating_add(tokens);
+        log.chain = log.chain.chain(hash);
+        if let Some(id) = external_id {
+            let known = KnownEntry {
+                seq: log.head,
+                hash,
+                created_at: message.created_at,
+                clocked: entry.clocked,
+            };
+            self.seen.insert(id.to_owned(), known);
+        }
+        self.outcomes.push(EntryOutcome::Inserted(log.head));
+        Ok(Some(Placed {
+            seq: log.head,
+            tokens,
+            running: log.tokens,
+        }))
+    }
+
+    /// Returns what an append answers.
+    pub fn appended(self) -> Appended {
+        Appended {
+            outcomes: self.outcomes,
+            head: self.conversation.head,
+            tokens: self.conversation.tokens,
+        }
+    }
+}

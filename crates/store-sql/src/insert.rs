@@ -1,0 +1,46 @@
+//! Statements that insert rows.
+
+use memory_store::{Error, ErrorKind};
+use sea_query::{InsertStatement, IntoIden, IntoTableRef, Query, SimpleExpr};
+
+use crate::error::Result;
+
+/// Inserts rows: the columns of a row, each with its value. All rows have the same columns.
+pub(crate) fn insert<C: IntoIden, R: IntoIterator<Item = (C, SimpleExpr)>>(
+    table: impl IntoTableRef,
+    rows: impl IntoIterator<Item = Result<R>>,
+) -> Result<InsertStatement> {
+    let mut statement = Query::insert();
+    statement.into_table(table);
+    for (at, row) in rows.into_iter().enumerate() {
+        let (columns, values): (Vec<C>, Vec<SimpleExpr>) = row?.into_iter().unzip();
+        if at == 0 {
+            statement.columns(columns);
+        }
+        add_row(&mut statement, values)?;
+    }
+    Ok(statement)
+}
+
+/// Inserts one row.
+pub(crate) fn insert_row<C: IntoIden, const N: usize>(
+    table: impl IntoTableRef,
+    row: [(C, SimpleExpr); N],
+) -> Result<InsertStatement> {
+    insert(table, [Ok(row)])
+}
+
+/// Adds a row of values; their number always is the columns'.
+pub(crate) fn add_row(
+    statement: &mut InsertStatement,
+    values: impl IntoIterator<Item = SimpleExpr>,
+) -> Result<()> {
+    match statement.values(values) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(Error::new(
+            ErrorKind::Invalid,
+            "an insert has more values than columns: this is a mistake in store-sql",
+        )
+        .with_source(source)),
+    }
+}
