@@ -8,9 +8,6 @@ use crate::text::is_wide;
 /// Minimum length of a word that says something, in bytes; a number may be shorter.
 const WORD: usize = 4;
 
-/// Number of words that a name of letters and digits, such as a colour or a version, counts for.
-const NAME: u64 = 4;
-
 /// Parts of a text's value: of each new word, and of each other one.
 const NEW: u64 = 4;
 const KNOWN: u64 = 1;
@@ -26,16 +23,18 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Returns a queue of texts. A text says `worth` by each of its words.
+    /// Returns a queue of texts. A text says `worth` by each of its words, and a name of letters and digits, such as a colour or
+    /// a version, counts for `name` words.
     pub(crate) fn of<'a>(
         texts: impl Iterator<Item = &'a str>,
+        name: u64,
         worth: &dyn Fn(usize) -> u64,
     ) -> Self {
         let mut ids: HashMap<u64, u32> = HashMap::new();
         let mut words = Vec::new();
         for text in texts {
             let mut own = Vec::new();
-            visit_words(text, &mut |word| {
+            visit_words(text, name, &mut |word| {
                 let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
                 own.push(*ids.entry(word).or_insert(next));
             });
@@ -91,7 +90,7 @@ impl News {
 
 /// Calls `f` with a hash of each telling word or number, in any case, and of each pair of characters in scripts with short
 /// words.
-fn visit_words(text: &str, f: &mut dyn FnMut(u64)) {
+fn visit_words(text: &str, name: u64, f: &mut dyn FnMut(u64)) {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
     let add = |hash: u64, c: char| (hash ^ u64::from(u32::from(c))).wrapping_mul(PRIME);
@@ -113,7 +112,7 @@ fn visit_words(text: &str, f: &mut dyn FnMut(u64)) {
             f(hash);
         }
         if number && letter {
-            (1..NAME).for_each(|n| f(hash ^ n));
+            (1..name).for_each(|n| f(hash ^ n));
         }
         (hash, length, number, letter) = (BASIS, 0, false, false);
         let is_letter = is_wide(c) && c.is_alphanumeric();
@@ -130,7 +129,7 @@ mod tests {
 
     fn order(texts: &[&str]) -> Vec<usize> {
         let worth = |_: usize| 1;
-        let mut news = News::of(texts.iter().copied(), &worth);
+        let mut news = News::of(texts.iter().copied(), 1, &worth);
         let mut order = Vec::new();
         while let Some(at) = news.next(&worth) {
             news.tell(at);

@@ -107,6 +107,9 @@ impl Topic {
     }
 }
 
+/// Number of words that a name of letters and digits counts for where something is worked on.
+const NAME: u64 = 4;
+
 /// A line that is not ranked yet.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -130,7 +133,7 @@ pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
             .collect();
         queue.sort_by_key(|at| (Reverse(lines.get(*at).map_or(0, |l| l.worth)), *at));
         if topic == Topic::Users {
-            queue = by_news(lines, &queue);
+            queue = by_news(lines, &queue, if talk { 1 } else { NAME });
         }
         queues.push((0, topic.share(talk), queue.into()));
     }
@@ -172,12 +175,12 @@ pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
     SummaryBody::ranked(all)
 }
 
-/// Lines of a queue, each one that adds most to the lines before it.
-fn by_news(lines: &[Line], queue: &[usize]) -> Vec<usize> {
+/// Lines of a queue, each one that adds most to the lines before it. A name counts for `name` words.
+fn by_news(lines: &[Line], queue: &[usize], name: u64) -> Vec<usize> {
     let line = |n: usize| lines.get(*queue.get(n)?);
     let worth = |n: usize| line(n).map_or(0, |line| line.worth);
     let texts = (0..queue.len()).map(|n| line(n).map_or("", |line| line.text.as_str()));
-    let mut news = News::of(texts, &worth);
+    let mut news = News::of(texts, name, &worth);
     let mut order = Vec::with_capacity(queue.len());
     while let Some(n) = news.next(&worth) {
         news.tell(n);
@@ -218,6 +221,29 @@ mod tests {
         let ranks = body.ranks().unwrap();
         assert!(ranks[0] > ranks[1], "the head first");
         assert!(ranks[3] > ranks[2], "commands have their turn: {ranks:?}");
+    }
+
+    #[test]
+    fn a_correction_with_a_name_comes_before_a_longer_question() {
+        let line = |text: &str| Line {
+            text: text.to_owned(),
+            cost: 20,
+            topic: Topic::Users,
+            worth: 5,
+            head: None,
+        };
+        let lines = [
+            line(
+                "Links should have the same colour as the accent of headings, and bullets that of code.",
+            ),
+            line("9fb0a1 is what links have, 8abe17 what bullets have."),
+            line("Wait, do links really have only a single colour here, or several others?"),
+        ];
+        let ranks = |talk| ranked(&lines, talk).ranks().unwrap().to_vec();
+        let of_work = ranks(false);
+        assert!(of_work[1] > of_work[2], "{of_work:?}");
+        let of_talk = ranks(true);
+        assert!(of_talk[1] < of_talk[2], "{of_talk:?}");
     }
 
     #[test]

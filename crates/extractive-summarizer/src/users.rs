@@ -129,7 +129,7 @@ impl<'a> Sentences<'a> {
             let sentence = sentences.get(n);
             sentence.map_or(0, |s| s.value * 1000 / (s.cost + self.beside))
         };
-        let mut news = News::of(sentences.iter().map(|s| s.text.as_str()), &worth);
+        let mut news = News::of(sentences.iter().map(|s| s.text.as_str()), 1, &worth);
         let mut left = room;
         let mut opened = BTreeSet::new();
         let mut chosen = vec![false; sentences.len()];
