@@ -227,7 +227,7 @@ mod tests {
     fn a_correction_with_a_name_comes_before_a_longer_question() {
         let line = |text: &str| Line {
             text: text.to_owned(),
-            cost: 20,
+            cost: 50,
             topic: Topic::Users,
             worth: 5,
             head: None,
