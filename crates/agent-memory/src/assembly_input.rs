@@ -64,7 +64,7 @@ pub(crate) async fn read_view(
     })
 }
 
-/// Replaces summaries of summaries by what they were condensed from, newest first, as long as all summaries cost less than
+/// Replaces summaries of summaries by their children, newest first, as long as all summaries cost less than
 /// `tokens`.
 pub(crate) async fn unfold(
     store: &dyn FullStore,

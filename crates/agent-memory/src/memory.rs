@@ -57,7 +57,7 @@ pub(crate) struct Inner {
     /// Tells what a person typed.
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) requests: Requests,
-    /// The sessions whose extracts of older recipes were made anew.
+    /// The sessions in which extracts of older recipes were made anew.
     pub(crate) upgraded: PerSession<()>,
     /// The states in contexts of live sessions.
     pub(crate) states: PerSession<(StateKey, Option<String>)>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Live<P>(Arc<dyn Fn() -> P + Send + Sync>);
 
 impl<P> Live<P> {
-    /// Wraps what returns the policy as it is now.
+    /// Wraps a function that returns the current policy.
     pub fn new(policy: impl Fn() -> P + Send + Sync + 'static) -> Self {
         Self(Arc::new(policy))
     }

@@ -1,4 +1,4 @@
-//! The opening of this crate: what can be done with a compaction of one conversation.
+//! The opening of this crate: the compaction of one conversation.
 
 use compaction_plan::{Mode, Plan, Room};
 

@@ -1,4 +1,4 @@
-//! The settings of a compaction. Everything that carries a plan out stands above this module.
+//! The settings of a compaction. The modules that carry out a plan use this one.
 
 use compaction_plan::{Goal, Planner, Room};
 use memory_model::{Accounting, Clock, ConversationId, ViewName};
@@ -26,7 +26,7 @@ pub struct Compaction<'a> {
     pub store: &'a dyn Store,
     /// The conversation.
     pub conversation: ConversationId,
-    /// Decides what is compacted.
+    /// Decides which spans are compacted.
     pub planner: &'a dyn Planner,
     /// Writes the summaries.
     pub summarizer: &'a dyn Summarizer,
@@ -54,7 +54,7 @@ pub struct Compaction<'a> {
     pub liveness: &'a dyn Liveness,
     /// Additional instructions for the summarizer.
     pub instructions: Option<String>,
-    /// What the contexts assembled from the view have room for: the planner then leaves no more of
+    /// The room of contexts assembled from the view: the planner then leaves no more of
     /// the view as it is than fits.
     pub room: Option<Room>,
     /// Why it is run. By default because somebody asked for it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The store's error that ended a compaction. What was published before it stays published.
+/// The store's error that ended a compaction. Earlier publishes stay.
 #[derive(Debug)]
 pub struct Error {
     source: memory_store::Error,

@@ -7,7 +7,7 @@ use crate::words::{Class, Word, Words, words};
 
 /// Maximum length of a sentence that states a rule, in bytes.
 pub(crate) const RULE_BYTES: usize = 600;
-/// Maximum length of a sentence that tells what is new, in bytes.
+/// Maximum length of a sentence that tells news, in bytes.
 const UPDATE: usize = 160;
 
 /// How a sentence binds the steps to come.
@@ -104,7 +104,7 @@ pub(crate) fn is_new(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether a sentence has a label in capitals, as what somebody wants to be remembered has: `RULE: …`.
+/// Whether a sentence begins with a label in capitals, such as `RULE: …`.
 fn is_labelled(sentence: &str) -> bool {
     let label = sentence
         .split_once(": ")

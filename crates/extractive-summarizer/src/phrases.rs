@@ -8,7 +8,7 @@ use crate::rule_cues::{ASKS, CHANGES, SINCE, SMALL_TALK, STANDING, UNIVERSAL, UP
 use crate::text::{is_wide, matcher};
 use crate::words::Words;
 
-/// Phrases, and what finds a sentence that may have one.
+/// Phrases, with a matcher that finds sentences that may have one.
 pub(crate) struct Cues {
     phrases: &'static [&'static str],
     pub(crate) matcher: Option<AhoCorasick>,

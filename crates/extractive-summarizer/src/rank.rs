@@ -107,7 +107,7 @@ impl Topic {
     }
 }
 
-/// Number of words that a name of letters and digits counts for where something is worked on.
+/// Number of words that a name of letters and digits counts for, outside of talk.
 const NAME: u64 = 4;
 
 /// A line that is not ranked yet.

@@ -1,4 +1,4 @@
-//! Words and phrases of rules, and of what changes them, in the languages of transcripts.
+//! Words and phrases of rules and of their changes, in the languages of transcripts.
 
 /// Phrases that mark a rule for all steps to come. English ones are whole words.
 pub(crate) const STANDING: &[&str] = &[
@@ -208,7 +208,7 @@ pub(crate) const CHANGES: &[&str] = &[
     "不再",
 ];
 
-/// Phrases that withdraw what was said.
+/// Phrases that withdraw an earlier statement.
 pub(crate) const WITHDRAWS: &[&str] = &[
     "no longer",
     "any more",
@@ -240,7 +240,7 @@ pub(crate) const LINKS: &[&str] = &[
     "ist", "sind", "auf", "heißt", "zu", "präfix", "suffix",
 ];
 
-/// Beginnings of words of a clause whose value comes to others.
+/// Beginnings of words that add a value to others.
 pub(crate) const ADDS: &[&str] = &["add", "includ", "import", "append", "insert", "install"];
 
 /// Words that mean something said before.
@@ -248,7 +248,7 @@ pub(crate) const REFERS: &[&str] = &[
     "them", "it", "they", "these", "those", "their", "its", "ones", "one",
 ];
 
-/// Words that begin a clause which says what the next one is about.
+/// Words that begin a clause with the subject of the next one.
 pub(crate) const TOPICS: &[&str] = &[
     "when",
     "whenever",
@@ -399,7 +399,7 @@ pub(crate) const SAME: &[(&str, &str)] = &[
     ("internally", "internal"),
 ];
 
-/// Phrases that tell what is new.
+/// Phrases that tell news.
 pub(crate) const UPDATES: &[&str] = &[
     "update",
     "changed",

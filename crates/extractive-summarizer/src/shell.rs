@@ -184,7 +184,7 @@ pub(crate) fn parts(line: &str) -> Vec<&str> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// Options of `grep` and `rg` whose value is the next word.
+/// Options of `grep` and `rg` that take the next word as their value.
 const TAKES_VALUE: [&str; 8] = ["-A", "-B", "-C", "-m", "-g", "-t", "-T", "-f"];
 
 /// The patterns of the searches in a command line.

@@ -11,7 +11,7 @@ use crate::words::{Class, Value, Words, words};
 /// Maximum number of values of a sentence that are read.
 const VALUES: usize = 4;
 
-/// What a sentence says about which subject.
+/// The value that a sentence gives a subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Statement {
     /// Telling words around the first value, in order, without the values.
@@ -182,7 +182,7 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
     found
 }
 
-/// Whether the words ask to rename or to replace something and do not say by what: the value is what the task is about.
+/// Whether the words ask to rename or to replace something without a replacement: their value is the object of the task.
 fn is_task(said: &Words<'_>) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| said.has(word));
     has(&["rename", "replace"]) && !has(&["to", "with", "by", "into", "as", "instead", "should"])

@@ -92,7 +92,7 @@ impl Words<'_> {
         }
     }
 
-    /// Whether a value only says whose the value before it is: `the 'a' of the 'b'`.
+    /// Whether a value only names the owner of the value before it: `the 'a' of the 'b'`.
     pub(crate) fn qualifies(&self, at: usize) -> bool {
         let before = |n: usize| at.checked_sub(n).map_or("", |n| self.at(n));
         let word = if before(1) == "the" {
@@ -152,7 +152,7 @@ impl Words<'_> {
         vec![one, other]
     }
 
-    /// Whether a pronoun stands between two places.
+    /// Whether there is a pronoun between two places.
     pub(crate) fn refers(&self, from: usize, to: usize) -> bool {
         (from..to).any(|n| REFERS.contains(&self.at(n)))
     }

@@ -218,7 +218,7 @@ impl Writer {
         }
     }
 
-    /// Adds a letter with its marks, which stands at `at`. Returns whether composing changed nothing.
+    /// Adds the letter at `at` with its marks. Returns whether composing changed nothing.
     fn compose(&mut self, letter: &str, at: usize) -> bool {
         let folded: String = match self.fold {
             true => letter.chars().flat_map(fold_char).collect(),

@@ -36,7 +36,7 @@ pub struct Growth {
     outcomes: Vec<EntryOutcome>,
 }
 
-/// Where an entry stands in the log that it was added to.
+/// The position of an entry in the log that it was added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
     /// As in [`memory_model::LogEntry::seq`].
@@ -103,7 +103,7 @@ impl Growth {
         }))
     }
 
-    /// Returns what an append answers.
+    /// Returns the answer of the append.
     pub fn appended(self) -> Appended {
         Appended {
             outcomes: self.outcomes,

@@ -46,7 +46,7 @@ pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
     Ok(())
 }
 
-/// What becomes of a publish whose spans do not fit a view that is at `version`.
+/// The outcome of a publish with spans that do not fit a view at `version`.
 ///
 /// # Errors
 /// `Invalid` when they fit no view.

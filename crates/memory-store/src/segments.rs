@@ -157,7 +157,7 @@ pub struct NewIndexSegment<'a> {
 /// it, in the same transaction.
 #[async_trait]
 pub trait IndexStore: Send + Sync + fmt::Debug {
-    /// What a search begins with, in one request.
+    /// Reads the start of a search in one request.
     ///
     /// # Errors
     /// `NotFound` when the conversation does not exist.

@@ -150,7 +150,7 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
 /// What a session answers.
 struct Found {
     begin: Place,
-    /// `None` where all of its hits were given.
+    /// `None` if all of its hits were given.
     answer: Option<GrepAnswer>,
     /// Number of its hits that this answer gives.
     taken: usize,

@@ -21,7 +21,7 @@ struct Take {
     of_tokens: Option<u64>,
 }
 
-/// An answer under way. What adds to it returns where the rest begins once there is no room for more.
+/// An answer under way. A function that adds to it returns the beginning of the rest once there is no room for more.
 pub(crate) struct Page<'a> {
     pub(crate) accounting: &'a dyn Accounting,
     /// Room for the children as they are written.

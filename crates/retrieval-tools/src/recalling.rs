@@ -132,7 +132,7 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Adds a passage, cut where there is room for a part of it, unless at most `least` tokens are left. Returns whether
+    /// Adds a passage, cut if there is room for a part of it, unless at most `least` tokens are left. Returns whether
     /// there was room; for the first passage there always is.
     fn add(
         &self,
@@ -263,7 +263,7 @@ impl Retrieval {
         Ok(())
     }
 
-    /// What may answer a query, the best first. Tells the answer what the searches were like.
+    /// Passages that may answer a query, the best first. Tells the answer what the searches were like.
     async fn candidates(
         &self,
         query: &str,

@@ -26,7 +26,7 @@ impl Retrieval {
         self.answer_grep(&args.into(), true).await
     }
 
-    /// The hits of a question within what this tool set sees, with cursors that are bound to the question.
+    /// The hits of a question that this tool set sees, with cursors that are bound to the question.
     async fn hits(&self, args: &GrepArgs, limit: usize) -> Result<Hits> {
         let mut query = args.query(limit);
         query.range = match (args.range()?, self.grant.range) {

@@ -148,7 +148,7 @@ pub(crate) fn short(text: &str) -> String {
     quoted(&clip(text, 100))
 }
 
-/// The first characters of a text, with `…` where it is cut.
+/// The first characters of a text, with `…` behind them if it is cut.
 pub(crate) fn clip(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -13,7 +13,7 @@ use crate::builders::{
     PlainCounts, batch, entry, message, new_conversation, range, replace, shown,
 };
 
-/// A conversation of a store. Each method expects the store to do what it is asked.
+/// A conversation of a store. Each method expects the call to succeed.
 #[derive(Debug)]
 pub struct Chat<'a, S: ?Sized> {
     /// The store.
@@ -238,7 +238,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         spans.expect("spans are read")
     }
 
-    /// What a view holds over a range now, as a publish expects it.
+    /// The current spans of a view over a range, as a publish expects them.
     pub async fn clipped(&self, view: &str, at: SeqRange) -> Vec<Span> {
         let mut spans = self.spans(view).await;
         spans.retain(|span| {

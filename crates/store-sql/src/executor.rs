@@ -77,7 +77,7 @@ pub trait Executor: Send {
 
 /// The connections of a database.
 pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
-    /// What names a database: a path, a URL.
+    /// The name of a database: a path, a URL.
     type Place: ?Sized + Sync;
     /// A connection to read with.
     type Reader<'a>: Executor;

@@ -84,7 +84,7 @@ pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
 /// An entry to be stored.
 #[derive(Debug)]
 pub struct NewRow<'a> {
-    /// What was given.
+    /// The given value.
     pub entry: &'a NewEntry,
     /// Its place.
     pub placed: Placed,

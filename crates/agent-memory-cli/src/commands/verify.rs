@@ -8,7 +8,7 @@ use crate::args::Verify;
 use crate::error::{Failure, Kind};
 use crate::output::count;
 
-/// What a verification found, in the answers of commands that write.
+/// The findings of a verification, in the answers of commands that write.
 #[derive(Debug, Serialize)]
 pub(super) struct Verified {
     pub(super) ok: bool,
@@ -25,7 +25,7 @@ impl From<VerifyReport> for Verified {
 }
 
 impl Verified {
-    /// Prints what was found.
+    /// Prints the findings.
     pub(super) fn print(&self, app: &mut App) -> anyhow::Result<()> {
         if self.ok {
             app.out.line("verified: every word is there")?;

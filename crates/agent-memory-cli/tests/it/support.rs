@@ -56,7 +56,7 @@ impl Home {
         Command::from_std(command)
     }
 
-    /// Another program with the home's data and nothing of the developer's, whose output is kept.
+    /// Another program with the home's data and nothing of the developer's. Its output is kept.
     pub fn process(&self, program: impl AsRef<OsStr>) -> Process {
         let mut command = Process::new(program);
         for name in ["XDG_DATA_HOME", "HOME", "APPDATA"] {
@@ -125,7 +125,7 @@ impl Ran {
         self
     }
 
-    /// What it printed, as JSON.
+    /// Its output, as JSON.
     pub fn json(&self) -> Value {
         let value = serde_json::from_str(&self.out);
         value.unwrap_or_else(|_| panic!("{}\n{}", self.out, self.err))

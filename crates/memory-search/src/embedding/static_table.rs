@@ -79,7 +79,7 @@ impl fmt::Debug for StaticTable {
 #[derive(Debug, thiserror::Error)]
 #[error("the table {table}: {reason}")]
 pub struct TableError {
-    /// What tells it from others.
+    /// The table, as the message names it.
     table: String,
     reason: String,
 }

@@ -139,11 +139,11 @@ pub(super) struct Pending {
     pub(super) admitted: bool,
     /// Whether it matches by itself.
     pub(super) matches: bool,
-    /// `None` for one whose words are not kept for the next question.
+    /// `None` if its words are not kept for the next question.
     texts: Option<Texts>,
 }
 
-/// A ranking of messages or of summaries: the records of what is indexed, and the words of what is not.
+/// A ranking of messages or of summaries: the records of indexed entries, and the words of the others.
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) conversation: ConversationId,
@@ -262,7 +262,7 @@ impl Base {
         debug_assert_eq!(self.tail.len(), self.added);
     }
 
-    /// Forgets what is not kept for the next question. Until then the corpus is not large, and [`reset`](Self::reset)
+    /// Forgets words that are not kept for the next question. Until then the corpus is not large, and [`reset`](Self::reset)
     /// forgets no more than it is told.
     pub(super) fn shrink(&mut self) {
         let kept = self.tail.iter().take_while(|one| one.texts.is_some());

@@ -10,7 +10,7 @@ use super::cache::Handle;
 use crate::Result;
 use memory_store::IndexSegment;
 
-/// Numbers of the documents that may match, rising; `None` where each may.
+/// Numbers of the documents that may match, rising; `None` if each may.
 pub(super) type Candidates = Option<Vec<u32>>;
 
 /// Those that either has.

@@ -307,7 +307,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         }
     }
 
-    /// The row of a segment, whose number is not known yet, and its chunks, both with their checksums.
+    /// The row of a segment without its number, and its chunks, both with their checksums.
     fn sealed(&self, kind: IndexedKind, first: u32, last: u32, data: SegmentData) -> Made {
         let mut row = IndexSegment {
             id: 0,

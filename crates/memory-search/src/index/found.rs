@@ -153,7 +153,7 @@ impl<'r> Found<'r> {
     }
 }
 
-/// What is found, in the order of a query, with scores.
+/// Hits in the order of a query, with scores.
 pub(super) struct FoundOrder {
     pub(super) hits: Vec<(Position, f64)>,
     /// Whether more may follow.

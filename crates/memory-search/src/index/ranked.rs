@@ -331,7 +331,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         bases.push(base);
     }
 
-    /// Asks the question: reads what of the index it counts.
+    /// Asks the question: reads the parts of the index that it counts.
     async fn ask(&self, ranking: &mut Base) -> Result<Asked> {
         let (handle, question) = (&self.handle, self.query.pattern.as_str());
         let wanted = Wanted::new(question);

@@ -180,7 +180,7 @@ fn is_replaced(error: &Error) -> bool {
     source.is_some_and(|source| source.kind() == memory_store::ErrorKind::Stale)
 }
 
-/// A query under way, over what a conversation sees of an index.
+/// A query under way, over the part of an index that a conversation sees.
 pub(super) struct Asking<'a, T: ?Sized> {
     pub(super) store: &'a T,
     pub(super) embedder: Option<&'a dyn Embedder>,
@@ -205,7 +205,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(self.by_position().await?.finish(name, self.query.scope))
     }
 
-    /// Answers a query whose hits come in the order of the log.
+    /// Answers a query in the order of the log.
     async fn by_position(&self) -> Result<HitCollector> {
         let position = self.query.cursor.as_deref().map(Position::from_cursor);
         let (after, after_summary) = match position.transpose()? {
@@ -442,7 +442,7 @@ impl Handle<'_> {
     }
 }
 
-/// Adds what is found among summaries, in the query's order and behind the cursor.
+/// Adds the summaries that are found, in the query's order and behind the cursor.
 fn show_summaries(
     mut found: Vec<(SummaryId, Option<Hit>)>,
     query: &Query,

@@ -24,7 +24,7 @@ pub(super) struct Visible {
     /// The segments of its summaries. A fork has none: its ancestors may still make summaries that come
     /// before its own.
     pub(super) summaries: Vec<IndexSegment>,
-    /// The last of its summaries; `None` where it has to be looked up.
+    /// The last of its summaries; `None` if it has to be looked up.
     pub(super) last_summary: Option<Option<SummaryId>>,
     /// Whether there would be more if it were not damaged.
     pub(super) is_damaged: bool,

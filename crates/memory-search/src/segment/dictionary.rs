@@ -56,7 +56,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Reads the next entry: how many bytes its key shares with the one before, the rest of the key, and what is kept under it.
+/// Reads the next entry: how many bytes its key shares with the one before, the rest of the key, and its value.
 #[inline]
 fn next<'b>(reader: &mut Reader<'b>) -> Result<(usize, &'b [u8], Entry<'b>)> {
     let (shared, suffix) = (reader.small()? as usize, reader.bytes()?);

@@ -15,7 +15,7 @@ use crate::ranking::Record;
 struct Source<'s> {
     chunks: std::slice::Iter<'s, super::Chunk>,
     entries: Entries<'s>,
-    /// The entry whose key is in the heap.
+    /// The entry of the key in the heap.
     entry: Option<Entry<'s>>,
     /// Number of documents before it.
     documents: u32,

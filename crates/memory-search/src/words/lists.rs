@@ -99,7 +99,7 @@ impl WordLists {
     }
 }
 
-/// Whether a word, as it stands in a text, says nothing about the text's subject.
+/// Whether a word, as written in a text, says nothing about the text's subject.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     let folded = fold_case(word);
     Language::of_word(&folded)

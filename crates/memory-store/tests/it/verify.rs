@@ -9,7 +9,7 @@ use memory_model::{
 use memory_store::*;
 use store_conformance::{Answer, Chat, Layer, Layered, Source, message, range, verify_store};
 
-/// What a wrapper does to an answer of a store.
+/// A change that a wrapper makes to an answer of a store.
 type Alter = fn(Answer<'_>) -> Result<()>;
 
 #[derive(Debug)]

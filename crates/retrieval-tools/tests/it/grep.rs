@@ -484,7 +484,7 @@ async fn no_hit_comes_with_what_a_wider_search_finds() {
     assert_eq!(tools.grep(literal("nowhere")).await.unwrap().wider, None);
 }
 
-/// A search that counts how often it is asked, and changes what is found.
+/// A search that counts how often it is asked, and changes its hits.
 #[derive(Debug)]
 struct Altered {
     search: SegmentSearch<Arc<memory_store::InMemoryStore>>,

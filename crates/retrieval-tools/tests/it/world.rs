@@ -239,49 +239,53 @@ pub(crate) async fn tree() -> (World, [Summary; 3]) {
     (world, [a, b, top])
 }
 
-/// All answers of `grep`, page by page.
-pub(crate) async fn pages(tools: &Retrieval, mut args: GrepArgs) -> Vec<GrepAnswer> {
-    let mut pages = Vec::new();
+/// All answers of a tool, page by page. `rest` tells whether an answer is complete, and its cursor.
+async fn all<T>(
+    ask: impl AsyncFn(Option<String>) -> T,
+    rest: impl Fn(&T) -> (bool, Option<String>),
+) -> Vec<T> {
+    let (mut pages, mut cursor) = (Vec::new(), None);
     loop {
-        let answer = tools.grep(args.clone()).await.unwrap();
-        assert_eq!(answer.complete, answer.cursor.is_none());
-        args.cursor = answer.cursor.clone();
+        let answer = ask(cursor).await;
+        let (complete, next) = rest(&answer);
+        assert_eq!(complete, next.is_none());
         pages.push(answer);
         assert!(pages.len() < 20_000, "paging does not end");
-        if args.cursor.is_none() {
+        if next.is_none() {
             return pages;
         }
+        cursor = next;
     }
+}
+
+/// All answers of `grep`, page by page.
+pub(crate) async fn pages(tools: &Retrieval, args: GrepArgs) -> Vec<GrepAnswer> {
+    let ask = async |cursor: Option<String>| {
+        let mut args = args.clone();
+        args.cursor = cursor.or(args.cursor);
+        tools.grep(args).await.unwrap()
+    };
+    all(ask, |answer| (answer.complete, answer.cursor.clone())).await
 }
 
 /// All answers of `expand`, page by page.
-pub(crate) async fn expanded(tools: &Retrieval, mut args: ExpandArgs) -> Vec<ExpandAnswer> {
-    let mut pages = Vec::new();
-    loop {
-        let answer = tools.expand(args.clone()).await.unwrap();
-        assert_eq!(answer.complete, answer.cursor.is_none());
-        args.cursor = answer.cursor.clone();
-        pages.push(answer);
-        assert!(pages.len() < 20_000, "paging does not end");
-        if args.cursor.is_none() {
-            return pages;
-        }
-    }
+pub(crate) async fn expanded(tools: &Retrieval, args: ExpandArgs) -> Vec<ExpandAnswer> {
+    let ask = async |cursor: Option<String>| {
+        let mut args = args.clone();
+        args.cursor = cursor.or(args.cursor);
+        tools.expand(args).await.unwrap()
+    };
+    all(ask, |answer| (answer.complete, answer.cursor.clone())).await
 }
 
 /// All answers of `files`, page by page.
-pub(crate) async fn used(tools: &Retrieval, mut args: FilesArgs) -> Vec<FilesAnswer> {
-    let mut pages = Vec::new();
-    loop {
-        let answer = tools.files(args.clone()).await.unwrap();
-        assert_eq!(answer.complete, answer.cursor.is_none());
-        args.cursor = answer.cursor.clone();
-        pages.push(answer);
-        assert!(pages.len() < 20_000, "paging does not end");
-        if args.cursor.is_none() {
-            return pages;
-        }
-    }
+pub(crate) async fn used(tools: &Retrieval, args: FilesArgs) -> Vec<FilesAnswer> {
+    let ask = async |cursor: Option<String>| {
+        let mut args = args.clone();
+        args.cursor = cursor.or(args.cursor);
+        tools.files(args).await.unwrap()
+    };
+    all(ask, |answer| (answer.complete, answer.cursor.clone())).await
 }
 
 /// Sets fields of a value.

@@ -35,7 +35,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
         (leaves, [low, high, top])
     }
 
-    /// What stands in a view: where each span begins, and its summary.
+    /// The beginnings of a view's spans, with their summaries.
     async fn outline(&self, view: &str) -> Vec<(u32, Option<SummaryId>)> {
         let spans = self.spans(view).await.into_iter();
         let outline = spans.map(|span| (span.range.first.0, span.body.summary().cloned()));

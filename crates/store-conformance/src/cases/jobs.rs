@@ -19,7 +19,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
         self.claim_for(job, owner, HOUR).await
     }
 
-    /// Claims a job whose lease has ended already when somebody else asks.
+    /// Claims a job with a lease that has ended when another caller asks.
     async fn claim_briefly(&self, job: &str, owner: &str) -> Claim {
         self.claim_for(job, owner, Duration::ZERO).await
     }

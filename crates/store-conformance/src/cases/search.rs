@@ -115,7 +115,7 @@ impl<F: SearchFixture> World<F> {
         }
     }
 
-    /// Asserts what literal patterns find, in short and sorted.
+    /// Asserts the hits of literal patterns, in short and sorted.
     async fn finds(&self, chat: Chat<'_, F::Store>, cases: &[(&str, &[&str])]) {
         for (pattern, expected) in cases {
             let hits = self.search(chat, &Query::new(*pattern)).await;
@@ -358,7 +358,7 @@ pub async fn search_keeps_its_limit<F: SearchFixture>(world: &World<F>) {
     assert_eq!(sorted(all.hits)[0].created_at, Timestamp(2));
 }
 
-/// A search sees and counts what its conversation sees, in every mode.
+/// A search sees and counts as much as its conversation, in every mode.
 pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let other = world.empty_chat("other").await;

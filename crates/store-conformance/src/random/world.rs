@@ -91,7 +91,7 @@ impl<'a, F: Fixture> World<'a, F> {
         self.store.as_ref().expect("the store is open")
     }
 
-    /// What a conversation of the reference store is.
+    /// A conversation of the reference store.
     pub(super) fn expected(&self, chat: ConversationId) -> Chat<'_, InMemoryStore> {
         Chat::new(&self.reference, chat)
     }

@@ -106,8 +106,8 @@ async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Res
     .await
 }
 
-/// What is wrong with the rows of conversations each time that they are read: another process may write between two
-/// statements, and what it writes agrees by the next time.
+/// Finds violations in the rows of conversations that are still there when the rows are read again: another process may
+/// write between two statements.
 async fn settled_conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut wrong = Vec::new();
     let read = conversations(on, &mut wrong).await;

@@ -51,7 +51,7 @@ async fn state(chat: Chat<'_, SqliteStore>) -> (u32, usize, u64) {
     (found.head.0, summaries.unwrap().items.len(), version)
 }
 
-/// Runs what `run` does with an allowed number of statements, from one on, until it finishes within them. Returns the
+/// Calls `run` with an allowed number of statements, from one on, until it finishes within them. Returns the
 /// number that it was dropped in last.
 async fn until_finished(mut run: impl AsyncFnMut(u64) -> End) -> u64 {
     let mut statements = 1;
