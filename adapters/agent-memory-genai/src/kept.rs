@@ -1,6 +1,6 @@
 //! Fields of genai's messages that parts have no place for, kept beside them in a message's `meta`.
 
-use agent_memory::model::RawJson;
+use agent_memory::RawJson;
 use serde_json::{Map, Value, json};
 
 /// Key of the fields in `meta`.

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use agent_memory::model::{
-    EntryKind, Media, MediaSource, Message, Part, RawJson, ResultContent, Role,
-};
+use agent_memory::{Message, Part, RawJson, Role, model::{EntryKind, Media, MediaSource, ResultContent}};
 use genai::ModelIden;
 use genai::adapter::AdapterKind;
 use genai::chat::{

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use agent_memory::model::{Message, RawJson, Seq, SeqRange};
-use agent_memory::{Context, ContextMessage, MessageOrigin, ObservedUsage, Result, Session};
+use agent_memory::{Message, RawJson, Seq, SeqRange};
+use agent_memory::{Context, Result, Session, context::{ContextMessage, MessageOrigin}, tokens::ObservedUsage};
 use genai::chat::{ChatMessage, ChatRequest, ChatResponse, ContentPart};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Definitions of tools.
 
-use agent_memory::model::{RawJson, ToolDefinition};
+use agent_memory::{RawJson, ToolDefinition};
 use genai::chat::Tool;
 use serde_json::{Value, json};
 

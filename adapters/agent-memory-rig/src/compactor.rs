@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_memory::model::{Hash, LogEntry, Message, Seq, SeqRange, Timestamp};
+use agent_memory::{Message, Seq, SeqRange, Timestamp, model::{Hash, LogEntry}};
 use agent_memory::tokens::{TokenEstimator, default_estimator};
 use rig_core::completion::message::Message as RigMessage;
 use rig_core::id::ConversationId;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use agent_memory::model::{Seq, SeqRange};
-use agent_memory::{Context, ContextMessage, MessageOrigin, Session};
+use agent_memory::{Seq, SeqRange};
+use agent_memory::{Context, Session, context::{ContextMessage, MessageOrigin}};
 use rig_core::completion::message::{Message as RigMessage, UserContent};
 
 use crate::kept::Kept;

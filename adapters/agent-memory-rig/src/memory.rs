@@ -1,6 +1,6 @@
 //! A memory as rig's conversation memory.
 
-use agent_memory::model::RawJson;
+use agent_memory::RawJson;
 use agent_memory::store::ConversationPatch;
 use agent_memory::{ErrorKind, Memory, Session, Window};
 use rig_core::completion::message::Message as RigMessage;
@@ -72,8 +72,8 @@ impl RigMemory {
             return Ok(Vec::new());
         };
         // Compactions that fail are in the reports, and a context is there without them.
-        let _report = session.before_turn(&self.window).await?;
-        let prepared = session.before_call(&self.window).await?;
+        let _report = session.before_turn().await?;
+        let prepared = session.context().await?;
         context_to_rig(&session, &prepared.context).await
     }
 
@@ -94,7 +94,7 @@ impl RigMemory {
         let _report = session
             .ingest_batch(messages.iter().map(from_rig).collect())
             .await?;
-        let _report = session.after_turn(&self.window).await?;
+        let _report = session.after_turn().await?;
         Ok(())
     }
 

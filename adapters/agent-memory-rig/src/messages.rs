@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use agent_memory::model::{Message, Part, RawJson, ResultContent, Role};
+use agent_memory::{Message, Part, RawJson, Role, model::ResultContent};
 use rig_core::completion::message::{
     AssistantContent, AssistantMessage, CallId, Message as RigMessage, Reasoning, ToolCall,
     ToolFunction, ToolName, ToolResult, ToolResultContent, UserContent,

@@ -1,6 +1,6 @@
 //! Definitions of tools, and usage.
 
-use agent_memory::model::{RawJson, ToolDefinition};
+use agent_memory::{RawJson, ToolDefinition};
 use agent_memory::tokens::Usage;
 use rig_core::completion::message::{EmptyToolName, ToolName};
 use rig_core::completion::{ToolDefinition as RigTool, Usage as RigUsage};

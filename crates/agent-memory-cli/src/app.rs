@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use agent_memory::store::{Conversation, read_conversations};
 use agent_memory::{
-    Builder, ConversationFilter, ConversationId, Durability, LockObserver, LockWait, Memory,
-    Session, SqliteOptions,
+    Builder, Memory, Session,
+    model::ConversationId,
+    store::{ConversationFilter, Durability, LockObserver, LockWait, SqliteOptions},
 };
 
 use crate::error::{Failure, Kind, is_older};
@@ -86,7 +87,9 @@ impl App {
         builder: Builder,
         options: SqliteOptions,
     ) -> anyhow::Result<Memory> {
-        let memory = builder.sqlite_with(&place.path, options).open().await?;
+        let store = options.open(&place.path).await;
+        let store = store.map_err(agent_memory::Error::from)?;
+        let memory = builder.store(store).open().await?;
         self.opened.borrow_mut().push(memory.clone());
         self.warn(place);
         Ok(memory)
@@ -164,11 +167,9 @@ impl App {
     /// it is.
     async fn update(&self, place: &Place) -> anyhow::Result<()> {
         let options = self.options(None);
-        let memory = Memory::builder()
-            .sqlite_with(&place.path, options)
-            .open()
-            .await?;
-        memory.close().await?;
+        let store = options.open(&place.path).await;
+        let store = store.map_err(agent_memory::Error::from)?;
+        Memory::builder().store(store).open().await?.close().await?;
         let path = place.path.display();
         note(&format!(
             "database: {path}, updated for this version of the program"

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use agent_memory::store::ErrorKind as StoreKind;
-use agent_memory::{ErrorKind as MemoryKind, LeaseHolder, ProcessOwner};
+use agent_memory::{
+    ErrorKind as MemoryKind,
+    compaction::{LeaseHolder, ProcessOwner},
+};
 use serde::Serialize;
 use serde_json::json;
 

@@ -1,6 +1,9 @@
 //! The compaction policy of the command line.
 
-use agent_memory::{Builder, DagPolicy, Trigger, TurnPolicy, WindowUse};
+use agent_memory::{
+    Builder, DagPolicy, TurnPolicy,
+    compaction::{Trigger, WindowUse},
+};
 
 use crate::args::Policy;
 

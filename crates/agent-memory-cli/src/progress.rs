@@ -5,7 +5,10 @@ use std::io::{IsTerminal as _, stderr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agent_memory::{AttemptEvent, AttemptKind, CallObserver, Event, Hooks};
+use agent_memory::{
+    compaction::{Event, Hooks},
+    models::{AttemptEvent, AttemptKind, CallObserver},
+};
 use indicatif::ProgressBar;
 use tokio::time::Instant;
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use agent_memory::CancellationToken;
+use agent_memory::compaction::CancellationToken;
 
 use crate::error::{Failure, Kind};
 

@@ -4,12 +4,16 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_memory::models::Guards;
 use agent_memory::models::{
     ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url,
 };
 use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet, Share};
 use agent_memory::{
-    Builder, DagPolicy, GuardPolicy, Ladder, ModelReport, RetryPolicy, SpendPolicy, Summarizer,
+    Builder, DagPolicy, Summarizer,
+    compaction::ModelReport,
+    models::{GuardPolicy, RetryPolicy, SpendPolicy},
+    summaries::Ladder,
 };
 
 use crate::app::App;
@@ -151,10 +155,10 @@ impl Writers {
         builder = self.policy.apply(builder, DagPolicy::default());
         let mut all = self.all.iter().cloned();
         if let Some(first) = all.next() {
+            let guards = Guards::from(self.guards.clone());
             builder = builder
                 .summarizer(first)
-                .guards(self.guards.clone())
-                .observe_calls(Arc::<Progress>::clone(progress));
+                .guards(guards.with_observer(Arc::<Progress>::clone(progress)));
         }
         if let Some(share) = self.min_retained {
             let gate = Gate {

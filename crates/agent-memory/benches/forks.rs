@@ -18,7 +18,7 @@ use crate::branched::{Branched, SHAPES};
 
 async fn imported(folder: &Path, transcript: &Transcript) -> Memory {
     let path = folder.join("memory.db");
-    let memory = Memory::builder().sqlite(path).open().await.unwrap();
+    let memory = Memory::open(path).await.unwrap();
     memory.import(transcript).await.unwrap();
     memory
 }

@@ -8,12 +8,12 @@
 
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
-use agent_memory::handoff::CutPolicy;
+use agent_memory::compaction::{CutPolicy, HandOver, HandOverOutcome};
 use agent_memory::providers::openai;
+use agent_memory::summaries::{SummarizerResponse, SummaryRequest};
 use agent_memory::{
-    Builder, DagPolicy, HandOver, HandOverOutcome, HandoffPolicy, Memory, Message, ObservedUsage,
-    RawJson, Retrieval, RetrievalLimits, Session, Strategy, Summarizer, SummarizerResponse,
-    SummaryRequest, ToolCall, ToolDefinition, Window,
+    HandoffPolicy, Memory, Message, RawJson, Session, Strategy, Summarizer, ToolCall,
+    ToolDefinition, Window,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -64,14 +64,10 @@ impl ScriptedModel {
     }
 }
 
-fn tools() -> Result<Vec<ToolDefinition>> {
+fn check_server_tool() -> Result<ToolDefinition> {
     let schema = r#"{"type":"object","properties":{"of":{"type":"string"}},"required":["of"]}"#;
-    let check = ToolDefinition::new("check_server", RawJson::parse(schema)?)
-        .with_description("Returns the state of a server.");
-    // The library's own tools find and read everything that was ever said in the conversation.
-    let mut tools = vec![check];
-    tools.extend(Retrieval::definitions());
-    Ok(tools)
+    Ok(ToolDefinition::new("check_server", RawJson::parse(schema)?)
+        .with_description("Returns the state of a server."))
 }
 
 #[derive(Deserialize)]
@@ -79,17 +75,8 @@ struct Arguments {
     of: String,
 }
 
-/// Runs a tool, and returns the message with its result. What goes wrong is told to the model.
-async fn run(session: &Session, window: &Window, call: ToolCall<'_>) -> Message {
-    if Retrieval::has_tool(call.name) {
-        let limits = RetrievalLimits::for_window(window.tokens);
-        let retrieval = session.retrieval().with_limits(limits);
-        let answer = retrieval.call(call.name, call.arguments.as_str()).await;
-        return match answer.is_error {
-            true => call.failed(answer.text),
-            false => call.result(answer.text),
-        };
-    }
+/// Runs a tool of the application, and returns the message with its result. The model is told of errors.
+fn run(call: ToolCall<'_>) -> Message {
     if call.name != "check_server" {
         return call.failed(format!("there is no tool {}", call.name));
     }
@@ -119,13 +106,11 @@ impl Summarizer for Silent {
     }
 }
 
-/// A memory in a file. Both strategies have their policy; `strategy` is that of sessions that chose none.
-fn builder(path: &std::path::Path, window: &Window, strategy: Strategy) -> Builder {
-    Memory::builder()
-        .sqlite(path)
-        .dag(DagPolicy::for_window(window.tokens))
-        .handoff(HandoffPolicy::for_window(window.budget().get()))
-        .strategy(strategy)
+/// Opens the session, with what the file does not know: the window, the system prompt and the tools.
+async fn open(memory: &Memory, window: Window) -> Result<Session> {
+    let session = memory.session("harbour").window(window).system(SYSTEM);
+    // The memory's own tools find and read everything that was ever said in the conversation.
+    Ok(session.tools([check_server_tool()?]).memory_tools().await?)
 }
 
 /// Does what a user's line that begins with a slash asks for.
@@ -147,58 +132,45 @@ async fn command(session: &Session, line: &str) -> Result<String> {
 }
 
 /// Hands over with a model that never answers, and dies meanwhile: the next process finds the session as it was.
-async fn die_in_a_handoff(path: &std::path::Path, window: &Window) -> Result<()> {
+async fn die_in_a_handoff(path: &std::path::Path) -> Result<()> {
     // Everything but the last message is old, so that there is something to hand over.
     let policy = HandoffPolicy {
         keep: CutPolicy::LastMessages { messages: 1 },
         min_tokens: 0,
         ..HandoffPolicy::default()
     };
-    let memory = builder(path, window, Strategy::Handoff)
-        .handoff(policy)
-        .summarizer(std::sync::Arc::new(Silent))
-        .open()
-        .await?;
+    let builder = Memory::builder().sqlite(path).handoff(policy);
+    let memory = builder.summarizer(Silent).open().await?;
     let session = memory.get_session("harbour").await?;
-    let before = session.spans().await?;
+    let before = session.current_view().await?.spans().await?;
     let request = HandOver::default();
     let killed = std::time::Duration::from_millis(50);
     let handoff = tokio::time::timeout(killed, session.hand_over(&request)).await;
     assert!(handoff.is_err(), "the model did not answer");
-    assert_eq!(session.spans().await?, before);
+    assert_eq!(session.current_view().await?.spans().await?, before);
     // No farewell: the memory is dropped as a killed process drops it.
     Ok(())
 }
 
 /// One turn: the user's words, calls of the model and of its tools, until the model has nothing more to do.
-async fn turn(
-    session: &Session,
-    window: &Window,
-    model: &mut ScriptedModel,
-    words: String,
-) -> Result<String> {
-    session.before_turn(window).await?;
-    session.ingest(Message::user(words)).await?;
+async fn turn(session: &Session, model: &mut ScriptedModel, words: &str) -> Result<String> {
+    session.user(words).await?;
     loop {
-        let context = session.before_call(window).await?.context;
-        assert!(context.tokens <= window.budget().get());
-        let reply = model.complete(&json!({
+        let context = session.context().await?;
+        let response = model.complete(&json!({
             "model": MODEL,
             "messages": context.to_openai(),
             "tools": openai::tools(session.tools()),
         }));
-        let message = openai::read(&[reply["choices"][0]["message"].clone()])?.remove(0);
-        session.ingest(message.clone()).await?;
-        if let Some(usage) = openai::usage(&reply) {
-            let observed = ObservedUsage::new(MODEL, usage).with_context(&context);
-            session.observe_usage(&observed).await?;
+        let reply = openai::reply(&response)?;
+        session.reply(&reply).await?;
+        if reply.calls().next().is_none() {
+            return Ok(reply.text());
         }
-        for call in message.tool_calls() {
-            session.ingest(run(session, window, call).await).await?;
-        }
-        if message.tool_calls().next().is_none() {
-            session.after_turn(window).await?;
-            return Ok(message.text());
+        for call in reply.calls() {
+            if !session.answer(call).await? {
+                session.ingest(run(call)).await?;
+            }
         }
     }
 }
@@ -221,66 +193,51 @@ async fn main() -> Result<()> {
     let mut model = ScriptedModel { calls: 0 };
 
     let strategy = strategy()?;
-    let memory = builder(&path, &window, strategy).open().await?;
-    let session = memory
-        .session("harbour")
-        .await?
-        .with_system(SYSTEM, &tools()?);
-    let first = "Deploy only after the tests are green.".to_owned();
-    turn(&session, &window, &mut model, first).await?;
-    for n in 1..TURNS {
-        let words = format!("Look at the server on quay {n}, please, and tell me how full it is.");
-        turn(&session, &window, &mut model, words).await?;
-        if n == TURNS / 2 {
-            // A program may end at any time: what was ingested is stored.
-            if strategy == Strategy::Handoff {
-                let told = command(&session, "/compact Keep what the quays are called.").await?;
-                println!("/compact: {told}");
-            }
-            memory.close().await?;
-            if strategy == Strategy::Handoff {
-                die_in_a_handoff(&path, &window).await?;
-            }
-            return finish(&path, &window, &mut model, (n + 1, strategy)).await;
-        }
+    let builder = Memory::builder().sqlite(&path).strategy(strategy);
+    let memory = builder.open().await?;
+    let session = open(&memory, window).await?;
+    turn(
+        &session,
+        &mut model,
+        "Deploy only after the tests are green.",
+    )
+    .await?;
+    for n in 1..=TURNS / 2 {
+        turn(&session, &mut model, &question(n)).await?;
     }
-    Ok(())
+    if strategy == Strategy::Handoff {
+        let told = command(&session, "/compact Keep what the quays are called.").await?;
+        println!("/compact: {told}");
+    }
+    // A program may end at any time: ingested messages are stored.
+    memory.close().await?;
+    if strategy == Strategy::Handoff {
+        die_in_a_handoff(&path).await?;
+    }
+    let builder = Memory::builder().sqlite(&path).strategy(strategy);
+    finish(&builder.open().await?, window, &mut model).await
+}
+
+fn question(n: usize) -> String {
+    format!("Look at the server on quay {n}, please, and tell me how full it is.")
 }
 
 /// The second half, by a process that knows nothing but the file.
-async fn finish(
-    path: &std::path::Path,
-    window: &Window,
-    model: &mut ScriptedModel,
-    (from, strategy): (usize, Strategy),
-) -> Result<()> {
-    let memory = builder(path, window, strategy).open().await?;
-    let session = memory
-        .get_session("harbour")
-        .await?
-        .with_system(SYSTEM, &tools()?);
-    for n in from..TURNS {
-        let words = format!("Look at the server on quay {n}, please, and tell me how full it is.");
-        turn(&session, window, model, words).await?;
+async fn finish(memory: &Memory, window: Window, model: &mut ScriptedModel) -> Result<()> {
+    let session = open(memory, window).await?;
+    for n in TURNS / 2 + 1..TURNS {
+        turn(&session, model, &question(n)).await?;
     }
 
     // A fork goes its own way and shares what was before.
-    let head = session.snapshot().await?.head;
+    let head = session.info().await?.conversation.head;
     let fork = session.fork(head, "harbour, another try").await?;
-    let answer = turn(
-        &fork,
-        window,
-        model,
-        "What did I say at the very first?".into(),
-    )
-    .await?;
+    let answer = turn(&fork, model, "What did I say at the very first?").await?;
     assert!(answer.contains("tests are green"), "{answer}");
 
     let context = session.assemble(window.budget()).await?;
-    assert_eq!(
-        context.messages[0].parts[0],
-        agent_memory::Part::text(SYSTEM)
-    );
+    let first = &context.messages[0].parts[0];
+    assert_eq!(*first, agent_memory::Part::text(SYSTEM));
     let log = session.entries().await?;
     let told: u64 = log.iter().map(|entry| entry.tokens).sum();
     assert!(memory.verify().await?.is_ok());

@@ -7,7 +7,7 @@
 #![allow(clippy::print_stdout)]
 
 use agent_memory::providers::anthropic;
-use agent_memory::{Memory, Message, Session, Window};
+use agent_memory::{Memory, Window};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Query, State};
 use axum::http::{Request, StatusCode};
@@ -44,27 +44,16 @@ async fn turn(
     Path(key): Path<String>,
     Json(turn): Json<Turn>,
 ) -> Result<Json<Value>, Failure> {
-    let session = app.memory.session(key).await?;
-    let session = session.with_system("You answer in one sentence.", &[]);
-    session.before_turn(&app.window).await?;
-    session.ingest(Message::user(turn.text)).await?;
-    let answer = answer(&session, &app.window).await?;
-    session.after_turn(&app.window).await?;
-    Ok(Json(json!({"text": answer})))
-}
-
-async fn answer(session: &Session, window: &Window) -> agent_memory::Result<String> {
-    let context = session.before_call(window).await?.context;
-    let (system, messages) = context.to_anthropic();
-    let reply = model(
+    let session = app.memory.session(key).window(app.window);
+    let session = session.system("You answer in one sentence.").await?;
+    session.user(turn.text).await?;
+    let (system, messages) = session.context().await?.to_anthropic();
+    let response = model(
         &json!({"model": MODEL, "max_tokens": 1_000, "system": system, "messages": messages}),
     );
-    let mut text = String::new();
-    for message in anthropic::read(None, &[reply])? {
-        text = message.text();
-        session.ingest(message).await?;
-    }
-    Ok(text)
+    let reply = anthropic::reply(&response)?;
+    session.reply(&reply).await?;
+    Ok(Json(json!({"text": reply.text()})))
 }
 
 /// A model that counts what it is shown.
@@ -80,20 +69,16 @@ async fn search(
     Query(wanted): Query<Turn>,
 ) -> Result<Json<Value>, Failure> {
     let session = app.memory.get_session(key).await?;
-    let found = session
-        .retrieval()
-        .grep(wanted.text.as_str())
-        .await
-        .map_err(agent_memory::Error::from)?;
+    let found = session.retrieval().grep(wanted.text.as_str()).await?;
     Ok(Json(json!(found)))
 }
 
 /// An error as an answer.
 struct Failure(agent_memory::Error);
 
-impl From<agent_memory::Error> for Failure {
-    fn from(error: agent_memory::Error) -> Self {
-        Self(error)
+impl<E: Into<agent_memory::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.into())
     }
 }
 
@@ -110,10 +95,7 @@ impl IntoResponse for Failure {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let memory = Memory::builder()
-        .sqlite(folder.path().join("memory.db"))
-        .open()
-        .await?;
+    let memory = Memory::open(folder.path().join("memory.db")).await?;
     let app = App {
         memory: memory.clone(),
         window: Window::for_model(MODEL)?,

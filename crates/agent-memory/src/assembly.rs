@@ -13,26 +13,57 @@ use crate::session::Session;
 /// Part of the room that a log must leave free to be shown whole in a live session.
 const ROOM_TO_GROW: u64 = 4;
 
+/// How to assemble a context: see [`Session::assemble`]. A [`Budget`] alone is a request.
+#[derive(Debug, Clone)]
+pub struct AssembleRequest {
+    /// Budget of the context.
+    pub budget: Budget,
+    /// Assembly policy, in place of the memory's.
+    pub policy: Option<AssemblyPolicy>,
+}
+
+impl AssembleRequest {
+    /// Requests a context by this policy.
+    pub fn new(budget: Budget, policy: AssemblyPolicy) -> Self {
+        Self {
+            budget,
+            policy: Some(policy),
+        }
+    }
+}
+
+impl From<Budget> for AssembleRequest {
+    fn from(budget: Budget) -> Self {
+        Self {
+            budget,
+            policy: None,
+        }
+    }
+}
+
 impl Session {
-    /// Assembles a context of at most `budget` tokens, by the memory's assembly policy. The estimate
-    /// stays below the budget divided by [`Session::safety_factor`], unless the budget has a factor
-    /// of its own. A context that is assembled [once](AssemblyPolicy::once) is counted instead, if the estimator's
-    /// tokenizer is in this build (feature `exact`), and its count is within the budget.
+    /// Assembles a context within a [`Budget`], by the memory's assembly policy unless the request has one. The estimate stays
+    /// below the budget divided by [`SessionUsage::safety_factor`](crate::SessionUsage::safety_factor), unless the budget
+    /// has a factor of its own. A context that is assembled [once](AssemblyPolicy::once) is counted instead, if the
+    /// estimator's tokenizer is in this build (feature `exact`), and its count is within the budget.
     ///
     /// # Errors
     /// `BudgetTooSmall` when the newest messages do not fit even shortened; or when the store fails.
-    pub async fn assemble(&self, budget: Budget) -> Result<Context> {
-        self.assemble_with(budget, &self.memory().inner.assembly)
-            .await
+    pub async fn assemble(&self, request: impl Into<AssembleRequest>) -> Result<Context> {
+        let snapshot = self.snapshot().await?;
+        self.assemble_at(&snapshot, request.into()).await
     }
 
-    /// Assembles a context as [`Session::assemble`], by this policy.
-    ///
-    /// # Errors
-    /// As [`Session::assemble`].
-    pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        let snapshot = self.snapshot().await?;
-        self.assemble_snapshot(&snapshot, budget, policy).await
+    /// Assembles a context of a state of the view.
+    pub(crate) async fn assemble_at(
+        &self,
+        snapshot: &Snapshot,
+        request: AssembleRequest,
+    ) -> Result<Context> {
+        let policy = request.policy.as_ref();
+        let policy = policy.unwrap_or(&self.memory().inner.assembly);
+        self.assemble_snapshot(snapshot, request.budget, policy)
+            .await
     }
 
     pub(crate) async fn assemble_snapshot(

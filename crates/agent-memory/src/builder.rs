@@ -4,31 +4,26 @@ use std::sync::{Arc, Mutex};
 
 use block_overlay::planner::{BlockPolicy, Digest};
 use compaction_plan::Planner;
-use compaction_runner::{
-    CancellationToken, Hooks, InFlight, Liveness, NoHooks, RunnerPolicy, Trigger,
-};
+use compaction_runner::{CancellationToken, Hooks, InFlight, NoHooks, RunnerPolicy, Trigger};
 use context_assembler::AssemblyPolicy;
 use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
 use memory_search::{Embedder, Search, SegmentSearch};
 use memory_store::{FullStore, InMemoryStore, Owner};
-use model_client::Timer;
-#[cfg(feature = "tokio")]
-use model_client::TokioTimer;
-use model_client::guard::{CallObserver, GuardPolicy, Guards};
+use model_client::guard::Guards;
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
 
 use crate::activity::Activities;
 use crate::error::{Error, ErrorKind, Result};
-use crate::identity::{Identity, IdentityFiles};
+use crate::identity::Identity;
 use crate::memory::{Inner, Memory};
 use crate::per_session::PerSession;
 use crate::process_owner::{self, SystemProcesses};
 use crate::requests::Requests;
-use crate::spawner::{Prefetches, Spawner, Task};
+use crate::spawner::{Background, Prefetches};
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
@@ -56,26 +51,21 @@ fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions>
 #[derive(Debug)]
 enum StoreConfig {
     #[cfg(feature = "sqlite")]
-    Sqlite(std::path::PathBuf, store_sqlite::SqliteOptions),
+    Sqlite(std::path::PathBuf),
     Store(Arc<dyn FullStore>),
 }
 
-/// Builds a [`Memory`]. By default conversations are kept in memory, tokens are counted by the
-/// calibrated estimator, and extractive summaries are compacted into a DAG: no key and no model is
-/// needed.
+/// Builds a [`Memory`]. It needs a store; by default tokens are counted by the calibrated estimator, and extractive summaries are
+/// compacted into a DAG: no key and no model is needed.
 #[derive(Debug)]
 pub struct Builder {
-    store: StoreConfig,
-    /// A search of the application, in place of the store's.
-    search: Option<Arc<dyn Search>>,
+    store: Option<StoreConfig>,
     keeps_index: bool,
     embedder: Option<Arc<dyn Embedder>>,
     estimator: Arc<dyn TokenEstimator>,
     summarizer: Option<Arc<dyn Summarizer>>,
-    extractive: ExtractiveSummarizer,
     fallbacks: Vec<Arc<dyn Summarizer>>,
     guards: Option<Guards>,
-    observer: Option<Arc<dyn CallObserver>>,
     ladder: Ladder,
     dag: DagPolicy,
     handoff: LiveHandoffPolicy,
@@ -87,30 +77,23 @@ pub struct Builder {
     assembly: AssemblyPolicy,
     fresh_tail: Option<usize>,
     runner: RunnerPolicy,
-    identity: Option<String>,
-    identity_files: Option<IdentityFiles>,
+    identity: Identity,
     clock: Arc<dyn Clock>,
     hooks: Arc<dyn Hooks>,
-    owner: Option<String>,
-    liveness: Arc<dyn Liveness>,
     turns: LiveTurnPolicy,
-    /// `None` for the Tokio runtime that the memory is opened in, `Some(None)` for no background tasks.
-    spawner: Option<Option<Spawner>>,
+    background: Background,
 }
 
 impl Default for Builder {
     fn default() -> Self {
         Self {
-            store: StoreConfig::Store(Arc::new(InMemoryStore::new())),
-            search: None,
+            store: None,
             keeps_index: true,
             embedder: None,
             estimator: default_estimator(),
             summarizer: None,
-            extractive: default_extractive(),
             fallbacks: Vec::new(),
             guards: None,
-            observer: None,
             ladder: Ladder::default(),
             dag: DagPolicy::default(),
             handoff: HandoffPolicy::default().into(),
@@ -121,47 +104,51 @@ impl Default for Builder {
             assembly: AssemblyPolicy::default(),
             fresh_tail: None,
             runner: RunnerPolicy::default(),
-            identity: None,
-            identity_files: None,
+            identity: Identity::default(),
             clock: Arc::new(SystemClock),
             hooks: Arc::new(NoHooks),
-            owner: None,
-            liveness: Arc::new(SystemProcesses::new()),
             turns: TurnPolicy::default().into(),
-            spawner: None,
+            background: Background::default(),
         }
     }
 }
 
 impl Memory {
-    /// Returns a builder with default settings.
+    /// Opens a memory in the SQLite file at `path`, which is created if it does not exist, with default settings.
+    ///
+    /// # Errors
+    /// `Store` when the database cannot be opened, belongs to another program, or was written by a newer version.
+    #[cfg(feature = "sqlite")]
+    pub async fn open(path: impl Into<std::path::PathBuf>) -> Result<Self> {
+        Self::builder().sqlite(path).open().await
+    }
+
+    /// Opens a memory in RAM with default settings. Everything is lost when it is dropped.
+    ///
+    /// # Errors
+    /// None so far.
+    pub async fn in_memory() -> Result<Self> {
+        Self::builder().store(InMemoryStore::new()).open().await
+    }
+
+    /// Returns a builder with default settings and no store.
     pub fn builder() -> Builder {
         Builder::default()
     }
 }
 
 impl Builder {
-    /// Stores conversations in the SQLite file at `path`, which is created if it does not exist.
+    /// Stores conversations in the SQLite file at `path`, which is created if it does not exist. For other durability, time-outs or
+    /// read-only access, open a [`SqliteStore`](crate::sqlite::SqliteStore) and pass it to [`Builder::store`].
     #[cfg(feature = "sqlite")]
-    pub fn sqlite(self, path: impl Into<std::path::PathBuf>) -> Self {
-        self.sqlite_with(path, store_sqlite::SqliteOptions::default())
-    }
-
-    /// Stores conversations in the SQLite file at `path`, opened with these options: durability,
-    /// lock time-out, read-only.
-    #[cfg(feature = "sqlite")]
-    pub fn sqlite_with(
-        mut self,
-        path: impl Into<std::path::PathBuf>,
-        options: store_sqlite::SqliteOptions,
-    ) -> Self {
-        self.store = StoreConfig::Sqlite(path.into(), options);
+    pub fn sqlite(mut self, path: impl Into<std::path::PathBuf>) -> Self {
+        self.store = Some(StoreConfig::Sqlite(path.into()));
         self
     }
 
-    /// Stores conversations in this store.
-    pub fn store(mut self, store: Arc<dyn FullStore>) -> Self {
-        self.store = StoreConfig::Store(store);
+    /// Stores conversations in this store, such as an [`InMemoryStore`](crate::store::InMemoryStore).
+    pub fn store(mut self, store: impl FullStore + 'static) -> Self {
+        self.store = Some(StoreConfig::Store(Arc::new(store)));
         self
     }
 
@@ -172,65 +159,37 @@ impl Builder {
         self
     }
 
-    /// Sets the search of the retrieval tools, in place of the store's own. It must search the messages
-    /// and summaries of the same store.
-    pub fn search(mut self, search: Arc<dyn Search>) -> Self {
-        self.search = Some(search);
-        self.keeps_index = false;
-        self
-    }
-
     /// Sets the embedder: questions find messages that mean nearly what is asked, beside those that have
-    /// its words; exact modes answer as without. By default there is none. A search of the application
-    /// does not use it. See [`Session::embed`](crate::Session::embed).
-    pub fn embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
-        self.embedder = Some(embedder);
+    /// its words; exact modes answer as without. By default there is none. See [`Session::embed`](crate::Session::embed).
+    pub fn embedder(mut self, embedder: impl Embedder + 'static) -> Self {
+        self.embedder = Some(Arc::new(embedder));
         self
     }
 
     /// Sets the estimator that counts new conversations. Existing conversations keep theirs.
-    pub fn estimator(mut self, estimator: Arc<dyn TokenEstimator>) -> Self {
-        self.estimator = estimator;
+    pub fn estimator(mut self, estimator: impl TokenEstimator + 'static) -> Self {
+        self.estimator = Arc::new(estimator);
         self
     }
 
     /// Sets the summarizer. By default the extractive one.
-    pub fn summarizer(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
-        self.summarizer = Some(summarizer);
-        self
-    }
-
-    /// Sets the extractive summarizer, which writes summaries when there is no model or the model
-    /// fails. By default it knows the conventions of the agents whose transcripts can be imported
-    /// (feature `import`).
-    pub fn extractive(mut self, extractive: ExtractiveSummarizer) -> Self {
-        self.extractive = extractive;
+    pub fn summarizer(mut self, summarizer: impl Summarizer + 'static) -> Self {
+        self.summarizer = Some(Arc::new(summarizer));
         self
     }
 
     /// Adds a summarizer that is asked when those before it failed, such as a stronger model after
     /// a cheap one. May be called more than once.
-    pub fn fallback(mut self, summarizer: Arc<dyn Summarizer>) -> Self {
-        self.fallbacks.push(summarizer);
+    pub fn fallback(mut self, summarizer: impl Summarizer + 'static) -> Self {
+        self.fallbacks.push(Arc::new(summarizer));
         self
     }
 
     /// Guards the summarizers' model calls: a circuit breaker for each session, time-outs, retries,
-    /// spending limits, a cache, a limit on concurrent calls. Takes its time from Tokio.
-    #[cfg(feature = "tokio")]
-    pub fn guards(self, policy: GuardPolicy) -> Self {
-        self.guards_with(policy, Arc::new(TokioTimer::new()))
-    }
-
-    /// As [`Builder::guards`], with the time of this timer.
-    pub fn guards_with(mut self, policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
-        self.guards = Some(Guards::new(policy, timer));
-        self
-    }
-
-    /// Sets the observer of each attempt at a model call, for progress and telemetry. Needs guards.
-    pub fn observe_calls(mut self, observer: Arc<dyn CallObserver>) -> Self {
-        self.observer = Some(observer);
+    /// spending limits, a cache, a limit on concurrent calls. A [`GuardPolicy`](crate::models::guard::GuardPolicy) takes its time
+    /// from Tokio; [`Guards`] also have a timer and an observer of your own.
+    pub fn guards(mut self, guards: impl Into<Guards>) -> Self {
+        self.guards = Some(guards.into());
         self
     }
 
@@ -294,8 +253,8 @@ impl Builder {
     }
 
     /// Sets the planner of compactions, in place of a strategy. Sessions that chose a strategy have its planner.
-    pub fn planner(mut self, planner: Arc<dyn Planner>) -> Self {
-        self.planner = Some(planner);
+    pub fn planner(mut self, planner: impl Planner + 'static) -> Self {
+        self.planner = Some(Arc::new(planner));
         self
     }
 
@@ -329,44 +288,23 @@ impl Builder {
         self
     }
 
-    /// Sets the identity: a text that begins every context, such as who the agent is and whom it
-    /// serves. It is a system message inside `<memory>` tags, which it cannot close, and counts
-    /// against the budget.
-    pub fn identity(mut self, text: impl Into<String>) -> Self {
-        self.identity = Some(text.into());
-        self
-    }
-
-    /// Sets files whose texts belong to the identity. They are read for each context, behind the text of
-    /// [`Builder::identity`].
-    pub fn identity_files(mut self, files: IdentityFiles) -> Self {
-        self.identity_files = Some(files);
+    /// Sets the identity, which begins every context: a text such as who the agent is and whom it serves,
+    /// [`IdentityFiles`](crate::IdentityFiles), or both. It is a system message inside `<memory>` tags, which it cannot close, and
+    /// counts against the budget.
+    pub fn identity(mut self, identity: impl Into<Identity>) -> Self {
+        self.identity = identity.into();
         self
     }
 
     /// Sets the clock for timestamps. By default the system's. Leases end by the store's own clock.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
         self
     }
 
     /// Registers hooks that observe compactions and may veto their jobs.
-    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
-        self.hooks = hooks;
-        self
-    }
-
-    /// Sets the owner of this memory's leases, which must be unique among the memories that share a
-    /// store. By default one that names this process.
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.owner = Some(owner.into());
-        self
-    }
-
-    /// Sets how to tell that the owner of a lease is gone, so that its jobs are taken over at once.
-    /// By default by the processes of this machine, where it has `/proc`.
-    pub fn liveness(mut self, liveness: Arc<dyn Liveness>) -> Self {
-        self.liveness = liveness;
+    pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
+        self.hooks = Arc::new(hooks);
         self
     }
 
@@ -377,24 +315,17 @@ impl Builder {
         self
     }
 
-    /// Sets how background summarization is started, such as by the tasks of an async runtime: `spawn` returns at once. By
-    /// default the Tokio runtime that the memory is opened in (feature `tokio`).
-    pub fn spawner(mut self, spawn: impl Fn(Task) + Send + Sync + 'static) -> Self {
-        self.spawner = Some(Some(Spawner(Arc::new(spawn))));
-        self
-    }
-
-    /// Disables background summarization: [`after_turn`](crate::Session::after_turn) prefetches
-    /// before it returns, so that the order of events is the same in every run.
-    pub fn without_background(mut self) -> Self {
-        self.spawner = Some(None);
+    /// Sets how summaries are prefetched in the background. By default by tasks of the Tokio runtime that the memory is opened in
+    /// (feature `tokio`).
+    pub fn background(mut self, background: Background) -> Self {
+        self.background = background;
         self
     }
 
     /// Opens the store, and returns the memory.
     ///
     /// # Errors
-    /// `Invalid` for an invalid ladder, or a [`fresh_tail`](Self::fresh_tail) with a planner that is
+    /// `Invalid` without a store, for an invalid ladder, or for a [`fresh_tail`](Self::fresh_tail) with a planner that is
     /// not the DAG planner; `Store` when the database cannot be opened, belongs to another
     /// program, or was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
@@ -420,27 +351,24 @@ impl Builder {
             }
             assembly.whole_tail = assembly.whole_tail.map(|_| messages);
         }
-        #[cfg_attr(
-            not(feature = "sqlite"),
-            expect(
-                clippy::infallible_destructuring_match,
-                reason = "one variant is left without the feature"
-            )
-        )]
         let store = match self.store {
             #[cfg(feature = "sqlite")]
-            StoreConfig::Sqlite(path, options) => {
-                Arc::new(options.open(path).await?) as Arc<dyn FullStore>
+            Some(StoreConfig::Sqlite(path)) => {
+                Arc::new(store_sqlite::SqliteStore::open(path).await?) as Arc<dyn FullStore>
             }
-            StoreConfig::Store(store) => store,
+            Some(StoreConfig::Store(store)) => store,
+            None => {
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    "the memory has no store: set a file with `sqlite`, or `store(InMemoryStore::new())` to lose \
+                     everything when the program ends",
+                ));
+            }
         };
-        let guards = match (self.guards, self.observer) {
-            (Some(guards), Some(observer)) => Some(Arc::new(guards.with_observer(observer))),
-            (guards, _) => guards.map(Arc::new),
-        };
+        let extractive = default_extractive();
         let summarizer = self
             .summarizer
-            .unwrap_or_else(|| Arc::new(self.extractive.clone()));
+            .unwrap_or_else(|| Arc::new(extractive.clone()));
         let blocks = self.blocks.unwrap_or_else(|| BlockPolicy {
             digest: match summarizer.provisional() {
                 true => Digest::Summarizer,
@@ -456,17 +384,15 @@ impl Builder {
             self.planner,
             self.clear_results.as_ref(),
         );
-        let search = self.search.unwrap_or_else(|| {
-            let store = Arc::clone(&store);
-            let search = match self.keeps_index {
-                true => SegmentSearch::new(store),
-                false => SegmentSearch::without_index(store),
-            };
-            match &self.embedder {
-                Some(embedder) => Arc::new(search.with_embedder(Arc::clone(embedder))),
-                None => Arc::new(search),
-            }
-        });
+        let search = match self.keeps_index {
+            true => SegmentSearch::new(Arc::clone(&store)),
+            false => SegmentSearch::without_index(Arc::clone(&store)),
+        };
+        let search: Arc<dyn Search> = match &self.embedder {
+            Some(embedder) => Arc::new(search.with_embedder(Arc::clone(embedder))),
+            None => Arc::new(search),
+        };
+        let owner = self.runner.owner.clone();
         Ok(Memory::new(Inner {
             keeps_index: self.keeps_index,
             not_indexed: Mutex::default(),
@@ -474,26 +400,27 @@ impl Builder {
             embedder: self.embedder,
             store,
             estimator: self.estimator,
-            writers: Writers::new(summarizer, self.fallbacks, guards),
-            extractive: self.extractive,
+            writers: Writers::new(summarizer, self.fallbacks, self.guards.map(Arc::new)),
+            extractive,
             ladder: self.ladder,
             planners,
             assembly,
             runner: self.runner,
-            identity: Identity::new(self.identity, self.identity_files),
+            identity: self.identity,
             clock: self.clock,
             hooks: self.hooks,
-            owner: Owner(self.owner.unwrap_or_else(process_owner::current)),
-            liveness: self.liveness,
+            owner: Owner(owner.unwrap_or_else(process_owner::current)),
+            liveness: Arc::new(SystemProcesses::new()),
             in_flight: InFlight::new(),
             turns: self.turns,
-            spawner: self.spawner.unwrap_or_else(Spawner::current),
+            spawner: self.background.into_spawner(),
             prefetches: Prefetches::default(),
             activities: Activities::default(),
             conventions: default_conventions(),
             requests: Requests::default(),
             upgraded: PerSession::default(),
             states: PerSession::default(),
+            sent: PerSession::default(),
             closing: CancellationToken::new(),
         }))
     }

@@ -2,46 +2,94 @@
 
 use compaction_plan::{Mode, Plan, Room};
 use compaction_runner::{CancellationToken, Compaction, Outcome, RedoPlan, RedoPolicy, RedoReport};
-use handoff_compactor::{LeftOut, left_out};
-use memory_model::SummaryId;
 use model_client::guard::{BreakerState, Spent};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-impl Session {
-    /// Compacts the session's view, and returns what was published and why it stopped.
-    ///
-    /// # Errors
-    /// When the store fails. A failing summarizer is a stop reason, not an error.
-    pub async fn compact(&self, mode: Mode) -> Result<Outcome> {
-        self.compact_with(mode, None, CancellationToken::new())
-            .await
-    }
+/// How to compact a session: see [`Session::compact`]. A [`Mode`] alone is a request.
+#[derive(Debug, Clone, Default)]
+pub struct CompactRequest {
+    /// How far the compaction goes.
+    pub mode: Mode,
+    /// Instructions for the summarizer. They are part of the summaries' recipe.
+    pub instructions: Option<String>,
+    /// Cancels the compaction. Published summaries stay.
+    pub cancel: CancellationToken,
+    /// Refuses to compact while a turn is under way, such as for a user's command. [`Session::request_compaction`] waits for its
+    /// end.
+    pub between_turns: bool,
+    /// Only publishes prefetched summaries, and calls no model. If the summarizer needs no model this is an incremental
+    /// compaction.
+    pub ready_only: bool,
+}
 
-    /// Compacts until done or cancelled. `instructions` go to the summarizer and are part of the
-    /// summaries' recipe. In full mode extracts of older recipes are made anew first.
+impl From<Mode> for CompactRequest {
+    fn from(mode: Mode) -> Self {
+        Self {
+            mode,
+            ..Self::default()
+        }
+    }
+}
+
+/// How to rewrite summaries: see [`Session::redo`]. A [`RedoPolicy`] alone is a request.
+#[derive(Debug, Clone, Default)]
+pub struct RedoRequest {
+    /// Which summaries are rewritten, and with how many calls.
+    pub policy: RedoPolicy,
+    /// Instructions for the summarizer: those of the compaction. They are part of the summaries' recipe.
+    pub instructions: Option<String>,
+    /// Cancels the rewriting. Published summaries stay.
+    pub cancel: CancellationToken,
+}
+
+impl From<RedoPolicy> for RedoRequest {
+    fn from(policy: RedoPolicy) -> Self {
+        Self {
+            policy,
+            ..Self::default()
+        }
+    }
+}
+
+impl Session {
+    /// Compacts the session's view until done or cancelled, and returns what was published and why it stopped. In full mode
+    /// extracts of older recipes are made anew first.
     ///
     /// # Errors
-    /// As [`Session::compact`].
-    pub async fn compact_with(
-        &self,
-        mode: Mode,
-        instructions: Option<&str>,
-        cancel: CancellationToken,
-    ) -> Result<Outcome> {
-        let upgraded = &self.memory().inner.upgraded;
-        if mode == Mode::Full && upgraded.lock().insert(self.id(), ()).is_none() {
-            let policy = RedoPolicy {
-                extracts: true,
-                ..RedoPolicy::default()
-            };
-            self.redo_with(&policy, instructions, cancel.clone())
-                .await?;
+    /// `InTurn` for a request that is to be carried out [between turns](CompactRequest::between_turns) while a turn is under way;
+    /// or when the store fails. A failing summarizer is a stop reason, not an error.
+    pub async fn compact(&self, request: impl Into<CompactRequest>) -> Result<Outcome> {
+        let request = request.into();
+        if request.between_turns && self.memory().inner.activities.in_turn(self.id()) {
+            return Err(Error::new(
+                ErrorKind::InTurn,
+                format!(
+                    "a turn of the session {} is under way: compact after it, or ask for it with \
+                     `request_compaction`",
+                    self.key()
+                ),
+            ));
         }
-        let mut compaction = self.compaction(cancel);
-        compaction.instructions = instructions.map(str::to_owned);
-        Ok(self.run(&compaction, mode).await?)
+        if request.ready_only {
+            return Ok(self.compaction(request.cancel).publish_ready().await?);
+        }
+        let upgraded = &self.memory().inner.upgraded;
+        if request.mode == Mode::Full && upgraded.lock().insert(self.id(), ()).is_none() {
+            let redo = RedoRequest {
+                policy: RedoPolicy {
+                    extracts: true,
+                    ..RedoPolicy::default()
+                },
+                instructions: request.instructions.clone(),
+                cancel: request.cancel.clone(),
+            };
+            self.redo(redo).await?;
+        }
+        let mut compaction = self.compaction(request.cancel);
+        compaction.instructions = request.instructions;
+        Ok(self.run(&compaction, request.mode).await?)
     }
 
     /// Runs a compaction, and indexes the summaries that it published.
@@ -53,28 +101,6 @@ impl Session {
         let outcome = compaction.run(mode).await?;
         self.index_summaries(outcome.published.total()).await;
         Ok(outcome)
-    }
-
-    /// Returns the messages of which these summaries tell nothing, as far as the session's view shows the summaries.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn left_out(&self, ids: &[SummaryId]) -> Result<Vec<LeftOut>> {
-        let spans = self.spans().await?;
-        let shown: Vec<&SummaryId> = spans
-            .iter()
-            .filter_map(|span| span.body.summary())
-            .collect();
-        let mut all = Vec::new();
-        for summary in self.summaries(ids).await?.into_iter().flatten() {
-            let mut rest = Some(summary.range).filter(|_| shown.contains(&&summary.id));
-            while let Some(range) = rest {
-                let page = self.entries_in(range).await?;
-                all.extend(left_out(summary.text(), &page.items));
-                rest = page.next;
-            }
-        }
-        Ok(all)
     }
 
     /// Plans the next step of a compaction. Calls no model and writes nothing.
@@ -92,22 +118,9 @@ impl Session {
     /// # Errors
     /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
     /// summarizer is a stop reason, not an error.
-    pub async fn redo(&self, policy: &RedoPolicy) -> Result<RedoReport> {
-        self.redo_with(policy, None, CancellationToken::new()).await
-    }
-
-    /// Rewrites provisional summaries until done or cancelled. Instructions are part of the recipe:
-    /// give those of the compaction.
-    ///
-    /// # Errors
-    /// As [`Session::redo`].
-    pub async fn redo_with(
-        &self,
-        policy: &RedoPolicy,
-        instructions: Option<&str>,
-        cancel: CancellationToken,
-    ) -> Result<RedoReport> {
-        if self.needs_no_model() && !policy.extracts {
+    pub async fn redo(&self, request: impl Into<RedoRequest>) -> Result<RedoReport> {
+        let request = request.into();
+        if self.needs_no_model() && !request.policy.extracts {
             return Err(Error::new(
                 ErrorKind::Invalid,
                 format!(
@@ -121,9 +134,9 @@ impl Session {
         if let Some(guards) = self.memory().inner.writers.guards() {
             guards.clear_cache();
         }
-        let mut compaction = self.compaction(cancel);
-        compaction.instructions = instructions.map(str::to_owned);
-        Ok(compaction.redo(policy).await?)
+        let mut compaction = self.compaction(request.cancel);
+        compaction.instructions = request.instructions;
+        Ok(compaction.redo(&request.policy).await?)
     }
 
     /// Plans what [`Session::redo`] would rewrite. Calls no model and writes nothing.
@@ -180,36 +193,47 @@ impl Session {
         self.writer().summarizer.provisional()
     }
 
-    /// Returns what the session spent on summaries in this process; zero without guards.
+    /// Returns the guards of the session's model calls: its spending, and its circuit breakers.
+    pub fn guard(&self) -> CallGuards<'_> {
+        CallGuards(self)
+    }
+}
+
+/// The guards of a session's model calls in this process. See [`Builder::guards`](crate::Builder::guards).
+#[derive(Debug, Clone, Copy)]
+pub struct CallGuards<'a>(&'a Session);
+
+impl CallGuards<'_> {
+    /// Returns the session's spending on summaries; zero without guards.
     pub fn spent(&self) -> Spent {
-        let guard = self.writer().guards.first();
+        let guard = self.0.writer().guards.first();
         guard.map(|guard| guard.spent()).unwrap_or_default()
     }
 
     /// Whether the session's circuit breakers are open, so that automatic compactions call no model: with fallbacks, whether all
     /// of them are. False without guards.
-    pub fn is_broken(&self) -> bool {
-        let Some(guards) = self.memory().inner.writers.guards() else {
+    pub fn is_open(&self) -> bool {
+        let Some(guards) = self.0.memory().inner.writers.guards() else {
             return false;
         };
-        let mut breakers = self.writer().guards.iter();
+        let mut breakers = self.0.writer().guards.iter();
         breakers.all(|guard| guards.breaker(guard) == BreakerState::Open)
     }
 
-    /// Counts a failure that the session's breakers did not see, such as one of a call that the application made itself.
-    /// Returns [`Session::is_broken`].
+    /// Counts a failure that the breakers did not see, such as one of a call that the application made itself.
+    /// Returns [`CallGuards::is_open`].
     pub fn record_failure(&self, text: &str) -> bool {
-        if let Some(guards) = self.memory().inner.writers.guards() {
-            for guard in self.writer().guards.iter() {
+        if let Some(guards) = self.0.memory().inner.writers.guards() {
+            for guard in self.0.writer().guards.iter() {
                 guards.record_failure(guard, text);
             }
         }
-        self.is_broken()
+        self.is_open()
     }
 
-    /// Closes the session's circuit breakers, so that the next summary calls a model again.
-    pub fn reset_breaker(&self) {
-        for guard in self.writer().guards.iter() {
+    /// Closes the circuit breakers, so that the next summary calls a model again.
+    pub fn reset(&self) {
+        for guard in self.0.writer().guards.iter() {
             guard.reset();
         }
     }

@@ -3,9 +3,8 @@
 use compaction_plan::Mode;
 use compaction_runner::{CancellationToken, CompactionReason, Outcome};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::session::Session;
-use crate::turn_policy::Window;
 
 /// What came of a recovery from a context that was too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,34 +19,6 @@ pub enum Recovery {
 }
 
 impl Session {
-    /// Whether a turn is under way in this process: between [`Session::before_turn`] and [`Session::after_turn`].
-    pub fn in_turn(&self) -> bool {
-        self.memory().inner.activities.in_turn(self.id())
-    }
-
-    /// Compacts now, unless a turn is under way. For a user's command.
-    ///
-    /// # Errors
-    /// `InTurn` while a turn is under way: ask with [`Session::request_compaction`]; else as [`Session::compact`].
-    pub async fn compact_between_turns(
-        &self,
-        mode: Mode,
-        instructions: Option<&str>,
-    ) -> Result<Outcome> {
-        if self.in_turn() {
-            return Err(Error::new(
-                ErrorKind::InTurn,
-                format!(
-                    "a turn of the session {} is under way: compact after it, or ask for it with \
-                     `request_compaction`",
-                    self.key()
-                ),
-            ));
-        }
-        self.compact_with(mode, instructions, CancellationToken::new())
-            .await
-    }
-
     /// Asks for a compaction at the end of the turn, whatever the turn policy says: [`Session::after_turn`] runs it, and
     /// waits for the model. The request is kept in this process only; a later one takes its place.
     pub fn request_compaction(&self, instructions: Option<&str>) {
@@ -60,13 +31,14 @@ impl Session {
 
     /// Call when a provider refused a context as too long: compacts to three quarters of the window's budget, at most once a
     /// turn. A failing model is no obstacle: extracts take the place of its summaries. Where the breaker's policy spares
-    /// commands, an open breaker is none either. `window` is that of the model which is called again.
+    /// commands, an open breaker is none either.
     ///
     /// [`models::is_context_overflow`](crate::models::is_context_overflow) tells such an error from others.
     ///
     /// # Errors
-    /// When the store fails.
-    pub async fn recover_from_overflow(&self, window: &Window) -> Result<Recovery> {
+    /// `Invalid` when the session has no window; or when the store fails.
+    pub async fn recover_from_overflow(&self) -> Result<Recovery> {
+        let window = self.window()?;
         if !self.memory().inner.activities.may_recover(self.id()) {
             return Ok(Recovery::AlreadyTried);
         }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memory_search::{Embedder, VectorProgress, extend_vectors};
+use memory_search::{Embedder, extend_vectors};
 use model_client::EmbeddingModel;
 
-use crate::error::Result;
 use crate::session::Session;
 
 /// Entries that are embedded at most while others are ingested. More are left for the next time.
@@ -14,7 +13,7 @@ const MOST_AT_ONCE: u64 = 1_024;
 
 /// An [`Embedder`] that asks a model.
 ///
-/// Searches use the vectors that [`Session::embed`] made; only the question is embedded during a search.
+/// Searches use the vectors that [`SessionIndex::embed`](crate::SessionIndex::embed) made; only the question is embedded during a search.
 #[derive(Debug, Clone)]
 pub struct ModelEmbedder {
     id: String,
@@ -25,11 +24,15 @@ pub struct ModelEmbedder {
 impl ModelEmbedder {
     /// Returns an embedder that asks `model`. `id` names the model and its version: vectors of another id
     /// are not compared with its own. `dimension` is the number of components of its vectors.
-    pub fn new(id: impl Into<String>, dimension: usize, model: Arc<dyn EmbeddingModel>) -> Self {
+    pub fn new(
+        id: impl Into<String>,
+        dimension: usize,
+        model: impl EmbeddingModel + 'static,
+    ) -> Self {
         Self {
             id: id.into(),
             dimension,
-            model,
+            model: Arc::new(model),
         }
     }
 }
@@ -56,22 +59,6 @@ impl Embedder for ModelEmbedder {
 }
 
 impl Session {
-    /// Embeds all messages that the session sees and that have no vector of the memory's embedder yet, and
-    /// keeps the vectors in the store. Nothing happens without an embedder.
-    ///
-    /// With an embedder that [asks no model](Embedder::is_cheap), ingesting does that as it goes along.
-    /// With another one call this outside of a turn: a message without a vector is searched by its words.
-    ///
-    /// # Errors
-    /// When the embedder or the store fails. What was embedded before is kept.
-    pub async fn embed(&self) -> Result<VectorProgress> {
-        let inner = &self.memory().inner;
-        let Some(embedder) = &inner.embedder else {
-            return Ok(VectorProgress::default());
-        };
-        Ok(extend_vectors(&*inner.store, self.id(), &**embedder, u64::MAX).await?)
-    }
-
     /// Embeds what was ingested, where that asks no model. A failure is logged: the search embeds what has
     /// no vector.
     pub(crate) async fn embed_cheaply(&self) {

@@ -60,6 +60,28 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
+
+    /// Whether the same call may succeed later: the database was locked, another process was faster, or a model was not
+    /// reachable or too busy.
+    pub fn is_retryable(&self) -> bool {
+        use memory_store::ErrorKind as Store;
+        match self.kind {
+            ErrorKind::Store(kind) => matches!(
+                kind,
+                Store::Busy | Store::HeadMoved | Store::Stale | Store::NotGone
+            ),
+            ErrorKind::Model(kind) => kind.retryable(),
+            _ => false,
+        }
+    }
+
+    /// Returns the smallest sufficient budget, in tokens, if the budget of a context was too small.
+    pub fn budget_needed(&self) -> Option<u64> {
+        match self.kind {
+            ErrorKind::BudgetTooSmall { needed } => Some(needed),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Error {

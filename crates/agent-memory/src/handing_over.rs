@@ -1,5 +1,7 @@
 //! Handing a session over: what was done, or why nothing was, in the words of the engines that do it so.
 
+use std::sync::Arc;
+
 use compaction_plan::{Label, Mode, StopReason};
 use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
 use handoff_compactor::{FileLedger, TURN_PREFIX};
@@ -7,6 +9,7 @@ use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary
 use summarize_escalation::{Ladder, OnError, Summarizer, Tier};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::runner::Runner;
 use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::supplied;
@@ -25,6 +28,11 @@ pub struct HandOver {
     pub cancel: CancellationToken,
     /// Fewest messages of a session that is handed over; with fewer it is passed over. By default 0.
     pub min_messages: u64,
+    /// The agent's own runner, which then writes the summary. No other model and no extract takes its place: if it fails,
+    /// nothing changes. After a handoff a runner that is not [stateful](Runner::stateful) is reset once.
+    pub runner: Option<Arc<dyn Runner>>,
+    /// The model that the runner is asked with. It has its own model again afterwards.
+    pub runner_model: Option<String>,
 }
 
 /// What came of a handoff.
@@ -100,6 +108,9 @@ impl Session {
     /// `Invalid` for a session of another strategy: see [`Session::use_strategy`]. `Model` when the summary could not be
     /// written; the text says why, and nothing changed. Or when the store fails.
     pub async fn hand_over(&self, request: &HandOver) -> Result<HandOverOutcome> {
+        if let Some(runner) = &request.runner {
+            return self.hand_over_by(runner, request).await;
+        }
         self.run_handoff(self.compaction(request.cancel.clone()), request)
             .await
     }

@@ -1,9 +1,12 @@
 //! Versions of a view: every version stays, and can be assembled, compared and reverted to.
 
-use context_assembler::{AssemblyPolicy, Budget, Context};
-use memory_model::{Seq, SeqRange, Span, SpanBody, SpanStart, View, ViewVersion};
+use compaction_runner::Measure;
+use context_assembler::Context;
+use handoff_compactor::{LeftOut, left_out};
+use memory_model::{Seq, SeqRange, Span, SpanBody, SpanStart, SummaryId, View, ViewVersion};
 use memory_store::{Page, Publication, Publish, Published, Snapshot, fill_raw_tokens, read_spans};
 
+use crate::assembly::AssembleRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
@@ -124,6 +127,33 @@ impl ViewAtVersion {
         Ok(spans)
     }
 
+    /// Returns the messages of which these summaries tell nothing, as far as the view shows the summaries.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn left_out(&self, ids: &[SummaryId]) -> Result<Vec<LeftOut>> {
+        let spans = self.spans().await?;
+        let shown: Vec<&SummaryId> = spans
+            .iter()
+            .filter_map(|span| span.body.summary())
+            .collect();
+        let mut all = Vec::new();
+        for summary in self.session.summaries(ids).await?.into_iter().flatten() {
+            let mut rest = Some(summary.range).filter(|_| shown.contains(&&summary.id));
+            while let Some(range) = rest {
+                let page = self.session.entries_in(range).await?;
+                all.extend(left_out(summary.text(), &page.items));
+                rest = page.next;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the size of the view.
+    pub fn measure(&self) -> Measure {
+        Measure::from(&self.snapshot)
+    }
+
     async fn fill(&self, spans: &mut [Span]) -> Result<()> {
         let store = &*self.session.memory().inner.store;
         Ok(fill_raw_tokens(store, &self.snapshot, spans).await?)
@@ -167,19 +197,9 @@ impl ViewAtVersion {
     ///
     /// # Errors
     /// As [`Session::assemble`].
-    pub async fn assemble(&self, budget: Budget) -> Result<Context> {
-        self.assemble_with(budget, &self.session.memory().inner.assembly)
-            .await
-    }
-
-    /// Assembles a context as [`ViewAtVersion::assemble`], by this policy.
-    ///
-    /// # Errors
-    /// As [`ViewAtVersion::assemble`].
-    pub async fn assemble_with(&self, budget: Budget, policy: &AssemblyPolicy) -> Result<Context> {
-        let session = &self.session;
-        session
-            .assemble_snapshot(&self.snapshot, budget, policy)
+    pub async fn assemble(&self, request: impl Into<AssembleRequest>) -> Result<Context> {
+        self.session
+            .assemble_at(&self.snapshot, request.into())
             .await
     }
 
@@ -294,7 +314,7 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn spans(&self) -> Result<Vec<Span>> {
+    pub(crate) async fn spans(&self) -> Result<Vec<Span>> {
         self.current_view().await?.spans().await
     }
 

@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// left out; one that cannot be read, is larger than 64 KiB or is no UTF-8 is left out with a warning in the log.
 ///
 /// ```
-/// use agent_memory::IdentityFiles;
+/// use agent_memory::context::IdentityFiles;
 ///
 /// let user = tempfile::tempdir()?;
 /// std::fs::write(user.path().join("soul.md"), "You are terse.")?;
@@ -134,26 +134,23 @@ fn read(path: &Path) -> Option<String> {
     }
 }
 
-/// The identity of a memory.
+/// Who the agent is: the beginning of every context.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Identity {
+pub struct Identity {
     text: Option<String>,
     files: Option<IdentityFiles>,
-    /// The whole of it, where it cannot change.
+    /// The rendered text, if there are no files that may change it.
     rendered: Option<Arc<str>>,
 }
 
 impl Identity {
-    pub(crate) fn new(text: Option<String>, files: Option<IdentityFiles>) -> Self {
-        let fixed = text.as_deref().filter(|_| files.is_none());
-        Self {
-            rendered: fixed.map(|text| render_identity(text).into()),
-            text,
-            files,
-        }
+    /// Sets files, which are read for each context. Their texts follow the text of the identity.
+    pub fn with_files(mut self, files: IdentityFiles) -> Self {
+        self.files = Some(files);
+        self
     }
 
-    /// The text as contexts show it; `None` without one.
+    /// Returns the text as contexts show it; `None` without one.
     pub(crate) fn render(&self) -> Option<Arc<str>> {
         let Some(files) = &self.files else {
             return self.rendered.clone();
@@ -164,5 +161,30 @@ impl Identity {
         ];
         let texts: Vec<Cow<'_, str>> = texts.into_iter().flatten().collect();
         (!texts.is_empty()).then(|| render_identity(&texts.join("\n\n")).into())
+    }
+}
+
+/// An identity of one text.
+impl From<String> for Identity {
+    fn from(text: String) -> Self {
+        Self {
+            rendered: Some(render_identity(&text).into()),
+            text: Some(text),
+            files: None,
+        }
+    }
+}
+
+/// An identity of one text.
+impl From<&str> for Identity {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// An identity of files alone.
+impl From<IdentityFiles> for Identity {
+    fn from(files: IdentityFiles) -> Self {
+        Self::default().with_files(files)
     }
 }

@@ -192,7 +192,8 @@ impl Memory {
             },
             _ => Origin::Root,
         };
-        self.open(log.key.clone(), origin, estimator).await
+        self.open_conversation(log.key.clone(), origin, estimator)
+            .await
     }
 }
 

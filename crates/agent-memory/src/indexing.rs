@@ -2,9 +2,14 @@
 
 use std::sync::PoisonError;
 
+use memory_model::ConversationId;
+#[cfg(doc)]
+use memory_search::Embedder;
 use memory_search::{
-    IndexCheck, IndexProgress, check_index, extend_index, mend_index, rebuild_index,
+    IndexCheck, IndexProgress, VectorProgress, check_index, extend_index, extend_vectors,
+    mend_index, rebuild_index,
 };
+use memory_store::FullStore;
 
 use crate::error::Result;
 use crate::session::Session;
@@ -16,7 +21,21 @@ const STEP: u32 = 16;
 /// time.
 const MOST_AT_ONCE: u64 = 1_024;
 
-impl Session {
+/// The search index and the vectors of a session. What a fork shares with its parent is in the parent's index.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionIndex<'a>(&'a Session);
+
+/// Size of a search index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexSize {
+    /// Number of segments.
+    pub segments: u64,
+    /// Number of messages and summaries in them.
+    pub documents: u64,
+}
+
+impl SessionIndex<'_> {
     /// Indexes all messages and summaries that are not indexed yet, except for the last few: fewer than 16 messages,
     /// and one summary at most. A damaged index is removed first, and built anew.
     ///
@@ -25,44 +44,72 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn index(&self) -> Result<IndexProgress> {
-        let store = &*self.memory().inner.store;
-        mend_index(store, self.id()).await?;
-        Ok(extend_index(store, self.id(), u64::MAX).await?)
+    pub async fn update(&self) -> Result<IndexProgress> {
+        let (store, id) = self.store();
+        mend_index(store, id).await?;
+        Ok(extend_index(store, id, u64::MAX).await?)
     }
 
-    /// Removes the session's search index and makes it anew, such as after
-    /// [`check_index`](Self::check_index) found damage.
+    /// Removes the index and makes it anew, such as after [`check`](Self::check) found damage.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn rebuild_index(&self) -> Result<IndexProgress> {
-        let store = &*self.memory().inner.store;
-        Ok(rebuild_index(store, self.id()).await?)
+    pub async fn rebuild(&self) -> Result<IndexProgress> {
+        let (store, id) = self.store();
+        Ok(rebuild_index(store, id).await?)
     }
 
-    /// Returns the number of segments of the session's search index, and of the messages and summaries in
-    /// them. What a fork shares with its parent is in the parent's index.
+    /// Returns the size of the index.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn index_size(&self) -> Result<(u64, u64)> {
-        let Some(index) = self.memory().inner.store.index() else {
-            return Ok((0, 0));
+    pub async fn size(&self) -> Result<IndexSize> {
+        let (store, id) = self.store();
+        let Some(index) = store.index() else {
+            return Ok(IndexSize::default());
         };
-        let segments = index.index_state(self.id()).await?.segments;
+        let segments = index.index_state(id).await?.segments;
         let documents = segments.iter().map(|one| u64::from(one.documents));
-        Ok((segments.len() as u64, documents.sum()))
+        Ok(IndexSize {
+            segments: segments.len() as u64,
+            documents: documents.sum(),
+        })
     }
 
-    /// Holds the session's search index against what its messages and summaries say. What a fork shares
-    /// with its parent is in the parent's index.
+    /// Compares the index with the session's messages and summaries.
     ///
     /// # Errors
     /// When the store fails. Damage is no error: it is returned.
-    pub async fn check_index(&self) -> Result<IndexCheck> {
-        let store = &*self.memory().inner.store;
-        Ok(check_index(store, self.id()).await?)
+    pub async fn check(&self) -> Result<IndexCheck> {
+        let (store, id) = self.store();
+        Ok(check_index(store, id).await?)
+    }
+
+    /// Embeds all messages that the session sees and that have no vector of the memory's embedder yet, and
+    /// keeps the vectors in the store. Does nothing without an embedder.
+    ///
+    /// Ingesting does that as it goes along with an embedder that [asks no model](Embedder::is_cheap).
+    /// With another one call this outside of a turn: a message without a vector is searched by its words.
+    ///
+    /// # Errors
+    /// When the embedder or the store fails. Vectors that were made before are kept.
+    pub async fn embed(&self) -> Result<VectorProgress> {
+        let Some(embedder) = &self.0.memory().inner.embedder else {
+            return Ok(VectorProgress::default());
+        };
+        let (store, id) = self.store();
+        Ok(extend_vectors(store, id, &**embedder, u64::MAX).await?)
+    }
+
+    fn store(&self) -> (&dyn FullStore, ConversationId) {
+        (&*self.0.memory().inner.store, self.0.id())
+    }
+}
+
+impl Session {
+    /// Returns the session's search index and vectors.
+    pub fn index(&self) -> SessionIndex<'_> {
+        SessionIndex(self)
     }
 
     /// Extends the index where the log has grown past a step.

@@ -58,24 +58,31 @@ impl Session {
     /// `Conflict` when another message is stored under its external id; or when the store fails.
     /// Nothing was stored then.
     pub async fn ingest(&self, message: Message) -> Result<EntryOutcome> {
-        let external_id = message.external_id.clone();
-        let ingested = self.ingest_batch(vec![message]).await?;
-        match ingested.outcomes.first() {
-            Some(EntryOutcome::Conflict(position)) => Err(Error::new(
-                ErrorKind::Conflict,
-                format!(
-                    "the session {} has another message with the external id {} at position {position}: give \
-                     this message a different id",
-                    self.key(),
-                    external_id.unwrap_or_default()
-                ),
-            )),
-            Some(outcome) => Ok(*outcome),
-            None => Err(Error::new(
-                ErrorKind::Invalid,
-                format!("the session {} stored no message", self.key()),
-            )),
+        let outcomes = self.ingest_all(vec![message]).await?;
+        outcomes.first().copied().ok_or_else(|| {
+            let message = format!("the session {} stored no message", self.key());
+            Error::new(ErrorKind::Invalid, message)
+        })
+    }
+
+    /// Appends messages. A conflict is an error; the messages before and behind it are stored.
+    pub(crate) async fn ingest_all(&self, messages: Vec<Message>) -> Result<Vec<EntryOutcome>> {
+        let ids: Vec<_> = messages.iter().map(|one| one.external_id.clone()).collect();
+        let outcomes = self.ingest_batch(messages).await?.outcomes;
+        for (outcome, id) in outcomes.iter().zip(ids) {
+            if let EntryOutcome::Conflict(position) = outcome {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "the session {} has another message with the external id {} at position {position}: \
+                         give this message a different id",
+                        self.key(),
+                        id.unwrap_or_default()
+                    ),
+                ));
+            }
         }
+        Ok(outcomes)
     }
 
     /// Appends messages to the log in order, in one transaction. A message whose external id belongs

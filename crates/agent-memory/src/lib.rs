@@ -20,6 +20,7 @@ mod indexing;
 mod ingest;
 mod memory;
 mod open_calls;
+mod open_session;
 mod per_session;
 #[cfg(feature = "import")]
 mod placement;
@@ -50,147 +51,173 @@ mod verify;
 mod writers;
 
 pub use builder::Builder;
-pub use deferred::Recovery;
-pub use embedding::ModelEmbedder;
+pub use compact::CompactRequest;
 pub use error::{Error, ErrorKind, Result};
-pub use handing_over::{HandOver, HandOverOutcome, HandOverSkip, Handoff};
-pub use history::{Change, ViewAtVersion};
-pub use identity::IdentityFiles;
-#[cfg(feature = "import")]
-pub use import::{ImportReport, SessionImport, SummaryImport};
-pub use ingest::IngestReport;
 pub use memory::Memory;
-pub use process_owner::ProcessOwner;
-pub use purge::PurgeReport;
-pub use runner::Runner;
-pub use session::{Session, SessionInfo};
-pub use spawner::Task;
+pub use open_session::OpenSession;
+pub use session::Session;
 pub use strategy::Strategy;
-pub use tree::{NodeKind, Tree, TreeNode, TreeRequest};
-pub use turn_policy::{Action, LiveTurnPolicy, TurnPolicy, Window};
+pub use turn_policy::{TurnPolicy, Window};
 pub use turns::{PreparedContext, TurnReport};
-pub use usage::ObservedUsage;
 pub use verify::VerifyReport;
 
-/// Plans of compactions: jobs, labels, and the traits of a planner.
-pub mod plan {
-    pub use compaction_plan::*;
-}
+pub use compaction_plan::Mode;
+pub use context_assembler::{Budget, Context};
+pub use dag_compactor::DagPolicy;
+pub use handoff_compactor::HandoffPolicy;
+pub use memory_model::{
+    Message, Part, RawJson, Reply, Role, Seq, SeqRange, SessionKey, Timestamp, ToolCall,
+    ToolDefinition,
+};
+pub use retrieval_tools::Retrieval;
+pub use summarize_escalation::Summarizer;
 
-/// Execution of plans: policies, outcomes, triggers, hooks, leases.
+/// Compaction: policies, planners, plans, hooks and outcomes.
 pub mod compaction {
-    pub use compaction_runner::*;
-}
-
-/// Assembly of contexts: budgets, policies, receipts, rendering.
-pub mod context {
-    pub use context_assembler::*;
-}
-
-/// The planner of summary DAGs.
-pub mod dag {
-    pub use dag_compactor::*;
-}
-
-/// Compaction by blocks: the planner, and the blocks of agent loops without a store.
-pub mod blocks {
-    pub use block_overlay::*;
-}
-
-/// The planner of handoffs, and the files that a conversation used.
-pub mod handoff {
-    pub use handoff_compactor::*;
-}
-
-/// Old results as placeholders: policies, the planner around a planner, and what it saves.
-pub mod clearing {
-    pub use compaction_plan::{CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner};
+    pub use block_overlay::planner::{BlockPlanner, BlockPolicy, Digest};
+    pub use compaction_plan::{
+        CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner, Details, Goal, Job, JobSource, Label,
+        LabelCounts, Live, Overlay, Pass, PassInput, Plan, Planner, Prompts, ReadRequest, Request,
+        Room, StopReason, Tail, Work, WrittenText,
+    };
+    pub use compaction_runner::{
+        CancellationToken, Cause, CauseCount, CompactionReason, Event, HookList, Hooks,
+        JobDecision, LeaseHolder, Measure, ModelReport, Outcome, PlannedJob, PrefetchReport,
+        Recorder, RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop,
+        ReplacedSummary, RunnerPolicy, SkipReason, Trigger, WindowUse,
+    };
+    pub use dag_compactor::{DagPlanner, FreshTail};
+    pub use handoff_compactor::{
+        CutPolicy, FileLedger, FileOwner, HandoffPlanner, LeftOut, LiveHandoffPolicy,
+    };
     pub use turn_map::{ClearPolicy, TrimPolicy};
+
+    pub use crate::compact::{CallGuards, RedoRequest};
+    pub use crate::deferred::Recovery;
+    pub use crate::handing_over::{HandOver, HandOverOutcome, HandOverSkip, Handoff};
+    pub use crate::process_owner::ProcessOwner;
+    pub use crate::runner::Runner;
+    pub use crate::spawner::{Background, Task};
+    pub use crate::turn_policy::{Action, LiveTurnPolicy};
+}
+
+/// Contexts: how they are assembled, and their receipts.
+pub mod context {
+    pub use context_assembler::{
+        AssemblyPolicy, ContextAccounting, ContextMessage, Degradation, DegradationStep, Dropped,
+        MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary, render_text,
+    };
+
+    pub use crate::assembly::AssembleRequest;
+    pub use crate::identity::{Identity, IdentityFiles};
 }
 
 /// Messages, views, summaries, ids and hashes.
 pub mod model {
-    pub use memory_model::*;
+    pub use memory_model::conventions::{AgentConventions, GenericConventions};
+    pub use memory_model::{
+        Accounting, Child, Clock, ConversationId, EntryKind, Hash, LogEntry, Media, MediaSource,
+        Purpose, ResultContent, Span, SpanBody, StepClock, Summary, SummaryBody, SummaryId,
+        SystemClock, TurnId, View, ViewName, ViewVersion,
+    };
 }
 
-/// Queries, hits, the search over a store, its index, and embedders.
-pub mod search {
-    pub use memory_search::*;
+/// Clients of models, and guards around their calls.
+pub mod models {
+    #[cfg(feature = "genai")]
+    pub use model_client::GenAi;
+    #[cfg(feature = "tokio")]
+    pub use model_client::TokioTimer;
+    pub use model_client::guard::{
+        AttemptEvent, AttemptKind, BreakerPolicy, CallObserver, GuardPolicy, Guards, RetryPolicy,
+        SpendPolicy, Spent,
+    };
+    #[cfg(any(feature = "openai-compatible", feature = "genai"))]
+    pub use model_client::{
+        ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, ReasoningEffort, public_url,
+    };
+    pub use model_client::{
+        ChatModel, ChatPrompt, Completion, EmbeddingModel, Embeddings, Failure, FailureKind,
+        ModelUsage, Stop, Timer, is_context_overflow,
+    };
+    #[cfg(feature = "openai-compatible")]
+    pub use model_client::{OpenAiCompatible, OpenAiEmbeddings, OutputLimit};
 }
 
-/// The traits of a store, their arguments and results, the in-memory store, and verification.
-pub mod store {
-    pub use memory_store::*;
-}
-
-/// The store on SQLite.
-#[cfg(feature = "sqlite")]
-pub mod sqlite {
-    pub use store_sqlite::*;
-}
-
-/// Transcripts of other agents: their formats, and how to read them.
-#[cfg(any(feature = "import", feature = "providers"))]
-pub mod transcripts {
-    pub use message_formats::*;
-}
-
-/// Messages, usage and tools in the shapes of OpenAI, Anthropic and Gemini, both ways.
+/// Messages, replies and tools in the shapes of OpenAI, Anthropic and Gemini, both ways.
 #[cfg(feature = "providers")]
 pub mod providers {
-    pub use message_formats::providers::*;
+    pub use message_formats::providers::{Provider, anthropic, gemini, openai, responses};
 }
 
-/// Clients of chat models, and guards around their calls.
-pub mod models {
-    pub use model_client::*;
-}
-
-/// The retrieval tools: grep, describe, expand, recall and files.
+/// The retrieval tools: grep, recall, files, describe and expand.
 pub mod retrieval {
-    pub use retrieval_tools::*;
+    #[cfg(feature = "mcp")]
+    pub use retrieval_tools::mcp;
+    pub use retrieval_tools::{
+        Description, Error, ErrorKind, ExpandAnswer, ExpandArgs, ExpandedChild, ExpandedMessage,
+        ExpandedSummary, FileUse, FilesAnswer, FilesArgs, GrepAnswer, GrepArgs, GrepHit, HitKind,
+        Passage, PassageChange, RecallAnswer, RecallArgs, RetrievalLimits, RetrievalSet,
+        SessionHit, SessionsAnswer, Target, Tool, ToolAnswer, UseKind, UseOutcome,
+    };
+}
+
+/// Searches, the search index of a session, and embedders.
+pub mod search {
+    pub use memory_search::{
+        Embedder, Error, ErrorKind, HitOrder, IndexCheck, IndexProgress, SearchMode, SearchScope,
+        VectorProgress,
+    };
+    #[cfg(feature = "static-embeddings")]
+    pub use memory_search::{StaticTable, TableError};
+
+    pub use crate::embedding::ModelEmbedder;
+    pub use crate::indexing::{IndexSize, SessionIndex};
+}
+
+/// Stores, and the metadata of the conversations in them.
+pub mod store {
+    pub use memory_store::{
+        Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
+        Erasure, Erasures, Error, ErrorKind, FullStore, InMemoryStore, Maintain, Order, Origin,
+        Page, Publication, Published, Snapshot, Store, ViewInfo, Violation, ViolationKind,
+        read_conversations,
+    };
+    #[cfg(feature = "sqlite")]
+    pub use store_sqlite::{
+        Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
+    };
+
+    pub use crate::ingest::IngestReport;
+    pub use crate::purge::PurgeReport;
+    pub use crate::session::SessionInfo;
 }
 
 /// Token estimators, and usage that providers report.
 pub mod tokens {
-    pub use token_estimate::*;
+    pub use token_estimate::{
+        ContextTokens, EstimatorId, HeuristicEstimator, ResponseStatus, SafetyFactor,
+        TokenEstimator, TokenEstimatorExt, Usage, default_estimator, estimator, estimator_names,
+        models,
+    };
+
+    pub use crate::usage::{ObservedUsage, SessionUsage};
 }
 
-pub use compaction_plan::{Job, LabelCounts, Mode, Plan, Planner, StopReason};
-pub use compaction_runner::{
-    CancellationToken, CompactionReason, Event, HookList, Hooks, JobDecision, LeaseHolder, Measure,
-    ModelReport, Outcome, PlannedJob, Recorder, RedoFailure, RedoPlan, RedoPolicy, RedoReport,
-    RedoStop, ReplacedSummary, RunnerPolicy, Trigger, WindowUse,
-};
-pub use context_assembler::{
-    AssemblyPolicy, Budget, Context, ContextMessage, MessageOrigin, Receipt,
-};
-pub use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
-pub use handoff_compactor::{HandoffPlanner, HandoffPolicy};
-pub use memory_model::{
-    Child, Clock, ConversationId, EntryKind, LogEntry, Media, MediaSource, Message, Part, RawJson,
-    ResultContent, Role, Seq, SeqRange, SessionKey, Span, SpanBody, Summary, SummaryId, Timestamp,
-    ToolCall, ToolDefinition, ViewName, ViewVersion,
-};
-pub use memory_search::{HitOrder, SearchMode, SearchScope};
-pub use memory_store::{
-    Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
-    FullStore, InMemoryStore, Order, Origin, Publication, Published, Violation, ViolationKind,
-};
-pub use model_client::ChatModel;
-pub use model_client::guard::{
-    AttemptEvent, AttemptKind, BreakerPolicy, CallObserver, GuardPolicy, RetryPolicy, SpendPolicy,
-};
-pub use retrieval_tools::{
-    ExpandArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits, ToolAnswer,
-};
-#[cfg(feature = "sqlite")]
-pub use store_sqlite::{Durability, LockObserver, LockWait, SqliteOptions, SqliteStore};
-pub use summarize_escalation::{
-    ExtractiveSummarizer, Gate, Ladder, LlmSummarizer, Summarizer, SummarizerResponse,
-    SummaryRequest,
-};
-pub use token_estimate::{
-    ResponseStatus, SafetyFactor, TokenEstimator, Usage as ResponseUsage, default_estimator,
-    estimator, estimator_names,
-};
+/// Transcripts of other agents: reading and importing them.
+#[cfg(any(feature = "import", feature = "providers"))]
+pub mod transcripts {
+    pub use message_formats::{
+        Error, ErrorKind, Format, Formats, KnownAgents, Origin, ReadOptions, Report, SessionFile,
+        SessionLog, SourceScope, SourceSummary, Transcript, Warning, read, read_file,
+    };
+
+    #[cfg(feature = "import")]
+    pub use crate::import::{ImportReport, SessionImport, SummaryImport};
+}
+
+/// Versions of a session's view, and the tree of its summaries.
+pub mod view {
+    pub use crate::history::{Change, ViewAtVersion};
+    pub use crate::tree::{NodeKind, Tree, TreeNode, TreeRequest};
+}

@@ -20,6 +20,7 @@ use crate::requests::Requests;
 use crate::spawner::{Prefetches, Spawner};
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
+use crate::usage::SentContext;
 use crate::writers::Writers;
 
 /// Everything that the state in contexts of a live session depends on: version of its view, number of erasures, and most
@@ -61,6 +62,8 @@ pub(crate) struct Inner {
     pub(crate) upgraded: PerSession<()>,
     /// The states in contexts of live sessions.
     pub(crate) states: PerSession<(StateKey, Option<String>)>,
+    /// The newest contexts that were prepared, until their replies come.
+    pub(crate) sent: PerSession<SentContext>,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
 }

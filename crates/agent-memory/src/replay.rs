@@ -19,7 +19,6 @@ pub use reuse::{Breaks, Reuse};
 
 use crate::error::Result;
 use crate::session::Session;
-use crate::turn_policy::Window;
 use crate::turns::TurnReport;
 use laws::Laws;
 use reuse::{NewestFirst, Previous};
@@ -31,7 +30,6 @@ const VERIFY_EVERY: usize = 64;
 /// A replay of messages into a session.
 pub struct Replay<'a> {
     session: &'a Session,
-    window: Window,
     /// Returns the number of statements so far.
     pub statements: Option<&'a (dyn Fn() -> u64 + Sync)>,
     /// Maximum number of statements of a step; a step with more violates a law.
@@ -42,7 +40,6 @@ impl fmt::Debug for Replay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replay")
             .field("session", &self.session.key())
-            .field("window", &self.window)
             .finish_non_exhaustive()
     }
 }
@@ -96,11 +93,10 @@ pub struct ReplayReport {
 }
 
 impl<'a> Replay<'a> {
-    /// Creates a replay into a session, which may have messages already.
-    pub fn new(session: &'a Session, window: Window) -> Self {
+    /// Creates a replay into a session, which has a window and may have messages already.
+    pub fn new(session: &'a Session) -> Self {
         Self {
             session,
-            window,
             statements: None,
             most_statements: None,
         }
@@ -109,22 +105,23 @@ impl<'a> Replay<'a> {
     /// Replays messages, and reports violations of laws.
     ///
     /// # Errors
-    /// When the store fails, or a context cannot be assembled at all.
+    /// `Invalid` when the session has no window; when the store fails, or a context cannot be assembled at all.
     pub async fn run(&self, messages: &[Message]) -> Result<ReplayReport> {
+        let window = self.session.window()?;
         let mut report = ReplayReport {
             session: self.session.key().as_str().to_owned(),
-            window: self.window.tokens,
-            budget: self.window.budget().get(),
+            window: window.tokens,
+            budget: window.budget().get(),
             ..ReplayReport::default()
         };
         let mut laws = Laws::open(self.session).await?;
         let (mut previous, mut newest_first) = (Previous::default(), NewestFirst::default());
-        let limit = self.session.scaled(self.window.budget()).await?.limit();
+        let limit = self.session.scaled(window.budget()).await?.limit();
         for (index, message) in messages.iter().enumerate() {
             let next = messages.get(index + 1);
             let step = self.step(message, next, &mut report).await?;
             let published = step.published > 0;
-            laws.after_step(self.session, message, &step, self.window.budget())
+            laws.after_step(self.session, message, &step, window.budget())
                 .await?;
             let verify = published || (index + 1) % VERIFY_EVERY == 0;
             if verify || next.is_none() {
@@ -158,13 +155,13 @@ impl<'a> Replay<'a> {
         let before = self.statements();
         let mut turn_reports = Vec::new();
         if speaks(message) {
-            turn_reports.push(self.session.before_turn(&self.window).await?);
+            turn_reports.push(self.session.before_turn().await?);
         }
         let ingested = self.session.ingest(message.clone()).await?;
-        let call = self.session.before_call(&self.window).await?;
-        turn_reports.push(call.report);
+        let call = self.session.context().await?;
+        turn_reports.push(call.report.clone());
         if next.is_none_or(speaks) {
-            turn_reports.push(self.session.after_turn(&self.window).await?);
+            turn_reports.push(self.session.after_turn().await?);
         }
         let statements = self.statements().zip(before).map(|(now, then)| now - then);
 

@@ -84,19 +84,14 @@ impl Summarizer for AskRunner {
 }
 
 impl Session {
-    /// Hands the session over with a summary that the agent's own runner writes, by these rules: the runner is asked with
-    /// `fast_model` where one is given, and has its own model again afterwards, whatever came of it; a runner that is not
-    /// stateful is reset once, if the session was handed over, and never otherwise. No other model and no extract takes the
-    /// runner's place: if it fails, nothing changes.
-    ///
-    /// # Errors
-    /// As [`Session::hand_over`]; `Model` when the runner cannot be reset or given its model back.
-    pub async fn hand_over_by(
+    /// Hands the session over with a summary of the agent's own runner. The runner has its own model again afterwards. One that
+    /// is not stateful is reset once if the session was handed over, and never otherwise.
+    pub(crate) async fn hand_over_by(
         &self,
         runner: &Arc<dyn Runner>,
-        fast_model: Option<&str>,
         request: &HandOver,
     ) -> Result<HandOverOutcome> {
+        let fast_model = request.runner_model.as_deref();
         let usual = runner.model();
         if let Some(model) = fast_model {
             runner.set_model(model).await?;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use compaction_plan::Planner;
-use compaction_runner::Measure;
 use context_assembler::{ContextAccounting, Preamble};
 use memory_model::{
     Accounting, ConversationId, LogEntry, Seq, SeqRange, SessionKey, Span, Summary, SummaryId,
@@ -13,12 +12,14 @@ use memory_store::{
     Conversation, ConversationPatch, ConversationRef, Erase, Erased, Erasures, LogRead, Origin,
     Snapshot, Store, ViewInfo, read_entries,
 };
-use retrieval_tools::Retrieval;
+use retrieval_tools::{Retrieval, RetrievalLimits};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
+use crate::open_session::Settings;
 use crate::strategy::{self, Strategy};
 use crate::system_prompt::SystemPrompt;
+use crate::turn_policy::Window;
 use crate::verify::VerifyReport;
 use crate::writers::Writer;
 
@@ -37,6 +38,7 @@ pub struct Session {
     /// The strategy that the session chose for good.
     chosen: Option<Strategy>,
     system: Option<Arc<SystemPrompt>>,
+    window: Option<Window>,
 }
 
 /// What every request of a session begins with.
@@ -92,23 +94,33 @@ impl Session {
             accounting: Arc::new(accounting),
             chosen: None,
             system: None,
+            window: None,
         })
     }
 
-    /// Returns this handle with another planner than the memory's.
-    ///
-    /// A planner compacts the view of its own [`ViewName`], which is empty at first: contexts,
-    /// plans and turns of this handle follow it, and the views of other planners stay as they are.
-    /// The choice is not stored: pass the planner again when the session is opened again. Forks that
-    /// are made from this handle have its planner.
-    pub fn with_planner(mut self, planner: Arc<dyn Planner>) -> Self {
+    /// Returns this handle with settings.
+    pub(crate) fn with(mut self, settings: Settings) -> Self {
+        if let Some(strategy) = settings.strategy {
+            self = self.with_strategy(strategy);
+        }
+        if let Some(planner) = settings.planner {
+            self.planner = planner;
+        }
+        if !settings.system.is_empty() || !settings.tools.is_empty() {
+            let system = SystemPrompt::new(settings.system, settings.tools, &self.accounting);
+            self.system = Some(Arc::new(system));
+        }
+        self.window = settings.window.or(self.window);
+        self
+    }
+
+    pub(crate) fn with_planner(mut self, planner: Arc<dyn Planner>) -> Self {
         self.planner = planner;
         self
     }
 
-    /// Returns this handle with another strategy. Contexts, plans and turns of the handle follow it; the views
-    /// of other strategies stay as they are. The choice is not stored: see [`Session::use_strategy`].
-    pub fn with_strategy(self, strategy: Strategy) -> Self {
+    /// Returns this handle with another strategy.
+    pub(crate) fn with_strategy(self, strategy: Strategy) -> Self {
         let planner = self.memory.inner.planners.planner(strategy);
         self.with_planner(planner)
     }
@@ -136,26 +148,24 @@ impl Session {
         self.with_strategy(strategy)
     }
 
-    /// Returns this handle with a system prompt and tools, which every request of it begins with.
+    /// Returns the context window that the session was opened with.
     ///
-    /// The prompt is the first message of each context, as it is: it is never shortened, left out or
-    /// summarized. Prompt and definitions of tools are counted in every budget and threshold, so
-    /// [`Window::system_tokens`](crate::Window::system_tokens) should stay 0. An empty text is no prompt.
-    ///
-    /// Instructions belong here and not into the log: a message of the role `system` that is ingested is
-    /// compacted like any other.
-    ///
-    /// Neither is stored: pass them again when the session is opened again. Forks that are made from this
-    /// handle have them too.
-    pub fn with_system(mut self, text: impl Into<String>, tools: &[ToolDefinition]) -> Self {
-        let system = SystemPrompt::new(text.into(), tools, &self.accounting);
-        self.system = Some(Arc::new(system));
-        self
+    /// # Errors
+    /// `Invalid` when it was opened without one.
+    pub(crate) fn window(&self) -> Result<&Window> {
+        self.window.as_ref().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "the session {} has no context window: open it with `memory.session(key).window(window)`",
+                    self.key
+                ),
+            )
+        })
     }
 
-    /// Returns the text of the system prompt; `None` without one.
-    pub fn system(&self) -> Option<&str> {
-        self.system.as_deref().and_then(SystemPrompt::text)
+    pub(crate) fn has_window(&self) -> bool {
+        self.window.is_some()
     }
 
     /// Returns the tools that the requests of this handle define.
@@ -172,7 +182,7 @@ impl Session {
     }
 
     /// Returns the planner that decides what is compacted.
-    pub fn planner(&self) -> &Arc<dyn Planner> {
+    pub(crate) fn planner(&self) -> &Arc<dyn Planner> {
         &self.planner
     }
 
@@ -201,8 +211,8 @@ impl Session {
         &self.accounting
     }
 
-    /// Returns the retrieval tools, bound to this session. They follow the summaries of the session's view,
-    /// and know what the tools of agents do whose transcripts can be imported (feature `import`).
+    /// Returns the retrieval tools, bound to this session, with limits for its window. They follow the summaries of the session's
+    /// view, and know what the tools of agents do whose transcripts can be imported (feature `import`).
     pub fn retrieval(&self) -> Retrieval {
         let inner = &self.memory.inner;
         let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
@@ -213,6 +223,10 @@ impl Session {
         );
         #[cfg(feature = "import")]
         let tools = tools.with_conventions(Arc::new(message_formats::KnownAgents));
+        let tools = match &self.window {
+            Some(window) => tools.with_limits(RetrievalLimits::for_window(window.tokens)),
+            None => tools,
+        };
         tools
             .with_search(Arc::clone(&inner.search))
             .with_session_key(self.key.clone())
@@ -252,6 +266,7 @@ impl Session {
         Ok(Self {
             planner: self.planner.clone(),
             system: self.system.clone(),
+            window: self.window,
             ..fork
         })
     }
@@ -315,7 +330,7 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn summaries(&self, ids: &[SummaryId]) -> Result<Vec<Option<Summary>>> {
+    pub(crate) async fn summaries(&self, ids: &[SummaryId]) -> Result<Vec<Option<Summary>>> {
         Ok(self.memory.inner.store.summaries(self.id, ids).await?)
     }
 
@@ -327,23 +342,15 @@ impl Session {
     }
 
     /// Returns the name of the session's view.
-    pub fn view_name(&self) -> ViewName {
+    pub(crate) fn view_name(&self) -> ViewName {
         self.planner.view()
-    }
-
-    /// Returns the size of the session's view.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn measure(&self) -> Result<Measure> {
-        Ok(Measure::from(&self.snapshot().await?))
     }
 
     /// Returns the current state of the session's view.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn snapshot(&self) -> Result<Snapshot> {
+    pub(crate) async fn snapshot(&self) -> Result<Snapshot> {
         Ok(self
             .memory
             .inner
@@ -397,7 +404,7 @@ impl Session {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn erasures(&self) -> Result<Erasures> {
+    pub(crate) async fn erasures(&self) -> Result<Erasures> {
         Ok(self.memory.inner.store.erasures(self.id).await?)
     }
 

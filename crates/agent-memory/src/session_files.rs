@@ -1,6 +1,6 @@
 //! Sessions as session files: the summary of what was handed over, and the messages since.
 
-use memory_model::{Accounting as _, EntryKind, Message, Seq, SeqRange, Summary, Timestamp};
+use memory_model::{EntryKind, Message, Seq, SeqRange, Summary, Timestamp};
 use message_formats::SessionFile;
 
 use crate::error::Result;
@@ -27,17 +27,6 @@ impl Session {
         let mut lines = self.file(&contents).lines().join("\n");
         lines.push('\n');
         Ok(lines)
-    }
-
-    /// Returns the cost of the lines of [`Session::session_file`] as they are stored, envelopes and the summary's line
-    /// included, in tokens.
-    ///
-    /// # Errors
-    /// As [`Session::session_file`].
-    pub async fn session_file_tokens(&self) -> Result<u64> {
-        let contents = self.contents().await?;
-        let file = self.file(&contents);
-        Ok(file.tokens(|line| self.accounting().text(line)))
     }
 
     fn file<'a>(&'a self, contents: &'a Contents) -> SessionFile<'a> {

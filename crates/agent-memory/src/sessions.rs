@@ -6,23 +6,36 @@ use token_estimate::EstimatorId;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
+use crate::open_session::OpenSession;
 use crate::session::{Session, SessionInfo};
 use crate::strategy;
 
 impl Memory {
-    /// Opens the session with this key, and creates it if it does not exist. Opens an archived or
-    /// [deleted](Session::delete) session too: [`Session::info`] says that it is archived.
+    /// Opens the session with this key, and creates it if it does not exist: `.await` the returned value, after setting its
+    /// window. Opens an archived or [deleted](Session::delete) session too: [`Session::info`] says that it is archived.
     ///
     /// # Errors
     /// `UnknownEstimator` when the session was counted by an estimator that this build does not have;
     /// or when the store fails.
-    pub async fn session(&self, key: impl Into<SessionKey>) -> Result<Session> {
+    pub fn session(&self, key: impl Into<SessionKey>) -> OpenSession {
+        OpenSession::new(self, key.into(), false)
+    }
+
+    /// Opens the session with this key, which must exist.
+    ///
+    /// # Errors
+    /// `NotFound` when it does not exist; else as [`Memory::session`].
+    pub fn get_session(&self, key: impl Into<SessionKey>) -> OpenSession {
+        OpenSession::new(self, key.into(), true)
+    }
+
+    pub(crate) async fn open_or_create(&self, key: SessionKey) -> Result<Session> {
         let estimator = self.inner.estimator.id();
-        self.open(key.into(), Origin::Root, estimator).await
+        self.open_conversation(key, Origin::Root, estimator).await
     }
 
     /// Opens a conversation, and creates it if it does not exist.
-    pub(crate) async fn open(
+    pub(crate) async fn open_conversation(
         &self,
         key: SessionKey,
         origin: Origin,
@@ -54,12 +67,7 @@ impl Memory {
         }
     }
 
-    /// Opens the session with this key, which must exist.
-    ///
-    /// # Errors
-    /// `NotFound` when it does not exist; else as [`Memory::session`].
-    pub async fn get_session(&self, key: impl Into<SessionKey>) -> Result<Session> {
-        let key = key.into();
+    pub(crate) async fn existing(&self, key: SessionKey) -> Result<Session> {
         self.find_session(key.clone()).await?.ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
@@ -69,7 +77,8 @@ impl Memory {
     }
 
     /// Whether a session's view costs more than `tokens` tokens; false for a session that does not
-    /// exist. See [`Session::needs_compaction`].
+    /// exist. Up to that cost it takes few look-ups, however long the log is; above it, it plans as [`Session::compact`] does, and is
+    /// false if there is nothing to do.
     ///
     /// # Errors
     /// When the store fails.

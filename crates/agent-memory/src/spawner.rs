@@ -10,8 +10,41 @@ use std::task::{Poll, Waker};
 use compaction_runner::PrefetchReport;
 use memory_model::ConversationId;
 
-/// A future that runs in the background: see [`Builder::spawner`](crate::Builder::spawner).
+/// A future that runs in the background: see [`Background::spawner`].
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// How summaries are prefetched in the background: see [`Builder::background`](crate::Builder::background).
+#[derive(Debug, Clone, Default)]
+pub struct Background(Setting);
+
+#[derive(Debug, Clone, Default)]
+enum Setting {
+    #[default]
+    Runtime,
+    Spawner(Spawner),
+    Off,
+}
+
+impl Background {
+    /// Starts tasks with this function, which must return at once.
+    pub fn spawner(spawn: impl Fn(Task) + Send + Sync + 'static) -> Self {
+        Self(Setting::Spawner(Spawner(Arc::new(spawn))))
+    }
+
+    /// No tasks: [`after_turn`](crate::Session::after_turn) prefetches before it returns, so that the order of events is the
+    /// same in every run.
+    pub fn off() -> Self {
+        Self(Setting::Off)
+    }
+
+    pub(crate) fn into_spawner(self) -> Option<Spawner> {
+        match self.0 {
+            Setting::Runtime => Spawner::current(),
+            Setting::Spawner(spawner) => Some(spawner),
+            Setting::Off => None,
+        }
+    }
+}
 
 /// Starts tasks in the background.
 #[derive(Clone)]

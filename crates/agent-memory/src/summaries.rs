@@ -5,7 +5,7 @@
 //! use std::sync::Arc;
 //!
 //! use agent_memory::summaries::{ChatModel, ChatPrompt, Completion, Failure};
-//! use agent_memory::summaries::{LlmSummarizer, PromptSet, ModelWindow};
+//! use agent_memory::summaries::{LlmSummarizer, ModelWindow, PromptSet};
 //! use agent_memory::summaries::{Gate, Ladder, Share, Tier};
 //! use agent_memory::Memory;
 //!

@@ -15,14 +15,14 @@ pub(crate) struct SystemPrompt {
 impl SystemPrompt {
     pub(crate) fn new(
         text: String,
-        tools: &[ToolDefinition],
+        tools: Vec<ToolDefinition>,
         accounting: &ContextAccounting,
     ) -> Self {
         let views = tools.iter().map(ToolDefinition::view);
         Self {
             tools_tokens: accounting.estimator().tools(views),
             text,
-            tools: tools.to_vec(),
+            tools,
         }
     }
 

@@ -24,12 +24,15 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use compaction_runner::RunnerPolicy;
 use memory_model::{StepClock, Timestamp};
 use memory_store::InMemoryStore;
 
+use crate::Context;
 use crate::builder::Builder;
+use crate::compaction::Outcome;
 use crate::memory::Memory;
-use crate::{Context, Outcome};
+use crate::spawner::Background;
 
 pub use memory_model::StepClock as FakeClock;
 #[cfg(feature = "import")]
@@ -45,10 +48,13 @@ pub const START: Timestamp = Timestamp(1_767_225_600_000_000);
 pub fn memory() -> Builder {
     let stopped = Arc::new(StepClock::new(START, 0));
     Memory::builder()
-        .store(Arc::new(InMemoryStore::new().with_clock(stopped)))
-        .clock(Arc::new(StepClock::new(START, 1_000_000)))
-        .owner("test")
-        .without_background()
+        .store(InMemoryStore::new().with_clock(stopped))
+        .clock(StepClock::new(START, 1_000_000))
+        .runner(RunnerPolicy {
+            owner: Some("test".to_owned()),
+            ..RunnerPolicy::default()
+        })
+        .background(Background::off())
 }
 
 /// Renders a context as stable text: budget, receipt, messages. Token figures stand in the first line and in the

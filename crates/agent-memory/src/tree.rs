@@ -197,14 +197,6 @@ impl PendingNode {
 }
 
 impl Session {
-    /// Returns the whole summary tree of the session's view, `depth` levels below the spans.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn tree(&self, depth: usize) -> Result<Tree> {
-        self.current_view().await?.tree(depth).await
-    }
-
     /// Reads the summaries and costs of one level at once, then those of the level below.
     async fn read_level(&self, level: Vec<PendingNode>, depth: usize) -> Result<Vec<TreeNode>> {
         let ids: Vec<SummaryId> = level.iter().filter_map(|node| node.id.clone()).collect();

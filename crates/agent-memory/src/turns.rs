@@ -1,22 +1,24 @@
 //! The steps of an agent's turn.
 //!
-//! An agent loop calls [`Session::before_turn`] when a user speaks, [`Session::before_call`] for
-//! each context that it sends to a model, and [`Session::after_turn`] when the model has answered.
-//! The [`TurnPolicy`] says what each step does about compaction.
+//! An agent's loop passes on the user's message ([`Session::user`]), each context ([`Session::context`]), and each reply of the
+//! model ([`Session::reply`]). The [`TurnPolicy`] says what each step does about compaction.
+
+use std::ops::Deref;
 
 use compaction_plan::Mode;
 use compaction_runner::{
     CancellationToken, CompactionReason, ModelReport, Outcome, PrefetchReport, Trigger, WindowUse,
 };
 use context_assembler::{Budget, Context};
-use memory_model::Accounting as _;
+use memory_model::{Accounting as _, Message, Reply, ToolCall};
 use memory_store::Snapshot;
+use retrieval_tools::Retrieval;
 
 use crate::error::Result;
 use crate::session::Session;
 use crate::spawner::PrefetchResult;
 use crate::turn_policy::{Action, TurnPolicy, Window};
-use crate::usage::StoredUsage;
+use crate::usage::{ObservedUsage, SentContext, StoredUsage};
 
 /// Part of the room that a view may cost after extracts were published, in tenths.
 ///
@@ -88,14 +90,22 @@ impl TurnReport {
     }
 }
 
-/// A context for a call of the model, and what was done before it was assembled.
+/// A context for a call of the model, and a report of the compaction before it. It derefs to its [`Context`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PreparedContext {
     /// The context.
     pub context: Context,
-    /// What was done about compaction.
+    /// Report of the compaction.
     pub report: TurnReport,
+}
+
+impl Deref for PreparedContext {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
 }
 
 /// Cost of a session's view in relation to a window.
@@ -154,24 +164,89 @@ impl Load {
 }
 
 impl Session {
-    /// Call at the start of a turn, before ingesting the user's message. Does what the policy's
-    /// `before_turn` says: by default, publishes ready summaries.
+    /// Begins a turn with the user's message: a text, or a [`Message`] with pictures or an id of its own. Publishes ready summaries
+    /// first, if the session has a window.
     ///
     /// # Errors
-    /// When the store cannot be read. A failed compaction is in [`TurnReport::failure`].
-    pub async fn before_turn(&self, window: &Window) -> Result<TurnReport> {
+    /// As [`Session::ingest`]. A failed compaction is in [`TurnReport::failure`].
+    pub async fn user(&self, message: impl Into<Message>) -> Result<TurnReport> {
+        let report = match self.has_window() {
+            true => self.before_turn().await?,
+            false => TurnReport::default(),
+        };
+        self.ingest(message.into()).await?;
+        Ok(report)
+    }
+
+    /// Appends the model's reply to the newest [`context`](Self::context), and records its usage. A reply without calls ends
+    /// the turn: summaries are then prefetched, if the session has a window.
+    ///
+    /// # Errors
+    /// As [`Session::ingest`]. A failed compaction is in [`TurnReport::failure`].
+    pub async fn reply(&self, reply: impl Into<Reply>) -> Result<TurnReport> {
+        let reply = reply.into();
+        let ends_turn = reply.calls().next().is_none();
+        self.ingest_all(reply.messages).await?;
+        if let Some(usage) = reply.usage {
+            let mut observed = ObservedUsage::new(reply.model.unwrap_or_default(), usage);
+            if let Some(sent) = self.memory().inner.sent.lock().remove(&self.id()) {
+                observed = observed.with_sent(sent);
+            }
+            self.observe_usage(&observed).await?;
+        }
+        match ends_turn && self.has_window() {
+            true => self.after_turn().await,
+            false => Ok(TurnReport::default()),
+        }
+    }
+
+    /// Answers a call of one of the memory's own tools, and appends the result. Returns `false` for any other tool, and does nothing.
+    ///
+    /// # Errors
+    /// As [`Session::ingest`]. The model is told of a failed search.
+    pub async fn answer(&self, call: ToolCall<'_>) -> Result<bool> {
+        if !Retrieval::has_tool(call.name) {
+            return Ok(false);
+        }
+        let answer = self
+            .retrieval()
+            .call(call.name, call.arguments.as_str())
+            .await;
+        let result = match answer.is_error {
+            true => call.failed(answer.text),
+            false => call.result(answer.text),
+        };
+        self.ingest(result).await?;
+        Ok(true)
+    }
+
+    /// Begins a turn, before its messages are appended. Does what the policy's `before_turn` says: by default, publishes ready
+    /// summaries. [`Session::user`] calls it.
+    ///
+    /// # Errors
+    /// `Invalid` when the session has no window; when the store cannot be read. A failed compaction is in
+    /// [`TurnReport::failure`].
+    pub async fn before_turn(&self) -> Result<TurnReport> {
+        let window = self.window()?;
         self.memory().inner.activities.begin_turn(self.id());
         let action = self.memory().inner.turns.get().before_turn;
         Ok(self.take_action(action, window, false).await?.0)
     }
 
-    /// Assembles the context for the next model call within `window.budget()`, after doing what the
+    /// Assembles the context for the next model call within the budget of the session's window, after doing what the
     /// policy's `before_call` says.
     ///
     /// # Errors
-    /// `BudgetTooSmall`; or when the store cannot be read. A failed compaction is in
-    /// [`TurnReport::failure`].
-    pub async fn before_call(&self, window: &Window) -> Result<PreparedContext> {
+    /// `Invalid` when the session has no window; `BudgetTooSmall`; or when the store cannot be read. A failed
+    /// compaction is in [`TurnReport::failure`].
+    pub async fn context(&self) -> Result<PreparedContext> {
+        let prepared = self.prepare_context(self.window()?).await?;
+        let sent = SentContext::of(&prepared.context);
+        self.memory().inner.sent.remember(self.id(), sent);
+        Ok(prepared)
+    }
+
+    async fn prepare_context(&self, window: &Window) -> Result<PreparedContext> {
         let action = self.memory().inner.turns.get().before_call;
         let (mut report, load) = self.take_action(action, window, true).await?;
         let policy = &self.memory().inner.assembly;
@@ -206,13 +281,14 @@ impl Session {
         Ok(PreparedContext { context, report })
     }
 
-    /// Call at the end of a turn, after ingesting the answer. Does what the policy's `after_turn`
+    /// Ends a turn, after its messages were appended. [`Session::reply`] calls it. Does what the policy's `after_turn`
     /// says: by default, publishes ready summaries and prefetches others. A compaction that was asked for during the turn
     /// ([`Session::request_compaction`]) takes its place, and is waited for.
     ///
     /// # Errors
     /// As [`Session::before_turn`].
-    pub async fn after_turn(&self, window: &Window) -> Result<TurnReport> {
+    pub async fn after_turn(&self) -> Result<TurnReport> {
+        let window = self.window()?;
         let requested = self.memory().inner.activities.end_turn(self.id());
         let action = self.memory().inner.turns.get().after_turn;
         let Some(instructions) = requested else {
@@ -248,18 +324,6 @@ impl Session {
             tracing::warn!(session = %self.key(), %error, "prefetching summaries failed");
             error.to_string()
         })
-    }
-
-    /// Publishes prefetched summaries, without calling a model. If the summarizer needs no model
-    /// this is an incremental compaction.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn publish_ready(&self) -> Result<Outcome> {
-        Ok(self
-            .compaction(CancellationToken::new())
-            .publish_ready()
-            .await?)
     }
 
     /// Measures the view in relation to the window.

@@ -60,8 +60,29 @@ impl ObservedUsage {
     }
 
     /// Sets the context that was sent. Without it the model's safety factor is not learnt, and
-    /// [`Session::context_tokens`] does not count what the context left out for its budget.
-    pub fn with_context(mut self, context: &Context) -> Self {
+    /// [`Session::usage`] does not count what the context left out for its budget.
+    pub fn with_context(self, context: &Context) -> Self {
+        self.with_sent(SentContext::of(context))
+    }
+
+    pub(crate) fn with_sent(mut self, sent: SentContext) -> Self {
+        self.context_tokens = Some(sent.tokens);
+        self.left_out = sent.left_out;
+        self
+    }
+}
+
+/// Figures of a context that was sent to a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentContext {
+    /// Cost of its messages and tools, in estimated tokens.
+    tokens: u64,
+    /// Cost of the messages that it left out for its budget, in estimated tokens.
+    left_out: u64,
+}
+
+impl SentContext {
+    pub(crate) fn of(context: &Context) -> Self {
         let receipt = &context.receipt;
         let dropped = receipt.dropped.iter().map(|dropped| dropped.tokens);
         let shortened = receipt.shortened.iter();
@@ -69,11 +90,26 @@ impl ObservedUsage {
         let digests = receipt.degraded.iter();
         let digests = digests.filter(|degraded| degraded.step == DegradationStep::Digest);
         let digests = digests.map(|digest| digest.from_tokens.saturating_sub(digest.to_tokens));
-        let left_out = dropped.chain(shortened).chain(digests);
-        self.left_out = left_out.fold(0, u64::saturating_add);
-        self.context_tokens = Some(context.tokens.saturating_add(context.receipt.tools_tokens));
-        self
+        Self {
+            tokens: context.tokens.saturating_add(receipt.tools_tokens),
+            left_out: dropped
+                .chain(shortened)
+                .chain(digests)
+                .fold(0, u64::saturating_add),
+        }
     }
+}
+
+/// Cost of a session's view, and the safety factor of its budgets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionUsage {
+    /// Cost of the view: the provider's last figure and the estimate of what came after it, or the estimate of
+    /// the whole view if no figure is newer than the newest compaction.
+    pub context: ContextTokens,
+    /// Factor that budgets of the session are divided by: an upper quantile of reported / estimated tokens, learnt for
+    /// the model of the newest report, or the estimator's documented factor if nothing was learnt.
+    pub safety_factor: SafetyFactor,
 }
 
 /// The session's usage as it is stored.
@@ -136,7 +172,7 @@ impl Session {
     /// of aborted or failed responses, and reports older than the newest compaction or the newest
     /// accepted report are ignored.
     ///
-    /// Ingest the response first. [`Session::context_tokens`] and [`Session::needs_compaction`] then
+    /// Ingest the response first; [`Session::reply`] does both. [`Session::usage`] and [`Memory::needs_compaction`](crate::Memory::needs_compaction) then
     /// start from the reported figure, and [`Session::assemble`] divides budgets by the safety factor
     /// learnt for the model. Both are stored.
     ///
@@ -183,51 +219,37 @@ impl Session {
         }
     }
 
-    /// Returns the cost of the session's view: the provider's last figure and the estimate of what
-    /// came after it, or the estimate of the whole view if no figure is newer than the newest
-    /// compaction.
+    /// Returns the cost of the session's view, and the safety factor of its budgets.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn context_tokens(&self) -> Result<ContextTokens> {
+    pub async fn usage(&self) -> Result<SessionUsage> {
         let snapshot = self.snapshot().await?;
-        Ok(self.stored_usage().await?.0.tokens(&snapshot))
+        let (stored, _) = self.stored_usage().await?;
+        let documented = self.accounting().estimator().safety_factor();
+        Ok(SessionUsage {
+            safety_factor: stored.safety_factor.unwrap_or(documented),
+            context: stored.tokens(&snapshot),
+        })
     }
 
-    /// Whether the session's view costs more than `tokens` tokens, by [`Session::context_tokens`], and a compaction
-    /// would have anything to do. Up to that cost it takes two look-ups, however long the log is; above it, it plans as
-    /// [`Session::compact`] does.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
-        if self.context_tokens().await?.tokens() <= tokens {
+    /// Whether the session's view costs more than `tokens` tokens and a compaction would have anything to do.
+    pub(crate) async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
+        if self.usage().await?.context.tokens() <= tokens {
             return Ok(false);
         }
         Ok(self.compaction(CancellationToken::new()).has_work().await?)
-    }
-
-    /// Returns the factor that budgets of this session are divided by: an upper
-    /// quantile of reported / estimated tokens, learnt for the model of the newest report, or the
-    /// estimator's documented factor if nothing was learnt.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn safety_factor(&self) -> Result<SafetyFactor> {
-        let documented = self.accounting().estimator().safety_factor();
-        Ok(self
-            .stored_usage()
-            .await?
-            .0
-            .safety_factor
-            .unwrap_or(documented))
     }
 
     /// Returns the budget with the session's safety factor, unless it has a factor.
     pub(crate) async fn scaled(&self, budget: Budget) -> Result<Budget> {
         match budget.safety_factor() {
             Some(_) => Ok(budget),
-            None => Ok(budget.with_safety_factor(self.safety_factor().await?)),
+            None => {
+                let stored = self.stored_usage().await?.0.safety_factor;
+                let documented = self.accounting().estimator().safety_factor();
+                Ok(budget.with_safety_factor(stored.unwrap_or(documented)))
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use auto_impl::auto_impl;
 use compaction_plan::{Label, StopReason};
 use memory_model::{ConversationId, SeqRange, Summary, SummaryId, ViewName};
 
@@ -127,6 +128,7 @@ pub enum JobDecision {
 
 /// Callbacks of a compaction. All methods do nothing unless implemented.
 #[async_trait]
+#[auto_impl(Arc)]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
     /// Called before a job is begun: may cancel it, or supply the text of its summary.
     async fn before(&self, _job: &PlannedJob<'_>) -> JobDecision {

@@ -21,6 +21,8 @@ pub struct RunnerPolicy {
     /// Whether the summaries of a pass are published together, and none of them when one cannot be made; those that were
     /// made are kept for the next run. False: each is published as soon as it and those before it are made.
     pub whole_passes: bool,
+    /// Name that owns the leases, unique among the memories that share a store. By default one that names this process.
+    pub owner: Option<String>,
 }
 
 impl Default for RunnerPolicy {
@@ -31,6 +33,7 @@ impl Default for RunnerPolicy {
             prefetch_jobs: 8,
             prefetch_min_tokens: 2_000,
             whole_passes: false,
+            owner: None,
         }
     }
 }

@@ -8,6 +8,7 @@ mod ids;
 mod json;
 mod message;
 mod part;
+mod reply;
 mod summary;
 mod summary_body;
 mod time;
@@ -27,6 +28,7 @@ pub use part::{
     MAX_PART_DEPTH, Media, MediaSource, Part, ResultContent, inner_part_from_raw, part_from_raw,
     parts_from_json,
 };
+pub use reply::Reply;
 pub use summary::{Child, Purpose, Recipe, SourceHasher, Summary, SummaryFigures, summary_id};
 pub use summary_body::{RankCountError, RankedLine, SummaryBody};
 pub use time::{Clock, StepClock, SystemClock, Timestamp};

@@ -99,6 +99,20 @@ fn message_kind() -> EntryKind {
     EntryKind::Message
 }
 
+/// A user's message of one text.
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Message::user(text)
+    }
+}
+
+/// A user's message of one text.
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Message::user(text)
+    }
+}
+
 impl Message {
     /// Creates a user message of one text.
     pub fn user(text: impl Into<String>) -> Message {

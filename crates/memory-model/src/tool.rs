@@ -118,7 +118,7 @@ impl<'a> ToolCall<'a> {
     }
 
     /// Returns the message that answers the call with the text of what went wrong, marked as an error.
-    /// Shapes that have a place for the mark send it; the others send the text alone.
+    /// OpenAI's shapes have no field for the mark: they begin the text with `[tool error]`.
     pub fn failed(&self, text: impl Into<String>) -> Message {
         Message::failed_result(self.id, text)
     }

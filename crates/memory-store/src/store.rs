@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use auto_impl::auto_impl;
 use memory_model::{
     ConversationId, Hash, LogEntry, Recipe, Seq, SeqRange, Span, Summary, SummaryId, Timestamp,
     ViewName, ViewVersion,
@@ -30,6 +31,7 @@ use crate::violation::Violation;
 /// Reads see every write that was finished before they began. Reads of a [`Snapshot`] see the same
 /// whatever is written meanwhile.
 #[async_trait]
+#[auto_impl(Arc)]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Gets the conversation with the key, or creates it. An existing one is returned as it is:
     /// its origin, estimator and title do not change.
@@ -330,6 +332,7 @@ fn only<T>(mut answers: Vec<T>) -> Result<T> {
 
 /// Care of a store.
 #[async_trait]
+#[auto_impl(Arc)]
 pub trait Maintain: Store {
     /// Checks what only the database itself can check: its pages, indices, foreign keys, triggers
     /// and that its rows agree with each other. [`crate::verify`] checks everything else.

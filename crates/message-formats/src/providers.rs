@@ -8,7 +8,7 @@
 //! | [`gemini`] | Gemini `generateContent` | `contents` | `systemInstruction` |
 //!
 //! Each module writes messages (`write`), reads messages and model responses (`read`), reads the usage of
-//! a response (`usage`), and writes tool definitions (`tools`). [`Provider`] does the same for a
+//! a response (`usage`) or all of it (`reply`), and writes tool definitions (`tools`). [`Provider`] does the same for a
 //! provider that is chosen at run time.
 //!
 //! ```
@@ -47,6 +47,7 @@
 //!   out. See each module.
 //! - Arguments that are no JSON object are sent to Anthropic and Gemini as `{"_arguments": "the text"}`,
 //!   and read back as the text.
+//! - A failed result begins with `[tool error]` in OpenAI's shapes, which have no field for it. Reading undoes it.
 //! - Images and files are sent if the provider takes their media type. It is read from the first bytes or a URL's
 //!   ending, and otherwise is the declared one; for Gemini, a URL's declared type comes first. Base64 is written as
 //!   providers read it, even if it came with line ends, without padding or as a data URL.
@@ -75,9 +76,11 @@ use token_estimate::Usage;
 
 mod arguments;
 mod call_ids;
+mod failed;
 mod fields;
 mod media;
 mod prepare;
+mod reply;
 mod turns;
 mod unknown;
 

@@ -1,9 +1,10 @@
 //! The trait that every summarizer implements.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use auto_impl::auto_impl;
 use memory_model::{SeqRange, SummaryBody};
 use model_client::{CallGuard, Completion, ModelCall, ModelUsage, Stop};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use crate::request::SummaryRequest;
 ///
 /// Dropping the future cancels the call.
 #[async_trait]
+#[auto_impl(&, Box, Arc)]
 pub trait Summarizer: Send + Sync + Debug {
     /// Returns the name and version, such as `extractive@3`. It goes into the recipe: two
     /// summarizers that may write different texts have different ids.
@@ -89,43 +91,6 @@ pub trait Summarizer: Send + Sync + Debug {
         }
     }
 }
-
-macro_rules! forward {
-    ($($pointer:ty),*) => {$(
-        #[async_trait]
-        impl<S: Summarizer + ?Sized> Summarizer for $pointer {
-            fn id(&self) -> &str {
-                (**self).id()
-            }
-
-            fn model(&self) -> Option<&str> {
-                (**self).model()
-            }
-
-            fn provisional(&self) -> bool {
-                (**self).provisional()
-            }
-
-            fn calls_needed(&self, request: &SummaryRequest<'_>) -> u64 {
-                (**self).calls_needed(request)
-            }
-
-            async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
-                (**self).summarize(request).await
-            }
-
-            async fn summarize_guarded(
-                &self,
-                request: &SummaryRequest<'_>,
-                guard: &dyn CallGuard,
-            ) -> Result<SummarizerResponse, Error> {
-                (**self).summarize_guarded(request, guard).await
-            }
-        }
-    )*};
-}
-
-forward!(&S, Box<S>, Arc<S>);
 
 /// A summary as its summarizer wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -98,10 +98,10 @@ async fn turn(
     client: &Client,
     words: String,
 ) -> Result<String> {
-    session.before_turn(window).await?;
+    session.before_turn().await?;
     session.ingest(Message::user(words)).await?;
     loop {
-        let context = session.before_call(window).await?.context;
+        let context = session.context().await?.context;
         assert!(context.tokens <= window.budget().get());
         let request = chat_request(session, &context).await?;
         let response = client.exec_chat(MODEL, request, None).await?;
@@ -115,7 +115,7 @@ async fn turn(
             session.ingest(call.result(result)).await?;
         }
         if message.tool_calls().next().is_none() {
-            session.after_turn(window).await?;
+            session.after_turn().await?;
             return Ok(message.text());
         }
     }

@@ -95,7 +95,7 @@ async fn a_response_is_ingested_and_its_usage_is_learnt_from() {
     session.ingest(message).await.unwrap();
     let usage = observed_usage(&response, &context).unwrap();
     assert!(session.observe_usage(&usage).await.unwrap());
-    assert_eq!(session.context_tokens().await.unwrap().reported, 99);
+    assert_eq!(session.usage().await.unwrap().context.reported, 99);
 }
 
 fn kind(part: &Part) -> &'static str {

@@ -2,7 +2,7 @@
 
 use agent_memory::store::ConversationFilter;
 use agent_memory::tokens::{TokenEstimatorExt, default_estimator};
-use agent_memory::{DagPolicy, Memory, MessageOrigin, Window, testing};
+use agent_memory::{DagPolicy, Memory, Window, context::MessageOrigin, testing};
 use agent_memory_rig::{RigMemory, context_to_rig, from_rig, to_rig};
 use rig_core::completion::Message as RigMessage;
 use rig_core::completion::message::{
@@ -70,7 +70,7 @@ async fn everything_is_in_the_log_and_what_is_loaded_fits_the_budget() {
     assert_eq!(to_rig(&log), told);
     assert!(memory.memory().verify().await.unwrap().is_ok());
     let context = session.assemble(window.budget()).await.unwrap();
-    let is_summary = |message: &agent_memory::ContextMessage| {
+    let is_summary = |message: &agent_memory::context::ContextMessage| {
         matches!(message.source, MessageOrigin::Summary { .. })
     };
     assert!(context.messages.iter().any(is_summary));
@@ -145,7 +145,7 @@ async fn metadata_of_the_application_survives_clearing() {
     let id = ConversationId::new("harbour");
     memory.append(&id, turn(0)).await.unwrap();
     let session = memory.session(&id).await.unwrap().unwrap();
-    let patch = agent_memory::ConversationPatch {
+    let patch = agent_memory::store::ConversationPatch {
         meta: agent_memory::RawJson::parse(r#"{"owner":"Anna"}"#).ok(),
         ..Default::default()
     };

@@ -4,7 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use agent_memory::retrieval::UseKind;
-use agent_memory::{HitOrder, Role, SearchMode, SearchScope, Timestamp};
+use agent_memory::{
+    Role, Timestamp,
+    search::{HitOrder, SearchMode, SearchScope},
+};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;

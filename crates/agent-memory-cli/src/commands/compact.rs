@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_memory::CompactRequest;
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
-    Budget, ErrorKind, LabelCounts, Measure, Memory, ModelReport, Outcome, Plan, Session,
-    StopReason, SummaryId, VerifyReport,
+    Budget, ErrorKind, Memory, Session, VerifyReport,
+    compaction::{LabelCounts, Measure, ModelReport, Outcome, Plan, StopReason},
+    model::SummaryId,
 };
 use serde::Serialize;
 
@@ -181,7 +183,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let session = app.session(&memory, &args.target).await;
         let session = session.map_err(|error| neither(app, error, &args.target))?;
         if args.dry_run {
-            return dry_run(app, &planned(session, args)).await;
+            return dry_run(app, &planned(session, args).await?).await;
         }
         return compact(app, args, &session, None, &progress).await;
     }
@@ -189,7 +191,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     let transcript = import::read(path, None)?;
     if args.dry_run {
         let session = open_for_dry_run(app, &transcript, &args.target).await?;
-        return dry_run(app, &planned(session, args)).await;
+        return dry_run(app, &planned(session, args).await?).await;
     }
     let memory = app
         .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
@@ -238,11 +240,12 @@ fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
 }
 
 /// The session with the strategy that is asked for, which is not stored.
-fn planned(session: Session, args: &Compact) -> Session {
-    match args.strategy {
-        Some(strategy) => session.with_strategy(strategy),
-        None => session,
-    }
+async fn planned(session: Session, args: &Compact) -> agent_memory::Result<Session> {
+    let Some(strategy) = args.strategy else {
+        return Ok(session);
+    };
+    let key = session.key().clone();
+    session.memory().get_session(key).strategy(strategy).await
 }
 
 async fn compact(
@@ -257,13 +260,17 @@ async fn compact(
         None => session.clone(),
     };
     progress.say("compacting");
-    let instructions = args.writing.instructions.as_deref();
-    let cost = session.context_tokens().await?.tokens();
+    let cost = session.usage().await?.context.tokens();
     let outcome = if args.policy.is_due(cost, args.window) {
         let (_holding, cancel) = app.stop.holding();
         Some(
             session
-                .compact_with(args.mode, instructions, cancel)
+                .compact(CompactRequest {
+                    mode: args.mode,
+                    instructions: args.writing.instructions.clone(),
+                    cancel,
+                    ..CompactRequest::default()
+                })
                 .await?,
         )
     } else {
@@ -281,7 +288,11 @@ async fn compact(
     let (view, run) = match outcome {
         Some(outcome) => {
             if let Some(dropped) = &mut dropped {
-                let left_out = session.left_out(&outcome.summaries).await?;
+                let left_out = session
+                    .current_view()
+                    .await?
+                    .left_out(&outcome.summaries)
+                    .await?;
                 dropped.extend(left_out.into_iter().map(Dropped::from));
             }
             held = outcome.held.clone();
@@ -289,7 +300,7 @@ async fn compact(
             (view, Run::new(outcome))
         }
         None => {
-            let size = session.measure().await?;
+            let size = session.current_view().await?.measure();
             let view = View::new(session, size, size, report);
             (view, Run::none(StopReason::BelowThreshold))
         }
@@ -441,7 +452,7 @@ async fn open_for_dry_run(
             return Ok(session);
         }
     }
-    let memory = Memory::builder().open().await?;
+    let memory = Memory::in_memory().await?;
     let main = memory.import(transcript).await?.main;
     let main = main.ok_or_else(|| empty(file))?;
     Ok(memory.get_session(main).await?)
@@ -455,7 +466,7 @@ fn empty(file: &str) -> Failure {
 async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
     let plan = session.plan().await?;
     let report = session.verify().await?;
-    let size = session.measure().await?;
+    let size = session.current_view().await?.measure();
     let view = View::new(session, size, size, report);
     if app.json {
         return Ok(app.out.json(&Answer {

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use agent_memory::context::AssembleRequest;
 use agent_memory::context::render_text;
 use agent_memory::{
-    AssemblyPolicy, Budget, Context, ContextMessage, Receipt, Session, ViewVersion,
+    Budget, Context, Session,
+    context::{AssemblyPolicy, ContextMessage, Receipt},
+    model::ViewVersion,
 };
 use serde::Serialize;
 
@@ -24,13 +27,15 @@ struct Answer<'a> {
 
 pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<()> {
     let memory = app.open().await?;
-    let mut session = app.session(&memory, &args.session).await?;
+    let key = app.session(&memory, &args.session).await?.key().clone();
+    let mut open = memory.get_session(key);
     if let Some(strategy) = args.strategy {
-        session = session.with_strategy(strategy);
+        open = open.strategy(strategy);
     }
     if let Some(file) = &args.system {
-        session = session.with_system(read_system(file)?, &[]);
+        open = open.system(read_system(file)?);
     }
+    let session = open.await?;
     let view = match args.at {
         None => session.current_view().await?,
         Some(version) => session.view_at(ViewVersion(version)).await?,
@@ -38,7 +43,8 @@ pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<(
     let budget = Budget::tokens(args.budget)
         .with_pictures(args.pictures)
         .with_bytes(args.bytes);
-    let context = view.assemble_with(budget, &AssemblyPolicy::once()).await?;
+    let request = AssembleRequest::new(budget, AssemblyPolicy::once());
+    let context = view.assemble(request).await?;
     if let Some(provider) = args.form.provider() {
         return Ok(app.out.json(&context.to_request(provider))?);
     }

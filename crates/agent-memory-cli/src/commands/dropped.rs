@@ -1,6 +1,6 @@
 //! What new summaries tell nothing of, and how to get it back.
 
-use agent_memory::handoff::LeftOut;
+use agent_memory::compaction::LeftOut;
 use serde::Serialize;
 
 use crate::app::App;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use agent_memory::{Erased, ErasedRange, PurgeReport, Seq, SeqRange, Session};
+use agent_memory::{
+    Seq, SeqRange, Session,
+    store::{Erased, ErasedRange, PurgeReport},
+};
 use serde::Serialize;
 
 use crate::app::App;

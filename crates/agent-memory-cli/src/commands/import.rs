@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_memory::transcripts::{ReadOptions, Transcript, read_file};
-use agent_memory::{ImportReport, Memory, SessionImport, SessionKey, SummaryImport};
+use agent_memory::{
+    Memory, SessionKey,
+    transcripts::{ImportReport, SessionImport, SummaryImport},
+};
 use serde::Serialize;
 
 use crate::app::App;

@@ -22,20 +22,20 @@ pub(crate) async fn run(app: &mut App, args: &Index) -> anyhow::Result<()> {
     let memory = app.open_to_index(&args.vectors.read()?).await?;
     let session = app.session(&memory, &args.session).await?;
     let progress = match args.rebuild {
-        true => session.rebuild_index().await?,
-        false => session.index().await?,
+        true => session.index().rebuild().await?,
+        false => session.index().update().await?,
     };
     let vectors = match args.vectors.table {
-        Some(_) => Some(session.embed().await?.messages),
+        Some(_) => Some(session.index().embed().await?.messages),
         None => None,
     };
-    let (segments, indexed) = session.index_size().await?;
+    let size = session.index().size().await?;
     let answer = Answer {
         session: session.key().to_string(),
         messages: progress.messages,
         summaries: progress.summaries,
-        segments,
-        indexed,
+        segments: size.segments,
+        indexed: size.documents,
         vectors,
     };
     if app.json {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent_memory::retrieval::RetrievalSet;
 use agent_memory::retrieval::mcp::{HttpServer, MemoryServer};
-use agent_memory::{ConversationFilter, Memory, Session};
+use agent_memory::{Memory, Session, store::ConversationFilter};
 
 use crate::app::App;
 use crate::args::Mcp;

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use agent_memory::compaction::RedoRequest;
 use agent_memory::{
-    ModelReport, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary, Session,
+    Session,
+    compaction::{
+        ModelReport, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary,
+    },
 };
 use serde::Serialize;
 
@@ -75,9 +79,13 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         extracts: args.extracts,
         ..RedoPolicy::default()
     };
-    let instructions = args.writing.instructions.as_deref();
     let (holding, cancel) = app.stop.holding();
-    let redone = session.redo_with(&policy, instructions, cancel).await?;
+    let request = RedoRequest {
+        policy,
+        instructions: args.writing.instructions.clone(),
+        cancel,
+    };
+    let redone = session.redo(request).await?;
     drop(holding);
     if redone.stop_reason == RedoStop::Cancelled {
         progress.done();
@@ -156,7 +164,7 @@ fn answer(session: &Session, redone: RedoReport, verify: Verified) -> Answer {
         },
         rebuilt: replaced.saturating_sub(gone),
         replaced: redone.replaced,
-        calls: session.spent().calls,
+        calls: session.guard().spent().calls,
         written: redone.written,
         failures: redone.failures,
         model: redone.model,
@@ -251,7 +259,7 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
     };
     let plan = session.plan_redo(&policy).await?;
     if app.json {
-        let size = session.measure().await?;
+        let size = session.current_view().await?.measure();
         let answer = Answer {
             session: session.key().to_string(),
             before: size.into(),

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_memory::compaction::Background;
 use agent_memory::replay::{Broken, Replay, ReplayReport, Reuse};
-use agent_memory::{DagPolicy, HandoffPolicy, Memory, SqliteStore, Window};
+use agent_memory::{DagPolicy, HandoffPolicy, Memory, Window, store::SqliteStore};
 use serde::Serialize;
 
 use super::import;
@@ -81,15 +82,16 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
         .apply(builder, usual)
         .handoff(HandoffPolicy::for_window(window.budget().get()))
         .strategy(args.strategy)
-        .without_background()
+        .background(Background::off())
         .open()
         .await?;
     let statements = || store.statements();
     let mut sessions = Vec::new();
     for log in &transcript.sessions {
         progress.say(&format!("replaying {}", log.key));
-        let session = memory.open_log(log).await?;
-        let mut replay = Replay::new(&session, window);
+        let key = memory.open_log(log).await?.key().clone();
+        let session = memory.get_session(key).window(window).await?;
+        let mut replay = Replay::new(&session);
         replay.statements = Some(&statements);
         replay.most_statements = Some(args.max_statements);
         sessions.push(replay.run(&log.messages).await?);

@@ -1,9 +1,10 @@
 //! `grep`, `recall`, `files`, `describe` and `expand`: from a summary back to the words.
 
-use agent_memory::retrieval::{
-    Error, ErrorKind, ExpandArgs, FilesArgs, GrepArgs, RecallArgs, Retrieval, RetrievalLimits,
+use agent_memory::{
+    Retrieval,
+    retrieval::{Error, ErrorKind, ExpandArgs, FilesArgs, GrepArgs, RecallArgs, RetrievalLimits},
 };
-use agent_memory::{SearchMode, Seq, Session, SummaryId};
+use agent_memory::{Seq, Session, model::SummaryId, search::SearchMode};
 use serde::Serialize;
 
 use crate::app::App;

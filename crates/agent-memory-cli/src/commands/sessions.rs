@@ -1,7 +1,7 @@
 //! `sessions`: lists the sessions.
 
 use agent_memory::store::ViewInfo;
-use agent_memory::{Conversation, ConversationFilter, SessionInfo};
+use agent_memory::store::{Conversation, ConversationFilter, SessionInfo};
 use serde::Serialize;
 
 use crate::app::App;

@@ -1,6 +1,9 @@
 //! `set`: sets a session's title, channel and archive flag.
 
-use agent_memory::{Conversation, ConversationPatch, RawJson};
+use agent_memory::{
+    RawJson,
+    store::{Conversation, ConversationPatch},
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

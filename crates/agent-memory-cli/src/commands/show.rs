@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 
 use agent_memory::context::render_text;
 use agent_memory::{
-    Context, ContextMessage, EntryKind, MessageOrigin, NodeKind, Order, Role, Seq, SeqRange,
-    Session, TreeNode, TreeRequest,
+    Context, Role, Seq, SeqRange, Session,
+    context::{ContextMessage, MessageOrigin},
+    model::EntryKind,
+    store::Order,
+    view::{NodeKind, TreeNode, TreeRequest},
 };
 
 use super::context::receipt;
@@ -156,12 +159,13 @@ pub(crate) async fn next_commands(
     if let Some(word) = search_word(session).await? {
         out.push(("grep", word));
     }
-    let spans = session.spans().await?;
+    let view = session.current_view().await?;
+    let spans = view.spans().await?;
     if let Some(id) = spans.iter().rev().find_map(|span| span.body.summary()) {
         out.push(("describe", id.to_string()));
         out.push(("expand", id.to_string()));
     }
-    let head = session.snapshot().await?.head;
+    let head = view.snapshot().head;
     if head >= Seq::FIRST {
         out.push(("expand", format!("messages:1-{}", head.min(Seq(3)))));
     }

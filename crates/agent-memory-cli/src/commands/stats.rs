@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent_memory::ConversationFilter;
+use agent_memory::store::ConversationFilter;
 use serde::Serialize;
 
 use super::sessions::shown;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agent_memory::{estimator, estimator_names};
+use agent_memory::tokens::{estimator, estimator_names};
 use serde::Serialize;
 
 use crate::app::App;

@@ -1,6 +1,6 @@
 //! `verify`: checks that nothing was lost or changed.
 
-use agent_memory::{VerifyReport, Violation};
+use agent_memory::{VerifyReport, store::Violation};
 use serde::Serialize;
 
 use crate::app::App;

@@ -1,8 +1,10 @@
 //! `view`: shows the versions of a session's view, and reverts to them.
 
 use agent_memory::{
-    Change, NodeKind, Publication, Published, Seq, Session, Span, SpanBody, TreeNode,
-    ViewAtVersion, ViewVersion,
+    Seq, Session,
+    model::{Span, SpanBody, ViewVersion},
+    store::{Publication, Published},
+    view::{Change, NodeKind, TreeNode, ViewAtVersion},
 };
 use serde::Serialize;
 

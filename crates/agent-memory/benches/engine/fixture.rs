@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use agent_memory::testing::Generated;
 use agent_memory::{
-    DagPlanner, DagPolicy, Memory, Message, Mode, Planner, RawJson, Session, SqliteStore,
-    SummaryId, ViewName,
+    DagPolicy, Memory, Message, Mode, RawJson, Session,
+    compaction::{DagPlanner, Planner},
+    model::{SummaryId, ViewName},
+    store::SqliteStore,
 };
 use async_trait::async_trait;
 use compaction_plan::{Label, Pass, PassInput, Tail};
@@ -213,7 +215,7 @@ impl Base {
             ..DagPolicy::default()
         };
         let leaves = builder().dag(never).open().await.unwrap();
-        let untouched = builder().planner(Arc::new(Untouched::default()));
+        let untouched = builder().planner(Untouched::default());
         let untouched = untouched.open().await.unwrap();
         let session = memory.get_session(KEY).await.unwrap();
         let mut state = Fixture {

@@ -98,7 +98,14 @@ async fn sample(bench: &str, of: &mut Fixture, round: usize) -> Duration {
             assert!(context.tokens <= BUDGET && !context.receipt.degraded.is_empty());
             took
         }
-        "needs_compaction" => time!(of.session.needs_compaction(u64::MAX)).0,
+        "needs_compaction" => {
+            time!(
+                of.session
+                    .memory()
+                    .needs_compaction(of.session.key().clone(), u64::MAX)
+            )
+            .0
+        }
         "expand" => {
             let id = of.made[round % of.made.len()].clone();
             time!(of.session.retrieval().expand(id.as_str())).0

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::tokens::HeuristicEstimator;
 use agent_memory::{
-    Action, AssemblyPolicy, Budget, Builder, DagPolicy, FreshTail, Message, MessageOrigin, Mode,
-    Part, Seq, StopReason, Summarizer, Trigger, TurnPolicy, Window,
+    Budget, Builder, DagPolicy, Message, Mode, Part, Seq, Summarizer, TurnPolicy, Window,
+    compaction::{Action, FreshTail, StopReason, Trigger},
+    context::{AssemblyPolicy, MessageOrigin},
 };
 use memory_model::Role;
 use summarize_escalation::{Error, SummarizerResponse, SummaryRequest, prompt};
 
+use crate::support::Inspect as _;
 use crate::support::{both, dump, made, said, say, talk};
 
 fn anna() -> Builder {
@@ -33,15 +35,19 @@ async fn all_five_policies_do_what_the_document_says() {
     let model = Scripted::head_cut();
     for place in both(|| anna().summarizer(Arc::new(model.clone()))).await {
         let session = place.memory.session("s").await.unwrap();
+        let session = session.in_window(window).await;
         // The estimator: a quarter of the bytes, and budgets are taken as they are.
         let estimator = session.info().await.unwrap().conversation.estimator;
         assert_eq!(estimator.name(), "anna", "{}", place.name);
-        assert_eq!(session.safety_factor().await.unwrap().thousandths(), 1_000);
+        assert_eq!(
+            session.usage().await.unwrap().safety_factor.thousandths(),
+            1_000
+        );
         talk(&session, 110).await;
         // The turns: nothing before a call, and after the turn a compaction that waits.
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         assert_eq!(call.report.compactions.len(), 0);
-        let report = session.after_turn(&window).await.unwrap();
+        let report = session.after_turn().await.unwrap();
         // The planner: one leaf of all but the last 20.
         assert_eq!((report.published(), report.prefetched), (1, None));
         let spans = session.spans().await.unwrap();
@@ -53,7 +59,8 @@ async fn all_five_policies_do_what_the_document_says() {
     // The ladder: a model that fails makes no summary.
     for place in both(|| anna().summarizer(Arc::new(Scripted::fails()))).await {
         let session = place.talked(110).await;
-        let report = session.after_turn(&window).await.unwrap();
+        let session = session.in_window(window).await;
+        let report = session.after_turn().await.unwrap();
         assert!(report.failure.unwrap().contains("503"), "{}", place.name);
         assert_eq!(session.snapshot().await.unwrap().version.0, 0);
     }
@@ -239,7 +246,7 @@ async fn summaries_are_xml_and_their_text_is_data() {
     }
 }
 
-async fn session_leaf(session: &agent_memory::Session) -> Vec<agent_memory::SummaryId> {
+async fn session_leaf(session: &agent_memory::Session) -> Vec<agent_memory::model::SummaryId> {
     let store = session.memory().store();
     let page = store.summary_log(session.id(), None, 1).await.unwrap();
     page.items.into_iter().map(|summary| summary.id).collect()
@@ -280,9 +287,9 @@ async fn prompts_hold_whole_groups_and_no_images() {
     };
     for place in both(build).await {
         let session = place.talked(12).await;
-        let image = Part::Image(agent_memory::Media {
+        let image = Part::Image(agent_memory::model::Media {
             media_type: "image/png".to_owned(),
-            source: agent_memory::MediaSource::Data("IMAGEBYTES".repeat(100)),
+            source: agent_memory::model::MediaSource::Data("IMAGEBYTES".repeat(100)),
         });
         say(&session, Message::new(Role::User, vec![image])).await;
         session.ingest(said(13)).await.unwrap();
@@ -384,7 +391,7 @@ async fn one_fresh_tail_is_the_planners_and_the_assemblers() {
     let context = session.assemble(Budget::tokens(100)).await.unwrap();
     assert!(context.tokens <= 100);
     // Another planner has its own tail.
-    let other = Arc::new(agent_memory::DagPlanner::default());
+    let other = agent_memory::compaction::DagPlanner::default();
     let error = memory()
         .planner(other)
         .fresh_tail(6)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent_memory::testing::memory;
-use agent_memory::{DagPolicy, FreshTail, Memory, Mode};
+use agent_memory::{DagPolicy, Memory, Mode, compaction::FreshTail};
 use store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::branched::{Branched, SHAPES, Shape, TRUNK};

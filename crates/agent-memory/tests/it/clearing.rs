@@ -1,14 +1,15 @@
 //! Old results as placeholders, with each strategy.
 
-use agent_memory::clearing::{CLEAR, ClearFigures, ClearPolicy};
-use agent_memory::handoff::CutPolicy;
+use agent_memory::compaction::CutPolicy;
+use agent_memory::compaction::{CLEAR, ClearFigures, ClearPolicy};
 use agent_memory::retrieval::ExpandedChild;
 use agent_memory::{
-    Budget, Builder, DagPolicy, FreshTail, HandoffPolicy, Message, Mode, RawJson, Session,
-    SpanBody, Strategy,
+    Budget, Builder, DagPolicy, HandoffPolicy, Message, Mode, RawJson, Session, Strategy,
+    compaction::FreshTail, model::SpanBody,
 };
 
 use crate::corpus::{corpus, parse, transcripts};
+use crate::support::Inspect as _;
 use crate::support::both;
 
 fn read(n: usize, lines: usize) -> [Message; 2] {
@@ -115,7 +116,7 @@ async fn real_transcripts_cost_no_more_when_results_are_cleared() {
                 session.compact(Mode::Full).await.unwrap();
                 let spans = session.spans().await.unwrap();
                 cost += spans.iter().map(|span| span.tokens).sum::<u64>();
-                let is_cleared = |span: &&agent_memory::Span| match &span.body {
+                let is_cleared = |span: &&agent_memory::model::Span| match &span.body {
                     SpanBody::Trimmed(trim) => !trim.as_str().starts_with("tool-output-lines"),
                     _ => false,
                 };

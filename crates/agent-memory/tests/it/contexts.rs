@@ -3,7 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use agent_memory::{Context, LogEntry, MessageOrigin, Role, Seq, SeqRange, Span};
+use agent_memory::{
+    Context, Role, Seq, SeqRange,
+    context::MessageOrigin,
+    model::{LogEntry, Span},
+};
 use memory_model::{Accounting, EntryKind, SpanBody};
 use turn_map::AtomBuilder;
 

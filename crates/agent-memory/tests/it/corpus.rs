@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use agent_memory::{AssemblyPolicy, Budget, Memory, Mode, Session, SessionKey, StopReason};
+use agent_memory::{
+    Budget, Memory, Mode, Session, SessionKey, compaction::StopReason, context::AssemblyPolicy,
+};
 use message_formats::{ReadOptions, Transcript, read};
 use outside_checks::raw_check;
 
 use crate::contexts::{blocks, check, check_order, check_use};
 use crate::laws::random::Random;
+use crate::support::Inspect as _;
 use crate::support::exports;
 
 /// The folder of real transcripts, unless it is not there.
@@ -46,11 +49,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Transcript {
 }
 
 async fn open(folder: &Path) -> Memory {
-    Memory::builder()
-        .sqlite(folder.join("memory.db"))
-        .open()
-        .await
-        .unwrap()
+    Memory::open(folder.join("memory.db")).await.unwrap()
 }
 
 #[tokio::test]
@@ -142,7 +141,7 @@ async fn one(path: &Path) -> Result<(), String> {
     let mut random = Random(bytes.len() as u64);
     for _ in 0..10 {
         let cut = random.pick(&lines);
-        let grown = Memory::builder().open().await.unwrap();
+        let grown = Memory::in_memory().await.unwrap();
         let beginning = read(&bytes[..cut], &ReadOptions::default());
         // A beginning without any message is not a transcript yet.
         if let Ok(beginning) = beginning {
@@ -185,13 +184,21 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
                 steps,
                 ..AssemblyPolicy::default()
             };
-            let context = session.assemble_with(Budget::tokens(budget), &policy).await;
+            let context = session
+                .assemble(agent_memory::context::AssembleRequest::new(
+                    Budget::tokens(budget),
+                    policy,
+                ))
+                .await;
             check(&context.unwrap(), budget, &blocks, session.accounting())
                 .map_err(|error| format!("at {budget}, {steps} steps: {error}"))?;
         }
         // A policy whose contexts may exceed the budget.
         let context = session
-            .assemble_with(Budget::tokens(budget), &whole_tail)
+            .assemble(agent_memory::context::AssembleRequest::new(
+                Budget::tokens(budget),
+                whole_tail.clone(),
+            ))
             .await
             .unwrap();
         check_order(&context)

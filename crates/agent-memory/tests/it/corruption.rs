@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use agent_memory::testing::memory;
-use agent_memory::{DagPolicy, FreshTail, Memory, Message, Mode, Seq, ViolationKind, estimator};
+use agent_memory::{
+    DagPolicy, Memory, Message, Mode, Seq, compaction::FreshTail, store::ViolationKind,
+    tokens::estimator,
+};
 use context_assembler::ContextAccounting;
 use message_formats::ReadOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -856,7 +859,7 @@ async fn noticed(path: &Path) -> bool {
         .verify()
         .await
         .unwrap_or_else(|e| panic!("{name}: {e}"));
-    let database = |v: &agent_memory::Violation| v.kind == ViolationKind::Database;
+    let database = |v: &agent_memory::store::Violation| v.kind == ViolationKind::Database;
     assert!(verified.violations.iter().any(database), "{name}");
     memory.close().await.unwrap();
     true

@@ -9,8 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use agent_memory::replay::Replay;
 use agent_memory::testing::{Scripted, memory};
 use agent_memory::{
-    DagPolicy, ExtractiveSummarizer, GuardPolicy, Ladder, Memory, Message, Mode, RedoPolicy,
-    RedoStop, Session, Summarizer, SummarizerResponse, Summary, SummaryId, SummaryRequest, Window,
+    DagPolicy, Memory, Message, Mode, Session, Summarizer, Window,
+    compaction::{RedoPolicy, RedoStop},
+    model::{Summary, SummaryId},
+    models::GuardPolicy,
+    summaries::{ExtractiveSummarizer, Ladder, SummarizerResponse, SummaryRequest},
 };
 use memory_model::Accounting as _;
 use message_formats::{KnownAgents, Transcript};
@@ -19,6 +22,7 @@ use summarize_escalation::{Error, Source};
 
 use crate::corpus::{corpus, parse, transcripts};
 use crate::redo::{assert_sound_by, provisional, reached};
+use crate::support::Inspect as _;
 
 /// Of a hundred calls so many fail.
 const FAILING: u64 = 60;
@@ -169,7 +173,7 @@ async fn open(model: &Unreliable, policy: DagPolicy, timer: &Arc<FakeTimer>) -> 
         .dag(policy)
         .summarizer(Arc::new(model.clone()))
         .ladder(Ladder::default())
-        .guards_with(guards, timer.clone())
+        .guards(agent_memory::models::Guards::new(guards, timer.clone()))
         .open()
         .await
         .unwrap()
@@ -187,7 +191,7 @@ fn files() -> Vec<(String, Transcript)> {
 }
 
 async fn redo(session: &Session) {
-    let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+    let redone = session.redo(RedoPolicy::default()).await.unwrap();
     assert_eq!(redone.stop_reason, RedoStop::Done, "{:?}", redone.failures);
     assert_eq!(redone.left, 0);
     assert_eq!(provisional(session).await, 0);
@@ -204,7 +208,8 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                 model.healthy.store(false, Ordering::SeqCst);
                 let before = model.calls.load(Ordering::SeqCst);
                 let session = memory.open_log(log).await.unwrap();
-                let replay = Replay::new(&session, Window::new(WINDOW));
+                let session = session.in_window(Window::new(WINDOW)).await;
+                let replay = Replay::new(&session);
                 let replayed = replay.run(&log.messages).await.unwrap();
                 assert!(replayed.broken.is_empty(), "{name}: {:?}", replayed.broken);
                 let calls = model.calls.load(Ordering::SeqCst) - before;
@@ -280,7 +285,7 @@ fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
                     max_failures: 100,
                     ..RedoPolicy::default()
                 };
-                let redone = a.redo(&many).await.unwrap();
+                let redone = a.redo(many).await.unwrap();
                 assert_eq!(redone.failures, [], "{name}");
                 left += redone.left as usize;
                 by_raw_tokens(&b, &log.messages, 8_000).await;

@@ -1,7 +1,7 @@
 //! The policies of the document about a DAG of summaries, as values.
 
 use agent_memory::summaries::{OnError, Tier};
-use agent_memory::{DagPolicy, FreshTail, Ladder};
+use agent_memory::{DagPolicy, compaction::FreshTail, summaries::Ladder};
 
 /// 20 messages stay, each run of 10 or more becomes one leaf, each run of 2 or more summaries of equal depth one
 /// condensed summary, at most 10 iterations.

@@ -1,6 +1,6 @@
 //! Files that an earlier version imported, and read otherwise.
 
-use agent_memory::{ConversationFilter, Memory};
+use agent_memory::{Memory, store::ConversationFilter};
 use message_formats::{EarlierReading, ReadOptions, Transcript, read};
 
 use crate::support::plain;
@@ -63,7 +63,9 @@ fn first(transcript: &Transcript) -> Transcript {
 
 async fn counts(memory: &Memory, transcript: &Transcript) -> (u64, u64) {
     let report = memory.import(transcript).await.unwrap();
-    let sum = |of: fn(&agent_memory::SessionImport) -> u64| report.sessions.iter().map(of).sum();
+    let sum = |of: fn(&agent_memory::transcripts::SessionImport) -> u64| {
+        report.sessions.iter().map(of).sum()
+    };
     (
         sum(|session| session.inserted),
         sum(|session| session.conflicts),

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use agent_memory::models::{EmbeddingModel, Embeddings, Failure, FailureKind};
 use agent_memory::search::Embedder;
 use agent_memory::store::InMemoryStore;
-use agent_memory::{GrepArgs, Memory, Message, ModelEmbedder, SearchMode, Session};
+use agent_memory::{
+    Memory, Message, Session,
+    retrieval::GrepArgs,
+    search::{ModelEmbedder, SearchMode},
+};
 use async_trait::async_trait;
 use store_conformance::Subjects;
 
@@ -35,15 +39,15 @@ fn cheap() -> Arc<dyn Embedder> {
 
 #[tokio::test]
 async fn a_search_finds_what_means_the_same() {
-    let plain = Memory::builder().open().await.unwrap();
+    let plain = Memory::in_memory().await.unwrap();
     assert!(found(&session(&plain).await, "hound").await.is_empty());
     let store = Arc::new(InMemoryStore::new());
-    let builder = Memory::builder().store(Arc::clone(&store) as _);
+    let builder = Memory::builder().store(Arc::clone(&store));
     let memory = builder.embedder(cheap()).open().await.unwrap();
     let session = session(&memory).await;
     assert_eq!(found(&session, "hound").await, ["I bought a puppy."]);
     // Ingesting has embedded all of it.
-    assert_eq!(session.embed().await.unwrap().messages, 0);
+    assert_eq!(session.index().embed().await.unwrap().messages, 0);
     let off = Memory::builder().store(store).open().await.unwrap();
     let session = off.get_session("chat").await.unwrap();
     assert!(found(&session, "hound").await.is_empty());
@@ -71,19 +75,19 @@ async fn a_model_is_asked_only_for_questions_and_on_demand() {
     let store = Arc::new(InMemoryStore::new());
     let with = |works| {
         let embedder = ModelEmbedder::new("subjects/1", 4, Arc::new(Model(works)));
-        let builder = Memory::builder().store(Arc::clone(&store) as _);
+        let builder = Memory::builder().store(Arc::clone(&store));
         builder.embedder(Arc::new(embedder))
     };
     let memory = with(true).open().await.unwrap();
     let session = session(&memory).await;
     assert!(found(&session, "hound").await.is_empty());
-    assert_eq!(session.embed().await.unwrap().messages, 2);
+    assert_eq!(session.index().embed().await.unwrap().messages, 2);
     assert_eq!(found(&session, "hound").await, ["I bought a puppy."]);
     let broken = with(false).open().await.unwrap();
     let session = broken.get_session("chat").await.unwrap();
     assert!(found(&session, "hound").await.is_empty());
     assert_eq!(found(&session, "tests").await[0], "The tests are green.");
     session.ingest(Message::user("A van.")).await.unwrap();
-    let error = session.embed().await.unwrap_err();
+    let error = session.index().embed().await.unwrap_err();
     assert!(error.to_string().contains("busy"), "{error}");
 }

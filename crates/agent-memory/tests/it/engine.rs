@@ -2,13 +2,18 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, ConversationFilter, ConversationPatch, DagPolicy, ErrorKind, FreshTail, MessageOrigin,
-    Mode, Part, ResultContent, Role, Seq, SeqRange, SessionKey, StopReason, estimator,
+    Budget, DagPolicy, ErrorKind, Mode, Part, Role, Seq, SeqRange, SessionKey,
+    compaction::{FreshTail, StopReason},
+    context::MessageOrigin,
+    model::ResultContent,
+    store::{ConversationFilter, ConversationPatch},
+    tokens::estimator,
 };
-use agent_memory::{LogEntry, Message, Session, Timestamp};
+use agent_memory::{Message, Session, Timestamp, model::LogEntry};
 use memory_model::{Accounting as _, Media, MediaSource};
 use memory_store::EntryOutcome;
 
+use crate::support::Inspect as _;
 use crate::support::{both, dump, json, plain, said, talk};
 
 fn messages(entries: Vec<LogEntry>) -> Vec<Message> {
@@ -395,13 +400,13 @@ async fn a_compaction_is_needed_only_where_there_is_something_to_compact() {
         let session = place.memory.session("s").await.unwrap();
         // All of it is the fresh tail.
         talk(&session, 5).await;
-        assert!(session.context_tokens().await.unwrap().tokens() > 1);
+        assert!(session.usage().await.unwrap().context.tokens() > 1);
         assert!(!session.needs_compaction(1).await.unwrap());
         let more: Vec<Message> = (6..=60).map(said).collect();
         let _ = session.ingest_batch(more).await.unwrap();
         assert!(session.needs_compaction(1).await.unwrap());
         session.compact(Mode::Full).await.unwrap();
-        assert!(session.context_tokens().await.unwrap().tokens() > 1);
+        assert!(session.usage().await.unwrap().context.tokens() > 1);
         assert!(!session.needs_compaction(1).await.unwrap());
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use agent_memory::{
-    Budget, ExpandArgs, GrepArgs, Memory, Message, Mode, SearchMode, Seq, SeqRange, Session,
-    SessionKey,
+    Budget, Memory, Message, Mode, Seq, SeqRange, Session, SessionKey,
+    retrieval::{ExpandArgs, GrepArgs},
+    search::SearchMode,
 };
 
 use crate::corpus::{corpus, parse, transcripts};
 use crate::laws::random::Random;
+use crate::support::Inspect as _;
 
 /// Erasures of each session in each store.
 const ERASURES: u32 = 8;
@@ -161,7 +163,7 @@ async fn nothing_that_was_erased_is_found() {
 
 #[tokio::test]
 async fn a_deleted_session_says_nothing_and_can_be_told_apart() {
-    let memory = Memory::builder().open().await.unwrap();
+    let memory = Memory::in_memory().await.unwrap();
     let session = memory.session(SessionKey::new("chat")).await.unwrap();
     for n in 1..=30 {
         let text = format!("Bucephalus eats {n} bales of hay, and a bucket of oats.");
@@ -178,6 +180,11 @@ async fn a_deleted_session_says_nothing_and_can_be_told_apart() {
     assert!(!said.contains("Bucephalus"), "{said}");
     assert!(said.contains("[erased]"), "{said}");
     assert!(session.verify().await.unwrap().is_ok());
-    let erasures = session.erasures().await.unwrap();
+    let erasures = session
+        .memory()
+        .store()
+        .erasures(session.id())
+        .await
+        .unwrap();
     assert_eq!(erasures.entries[0].reason, "the horse was sold");
 }

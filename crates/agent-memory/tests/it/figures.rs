@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Child, DagPolicy, EntryKind, FreshTail, LogEntry, Message, Mode, Part, Role, Session,
-    Summary, SummaryId,
+    Budget, DagPolicy, Message, Mode, Part, Role, Session,
+    compaction::FreshTail,
+    model::{Child, EntryKind, LogEntry, Summary, SummaryId},
 };
 
 use crate::redo::reached;
@@ -137,7 +138,8 @@ async fn figures_count_messages_and_rows_and_never_notes() {
         let context = session.assemble(Budget::tokens(60_000)).await.unwrap();
         let mut condensed = 0;
         for message in &context.messages {
-            let agent_memory::MessageOrigin::Summary { summary_id, .. } = &message.source else {
+            let agent_memory::context::MessageOrigin::Summary { summary_id, .. } = &message.source
+            else {
                 continue;
             };
             let node = &nodes[summary_id];

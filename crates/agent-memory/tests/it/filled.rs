@@ -2,8 +2,9 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    AssemblyPolicy, Budget, Context, Message, MessageOrigin, Mode, RawJson, Session, Strategy,
-    TokenEstimator as _, estimator,
+    Budget, Context, Message, Mode, RawJson, Session, Strategy,
+    context::{AssemblyPolicy, MessageOrigin},
+    tokens::{TokenEstimator as _, estimator},
 };
 use context_assembler::ContextAccounting;
 use memory_model::Accounting as _;
@@ -64,7 +65,13 @@ async fn a_context_fills_its_budget_and_is_within_it() {
         let policy = AssemblyPolicy::once();
         for budget in [1_000, 2_000, 3_000, 4_000, 8_000, 16_000] {
             let tokens = Budget::tokens(budget);
-            let context = session.assemble_with(tokens, &policy).await.unwrap();
+            let context = session
+                .assemble(agent_memory::context::AssembleRequest::new(
+                    tokens,
+                    policy.clone(),
+                ))
+                .await
+                .unwrap();
             let counted = counted(&context);
             let text = agent_memory::testing::render_context(&context);
             let first = "Please rename the function parse_0 in module 0";
@@ -99,7 +106,13 @@ async fn a_context_with_room_shows_what_a_summary_was_condensed_from() {
     let policy = AssemblyPolicy::once();
     let depths = async |tokens: u64| {
         let budget = Budget::tokens(tokens);
-        let context = session.assemble_with(budget, &policy).await.unwrap();
+        let context = session
+            .assemble(agent_memory::context::AssembleRequest::new(
+                budget,
+                policy.clone(),
+            ))
+            .await
+            .unwrap();
         let ids = context
             .messages
             .iter()

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use agent_memory::testing::Scripted;
 use agent_memory::{
-    Budget, ErrorKind, ExpandArgs, GrepArgs, Message, Mode, SearchScope, Seq, Session,
+    Budget, ErrorKind, Message, Mode, Seq, Session,
+    retrieval::{ExpandArgs, GrepArgs},
+    search::SearchScope,
 };
 
+use crate::support::Inspect as _;
 use crate::support::{both, dump, made, plain, say, small, talk};
 
 const BUDGET: u64 = 1_500;
@@ -21,7 +24,7 @@ async fn state(session: &Session) -> String {
     let log = session.entries().await.unwrap();
     let spans = session.spans().await.unwrap();
     let versions = session
-        .publications(agent_memory::ViewVersion(0), 999)
+        .publications(agent_memory::model::ViewVersion(0), 999)
         .await
         .unwrap();
     format!("{log:?}\n{spans:?}\n{versions:?}\n{}", shown(session).await)

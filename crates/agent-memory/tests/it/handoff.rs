@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_memory::handoff::FileLedger;
+use agent_memory::compaction::FileLedger;
 use agent_memory::testing::Scripted;
 use agent_memory::{
-    HandoffPolicy, LogEntry, MessageOrigin, Mode, Seq, Session, Span, SpanBody, Strategy, Summary,
-    Window,
+    HandoffPolicy, Mode, Seq, Session, Strategy, Window,
+    context::MessageOrigin,
+    model::{LogEntry, Span, SpanBody, Summary},
 };
 use serde_json::Value;
 
 use crate::contexts::{blocks, check};
 use crate::corpus::{corpus, parse, transcripts};
+use crate::support::Inspect as _;
 use crate::support::export;
 
 /// Number of messages between two handoffs.
@@ -158,7 +160,8 @@ impl State {
             .filter_map(|entry| Some(entry.external_id.as_ref()?.to_string()))
             .collect();
         let messages = self.log.iter().filter(|entry| entry.seq <= last);
-        let messages = messages.filter(|entry| entry.kind == agent_memory::EntryKind::Message);
+        let messages =
+            messages.filter(|entry| entry.kind == agent_memory::model::EntryKind::Message);
         let (mut read, mut modified) = raw_files(bytes, &ids, messages.count());
         read.retain(|path| !modified.contains(path));
         let mut ledger = FileLedger::default();
@@ -210,7 +213,7 @@ fn split_calls(log: &[LogEntry], last: Seq, name: &str) -> Result<(), String> {
 }
 
 /// Summaries stand before all messages.
-fn summaries_come_first(messages: &[agent_memory::ContextMessage], name: &str) {
+fn summaries_come_first(messages: &[agent_memory::context::ContextMessage], name: &str) {
     let is_summary = |source: &MessageOrigin| matches!(source, MessageOrigin::Summary { .. });
     let last = messages.iter().rposition(|m| is_summary(&m.source));
     let is_message = |source: &MessageOrigin| matches!(source, MessageOrigin::Message { .. });

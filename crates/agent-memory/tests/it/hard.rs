@@ -5,14 +5,15 @@ use std::path::Path;
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, DagPolicy, ErrorKind, ExpandArgs, FreshTail, LogEntry, Memory, Message, Mode, Part,
-    Session,
+    Budget, DagPolicy, ErrorKind, Memory, Message, Mode, Part, Session, compaction::FreshTail,
+    model::LogEntry, retrieval::ExpandArgs,
 };
 use memory_model::{ResultContent, Role};
 use message_formats::{ReadOptions, Transcript, read};
 use outside_checks::{fixtures, raw_check};
 
 use crate::contexts::{blocks, check};
+use crate::support::Inspect as _;
 use crate::support::export;
 
 fn parse(bytes: &[u8], session: &str) -> Transcript {

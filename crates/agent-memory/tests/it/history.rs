@@ -2,10 +2,14 @@
 
 use agent_memory::testing::render_context;
 use agent_memory::{
-    Budget, Change, Context, ErrorKind, Mode, Published, Seq, Session, SpanBody, ViewVersion,
+    Budget, Context, ErrorKind, Mode, Seq, Session,
+    model::{SpanBody, ViewVersion},
+    store::Published,
+    view::Change,
 };
 use proptest::prelude::*;
 
+use crate::support::Inspect as _;
 use crate::support::{both, said, small, talk};
 
 fn text(changes: &[Change]) -> String {

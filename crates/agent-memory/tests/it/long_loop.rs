@@ -2,7 +2,8 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Context, DagPolicy, HandoffPolicy, Message, Part, ResultContent, Session, Strategy, Window,
+    Context, DagPolicy, HandoffPolicy, Message, Part, Session, Strategy, Window,
+    model::ResultContent,
 };
 
 use crate::provider::accepted;
@@ -63,7 +64,6 @@ fn text(context: &Context) -> String {
 /// A loop, in one window.
 struct Loop {
     session: Session,
-    window: Window,
     /// Requests that are being worked on.
     open: Vec<String>,
     /// The context of the newest call, as text, with its cost and the most that it might cost.
@@ -81,8 +81,11 @@ impl Loop {
             .strategy(strategy);
         let memory = memory.open().await.unwrap();
         Self {
-            session: memory.session("loop").await.unwrap(),
-            window: Window::new(window),
+            session: memory
+                .session("loop")
+                .window(Window::new(window))
+                .await
+                .unwrap(),
             open: Vec::new(),
             text: String::new(),
             tokens: 0,
@@ -91,14 +94,14 @@ impl Loop {
     }
 
     async fn ask(&mut self, text: &str) {
-        self.session.before_turn(&self.window).await.unwrap();
+        self.session.before_turn().await.unwrap();
         self.session.ingest(Message::user(text)).await.unwrap();
         self.open.push(text.to_owned());
     }
 
     /// Calls the model: every request that is being worked on is in the context, word for word.
     async fn call(&mut self) {
-        let prepared = self.session.before_call(&self.window).await.unwrap();
+        let prepared = self.session.context().await.unwrap();
         let context = prepared.context;
         self.limit = context.receipt.limit;
         self.tokens = context.tokens;
@@ -121,7 +124,7 @@ impl Loop {
     async fn answer(&mut self, text: &str) {
         self.call().await;
         self.session.ingest(Message::assistant(text)).await.unwrap();
-        self.session.after_turn(&self.window).await.unwrap();
+        self.session.after_turn().await.unwrap();
         self.open.clear();
     }
 }

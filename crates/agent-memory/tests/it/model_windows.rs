@@ -7,7 +7,7 @@ use agent_memory::summaries::{
     ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelWindow,
 };
 use agent_memory::testing::memory;
-use agent_memory::{GuardPolicy, LlmSummarizer, Message, Mode};
+use agent_memory::{Message, Mode, models::GuardPolicy, summaries::LlmSummarizer};
 use token_estimate::{Exact, TokenEstimator as _};
 
 use crate::redo::reached;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use agent_memory::testing::memory;
-use agent_memory::{ConversationFilter, EntryKind, Memory, Message, Session};
+use agent_memory::{Memory, Message, Session, model::EntryKind, store::ConversationFilter};
 use memory_store::{InMemoryStore, Origin};
 use message_formats::{ReadOptions, Transcript, read};
 use proptest::prelude::*;

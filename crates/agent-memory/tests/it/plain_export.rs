@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::support::Inspect as _;
 use agent_memory::testing::memory;
-use agent_memory::{DagPolicy, ErrorKind, FreshTail, Message, Mode, Seq};
+use agent_memory::{DagPolicy, ErrorKind, Message, Mode, Seq, compaction::FreshTail};
 use message_formats::ReadOptions;
 use rusqlite::Connection;
 use serde_json::Value;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use agent_memory::providers::Provider;
 use agent_memory::{
-    Budget, Memory, Message, Mode, Part, RawJson, ResultContent, Session, ToolDefinition,
+    Budget, Memory, Message, Mode, Part, RawJson, Session, ToolDefinition, model::ResultContent,
 };
 use outside_checks::provider_rules::{self, Finding};
 use serde_json::Value;
@@ -154,11 +154,15 @@ async fn every_context_of_every_transcript_is_accepted_in_every_shape() {
     let mut table = Table::default();
     for path in transcripts(&corpus) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let memory = Memory::builder().open().await.unwrap();
+        let memory = Memory::in_memory().await.unwrap();
         let transcript = parse(&std::fs::read(&path).unwrap());
         for imported in memory.import(&transcript).await.unwrap().sessions {
-            let session = memory.get_session(imported.session).await.unwrap();
-            let session = session.with_system("You are a careful engineer.", &tools());
+            let session = memory
+                .get_session(imported.session)
+                .system("You are a careful engineer.")
+                .tools(tools())
+                .await
+                .unwrap();
             check_session(&session, &name, &mut table).await;
             session.compact(Mode::Full).await.unwrap();
             check_session(&session, &format!("{name}, compacted"), &mut table).await;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Clock, DagPolicy, ErrorKind, FreshTail, Message, Mode, Seq, SeqRange, Session, Timestamp,
+    DagPolicy, ErrorKind, Message, Mode, Seq, SeqRange, Session, Timestamp, compaction::FreshTail,
+    model::Clock,
 };
 
 use crate::support::{both, said};
@@ -69,7 +70,12 @@ async fn archived_messages_are_purged_by_age_with_figures_before() {
                 .all(|entry| !entry.text().contains("Step"))
         );
         assert_eq!(after[60..], before[60..]);
-        let record = session.erasures().await.unwrap();
+        let record = session
+            .memory()
+            .store()
+            .erasures(session.id())
+            .await
+            .unwrap();
         assert_eq!(record.entries[0].reason, "kept for 40 days");
         let report = place.memory.verify().await.unwrap();
         assert!(report.is_ok(), "{:?}", report.violations);

@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    BreakerPolicy, Builder, Child, DagPolicy, FreshTail, GuardPolicy, Ladder, Mode, RedoPolicy,
-    RedoStop, Session, SpendPolicy, StopReason, Summarizer, SummarizerResponse, Summary, SummaryId,
-    SummaryRequest,
+    Builder, DagPolicy, Mode, Session, Summarizer,
+    compaction::{FreshTail, RedoPolicy, RedoStop, StopReason},
+    model::{Child, Summary, SummaryId},
+    models::{BreakerPolicy, GuardPolicy, SpendPolicy},
+    summaries::{Ladder, SummarizerResponse, SummaryRequest},
 };
 use memory_model::{Accounting as _, SourceHasher, summary_overhead};
 use proptest::prelude::*;
 use summarize_escalation::testing::FakeTimer;
 use summarize_escalation::{Error, FailureKind, Source, escalate};
 
+use crate::support::Inspect as _;
 use crate::support::{both, dump, talk};
 
 /// Writes like a sound model, but fails when its own dice say so; both share their id.
@@ -85,7 +88,7 @@ pub(crate) async fn reached(session: &Session) -> BTreeMap<SummaryId, Summary> {
     let mut todo: Vec<SummaryId> = spans
         .iter()
         .filter_map(|span| match &span.body {
-            agent_memory::SpanBody::Summary { id, .. } => Some(id.clone()),
+            agent_memory::model::SpanBody::Summary { id, .. } => Some(id.clone()),
             _ => None,
         })
         .collect();
@@ -201,7 +204,7 @@ async fn redo_replaces_what_no_model_wrote_and_all_above_it() {
 
         let place = place.reopen(with(Scripted::head_cut())).await;
         let session = place.memory.session("s").await.unwrap();
-        let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+        let redone = session.redo(RedoPolicy::default()).await.unwrap();
         assert_eq!(redone.stop_reason, RedoStop::Done, "{redone:?}");
         assert_eq!((redone.provisional, redone.left), (olds.len() as u64, 0));
         assert_eq!(redone.replaced.len(), olds.len());
@@ -214,7 +217,7 @@ async fn redo_replaces_what_no_model_wrote_and_all_above_it() {
         }
         // Nothing is left to do, and nothing is asked for it.
         let before = dump(&place.memory).await;
-        let again = session.redo(&RedoPolicy::default()).await.unwrap();
+        let again = session.redo(RedoPolicy::default()).await.unwrap();
         assert_eq!((again.stop_reason, again.calls), (RedoStop::Done, 0));
         assert!(again.replaced.is_empty());
         assert_eq!(dump(&place.memory).await, before);
@@ -238,7 +241,7 @@ async fn one_bad_leaf_changes_only_itself_and_what_is_above() {
     let olds = reached(&session).await;
     assert_eq!(provisional(&session).await, 1);
     // The last answer is repeated: the model is sound by now.
-    let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+    let redone = session.redo(RedoPolicy::default()).await.unwrap();
     assert_eq!((redone.provisional, redone.left), (1, 0));
     let bad = olds.values().find(|summary| summary.provisional).unwrap();
     let above = olds
@@ -269,7 +272,7 @@ async fn a_limit_on_calls_is_kept_and_what_was_paid_for_is_not_paid_again() {
                 max_calls: Some(5),
                 ..RedoPolicy::default()
             };
-            let redone = session.redo(&policy).await.unwrap();
+            let redone = session.redo(policy.clone()).await.unwrap();
             assert!(redone.calls <= 5, "{redone:?}");
             assert!(session.verify().await.unwrap().is_ok());
             stopped = redone.stop_reason;
@@ -298,7 +301,7 @@ async fn with_one_call_at_a_time_every_run_writes_one_summary() {
             ..RedoPolicy::default()
         };
         for run in 1..=all {
-            let redone = session.redo(&policy).await.unwrap();
+            let redone = session.redo(policy.clone()).await.unwrap();
             assert_eq!((redone.calls, redone.written), (1, 1), "{run}: {redone:?}");
             assert_eq!(
                 redone.stop_reason == RedoStop::Done,
@@ -312,7 +315,7 @@ async fn with_one_call_at_a_time_every_run_writes_one_summary() {
             max_calls: Some(0),
             ..RedoPolicy::default()
         };
-        let redone = session.redo(&nothing).await.unwrap();
+        let redone = session.redo(nothing).await.unwrap();
         assert_eq!(redone.stop_reason, RedoStop::Done);
     }
 }
@@ -377,7 +380,7 @@ async fn what_was_refused_is_asked_for_last_and_not_for_ever() {
             max_calls: Some(2),
             ..RedoPolicy::default()
         };
-        let first = session.redo(&policy).await.unwrap();
+        let first = session.redo(policy.clone()).await.unwrap();
         // In both styles, and then the calls are made.
         assert_eq!(picky.taken(), (2, 2), "{}", place.name);
         assert_eq!((first.written, first.failures.len()), (0, 1));
@@ -387,7 +390,7 @@ async fn what_was_refused_is_asked_for_last_and_not_for_ever() {
         let mut written = 0;
         loop {
             // Each time in a process of its own, for which the store has to remember.
-            let again = session.redo(&policy).await.unwrap();
+            let again = session.redo(policy.clone()).await.unwrap();
             let (calls, refused) = picky.taken();
             assert!(calls <= 2, "{again:?}");
             written += again.written;
@@ -403,7 +406,7 @@ async fn what_was_refused_is_asked_for_last_and_not_for_ever() {
         // Once it is written after all nothing is left.
         let place = place.reopen(with(Picky::new([]))).await;
         let session = place.memory.session("s").await.unwrap();
-        let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+        let redone = session.redo(RedoPolicy::default()).await.unwrap();
         assert_eq!((redone.stop_reason, redone.left), (RedoStop::Done, 0));
         assert!(session.verify().await.unwrap().is_ok());
     }
@@ -417,7 +420,7 @@ async fn a_model_that_is_still_down_changes_nothing_and_is_soon_left_alone() {
     talk(&session, 60).await;
     session.compact(Mode::Full).await.unwrap();
     let (before, calls) = (dump(&memory).await, failing.calls());
-    let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+    let redone = session.redo(RedoPolicy::default()).await.unwrap();
     assert_eq!(redone.stop_reason, RedoStop::SummarizerFailed);
     assert_eq!(redone.left, redone.provisional);
     assert!(redone.failures[0].error.contains("503"), "{redone:?}");
@@ -425,7 +428,7 @@ async fn a_model_that_is_still_down_changes_nothing_and_is_soon_left_alone() {
     // Three in a row, and those that were under way beside them.
     assert!(failing.calls() - calls <= 8, "{}", failing.calls() - calls);
     // A crash or not, the next redo asks again.
-    let again = session.redo(&RedoPolicy::default()).await.unwrap();
+    let again = session.redo(RedoPolicy::default()).await.unwrap();
     assert!(again.calls > 0);
 }
 
@@ -435,7 +438,7 @@ async fn without_a_model_there_is_nothing_to_redo_with() {
     let session = memory.session("s").await.unwrap();
     talk(&session, 40).await;
     session.compact(Mode::Full).await.unwrap();
-    let error = session.redo(&RedoPolicy::default()).await.unwrap_err();
+    let error = session.redo(RedoPolicy::default()).await.unwrap_err();
     assert_eq!(error.kind(), agent_memory::ErrorKind::Invalid);
 }
 
@@ -469,10 +472,15 @@ async fn a_compaction_that_comes_between_wins_and_redo_goes_on_after_it() {
         Scripted::head_cut(),
         std::sync::Mutex::new(Some(session.clone())),
     );
-    let healthy = with(meddling).store(store).owner("another");
+    let healthy = with(meddling)
+        .store(store)
+        .runner(agent_memory::compaction::RunnerPolicy {
+            owner: Some("another".to_owned()),
+            ..agent_memory::compaction::RunnerPolicy::default()
+        });
     let healthy = healthy.open().await.unwrap();
     let session = healthy.session("s").await.unwrap();
-    let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+    let redone = session.redo(RedoPolicy::default()).await.unwrap();
     assert_eq!(redone.stop_reason, RedoStop::Done, "{redone:?}");
     assert_eq!((redone.left, provisional(&session).await), (0, 0));
     assert!(session.verify().await.unwrap().is_ok());
@@ -490,7 +498,8 @@ async fn a_breaker_belongs_to_a_session_and_outlives_its_handle() {
         breaker: Some(breaker),
         ..GuardPolicy::none()
     };
-    let builder = with(failing.clone()).guards_with(policy, Arc::new(timer));
+    let builder =
+        with(failing.clone()).guards(agent_memory::models::Guards::new(policy, Arc::new(timer)));
     let memory = builder.open().await.unwrap();
     for key in ["a", "b"] {
         let session = memory.session(key).await.unwrap();
@@ -498,16 +507,16 @@ async fn a_breaker_belongs_to_a_session_and_outlives_its_handle() {
         let before = failing.calls();
         session.compact(Mode::Full).await.unwrap();
         assert!((3..=6).contains(&(failing.calls() - before)), "{key}");
-        let (open, spent) = (failing.calls(), session.spent().calls);
+        let (open, spent) = (failing.calls(), session.guard().spent().calls);
         drop(session);
         let session = memory.session(key).await.unwrap();
         talk(&session, 80).await;
-        let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+        let redone = session.redo(RedoPolicy::default()).await.unwrap();
         assert_eq!(redone.stop_reason, RedoStop::SummarizerFailed);
         assert_eq!(failing.calls(), open, "an open breaker asks nobody");
-        assert_eq!(session.spent().calls, spent);
-        session.reset_breaker();
-        session.redo(&RedoPolicy::default()).await.unwrap();
+        assert_eq!(session.guard().spent().calls, spent);
+        session.guard().reset();
+        session.redo(RedoPolicy::default()).await.unwrap();
         assert!(failing.calls() > open);
     }
     assert_eq!(memory.spent().calls, u64::from(failing.calls()));
@@ -524,12 +533,12 @@ async fn the_fallback_writes_what_the_cheap_model_cannot_and_spends_from_the_sam
     };
     let builder = with(cheap.clone())
         .fallback(Arc::new(main.clone()))
-        .guards_with(policy, Arc::new(timer));
+        .guards(agent_memory::models::Guards::new(policy, Arc::new(timer)));
     let memory = builder.open().await.unwrap();
     let session = memory.session("s").await.unwrap();
     talk(&session, 200).await;
     session.compact(Mode::Full).await.unwrap();
-    assert_eq!(session.spent().calls, 7);
+    assert_eq!(session.guard().spent().calls, 7);
     assert_eq!(cheap.calls() + main.calls(), 7);
     let nodes = reached(&session).await;
     let by_model = nodes.values().filter(|summary| !summary.provisional);
@@ -564,7 +573,7 @@ proptest! {
             let policy = RedoPolicy { max_calls: Some(calls), ..RedoPolicy::default() };
             let mut in_vain = 0;
             for _ in 0..60 {
-                let redone = session.redo(&policy).await.unwrap();
+                let redone = session.redo(policy.clone()).await.unwrap();
                 let (made, _) = picky.taken();
                 assert!(made as u64 <= calls && made as u64 == redone.calls, "{redone:?}");
                 if redone.stop_reason == RedoStop::Done {
@@ -612,7 +621,7 @@ proptest! {
             let healthy = healthy.open().await.unwrap();
             let session = healthy.session("s").await.unwrap();
             let nodes = session.plan_redo(&RedoPolicy::default()).await.unwrap().nodes.len() as u64;
-            let redone = session.redo(&RedoPolicy::default()).await.unwrap();
+            let redone = session.redo(RedoPolicy::default()).await.unwrap();
             assert_eq!(redone.stop_reason, RedoStop::Done, "{redone:?}");
             assert_eq!(redone.left, 0);
             assert!(redone.calls <= nodes);

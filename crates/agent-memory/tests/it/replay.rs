@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use agent_memory::replay::{Replay, ReplayReport, Reuse};
 use agent_memory::testing::memory;
-use agent_memory::{DagPolicy, HandoffPolicy, Memory, SqliteStore, Strategy, Window};
+use agent_memory::{DagPolicy, HandoffPolicy, Memory, Strategy, Window, store::SqliteStore};
 use message_formats::Transcript;
 
 use crate::corpus::{corpus, parse, transcripts};
+use crate::support::Inspect as _;
 
 /// The most statements that a step may take, publishing included: some 120, and what merging segments of the search index
 /// takes.
@@ -32,7 +33,8 @@ async fn replay(strategy: Strategy, transcript: &Transcript, window: u64) -> Vec
     let mut all = Vec::new();
     for log in &transcript.sessions {
         let session = memory.open_log(log).await.unwrap();
-        let mut replay = Replay::new(&session, Window::new(window));
+        let session = session.in_window(Window::new(window)).await;
+        let mut replay = Replay::new(&session);
         replay.statements = Some(&statements);
         replay.most_statements = Some(MOST_STATEMENTS);
         all.push(replay.run(&log.messages).await.unwrap());

@@ -1,11 +1,14 @@
 //! Sessions of one memory that are compacted by planners of their own.
 
-use std::sync::Arc;
+use agent_memory::store::InMemoryStore;
 
-use agent_memory::dag::FreshTail;
-use agent_memory::plan::{Label, Pass, PassInput, Tail};
+use crate::support::Inspect as _;
+use agent_memory::compaction::FreshTail;
+use agent_memory::compaction::{Label, Pass, PassInput, Tail};
 use agent_memory::{
-    Budget, DagPlanner, DagPolicy, Memory, Message, Mode, Planner, Seq, Session, ViewName,
+    Budget, DagPolicy, Memory, Message, Mode, Seq, Session,
+    compaction::{DagPlanner, Planner},
+    model::ViewName,
 };
 
 /// The DAG planner, for a view of its own.
@@ -50,7 +53,12 @@ async fn each_session_follows_the_view_of_its_planner() {
         max_source_tokens: Some(600),
         ..DagPolicy::default()
     };
-    let memory = Memory::builder().dag(policy(200)).open().await.unwrap();
+    let memory = Memory::builder()
+        .store(InMemoryStore::new())
+        .dag(policy(200))
+        .open()
+        .await
+        .unwrap();
     let long = memory.session("chat").await.unwrap();
     for n in 1..=120 {
         let text = format!(
@@ -59,13 +67,9 @@ async fn each_session_follows_the_view_of_its_planner() {
         );
         long.ingest(Message::user(text)).await.unwrap();
     }
-    let planner = Arc::new(Short(DagPlanner::new(policy(10))));
-    let short = memory.session("chat").await.unwrap();
-    let short = short.with_planner(planner);
-    assert_eq!(
-        (long.view_name(), short.view_name()).1,
-        ViewName::new("short")
-    );
+    let planner = Short(DagPlanner::new(policy(10)));
+    let short = memory.session("chat").planner(planner).await.unwrap();
+    assert_eq!(short.view_name().await, ViewName::new("short"));
 
     let published = short.compact(Mode::Full).await.unwrap().published.total();
     assert!(published > 0);
@@ -76,10 +80,10 @@ async fn each_session_follows_the_view_of_its_planner() {
     assert_eq!(compacted.last(), whole.last());
 
     let fork = short.fork(Seq(100), "fork").await.unwrap();
-    assert_eq!(fork.view_name(), ViewName::new("short"));
+    assert_eq!(fork.view_name().await, ViewName::new("short"));
     // The choice is the handle's: who opens the session anew has the memory's planner.
     let again = memory.session("chat").await.unwrap();
-    assert_eq!(again.view_name(), long.view_name());
+    assert_eq!(again.view_name().await, long.view_name().await);
     let report = memory.verify().await.unwrap();
     assert!(report.is_ok(), "{:?}", report.violations);
 }

@@ -7,9 +7,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use agent_memory::testing::{memory, render_context, render_outcome};
-use agent_memory::{Budget, Builder, DagPolicy, FreshTail, Memory, Mode};
+use agent_memory::{Budget, Builder, DagPolicy, Memory, Mode, compaction::FreshTail};
 use message_formats::ReadOptions;
 
+use crate::support::Inspect as _;
 use crate::support::both;
 
 /// Compacts early, so that short conversations show something.

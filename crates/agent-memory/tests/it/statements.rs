@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use agent_memory::testing::memory;
-use agent_memory::{Budget, DagPolicy, FreshTail, GrepArgs, Memory, Mode, Session, SqliteStore};
+use agent_memory::{
+    Budget, DagPolicy, Memory, Mode, Session, compaction::FreshTail, retrieval::GrepArgs,
+    store::SqliteStore,
+};
 
 use crate::support::{made, said, talk};
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Builder, ConversationFilter, DagPolicy, Memory, Message, Outcome, RawJson, Session, SessionKey,
-    ViewName,
+    Builder, DagPolicy, Memory, Message, RawJson, Session, SessionKey, compaction::Outcome,
+    model::ViewName, store::ConversationFilter,
 };
 use memory_model::{Seq, SeqRange, ViewVersion};
 use memory_store::{Order, Snapshot};
@@ -194,10 +194,61 @@ pub(crate) async fn dump(memory: &Memory) -> String {
 async fn publications(
     memory: &Memory,
     view: &ViewName,
-    id: agent_memory::ConversationId,
+    id: agent_memory::model::ConversationId,
 ) -> Vec<memory_store::Publication> {
     let page = memory
         .store()
         .publications(id, view, ViewVersion(0), 10_000);
     page.await.unwrap().items
+}
+
+/// The view of a session, as tests look at it.
+#[allow(async_fn_in_trait)]
+pub(crate) trait Inspect {
+    async fn spans(&self) -> agent_memory::Result<Vec<agent_memory::model::Span>>;
+    async fn snapshot(&self) -> agent_memory::Result<agent_memory::store::Snapshot>;
+    async fn summaries(
+        &self,
+        ids: &[agent_memory::model::SummaryId],
+    ) -> agent_memory::Result<Vec<Option<agent_memory::model::Summary>>>;
+    async fn tree(&self, depth: usize) -> agent_memory::Result<agent_memory::view::Tree>;
+    async fn view_name(&self) -> ViewName;
+    async fn needs_compaction(&self, tokens: u64) -> agent_memory::Result<bool>;
+    /// The same session with a window.
+    async fn in_window(&self, window: agent_memory::Window) -> Session;
+}
+
+impl Inspect for Session {
+    async fn spans(&self) -> agent_memory::Result<Vec<agent_memory::model::Span>> {
+        self.current_view().await?.spans().await
+    }
+
+    async fn snapshot(&self) -> agent_memory::Result<agent_memory::store::Snapshot> {
+        Ok(self.current_view().await?.snapshot().clone())
+    }
+
+    async fn summaries(
+        &self,
+        ids: &[agent_memory::model::SummaryId],
+    ) -> agent_memory::Result<Vec<Option<agent_memory::model::Summary>>> {
+        Ok(self.memory().store().summaries(self.id(), ids).await?)
+    }
+
+    async fn tree(&self, depth: usize) -> agent_memory::Result<agent_memory::view::Tree> {
+        self.current_view().await?.tree(depth).await
+    }
+
+    async fn view_name(&self) -> ViewName {
+        self.snapshot().await.unwrap().view
+    }
+
+    async fn needs_compaction(&self, tokens: u64) -> agent_memory::Result<bool> {
+        let key = self.key().clone();
+        self.memory().needs_compaction(key, tokens).await
+    }
+
+    async fn in_window(&self, window: agent_memory::Window) -> Session {
+        let key = self.key().clone();
+        self.memory().session(key).window(window).await.unwrap()
+    }
 }

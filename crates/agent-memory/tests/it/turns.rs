@@ -1,19 +1,22 @@
 //! The moments of an agent's turn: what is made ahead, and what is published when.
 
+use agent_memory::CompactRequest;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Action, Builder, ContextMessage, DagPolicy, Event, Message, MessageOrigin, Mode, ObservedUsage,
-    Part, RawJson, Recorder, ResponseUsage, Role, Session, StopReason, Task, Trigger, TurnPolicy,
-    Window,
+    Builder, DagPolicy, Message, Mode, Part, RawJson, Role, Session, TurnPolicy, Window,
+    compaction::{Action, Event, Recorder, StopReason, Task, Trigger},
+    context::{ContextMessage, MessageOrigin},
+    tokens::{ObservedUsage, Usage as ResponseUsage},
 };
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
 use summarize_escalation::FailureKind;
 
+use crate::support::Inspect as _;
 use crate::support::{both, made, say, talk};
 
 /// A window that `talk` fills to more than half with 40 messages.
@@ -33,10 +36,10 @@ fn with(summarizer: &Scripted, soft: u64, hard: u64) -> Builder {
         .runner(small())
 }
 
-fn small() -> agent_memory::RunnerPolicy {
-    agent_memory::RunnerPolicy {
+fn small() -> agent_memory::compaction::RunnerPolicy {
+    agent_memory::compaction::RunnerPolicy {
         prefetch_min_tokens: 200,
-        ..agent_memory::RunnerPolicy::default()
+        ..agent_memory::compaction::RunnerPolicy::default()
     }
 }
 
@@ -50,11 +53,12 @@ async fn a_turn_prepares_and_a_later_one_publishes_without_a_call() {
     let model = Scripted::head_cut();
     for place in both(|| with(&model, 500, 2_000)).await {
         let session = place.talked(40).await;
+        let session = session.in_window(window).await;
         let tokens = session.snapshot().await.unwrap().tokens();
         assert!(tokens > 500 && tokens < 2_000, "{tokens}");
 
         let before = model.calls();
-        let report = session.after_turn(&window).await.unwrap();
+        let report = session.after_turn().await.unwrap();
         let prefetch = report.prefetched.unwrap();
         assert!(
             prefetch.prepared > 0 && prefetch.ready == prefetch.prepared,
@@ -65,19 +69,14 @@ async fn a_turn_prepares_and_a_later_one_publishes_without_a_call() {
 
         // Again there is nothing new to make.
         let called = model.calls();
-        let again = session
-            .after_turn(&window)
-            .await
-            .unwrap()
-            .prefetched
-            .unwrap();
+        let again = session.after_turn().await.unwrap().prefetched.unwrap();
         assert_eq!(
             (again.prepared, again.ready, again.calls),
             (0, prefetch.ready, 0)
         );
 
         talk(&session, 60).await;
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         assert_eq!(model.calls(), called, "a foreground called the model");
         assert_eq!(call.report.published(), prefetch.ready);
         assert!(call.context.tokens <= window.budget().get());
@@ -105,7 +104,13 @@ async fn what_was_prepared_outlives_the_process() {
         let called = model.calls();
         let place = place.reopen(build()).await;
         let session = place.memory.session("s").await.unwrap();
-        let outcome = session.publish_ready().await.unwrap();
+        let outcome = session
+            .compact(CompactRequest {
+                ready_only: true,
+                ..CompactRequest::default()
+            })
+            .await
+            .unwrap();
         assert_eq!(outcome.published.get("leaf"), prefetch.ready);
         assert_eq!(
             (outcome.calls, model.calls()),
@@ -115,7 +120,13 @@ async fn what_was_prepared_outlives_the_process() {
         );
         assert!(outcome.after.tokens < outcome.before.tokens);
         // It is published once.
-        let again = session.publish_ready().await.unwrap();
+        let again = session
+            .compact(CompactRequest {
+                ready_only: true,
+                ..CompactRequest::default()
+            })
+            .await
+            .unwrap();
         assert_eq!(again.stop_reason, StopReason::NothingEligible);
     }
 }
@@ -134,7 +145,13 @@ async fn what_a_compaction_took_first_is_not_published_again() {
                 && u64::from(model.calls() - called) < outcome.published.total()
         );
         let before = version(&session).await;
-        let late = session.publish_ready().await.unwrap();
+        let late = session
+            .compact(CompactRequest {
+                ready_only: true,
+                ..CompactRequest::default()
+            })
+            .await
+            .unwrap();
         assert_eq!((late.published.get("leaf"), late.calls), (0, 0));
         assert_eq!(late.stop_reason, StopReason::LostRace);
         assert_eq!(version(&session).await, before);
@@ -152,7 +169,8 @@ async fn a_failing_model_costs_a_turn_nothing() {
         let places = both(build).await;
         let place = &places[which];
         let session = place.talked(60).await;
-        let report = session.after_turn(&window).await.unwrap();
+        let session = session.in_window(window).await;
+        let report = session.after_turn().await.unwrap();
         assert!(report.failure.unwrap().contains("503"), "{}", place.name);
         assert_eq!(
             (report.model.not_made, model.calls()),
@@ -160,12 +178,12 @@ async fn a_failing_model_costs_a_turn_nothing() {
             "{}",
             place.name
         );
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         assert!(call.context.tokens <= window.budget().get());
         assert_eq!(version(&session).await, 0, "{}", place.name);
         assert!(session.verify().await.unwrap().is_ok());
         // It answers again, and the next turns go on as if nothing had been.
-        let report = session.after_turn(&window).await.unwrap();
+        let report = session.after_turn().await.unwrap();
         assert!(report.model.is_ok() && report.prefetched.unwrap().ready > 0);
     }
 }
@@ -181,23 +199,26 @@ async fn a_model_that_fails_beside_the_turns_is_in_the_next_turns_report() {
         let build = || {
             let builder = with(&model, 500, 1_500).hooks(Arc::new(heard.clone()));
             match beside {
-                true => builder.spawner(later.spawner()),
+                true => builder.background(agent_memory::compaction::Background::spawner(
+                    later.spawner(),
+                )),
                 false => builder,
             }
         };
         for place in both(build).await {
             let session = place.memory.session("s").await.unwrap();
+            let session = session.in_window(window).await;
             let (mut told, mut failed) = (0, 0);
             for turn in 1..=60 {
                 talk(&session, 40 + 2 * turn).await;
                 let called = model.calls();
-                let after = session.after_turn(&window).await.unwrap();
+                let after = session.after_turn().await.unwrap();
                 let begun = std::mem::take(&mut *later.0.lock().unwrap());
                 for work in begun {
                     work.await;
                 }
                 let asked = u64::from(model.calls() - called);
-                let before = session.before_turn(&window).await.unwrap();
+                let before = session.before_turn().await.unwrap();
                 let report = if beside { before.model } else { after.model };
                 // Each failed call is one summary: the ladder asks a model that failed once.
                 assert!(report.without_model >= asked, "{turn}: {report}");
@@ -238,25 +259,30 @@ async fn work_beside_the_turns_is_begun_once_and_waited_for_by_nobody() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     let later = Arc::new(Later::default());
-    let build = || with(&model, 500, 2_000).spawner(later.spawner());
+    let build = || {
+        with(&model, 500, 2_000).background(agent_memory::compaction::Background::spawner(
+            later.spawner(),
+        ))
+    };
     for place in both(build).await {
         let session = place.talked(80).await;
+        let session = session.in_window(window).await;
         let called = model.calls();
-        assert!(session.after_turn(&window).await.unwrap().prefetching);
-        assert!(session.after_turn(&window).await.unwrap().prefetching);
+        assert!(session.after_turn().await.unwrap().prefetching);
+        assert!(session.after_turn().await.unwrap().prefetching);
         // Nothing is ready: the turn goes on without.
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         assert_eq!((call.report.published(), model.calls()), (0, called));
         let work = std::mem::take(&mut *later.0.lock().unwrap());
         assert_eq!(work.len(), 1, "{}", place.name);
         for work in work {
             work.await;
         }
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         assert!(call.report.published() > 0);
         // What is done makes place for the next.
         talk(&session, 40).await;
-        session.after_turn(&window).await.unwrap();
+        session.after_turn().await.unwrap();
         assert_eq!(std::mem::take(&mut *later.0.lock().unwrap()).len(), 1);
     }
 }
@@ -287,11 +313,16 @@ async fn closing_waits_until_background_work_has_ended_and_given_its_leases_back
     let window = Window::new(WINDOW);
     let model = Scripted::hangs();
     let watched = Arc::new(Watched::default());
-    let build = || with(&model, 500, 2_000).spawner(watched.spawner());
+    let build = || {
+        with(&model, 500, 2_000).background(agent_memory::compaction::Background::spawner(
+            watched.spawner(),
+        ))
+    };
     for (closed, place) in (1..).zip(both(build).await) {
         let session = place.talked(60).await;
+        let session = session.in_window(window).await;
         let called = model.calls();
-        session.after_turn(&window).await.unwrap();
+        session.after_turn().await.unwrap();
         while model.calls() == called {
             tokio::task::yield_now().await;
         }
@@ -305,9 +336,17 @@ async fn closing_waits_until_background_work_has_ended_and_given_its_leases_back
         // Whoever comes next finds no lease: not in ten minutes, but now.
         let answers = Arc::new(Scripted::head_cut());
         let place = place
-            .reopen(memory().owner("another").summarizer(answers))
+            .reopen(
+                memory()
+                    .runner(agent_memory::compaction::RunnerPolicy {
+                        owner: Some("another".to_owned()),
+                        ..agent_memory::compaction::RunnerPolicy::default()
+                    })
+                    .summarizer(answers),
+            )
             .await;
         let session = place.memory.session("s").await.unwrap();
+        let session = session.in_window(window).await;
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
         assert!(
@@ -323,10 +362,15 @@ async fn work_that_begins_after_closing_touches_nothing() {
     let window = Window::new(WINDOW);
     let model = Scripted::head_cut();
     let later = Arc::new(Later::default());
-    let build = || with(&model, 500, 2_000).spawner(later.spawner());
+    let build = || {
+        with(&model, 500, 2_000).background(agent_memory::compaction::Background::spawner(
+            later.spawner(),
+        ))
+    };
     for place in both(build).await {
         let session = place.talked(60).await;
-        assert!(session.after_turn(&window).await.unwrap().prefetching);
+        let session = session.in_window(window).await;
+        assert!(session.after_turn().await.unwrap().prefetching);
         // Task that nobody has begun yet does not hold closing up.
         place.memory.close().await.unwrap();
         let called = model.calls();
@@ -374,7 +418,15 @@ async fn drafts_that_nobody_wants_any_more_are_deleted() {
         let session = memory_with_model.get_session(key.as_str()).await.unwrap();
         if foreground {
             assert_eq!(
-                session.publish_ready().await.unwrap().published.get("leaf"),
+                session
+                    .compact(CompactRequest {
+                        ready_only: true,
+                        ..CompactRequest::default()
+                    })
+                    .await
+                    .unwrap()
+                    .published
+                    .get("leaf"),
                 0
             );
         } else {
@@ -393,8 +445,9 @@ async fn before_a_call_a_view_over_the_budget_is_extracted_without_the_model() {
     let build = || memory().summarizer(Arc::new(model.clone()));
     for place in both(build).await {
         let session = place.talked(110).await;
+        let session = session.in_window(window).await;
         let head = session.info().await.unwrap().conversation.head;
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         let dropped = &call.context.receipt.dropped;
         assert!(dropped.is_empty(), "{}: left out {dropped:?}", place.name);
         assert!(call.context.receipt.degraded.is_empty());
@@ -415,7 +468,7 @@ async fn before_a_call_a_view_over_the_budget_is_extracted_without_the_model() {
         }
         // Once it fits, nothing more is published.
         let published = version(&session).await;
-        let again = session.before_call(&window).await.unwrap();
+        let again = session.context().await.unwrap();
         assert_eq!(
             (again.report.published(), version(&session).await),
             (0, published)
@@ -443,9 +496,10 @@ async fn what_is_ready_is_published_before_anything_is_extracted() {
     };
     for place in both(build).await {
         let session = place.talked(110).await;
+        let session = session.in_window(window).await;
         let ready = session.prefetch_summaries().await.unwrap().ready;
         let called = model.calls();
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         assert_eq!(call.report.published(), ready, "{}", place.name);
         assert_eq!((call.report.extracted, model.calls()), (0, called));
         assert!(call.context.receipt.dropped.is_empty());
@@ -476,12 +530,13 @@ async fn a_providers_figure_is_not_overwritten_by_an_estimate() {
     };
     for place in both(build).await {
         let session = place.talked(40).await;
+        let session = session.in_window(window).await;
         let estimate = session.snapshot().await.unwrap().tokens();
         assert!(estimate < WINDOW / 2, "{estimate}");
         // Above the hard threshold of three quarters, and nothing is ready.
         let observed = ObservedUsage::new("model", usage(3_000, 100));
         assert!(session.observe_usage(&observed).await.unwrap());
-        let report = session.after_turn(&window).await.unwrap();
+        let report = session.after_turn().await.unwrap();
         assert_eq!(report.usage.tokens, 3_100, "{}", place.name);
         assert_eq!(report.compactions.len(), 1);
         assert_eq!(report.published(), 0);
@@ -500,10 +555,11 @@ async fn a_system_prompt_is_counted_once() {
     };
     for place in both(memory).await {
         let session = place.talked(20).await;
+        let session = session.in_window(window).await;
         // A provider counts the system prompt in; the estimate of the view does not.
         let observed = ObservedUsage::new("model", usage(1_500 + 900, 0));
         assert!(session.observe_usage(&observed).await.unwrap());
-        let report = session.before_turn(&window).await.unwrap();
+        let report = session.before_turn().await.unwrap();
         assert_eq!(
             (report.usage.tokens, report.usage.system_tokens),
             (900, 1_500)
@@ -534,16 +590,17 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
     };
     for place in both(build).await {
         let session = place.talked(60).await;
+        let session = session.in_window(window).await;
         let called = model.calls();
-        let below = session.before_call(&window).await.unwrap();
+        let below = session.context().await.unwrap();
         assert_eq!((below.report.compactions.len(), model.calls()), (0, called));
         assert_eq!(version(&session).await, 0);
 
         talk(&session, 60).await;
-        session.before_turn(&window).await.unwrap();
-        session.after_turn(&window).await.unwrap();
+        session.before_turn().await.unwrap();
+        session.after_turn().await.unwrap();
         assert_eq!((version(&session).await, model.calls()), (0, called));
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         let paid = u64::from(model.calls() - called);
         let published = call.report.published();
         assert!(
@@ -586,9 +643,10 @@ async fn a_manual_policy_does_nothing_by_itself() {
     let build = || with(&model, 0, 0).turns(TurnPolicy::manual());
     for place in both(build).await {
         let session = place.talked(110).await;
-        session.before_turn(&window).await.unwrap();
-        session.before_call(&window).await.unwrap();
-        let report = session.after_turn(&window).await.unwrap();
+        let session = session.in_window(window).await;
+        session.before_turn().await.unwrap();
+        session.context().await.unwrap();
+        let report = session.after_turn().await.unwrap();
         assert_eq!((report.compactions.len(), report.prefetching), (0, false));
         assert_eq!(version(&session).await, 0);
     }
@@ -646,11 +704,12 @@ async fn a_turn_of_many_calls_keeps_its_request_word_for_word() {
     for earlier in [0, 10] {
         let memory = memory().dag(DagPolicy::for_window(8_000));
         let session = memory.open().await.unwrap().session("s").await.unwrap();
+        let session = session.in_window(window).await;
         talk(&session, earlier).await;
-        session.before_turn(&window).await.unwrap();
+        session.before_turn().await.unwrap();
         session.ingest(Message::user(&request)).await.unwrap();
         for call in 0..30 {
-            let context = session.before_call(&window).await.unwrap().context;
+            let context = session.context().await.unwrap().context;
             let is_request = |message: &ContextMessage| {
                 message.role == Role::User && message.parts == [Part::text(&request)]
             };

@@ -2,10 +2,11 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Context, ErrorKind, Mode, ObservedUsage, ResponseStatus, ResponseUsage, SafetyFactor,
-    Seq, Session, estimator,
+    Budget, Context, ErrorKind, Mode, Seq, Session,
+    tokens::{ObservedUsage, ResponseStatus, SafetyFactor, Usage as ResponseUsage, estimator},
 };
 
+use crate::support::Inspect as _;
 use crate::support::{plain, said, talk};
 
 fn usage(input: u64, output: u64) -> ResponseUsage {
@@ -33,7 +34,7 @@ async fn request(session: &Session, model: &str, thousandths: u64) -> bool {
 async fn with_nothing_observed_the_estimators_own_factor_scales_budgets() {
     for place in plain().await {
         let session = place.talked(400).await;
-        let factor = session.safety_factor().await.unwrap().thousandths();
+        let factor = session.usage().await.unwrap().safety_factor.thousandths();
         assert!((1_001..1_200).contains(&factor), "{factor}");
         for budget in [1_500, 4_000, 100_000] {
             let context = assembled(&session, budget).await;
@@ -57,26 +58,35 @@ async fn with_nothing_observed_the_estimators_own_factor_scales_budgets() {
 async fn budgets_follow_the_model_and_counts_stay() {
     for place in plain().await {
         let session = place.talked(100).await;
-        let documented = session.safety_factor().await.unwrap().thousandths();
+        let documented = session.usage().await.unwrap().safety_factor.thousandths();
         assert!(request(&session, "large", 1_234).await);
         let before = session.info().await.unwrap().conversation;
         // Rounded up to a step, so that the start of a context stays where it is.
-        assert_eq!(session.safety_factor().await.unwrap().thousandths(), 1_250);
+        assert_eq!(
+            session.usage().await.unwrap().safety_factor.thousandths(),
+            1_250
+        );
         let context = assembled(&session, 2_000).await;
         assert_eq!(context.receipt.limit, 1_600, "{}", place.name);
         assert!(context.tokens <= 1_600);
         request(&session, "large", 1_240).await;
-        assert_eq!(session.safety_factor().await.unwrap().thousandths(), 1_250);
+        assert_eq!(
+            session.usage().await.unwrap().safety_factor.thousandths(),
+            1_250
+        );
 
         // It is kept.
         let place = place.reopen(memory()).await;
         let session = place.memory.session("s").await.unwrap();
-        assert_eq!(session.safety_factor().await.unwrap().thousandths(), 1_250);
+        assert_eq!(
+            session.usage().await.unwrap().safety_factor.thousandths(),
+            1_250
+        );
         assert_eq!(assembled(&session, 2_000).await.receipt.limit, 1_600);
 
         // A model that was never seen begins with what is documented, or with worse.
         request(&session, "small", 900).await;
-        let factor = session.safety_factor().await.unwrap().thousandths();
+        let factor = session.usage().await.unwrap().safety_factor.thousandths();
         assert!((documented..documented + 25).contains(&factor), "{factor}");
         // A real count below the estimate never gives more than the budget.
         for _ in 0..20 {
@@ -98,14 +108,14 @@ async fn the_size_of_a_view_begins_with_the_last_real_figure() {
     for place in plain().await {
         let session = place.talked(20).await;
         let estimate = session.info().await.unwrap().conversation.tokens;
-        let size = session.context_tokens().await.unwrap();
+        let size = session.usage().await.unwrap().context;
         assert_eq!((size.reported, size.estimated), (0, estimate));
 
         let observed = ObservedUsage::new("m", usage(5_000, 50));
         assert!(session.observe_usage(&observed).await.unwrap());
         talk(&session, 4).await;
         let after = session.info().await.unwrap().conversation.tokens - estimate;
-        let size = session.context_tokens().await.unwrap();
+        let size = session.usage().await.unwrap().context;
         assert_eq!(
             (size.reported, size.estimated, size.reported_at),
             (5_050, after, Some(20)),
@@ -132,7 +142,7 @@ async fn the_size_of_a_view_begins_with_the_last_real_figure() {
             },
         ] {
             assert!(!session.observe_usage(&said_nothing).await.unwrap());
-            assert_eq!(session.context_tokens().await.unwrap(), size);
+            assert_eq!(session.usage().await.unwrap().context, size);
         }
         // A response that is not the newest message.
         let older = ObservedUsage {
@@ -141,7 +151,7 @@ async fn the_size_of_a_view_begins_with_the_last_real_figure() {
         };
         assert!(session.observe_usage(&older).await.unwrap());
         let log = session.entries().await.unwrap();
-        let size = session.context_tokens().await.unwrap();
+        let size = session.usage().await.unwrap().context;
         assert_eq!(size.estimated, log[22].tokens + log[23].tokens);
         let error = session
             .observe_usage(&ObservedUsage {
@@ -164,13 +174,13 @@ async fn a_figure_from_before_a_compaction_does_not_count() {
         assert!(session.needs_compaction(65_000).await.unwrap());
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert!(outcome.published.get("leaf") > 0);
-        let size = session.context_tokens().await.unwrap();
+        let size = session.usage().await.unwrap().context;
         assert_eq!((size.reported, size.reported_at), (0, None));
         assert_eq!(size.estimated, outcome.after.tokens, "{}", place.name);
         assert!(!session.observe_usage(&observed).await.unwrap());
         session.ingest(said(2)).await.unwrap();
         assert!(session.observe_usage(&observed).await.unwrap());
-        assert_eq!(session.context_tokens().await.unwrap().reported, 70_000);
+        assert_eq!(session.usage().await.unwrap().context.reported, 70_000);
     }
 }
 
@@ -192,7 +202,7 @@ async fn what_a_context_left_out_is_still_part_of_the_view() {
         session.ingest(said(2)).await.unwrap();
         let observed = ObservedUsage::new("m", usage(context.tokens, 30)).with_context(&context);
         assert!(session.observe_usage(&observed).await.unwrap());
-        let size = session.context_tokens().await.unwrap();
+        let size = session.usage().await.unwrap().context;
         assert_eq!(size.estimated, left_out, "{}", place.name);
         // What else was sent is in the real figure, and so belongs into the estimate.
         session.ingest(said(2)).await.unwrap();
@@ -200,6 +210,6 @@ async fn what_a_context_left_out_is_still_part_of_the_view() {
             ObservedUsage::new("n", usage(context.tokens + 500, 30)).with_context(&context);
         observed.other_tokens = 500;
         assert!(session.observe_usage(&observed).await.unwrap());
-        assert!(session.safety_factor().await.unwrap().thousandths() < 1_100);
+        assert!(session.usage().await.unwrap().safety_factor.thousandths() < 1_100);
     }
 }

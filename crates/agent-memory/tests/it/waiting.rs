@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_memory::CompactRequest;
 use agent_memory::testing::{Scripted, memory};
 use agent_memory::{
-    Budget, Builder, CancellationToken, Message, Mode, Session, StopReason, Timestamp,
+    Budget, Builder, Message, Mode, Session, Timestamp,
+    compaction::{CancellationToken, StopReason},
 };
 
 use crate::support::{Place, both, dump};
@@ -44,13 +46,20 @@ async fn begin(
     cancel: &CancellationToken,
 ) -> (
     Session,
-    tokio::task::JoinHandle<agent_memory::Result<agent_memory::Outcome>>,
+    tokio::task::JoinHandle<agent_memory::Result<agent_memory::compaction::Outcome>>,
 ) {
     let session = place.talked(60).await;
     let before = summarizer.calls();
     let (clone, cancel) = (session.clone(), cancel.clone());
-    let task =
-        tokio::spawn(async move { clone.compact_with(Mode::Full, None, cancel.clone()).await });
+    let task = tokio::spawn(async move {
+        clone
+            .compact(CompactRequest {
+                mode: Mode::Full,
+                cancel,
+                ..CompactRequest::default()
+            })
+            .await
+    });
     while summarizer.calls() == before {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -82,7 +91,12 @@ async fn a_waiting_compaction_holds_nothing_up_and_can_be_cancelled() {
         assert_eq!(dump(&place.memory).await, expected, "{}", place.name);
 
         // Its lease is given back: another process can begin at once.
-        let place = place.reopen(memory().owner("another")).await;
+        let place = place
+            .reopen(memory().runner(agent_memory::compaction::RunnerPolicy {
+                owner: Some("another".to_owned()),
+                ..agent_memory::compaction::RunnerPolicy::default()
+            }))
+            .await;
         let session = place.memory.session("s").await.unwrap();
         let outcome = session.compact(Mode::Full).await.unwrap();
         assert!(

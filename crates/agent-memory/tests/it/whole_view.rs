@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use agent_memory::{
-    AssemblyPolicy, Budget, Context, LogEntry, Memory, MessageOrigin, Mode, Part, Role, Seq,
-    SeqRange, Session, Span, SpanBody, Summary, SummaryId,
+    Budget, Context, Memory, Mode, Part, Role, Seq, SeqRange, Session,
+    context::{AssemblyPolicy, MessageOrigin},
+    model::{LogEntry, Span, SpanBody, Summary, SummaryId},
 };
 use memory_model::{Accounting, EntryKind};
 
 use crate::contexts::{Block, blocks, check};
 use crate::corpus::{corpus, parse, transcripts};
+use crate::support::Inspect as _;
 
 const BUDGETS: [u64; 5] = [1_000, 2_000, 4_000, 8_000, 16_000];
 
@@ -165,7 +167,7 @@ async fn contexts_of_compacted_transcripts_cover_the_whole_log() {
     let mut failures = Vec::new();
     let mut tally = [(0, 0); BUDGETS.len()];
     for path in transcripts(&corpus) {
-        let memory = Memory::builder().open().await.unwrap();
+        let memory = Memory::in_memory().await.unwrap();
         let transcript = parse(&std::fs::read(&path).unwrap());
         for imported in memory.import(&transcript).await.unwrap().sessions {
             let session = memory.get_session(imported.session).await.unwrap();
@@ -216,7 +218,10 @@ async fn shrinking(compacted: &Compacted) -> Vec<String> {
         let budget = Budget::tokens(budget);
         let context = compacted
             .session
-            .assemble_with(budget, &policy)
+            .assemble(agent_memory::context::AssembleRequest::new(
+                budget,
+                policy.clone(),
+            ))
             .await
             .unwrap();
         let now = facts(&context);

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Context, Message, ObservedUsage, Part, RawJson, ResponseUsage, Role, Seq, Session, Span,
-    SpanBody, Window, estimator,
+    Context, Message, Part, RawJson, Role, Seq, Session, Window,
+    model::{Span, SpanBody},
+    tokens::{ObservedUsage, Usage as ResponseUsage, estimator},
 };
 use memory_model::Accounting;
 
 use crate::laws::random::Random;
+use crate::support::Inspect as _;
 use crate::support::say;
 
 /// Model calls of one conversation.
@@ -154,18 +156,18 @@ async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) ->
         .open()
         .await
         .unwrap();
-    let session = memory.session("loop").await.unwrap();
+    let session = memory.session("loop").window(window).await.unwrap();
     let mut random = Random(7);
     let mut seen = Seen::default();
     let mut published = Vec::new();
     for n in 0..CALLS {
         if n % CALLS_PER_TURN == 0 {
-            let before = session.before_turn(&window).await.unwrap();
+            let before = session.before_turn().await.unwrap();
             published.extend(before.compactions.into_iter().flat_map(|c| c.summaries));
             let question = format!("Task {n}: {}", text(&mut random, 40));
             session.ingest(Message::user(question)).await.unwrap();
         }
-        let call = session.before_call(&window).await.unwrap();
+        let call = session.context().await.unwrap();
         let context = &call.context;
         published.extend(
             call.report
@@ -208,7 +210,7 @@ async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) ->
         if n % CALLS_PER_TURN == CALLS_PER_TURN - 1 {
             let done = format!("Done: {}", text(&mut random, 40));
             session.ingest(Message::assistant(done)).await.unwrap();
-            let after = session.after_turn(&window).await.unwrap();
+            let after = session.after_turn().await.unwrap();
             published.extend(after.compactions.into_iter().flat_map(|c| c.summaries));
         }
     }

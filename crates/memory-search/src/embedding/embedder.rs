@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use auto_impl::auto_impl;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -11,6 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Embedding is deterministic as far as the model is: vectors are kept, and compared with vectors that
 /// are made later.
 #[async_trait]
+#[auto_impl(Arc)]
 pub trait Embedder: Send + Sync + fmt::Debug {
     /// Name of the model and of its version. Vectors are compared only with vectors of the same id.
     fn id(&self) -> &str;

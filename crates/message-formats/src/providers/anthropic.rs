@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use memory_model::{
-    Media, MediaSource, Message, Part, RawJson, ResultContent, Role, ToolDefinition,
+    Media, MediaSource, Message, Part, RawJson, Reply, ResultContent, Role, ToolDefinition,
 };
 use serde_json::{Value, json};
 use token_estimate::Usage;
@@ -24,7 +24,7 @@ use super::media::{PDF, Source};
 use super::prepare::{Prepared, wire_name};
 use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
 use super::unknown::as_text;
-use super::{arguments, media, original_call_id, wire_call_id};
+use super::{arguments, media, original_call_id, reply, wire_call_id};
 use crate::error::Error;
 
 /// Minimum length of a signature of Anthropic's, in bytes. Other providers' marks in its place are shorter.
@@ -479,6 +479,21 @@ fn read_source(block: &Object, media_type: &str) -> Option<Media> {
         }),
         _ => None,
     }
+}
+
+/// Reads a response: its message, model and usage.
+///
+/// # Errors
+/// `Invalid` when the response has no `content`, such as an error, or its message cannot be [`read`].
+pub fn reply(response: &Value) -> Result<Reply, Error> {
+    let content = reply::content(response, "/content")?;
+    let messages = read(None, &[json!({"role": "assistant", "content": content})])?;
+    Ok(reply::reply(
+        response,
+        ("id", "model"),
+        messages,
+        usage(response),
+    ))
 }
 
 /// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.

@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 
-use memory_model::{Media, MediaSource, Message, Part, ResultContent, Role, ToolDefinition};
+use memory_model::{Media, MediaSource, Message, Part, Reply, ResultContent, Role, ToolDefinition};
 use serde_json::{Value, json};
 use token_estimate::Usage;
 
@@ -25,7 +25,7 @@ use super::media::Source;
 use super::prepare::{Prepared, wire_name};
 use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
 use super::unknown::as_text;
-use super::{arguments, media, original_call_id, wire_call_id};
+use super::{arguments, media, original_call_id, reply, wire_call_id};
 use crate::error::Error;
 
 /// Start of a signature that Gemini gave, as it is kept in [`Part::Reasoning`].
@@ -507,6 +507,21 @@ fn response(response: Option<&Value>) -> (ResultContent, Option<bool>) {
         Some(content) => (content, Some(true)),
         None => (ResultContent::Text(response.to_string()), None),
     }
+}
+
+/// Reads a response: its message, model and usage.
+///
+/// # Errors
+/// `Invalid` when the response has no `candidates[0].content`, such as an error, or its message cannot be [`read`].
+pub fn reply(response: &Value) -> Result<Reply, Error> {
+    let content = reply::content(response, "/candidates/0/content")?;
+    let messages = read(None, std::slice::from_ref(content))?;
+    Ok(reply::reply(
+        response,
+        ("responseId", "modelVersion"),
+        messages,
+        usage(response),
+    ))
 }
 
 /// Returns the usage of a response, or of its field `usageMetadata` alone; `None` without token counts.

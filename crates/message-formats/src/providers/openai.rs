@@ -11,7 +11,7 @@
 //! - Names of participants are sent as `name`, with `_` for what the format does not accept there.
 
 use memory_model::{
-    Media, MediaSource, Message, Part, RawJson, ResultContent, Role, ToolDefinition,
+    Media, MediaSource, Message, Part, RawJson, Reply, ResultContent, Role, ToolDefinition,
 };
 use serde_json::{Value, json};
 use token_estimate::Usage;
@@ -20,7 +20,7 @@ use super::fields::{Facts, Object, invalid, native, object, string, text, tokens
 use super::media::{PDF, Source};
 use super::prepare::{Prepared, wire_name};
 use super::unknown::as_text;
-use super::{arguments, chat_call_id, media, original_call_id};
+use super::{arguments, chat_call_id, failed, media, original_call_id, reply};
 use crate::error::Error;
 
 /// Media types of images.
@@ -42,13 +42,16 @@ pub fn write(messages: &[Message]) -> Vec<Value> {
         }
         for part in results {
             if let Part::ToolResult {
-                call_id, content, ..
+                call_id,
+                content,
+                is_error,
             } = part
             {
+                let content = result_content(call_id, content, &mut attached);
                 out.push(json!({
                     "role": "tool",
                     "tool_call_id": chat_call_id(call_id),
-                    "content": result_content(call_id, content, &mut attached),
+                    "content": failed::mark(content, *is_error, "text"),
                 }));
             }
         }
@@ -236,10 +239,11 @@ fn read_one(message: &Value, place: &str) -> Result<Message, Error> {
     let role = match string(fields, "role", place)? {
         "tool" => {
             known = &["role", "content", "tool_call_id"];
+            let (content, is_error) = failed::unmark(read_result(fields.get("content"), place)?);
             parts.push(Part::ToolResult {
                 call_id: original_call_id(string(fields, "tool_call_id", place)?).into_owned(),
-                content: read_result(fields.get("content"), place)?,
-                is_error: None,
+                content,
+                is_error,
             });
             Role::Tool
         }
@@ -419,6 +423,21 @@ fn read_calls(
         });
     }
     Ok(())
+}
+
+/// Reads a response: its message, model and usage.
+///
+/// # Errors
+/// `Invalid` when the response has no `choices[0].message`, such as an error, or its message cannot be [`read`].
+pub fn reply(response: &Value) -> Result<Reply, Error> {
+    let message = reply::content(response, "/choices/0/message")?;
+    let messages = vec![read_one(message, "choices[0].message")?];
+    Ok(reply::reply(
+        response,
+        ("id", "model"),
+        messages,
+        usage(response),
+    ))
 }
 
 /// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.

@@ -9,7 +9,7 @@
 //! - Arguments are sent word for word, broken JSON included.
 //! - Whether a result is an error is not sent. The name of a participant stands before the first text.
 
-use memory_model::{Media, Message, Part, RawJson, ResultContent, Role, ToolDefinition};
+use memory_model::{Media, Message, Part, RawJson, Reply, ResultContent, Role, ToolDefinition};
 use serde_json::{Value, json};
 use token_estimate::Usage;
 
@@ -19,7 +19,7 @@ use super::openai::IMAGE_TYPES;
 use super::prepare::{Prepared, wire_name};
 use super::turns::said_by;
 use super::unknown::as_text;
-use super::{arguments, media, original_call_id, wire_call_id};
+use super::{arguments, failed, media, original_call_id, reply, wire_call_id};
 use crate::error::Error;
 
 /// Calls of the server's own tools, which hold their results: their type, how their ids begin, the fields that they
@@ -97,11 +97,13 @@ fn write_user(name: Option<&str>, parts: &[Part], input: &mut Vec<Value>) {
     for part in parts {
         match part {
             Part::ToolResult {
-                call_id, content, ..
+                call_id,
+                content,
+                is_error,
             } => input.push(json!({
                 "type": "function_call_output",
                 "call_id": wire_call_id(call_id),
-                "output": output(content),
+                "output": failed::mark(output(content), *is_error, "input_text"),
             })),
             Part::Text { text } if !text.is_empty() => {
                 content.extend(input_text(&said_by(name.take(), text)));
@@ -248,10 +250,11 @@ pub fn read(instructions: Option<&str>, input: &[Value]) -> Result<Vec<Message>,
                 };
                 let mut facts = Facts::default();
                 facts.message(fields, &["type", "call_id", "output"]);
+                let (content, is_error) = failed::unmark(content);
                 let result = Part::ToolResult {
                     call_id,
                     content,
-                    is_error: None,
+                    is_error,
                 };
                 let mut message = Message::new(Role::Tool, vec![result]);
                 message.meta = facts.finish();
@@ -396,6 +399,22 @@ fn known_block(block: &Value, index: usize, facts: &mut Facts) -> Option<Part> {
     };
     facts.part(index, fields, known);
     Some(part)
+}
+
+/// Reads a response: its messages, model and usage.
+///
+/// # Errors
+/// `Invalid` when the response has no `output`, such as an error, or its message cannot be [`read`].
+pub fn reply(response: &Value) -> Result<Reply, Error> {
+    let output = reply::content(response, "/output")?;
+    let items = output.as_array().map_or(&[][..], Vec::as_slice);
+    let messages = read(None, items)?;
+    Ok(reply::reply(
+        response,
+        ("id", "model"),
+        messages,
+        usage(response),
+    ))
 }
 
 /// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.

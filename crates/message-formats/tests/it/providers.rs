@@ -187,29 +187,26 @@ struct Features {
     joined_results: bool,
     /// A result may hold images.
     images_in_results: bool,
-    /// Says whether a result is an error.
-    errors: bool,
     /// A signature that the provider gives.
     signature: Option<&'static str>,
 }
 
 fn features(provider: Provider) -> Features {
     let signed = "c2lnbmVk/c2lnbmVk+c2lnbmVkc2lnbmVkc2lnbmVkc2lnbmVkc2lnbmVkc2lnbmVkc2lnbg==";
-    let (joined_results, images_in_results, errors, signature) = match provider {
-        Provider::OpenAi => (false, false, false, None),
+    let (joined_results, images_in_results, signature) = match provider {
+        Provider::OpenAi => (false, false, None),
         Provider::Responses => {
             let item =
                 r#"{"encrypted_content":"gAAA","id":"rs_1","summary":[],"type":"reasoning"}"#;
-            (false, true, false, Some(item))
+            (false, true, Some(item))
         }
-        Provider::Anthropic => (true, true, true, Some(signed)),
-        Provider::Gemini => (true, false, true, Some("gemini:c2lnbmVk")),
+        Provider::Anthropic => (true, true, Some(signed)),
+        Provider::Gemini => (true, false, Some("gemini:c2lnbmVk")),
         _ => unreachable!(),
     };
     Features {
         joined_results,
         images_in_results,
-        errors,
         signature,
     }
 }
@@ -271,7 +268,7 @@ fn expressible(provider: Provider) -> impl Strategy<Value = Vec<Message>> {
                     results.push(Part::ToolResult {
                         call_id: format!("{id}{calls}"),
                         content,
-                        is_error: (features.errors && failed && only_text).then_some(true),
+                        is_error: (failed && only_text).then_some(true),
                     });
                 }
                 messages.push(Message::new(Role::Assistant, parts));

@@ -40,6 +40,14 @@ pub struct Guards {
     watch: observe::Watch,
 }
 
+/// Guards that take their time from Tokio.
+#[cfg(feature = "tokio")]
+impl From<GuardPolicy> for Guards {
+    fn from(policy: GuardPolicy) -> Self {
+        Self::new(policy, Arc::new(crate::TokioTimer::new()))
+    }
+}
+
 impl Guards {
     /// Returns guards with this policy that take their time from this timer.
     pub fn new(policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {

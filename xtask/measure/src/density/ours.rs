@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use agent_memory::handoff::CutPolicy;
+use agent_memory::compaction::CutPolicy;
 use agent_memory::model::StepClock;
 use agent_memory::retrieval::RecallAnswer;
 use agent_memory::store::InMemoryStore;
 use agent_memory::transcripts::{Origin, ReadOptions, read};
 use agent_memory::{
-    AssemblyPolicy, Budget, Builder, Context, ErrorKind, HandoffPolicy, Memory, Mode, RecallArgs,
-    Session, Strategy, Timestamp,
+    Budget, Builder, Context, ErrorKind, HandoffPolicy, Memory, Mode, Session, Strategy, Timestamp,
+    context::AssemblyPolicy, retrieval::RecallArgs,
 };
 use anyhow::{Context as _, ensure};
 use token_estimate::{Exact, TokenEstimator};
@@ -28,7 +28,7 @@ pub(crate) fn memory() -> Builder {
         .store(Arc::new(InMemoryStore::new().with_clock(clock())))
         .clock(clock())
         .owner("bench")
-        .without_background()
+        .background(Background::off())
 }
 
 /// A conversation that the library holds, compacted as far as its defaults go.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use agent_memory::handoff::CutPolicy;
+use agent_memory::compaction::CutPolicy;
 use agent_memory::retrieval::{GrepHit, HitKind};
 use agent_memory::{
-    Budget, ExpandArgs, GrepArgs, HandoffPolicy, Message, Mode, RecallArgs, Retrieval,
-    RetrievalLimits, SearchMode, SearchScope, Seq, SeqRange, Session,
+    Budget, HandoffPolicy, Message, Mode, Retrieval, Seq, SeqRange, Session,
+    retrieval::{ExpandArgs, GrepArgs, RecallArgs, RetrievalLimits},
+    search::{SearchMode, SearchScope},
 };
 use anyhow::{Context as _, ensure};
 use token_estimate::TokenEstimator as _;
@@ -227,7 +228,7 @@ async fn compacted(messages: Vec<Message>, lines: &str) -> anyhow::Result<Sessio
     let stored = session.ingest_batch(messages).await?;
     ensure!(stored.conflicts() == 0, "a message was refused");
     session.compact(Mode::Full).await?;
-    session.index().await?;
+    session.index().update().await?;
     Ok(session)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent_memory::testing::{Generated, Scripted};
-use agent_memory::{Budget, GrepArgs, HitOrder, Ladder, Memory, Message, Mode};
+use agent_memory::{Budget, Memory, Message, Mode, retrieval::GrepArgs, search::HitOrder, summaries::Ladder};
 use anyhow::{Context as _, bail};
 
 pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {

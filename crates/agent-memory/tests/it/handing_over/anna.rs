@@ -1,6 +1,7 @@
 //! Handoffs by anna's rules, and by the agent's own runner.
 
 use super::*;
+use crate::support::Inspect as _;
 
 #[tokio::test]
 async fn ten_messages_become_a_summary_and_the_newest_four() {
@@ -114,7 +115,11 @@ async fn by_runner(
     let runner = Arc::new(runner);
     let as_runner: Arc<dyn Runner> = runner.clone();
     let outcome = session
-        .hand_over_by(&as_runner, Some("fast"), &HandOver::default())
+        .hand_over(&HandOver {
+            runner: Some(as_runner),
+            runner_model: Some("fast".to_owned()),
+            ..HandOver::default()
+        })
         .await;
     (runner, outcome, session)
 }
@@ -175,8 +180,13 @@ async fn a_tail_never_begins_with_a_result_whose_call_is_gone() {
     say(&session, Message::assistant("It is 2024.")).await;
     // One message is kept; two would begin with the result, so the call is kept too.
     for messages in [1, 2] {
-        let planner = agent_memory::HandoffPlanner::new(keeping(messages));
-        let view = session.clone().with_planner(Arc::new(planner));
+        let planner = agent_memory::compaction::HandoffPlanner::new(keeping(messages));
+        let view = session
+            .memory()
+            .session(session.key().clone())
+            .planner(planner)
+            .await
+            .unwrap();
         let jobs = view.plan().await.unwrap().jobs;
         let cut = jobs.first().map(|job| job.range.last);
         assert_eq!(

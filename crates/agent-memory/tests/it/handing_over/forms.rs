@@ -4,9 +4,10 @@ use super::*;
 
 /// The roles and texts of a context's summaries.
 fn summaries(context: &agent_memory::Context) -> Vec<(Role, String)> {
-    let summary =
-        |m: &&agent_memory::ContextMessage| matches!(m.source, MessageOrigin::Summary { .. });
-    let text = |m: &agent_memory::ContextMessage| match &m.parts[0] {
+    let summary = |m: &&agent_memory::context::ContextMessage| {
+        matches!(m.source, MessageOrigin::Summary { .. })
+    };
+    let text = |m: &agent_memory::context::ContextMessage| match &m.parts[0] {
         Part::Text { text } => text.clone(),
         other => panic!("{other:?}"),
     };

@@ -1,6 +1,8 @@
 //! Hooks of a handoff, what they supply, and what is trusted of it.
 
 use super::*;
+use crate::support::Inspect as _;
+use agent_memory::CompactRequest;
 
 /// Gives one answer about every job.
 #[derive(Debug)]
@@ -110,7 +112,8 @@ async fn a_recovery_tells_that_the_call_is_made_again() {
     let session = open(builder).await;
     talk(&session, 20).await;
     let window = Window::new(100_000);
-    session.recover_from_overflow(&window).await.unwrap();
+    let session = session.in_window(window).await;
+    session.recover_from_overflow().await.unwrap();
     let ended = || match recorder.events().pop() {
         Some(ref last @ Event::Ended { will_retry, .. }) => (last.is_aborted(), will_retry),
         other => panic!("{other:?}"),
@@ -153,24 +156,29 @@ async fn a_turn_that_failed_leaves_no_state_behind() {
     ]);
     let session = open(builder.handoff(keeping(4)).turns(TurnPolicy::manual())).await;
     let window = Window::new(100_000);
+    let session = session.in_window(window).await;
     talk(&session, 20).await;
-    session.before_turn(&window).await.unwrap();
+    session.before_turn().await.unwrap();
     session.request_compaction(None);
     // The compaction fails, and the turn is over all the same; nothing waits for the next one.
-    let report = session.after_turn(&window).await.unwrap();
+    let report = session.after_turn().await.unwrap();
     assert!(report.failure.unwrap().contains("503"));
-    assert!(!session.in_turn());
-    let report = session.after_turn(&window).await.unwrap();
+    let between = CompactRequest {
+        between_turns: true,
+        ..CompactRequest::default()
+    };
+    session.compact(between).await.unwrap();
+    let report = session.after_turn().await.unwrap();
     assert_eq!((report.failure, report.compactions.len()), (None, 0));
     // The host gave a turn up without ending it: the next one may recover again.
-    session.before_turn(&window).await.unwrap();
-    session.recover_from_overflow(&window).await.unwrap();
+    session.before_turn().await.unwrap();
+    session.recover_from_overflow().await.unwrap();
     assert_eq!(
-        session.recover_from_overflow(&window).await.unwrap(),
+        session.recover_from_overflow().await.unwrap(),
         Recovery::AlreadyTried
     );
-    session.before_turn(&window).await.unwrap();
-    let again = session.recover_from_overflow(&window).await.unwrap();
+    session.before_turn().await.unwrap();
+    let again = session.recover_from_overflow().await.unwrap();
     assert_ne!(again, Recovery::AlreadyTried);
     assert!(session.verify().await.unwrap().is_ok());
 }

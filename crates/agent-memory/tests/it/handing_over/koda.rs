@@ -1,6 +1,7 @@
 //! Handoffs by koda's rules.
 
 use super::*;
+use crate::support::Inspect as _;
 
 #[tokio::test]
 async fn a_short_session_and_one_that_waits_for_results_are_passed_over() {
@@ -87,19 +88,39 @@ async fn a_band_below_the_threshold_warns() {
     };
     let session = open(writing("All of it.").handoff(keeping(2)).turns(policy)).await;
     talk(&session, 60).await;
-    let wide = session.before_call(&Window::new(1_000_000)).await.unwrap();
+    let wide = session
+        .in_window(Window::new(1_000_000))
+        .await
+        .context()
+        .await
+        .unwrap();
     let used = wide.report.usage.tokens;
     let full_to = |percent: u64| Window::new(used * 100 / percent);
     for (percent, warned) in [(40, false), (60, true)] {
-        let call = session.before_call(&full_to(percent)).await.unwrap();
+        let call = session
+            .in_window(full_to(percent))
+            .await
+            .context()
+            .await
+            .unwrap();
         assert_eq!(call.report.warned, warned, "{percent}");
         assert_eq!(call.report.published(), 0);
         // A step that does nothing warns too.
-        let after = session.after_turn(&full_to(percent)).await.unwrap();
+        let after = session
+            .in_window(full_to(percent))
+            .await
+            .after_turn()
+            .await
+            .unwrap();
         assert_eq!(after.warned, warned, "{percent}");
     }
     // From the threshold on it compacts, and has nothing to warn of.
-    let call = session.before_call(&full_to(90)).await.unwrap();
+    let call = session
+        .in_window(full_to(90))
+        .await
+        .context()
+        .await
+        .unwrap();
     assert_eq!((call.report.warned, call.report.published()), (false, 1));
 }
 
@@ -119,7 +140,10 @@ fn strict(model: &Scripted, breaker: BreakerPolicy) -> Builder {
             ..ladder
         })
         .handoff_above(100, 2)
-        .guards_with(policy, Arc::new(FakeTimer::new()))
+        .guards(agent_memory::models::Guards::new(
+            policy,
+            Arc::new(FakeTimer::new()),
+        ))
 }
 
 #[tokio::test]
@@ -140,23 +164,24 @@ async fn a_breaker_can_be_asked_and_told() {
         memory.session("b").await.unwrap(),
     );
     talk(&session, 12).await;
-    assert!(!session.is_broken());
+    assert!(!session.guard().is_open());
     let told: Vec<bool> = (0..3)
-        .map(|_| session.record_failure("no connection"))
+        .map(|_| session.guard().record_failure("no connection"))
         .collect();
     assert_eq!(told, [false, false, true]);
-    assert!(session.is_broken() && !other.is_broken());
+    assert!(session.guard().is_open() && !other.guard().is_open());
     let window = Window::new(100_000);
-    let report = session.before_turn(&window).await.unwrap();
+    let session = session.in_window(window).await;
+    let report = session.before_turn().await.unwrap();
     assert!(report.failure.unwrap().contains("no connection"));
     assert_eq!(
         (report.compactions[0].published.total(), model.calls()),
         (0, 0)
     );
-    session.reset_breaker();
-    assert!(!session.is_broken());
-    assert_eq!(session.before_turn(&window).await.unwrap().published(), 1);
+    session.guard().reset();
+    assert!(!session.guard().is_open());
+    assert_eq!(session.before_turn().await.unwrap().published(), 1);
     // Without guards there is no breaker to open.
     let free = open(writing("x").handoff(keeping(2))).await;
-    assert!((0..5).all(|_| !free.record_failure("x")));
+    assert!((0..5).all(|_| !free.guard().record_failure("x")));
 }

@@ -1,6 +1,7 @@
 //! Many handoffs, and forks between them.
 
 use super::*;
+use crate::support::Inspect as _;
 
 #[tokio::test]
 async fn after_a_hundred_handoffs_every_message_is_three_calls_away() {

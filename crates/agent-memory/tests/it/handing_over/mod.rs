@@ -14,17 +14,23 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use agent_memory::handoff::{CutPolicy, FileLedger, LiveHandoffPolicy};
+use agent_memory::compaction::{CutPolicy, FileLedger, LiveHandoffPolicy};
 use agent_memory::models::{Failure, FailureKind, is_context_overflow};
 use agent_memory::retrieval::ExpandedChild;
 use agent_memory::summaries::{OnError, Tier};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Action, BreakerPolicy, Budget, Builder, CancellationToken, CompactionReason, ErrorKind, Event,
-    ExpandArgs, GuardPolicy, HandOver, HandOverOutcome, HandOverSkip, Handoff, HandoffPolicy,
-    HookList, Hooks, IdentityFiles, JobDecision, Ladder, LiveTurnPolicy, Memory, Message,
-    MessageOrigin, Mode, Part, PlannedJob, RawJson, Recorder, Recovery, Role, Runner, Seq, Session,
-    Strategy, Summarizer, SummarizerResponse, SummaryRequest, Trigger, TurnPolicy, Window,
+    Budget, Builder, ErrorKind, HandoffPolicy, Memory, Message, Mode, Part, RawJson, Role, Seq,
+    Session, Strategy, Summarizer, TurnPolicy, Window,
+    compaction::{
+        Action, CancellationToken, CompactionReason, Event, HandOver, HandOverOutcome,
+        HandOverSkip, Handoff, HookList, Hooks, JobDecision, LiveTurnPolicy, PlannedJob, Recorder,
+        Recovery, Runner, Trigger,
+    },
+    context::{IdentityFiles, MessageOrigin},
+    models::{BreakerPolicy, GuardPolicy},
+    retrieval::ExpandArgs,
+    summaries::{Ladder, SummarizerResponse, SummaryRequest},
 };
 
 use summarize_escalation::testing::FakeTimer;

@@ -1,6 +1,7 @@
 //! Handoffs by the rules of pi and Operator-Use.
 
 use super::*;
+use crate::support::Inspect as _;
 
 #[tokio::test]
 async fn results_larger_than_what_is_kept_do_not_stop_a_handoff() {
@@ -178,16 +179,21 @@ async fn a_manual_run_fails_in_a_turn_and_a_request_waits_for_its_end() {
         .turns(TurnPolicy::manual());
     let session = open(builder).await;
     let window = Window::new(100_000);
+    let session = session.in_window(window).await;
     talk(&session, 10).await;
-    session.before_turn(&window).await.unwrap();
+    session.before_turn().await.unwrap();
     let error = session
-        .compact_between_turns(Mode::Full, None)
+        .compact(agent_memory::CompactRequest {
+            mode: Mode::Full,
+            between_turns: true,
+            ..Default::default()
+        })
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InTurn);
     session.request_compaction(Some("Keep the names."));
     assert_eq!(shown(&session).await.1.len(), 10, "not in the turn");
-    let report = session.after_turn(&window).await.unwrap();
+    let report = session.after_turn().await.unwrap();
     assert_eq!(report.published(), 1);
     assert_eq!(shown(&session).await.1.len(), 4);
     let recipe = session.spans().await.unwrap();
@@ -195,9 +201,13 @@ async fn a_manual_run_fails_in_a_turn_and_a_request_waits_for_its_end() {
     let summary = session.summaries(&[id]).await.unwrap().remove(0).unwrap();
     assert!(summary.recipe.as_str().contains("instructions="));
     // It was asked for once.
-    assert_eq!(session.after_turn(&window).await.unwrap().published(), 0);
+    assert_eq!(session.after_turn().await.unwrap().published(), 0);
     session
-        .compact_between_turns(Mode::Full, None)
+        .compact(agent_memory::CompactRequest {
+            mode: Mode::Full,
+            between_turns: true,
+            ..Default::default()
+        })
         .await
         .unwrap();
 }
@@ -213,7 +223,9 @@ async fn events_say_why_a_compaction_ran() {
     done(&session).await;
     talk_on(&session, 11, 10).await;
     session
-        .recover_from_overflow(&Window::new(2_000))
+        .in_window(Window::new(2_000))
+        .await
+        .recover_from_overflow()
         .await
         .unwrap();
     let reasons: Vec<CompactionReason> = recorder
@@ -237,18 +249,19 @@ async fn an_overflow_is_recovered_from_once_a_turn() {
         .turns(TurnPolicy::manual());
     let session = open(builder).await;
     let window = Window::new(100_000);
+    let session = session.in_window(window).await;
     talk(&session, 20).await;
-    session.before_turn(&window).await.unwrap();
+    session.before_turn().await.unwrap();
     let before = session.snapshot().await.unwrap().tokens();
-    let recovered = session.recover_from_overflow(&window).await.unwrap();
+    let recovered = session.recover_from_overflow().await.unwrap();
     assert!(matches!(recovered, Recovery::Compacted(_)));
     assert!(session.snapshot().await.unwrap().tokens() <= before / 4 * 3);
-    let again = session.recover_from_overflow(&window).await.unwrap();
+    let again = session.recover_from_overflow().await.unwrap();
     assert_eq!(again, Recovery::AlreadyTried);
-    session.after_turn(&window).await.unwrap();
+    session.after_turn().await.unwrap();
     // A new turn may recover; there is nothing to make smaller.
-    session.before_turn(&window).await.unwrap();
-    let again = session.recover_from_overflow(&window).await.unwrap();
+    session.before_turn().await.unwrap();
+    let again = session.recover_from_overflow().await.unwrap();
     assert_eq!(again, Recovery::NothingToDo);
 }
 
@@ -262,7 +275,9 @@ async fn an_overflow_is_recovered_from_without_a_model() {
     .await;
     talk(&session, 20).await;
     let recovered = session
-        .recover_from_overflow(&Window::new(100_000))
+        .in_window(Window::new(100_000))
+        .await
+        .recover_from_overflow()
         .await
         .unwrap();
     assert!(matches!(recovered, Recovery::Compacted(_)));

@@ -1,6 +1,7 @@
 //! Why nothing is done.
 
 use super::*;
+use crate::support::Inspect as _;
 
 /// A model whose window is too small for any source.
 #[derive(Debug)]
@@ -91,7 +92,12 @@ async fn a_threshold_is_a_reason_too() {
         .hooks(Arc::new(recorder.clone()));
     let session = open(builder).await;
     talk(&session, 12).await;
-    session.before_turn(&Window::new(100_000)).await.unwrap();
+    session
+        .in_window(Window::new(100_000))
+        .await
+        .before_turn()
+        .await
+        .unwrap();
     let reason = CompactionReason::Threshold;
     assert_eq!(recorder.events()[0], Event::Triggered { reason });
 }

@@ -3,6 +3,7 @@
 use agent_memory::tokens::HeuristicEstimator;
 
 use super::*;
+use crate::support::Inspect as _;
 
 #[tokio::test]
 async fn settings_are_read_at_each_check() {
@@ -28,10 +29,11 @@ async fn settings_are_read_at_each_check() {
         }));
     let session = open(builder).await;
     let window = Window::new(100_000);
+    let session = session.in_window(window).await;
     talk(&session, 12).await;
-    assert_eq!(session.before_turn(&window).await.unwrap().published(), 0);
+    assert_eq!(session.before_turn().await.unwrap().published(), 0);
     on.store(true, Ordering::Relaxed);
-    assert_eq!(session.before_turn(&window).await.unwrap().published(), 1);
+    assert_eq!(session.before_turn().await.unwrap().published(), 1);
     assert_eq!(shown(&session).await.1.len(), 4);
 }
 
@@ -43,11 +45,9 @@ async fn identity_files_begin_each_context_as_they_are_now() {
         std::fs::write(path, text).unwrap();
     };
     let files = IdentityFiles::new(user.path()).with_project(project.path());
-    let session = open(
-        memory()
-            .identity("You are Ferris.")
-            .identity_files(files.clone()),
-    )
+    let session = open(memory().identity(
+        agent_memory::context::Identity::from("You are Ferris.").with_files(files.clone()),
+    ))
     .await;
     talk(&session, 3).await;
     let said = async || {
@@ -100,7 +100,12 @@ async fn one_setting_says_when_sessions_are_handed_over_and_what_stays() {
             let message = Message::user("word".repeat(1_000));
             let _ = session.ingest(message).await.unwrap();
         }
-        let report = session.before_turn(&Window::new(1_000_000)).await.unwrap();
+        let report = session
+            .in_window(Window::new(1_000_000))
+            .await
+            .before_turn()
+            .await
+            .unwrap();
         (report.published(), shown(&session).await.1.len())
     };
     // 0 stands for 80,000 tokens and 20 messages, -1 for never.

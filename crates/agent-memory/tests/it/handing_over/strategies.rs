@@ -1,6 +1,6 @@
 //! Operator-Use's other strategies, and what its sessions cost.
 
-use agent_memory::StopReason;
+use agent_memory::compaction::StopReason;
 use agent_memory::tokens::HeuristicEstimator;
 use agent_memory::transcripts::{ReadOptions, read};
 
@@ -21,7 +21,7 @@ async fn summaries_have_a_cost_of_their_own_in_an_estimate() {
         .skip(8)
         .map(|e| e.tokens)
         .sum();
-    let size = session.context_tokens().await.unwrap();
+    let size = session.usage().await.unwrap().context;
     assert_eq!(size.estimated, handoff.summary_tokens + kept);
     // What a session file says of branches and compactions is kept as notes, which cost nothing.
     let file = [
@@ -104,7 +104,7 @@ async fn a_large_session_file_is_read_cut_and_shown() {
     let log = session.entries().await.unwrap();
     let messages = log
         .iter()
-        .filter(|e| e.kind == agent_memory::EntryKind::Message)
+        .filter(|e| e.kind == agent_memory::model::EntryKind::Message)
         .count();
     assert_eq!(messages, TURNS * 6);
     let handoff = done(&session).await;
@@ -115,7 +115,8 @@ async fn a_large_session_file_is_read_cut_and_shown() {
     assert!((16_384 - one..16_384 + one).contains(&cost), "{cost}");
     assert_eq!(handoff.kept_from_id, kept[0].message.external_id);
     assert_eq!(handoff.archived as usize + kept.len(), log.len());
-    let results = |e: &&agent_memory::LogEntry| e.seq < handoff.kept_from && e.role == Role::Tool;
+    let results =
+        |e: &&agent_memory::model::LogEntry| e.seq < handoff.kept_from && e.role == Role::Tool;
     let read = log.iter().filter(results).count().div_ceil(2);
     assert_eq!(
         handoff.files.read().len(),

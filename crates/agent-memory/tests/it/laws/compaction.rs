@@ -1,12 +1,17 @@
 //! Compactions: they shrink, leave the tail alone, and come to rest.
 
-use agent_memory::{DagPolicy, Mode, SpanBody, StopReason, ViewVersion};
+use agent_memory::{
+    DagPolicy, Mode,
+    compaction::StopReason,
+    model::{SpanBody, ViewVersion},
+};
 use memory_model::SpanStart;
 
 use super::ops::Behaviour;
 use super::stage::Sabotage;
 use super::world::{Chat, World};
 use super::{Checked, Law, Tally};
+use crate::support::Inspect as _;
 
 /// A session before a compaction.
 pub(crate) struct Before {
@@ -114,7 +119,7 @@ pub(crate) async fn check_idempotence(world: &mut World) -> Checked<()> {
 }
 
 /// What a compaction could change: versions, spans, cost, and how many summaries there are.
-async fn state(chat: &Chat) -> (Vec<agent_memory::Span>, u64, u64, usize) {
+async fn state(chat: &Chat) -> (Vec<agent_memory::model::Span>, u64, u64, usize) {
     let now = chat.session.current_view().await.unwrap();
     let store = chat.session.memory().store();
     let summaries = store

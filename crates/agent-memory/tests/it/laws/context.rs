@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use agent_memory::{Budget, Context, ErrorKind, ExpandArgs, GrepArgs, Role, Seq};
+use agent_memory::{
+    Budget, Context, ErrorKind, Role, Seq,
+    retrieval::{ExpandArgs, GrepArgs},
+};
 use memory_model::Accounting as _;
 
 use super::stage::{Sabotage, falsify};
@@ -64,7 +67,7 @@ fn chronology(context: &Context) -> Checked<()> {
         .iter()
         .map(|moved| moved.from)
         .collect();
-    let mut before: Option<&agent_memory::ContextMessage> = None;
+    let mut before: Option<&agent_memory::context::ContextMessage> = None;
     for message in &context.messages {
         let Some(range) = message.source.range() else {
             continue;
@@ -77,8 +80,11 @@ fn chronology(context: &Context) -> Checked<()> {
                 before.source.range().unwrap(),
                 message.source.range().unwrap(),
             );
-            let summary = |m: &agent_memory::ContextMessage| {
-                matches!(m.source, agent_memory::MessageOrigin::Summary { .. })
+            let summary = |m: &agent_memory::context::ContextMessage| {
+                matches!(
+                    m.source,
+                    agent_memory::context::MessageOrigin::Summary { .. }
+                )
             };
             let apart = a.last < b.first || !(summary(before) || summary(message));
             Law::Chronology.holds(a.first <= b.first && a.last <= b.last && apart, || {

@@ -1,6 +1,6 @@
 //! (f) A write that fails leaves everything as it was, or is done as a whole.
 
-use agent_memory::{Message, ViewVersion};
+use agent_memory::{Message, model::ViewVersion};
 
 use super::world::Chat;
 use super::{Checked, Law, Tally};

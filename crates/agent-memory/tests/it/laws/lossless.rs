@@ -1,9 +1,13 @@
 //! Nothing is lost: what was said is in the log, in order, and every view leads to all of it.
 
-use agent_memory::{Child, Message, Session, SummaryId};
+use agent_memory::{
+    Message, Session,
+    model::{Child, SummaryId},
+};
 
 use super::world::Chat;
 use super::{Checked, Law, Tally};
+use crate::support::Inspect as _;
 
 /// The messages of a session.
 pub(crate) async fn log(session: &Session) -> Vec<Message> {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agent_memory::{FullStore, InMemoryStore, SqliteOptions};
+use agent_memory::store::{FullStore, InMemoryStore, SqliteOptions};
 
 use ops::{Script, script};
 use random::Random;

@@ -1,6 +1,8 @@
 //! What happens in a case: a policy and a sequence of operations.
 
-use agent_memory::{DagPolicy, FreshTail, Message, Mode, Part, RawJson, Role, Timestamp};
+use agent_memory::{
+    DagPolicy, Message, Mode, Part, RawJson, Role, Timestamp, compaction::FreshTail,
+};
 
 use super::random::Random;
 

@@ -3,7 +3,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent_memory::{FullStore, Role, Summarizer, SummarizerResponse, SummaryRequest};
+use agent_memory::{
+    Role, Summarizer,
+    store::FullStore,
+    summaries::{SummarizerResponse, SummaryRequest},
+};
 use async_trait::async_trait;
 use memory_model::{ConversationId, Hash, SeqRange};
 use memory_store::{Append, Error, ErrorKind, Order, Publish, Published, Result};

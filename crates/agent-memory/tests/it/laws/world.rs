@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use agent_memory::CompactRequest;
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, CancellationToken, EntryOutcome, Memory, Message, Mode, Origin, Outcome, RunnerPolicy,
-    Seq, Session, ViewVersion,
+    Budget, Memory, Message, Mode, Seq, Session,
+    compaction::{CancellationToken, Outcome, RunnerPolicy},
+    model::ViewVersion,
+    store::{EntryOutcome, Origin},
 };
 use memory_store::{NewConversation, Store as _};
 
@@ -14,6 +17,7 @@ use store_conformance::Layered;
 
 use super::stage::{Fickle, Sabotage, Stage};
 use super::{Checked, Law, Tally, compaction, context, failure, lossless};
+use crate::support::Inspect as _;
 
 /// A session and what must be in it.
 #[derive(Debug)]
@@ -37,7 +41,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new(
-        store: Arc<dyn agent_memory::FullStore>,
+        store: Arc<dyn agent_memory::store::FullStore>,
         script: Script,
         sabotage: Option<Sabotage>,
     ) -> World {
@@ -265,7 +269,11 @@ impl World {
                 self.model.behave(model, Some(u64::from(steps)));
                 self.stage.0.take_turns(Some(u64::from(steps)));
                 let cancel = CancellationToken::new();
-                let run = chat.session.compact_with(mode, None, cancel.clone());
+                let run = chat.session.compact(CompactRequest {
+                    mode,
+                    cancel: cancel.clone(),
+                    ..CompactRequest::default()
+                });
                 let stop = async {
                     for _ in 0..steps {
                         tokio::task::yield_now().await;
@@ -341,7 +349,7 @@ async fn open(
     }
     memory()
         .runner(runner)
-        .store(Arc::clone(stage) as Arc<dyn agent_memory::FullStore>)
+        .store(Arc::clone(stage) as Arc<dyn agent_memory::store::FullStore>)
         .summarizer(Arc::new(model.clone()))
         .dag(policy)
         .open()

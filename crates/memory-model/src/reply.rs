@@ -1,0 +1,56 @@
+//! A model's reply to a request.
+
+use token_estimate::Usage;
+
+use crate::message::Message;
+use crate::tool::ToolCall;
+
+/// A model's reply to one request: its messages, and the tokens that the provider reported for it.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Reply {
+    /// The messages, in order.
+    pub messages: Vec<Message>,
+    /// The model that answered, as the provider names it.
+    pub model: Option<String>,
+    /// The tokens of the request and of the reply; `None` if the provider reported none.
+    pub usage: Option<Usage>,
+}
+
+impl Reply {
+    /// Returns the calls of tools, in order. A reply without calls ends a turn.
+    pub fn calls(&self) -> impl Iterator<Item = ToolCall<'_>> {
+        self.messages.iter().flat_map(Message::tool_calls)
+    }
+
+    /// Returns the text of the messages, without reasoning.
+    pub fn text(&self) -> String {
+        let texts = self.messages.iter().map(Message::text);
+        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+        texts.join("\n\n")
+    }
+}
+
+/// A copy of the reply.
+impl From<&Reply> for Reply {
+    fn from(reply: &Reply) -> Self {
+        reply.clone()
+    }
+}
+
+/// A reply of one message, without usage.
+impl From<Message> for Reply {
+    fn from(message: Message) -> Self {
+        Self::from(vec![message])
+    }
+}
+
+/// A reply without usage.
+impl From<Vec<Message>> for Reply {
+    fn from(messages: Vec<Message>) -> Self {
+        Self {
+            messages,
+            ..Self::default()
+        }
+    }
+}

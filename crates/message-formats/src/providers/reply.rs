@@ -1,0 +1,40 @@
+//! Whole responses of providers.
+
+use memory_model::{Message, Reply};
+use serde_json::Value;
+use token_estimate::Usage;
+
+use super::fields::{invalid, text};
+use crate::error::Error;
+
+/// Returns the field of a response that holds its messages.
+///
+/// # Errors
+/// `Invalid` when the response does not have it. The text has the response's own error message, if it has one.
+pub(super) fn content<'a>(response: &'a Value, pointer: &str) -> Result<&'a Value, Error> {
+    response.pointer(pointer).ok_or_else(|| {
+        let place = pointer.trim_start_matches('/').replace('/', ".");
+        let problem = match response.pointer("/error/message").and_then(Value::as_str) {
+            Some(message) => format!("is missing, and the response is an error: {message}"),
+            None => "is missing: give the whole response".to_owned(),
+        };
+        invalid(&place, problem)
+    })
+}
+
+/// Returns a reply with the response's id and model.
+pub(super) fn reply(
+    response: &Value,
+    (id, model): (&str, &str),
+    mut messages: Vec<Message>,
+    usage: Option<Usage>,
+) -> Reply {
+    let field = |name| response.as_object().and_then(|object| text(object, name));
+    for message in &mut messages {
+        message.response = field(id).map(str::to_owned);
+    }
+    let mut reply = Reply::from(messages);
+    reply.model = field(model).map(str::to_owned);
+    reply.usage = usage;
+    reply
+}
