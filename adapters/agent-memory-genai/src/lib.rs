@@ -10,6 +10,6 @@ pub use agent_memory;
 pub use agent_memory::models::GenAi;
 pub use genai;
 pub use messages::{from_genai, to_genai};
-pub use requests::{chat_request, observed_usage, response_message};
+pub use requests::{chat_request, reply};
 pub use tools::{to_genai_tools, tool_definition};
 pub use usage::{from_genai_usage, to_genai_usage};

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use agent_memory::{Message, Part, RawJson, Role, model::{EntryKind, Media, MediaSource, ResultContent}};
+use agent_memory::{
+    Message, Part, RawJson, Role,
+    model::{EntryKind, Media, MediaSource, ResultContent},
+};
 use genai::ModelIden;
 use genai::adapter::AdapterKind;
 use genai::chat::{

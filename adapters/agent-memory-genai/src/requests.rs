@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use agent_memory::{Message, RawJson, Seq, SeqRange};
-use agent_memory::{Context, Result, Session, context::{ContextMessage, MessageOrigin}, tokens::ObservedUsage};
+use agent_memory::context::{ContextMessage, MessageOrigin};
+use agent_memory::{Context, RawJson, Reply, Result, Seq, SeqRange, Session};
 use genai::chat::{ChatMessage, ChatRequest, ChatResponse, ContentPart};
 use serde_json::json;
 
@@ -93,9 +93,9 @@ fn verbatim_ranges(messages: &[ContextMessage]) -> Vec<SeqRange> {
         .collect()
 }
 
-/// Returns the message of a response, to be ingested: with its tool calls, its reasoning and, in
-/// [`Message::meta`], the model's name and the reason why it ended.
-pub fn response_message(response: &ChatResponse) -> Message {
+/// Returns a response as a reply for [`Session::reply`]: its message with tool calls and reasoning, the model, and the usage.
+/// The message's `meta` has the model's name and the reason why the response ended.
+pub fn reply(response: &ChatResponse) -> Reply {
     let mut content = response.content.clone();
     if let Some(reasoning) = &response.reasoning_content
         && !content.contains_reasoning_content()
@@ -110,21 +110,14 @@ pub fn response_message(response: &ChatResponse) -> Message {
         .take()
         .and_then(|meta| serde_json::from_str(meta.as_str()).ok());
     let mut meta: serde_json::Map<String, serde_json::Value> = meta.unwrap_or_default();
-    meta.insert(
-        "model".to_owned(),
-        json!(response.model_iden.model_name.to_string()),
-    );
+    let model = response.model_iden.model_name.to_string();
+    meta.insert("model".to_owned(), json!(model));
     if let Some(reason) = &response.stop_reason {
         meta.insert("stop_reason".to_owned(), json!(reason.raw()));
     }
     message.meta = RawJson::from_value(&meta).ok();
-    message
-}
-
-/// Returns what the provider reported for the request of a context, for [`Session::observe_usage`]; `None` where
-/// it reported nothing. Call it after the response's message is ingested.
-pub fn observed_usage(response: &ChatResponse, context: &Context) -> Option<ObservedUsage> {
-    let usage = from_genai_usage(&response.usage)?;
-    let model = response.model_iden.model_name.to_string();
-    Some(ObservedUsage::new(model, usage).with_context(context))
+    let mut reply = Reply::from(message);
+    reply.model = Some(model);
+    reply.usage = from_genai_usage(&response.usage);
+    reply
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agent_memory::tokens::{TokenEstimatorExt, default_estimator};
-use agent_memory::{DagPolicy, Memory, Window};
+use agent_memory::{Memory, Window};
 use agent_memory_rig::{RigMemory, from_rig};
 use rig_agent::AgentBuilder;
 use rig_agent::tool::{DynamicTool, ToolExecutionError, ToolOutput};
@@ -126,10 +126,7 @@ async fn main() -> Result<()> {
         system_tokens: 300,
         ..Window::new(WINDOW)
     }; // for rig's preamble and tools
-    let memory = Memory::builder() // `.sqlite(path)` with the feature `sqlite`
-        .dag(DagPolicy::for_window(window.tokens))
-        .open()
-        .await?;
+    let memory = Memory::in_memory().await?; // or `Memory::open(path)` with the feature `sqlite`
     let memory = RigMemory::new(memory, window);
     let model = ScriptedModel::default();
     let searched = memory.clone();

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use agent_memory::{Message, Seq, SeqRange, Timestamp, model::{Hash, LogEntry}};
 use agent_memory::tokens::{TokenEstimator, default_estimator};
+use agent_memory::{
+    Message, Seq, SeqRange, Timestamp,
+    model::{Hash, LogEntry},
+};
 use rig_core::completion::message::Message as RigMessage;
 use rig_core::id::ConversationId;
 use rig_core::memory::{Compactor, MemoryError};

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+use agent_memory::{
+    Context, Session,
+    context::{ContextMessage, MessageOrigin},
+};
 use agent_memory::{Seq, SeqRange};
-use agent_memory::{Context, Session, context::{ContextMessage, MessageOrigin}};
 use rig_core::completion::message::{Message as RigMessage, UserContent};
 
 use crate::kept::Kept;

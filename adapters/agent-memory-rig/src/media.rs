@@ -1,6 +1,9 @@
 //! Images, audio, video and documents.
 
-use agent_memory::{Part, model::{Media, MediaSource}};
+use agent_memory::{
+    Part,
+    model::{Media, MediaSource},
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rig_core::completion::message::{

@@ -1,8 +1,7 @@
 //! A memory as rig's conversation memory.
 
-use agent_memory::RawJson;
 use agent_memory::store::ConversationPatch;
-use agent_memory::{ErrorKind, Memory, Session, Window};
+use agent_memory::{ErrorKind, Memory, RawJson, Session, Window};
 use rig_core::completion::message::Message as RigMessage;
 use rig_core::id::ConversationId;
 use rig_core::memory::{ConversationMemory, MemoryError};
@@ -61,10 +60,16 @@ impl RigMemory {
         let Some(first) = self.memory.find_session(id.as_str()).await? else {
             return Ok(None);
         };
-        match times_cleared(&metadata(&first).await?) {
-            0 => Ok(Some(first)),
-            cleared => self.memory.find_session(key(id, cleared)).await,
-        }
+        let current = match times_cleared(&metadata(&first).await?) {
+            0 => first,
+            cleared => match self.memory.find_session(key(id, cleared)).await? {
+                Some(current) => current,
+                None => return Ok(None),
+            },
+        };
+        let key = current.key().clone();
+        let current = self.memory.get_session(key).window(self.window).await?;
+        Ok(Some(current))
     }
 
     async fn load_context(&self, id: &ConversationId) -> agent_memory::Result<Vec<RigMessage>> {
@@ -85,10 +90,11 @@ impl RigMemory {
         if messages.is_empty() {
             return Ok(());
         }
-        let first = self.memory.session(id.as_str()).await?;
+        let open = |key: String| self.memory.session(key).window(self.window);
+        let first = open(id.as_str().to_owned()).await?;
         let session = match times_cleared(&metadata(&first).await?) {
             0 => first,
-            cleared => self.memory.session(key(id, cleared)).await?,
+            cleared => open(key(id, cleared)).await?,
         };
         // Without ids of their own, all messages are stored.
         let _report = session

@@ -1,7 +1,7 @@
 //! Definitions of tools, and usage.
 
-use agent_memory::{RawJson, ToolDefinition};
 use agent_memory::tokens::Usage;
+use agent_memory::{RawJson, ToolDefinition};
 use rig_core::completion::message::{EmptyToolName, ToolName};
 use rig_core::completion::{ToolDefinition as RigTool, Usage as RigUsage};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ pub fn to_rig_tool(tool: &ToolDefinition) -> Result<RigTool, EmptyToolName> {
     Ok(RigTool::new(name, description, parameters))
 }
 
-/// Returns the definition of one of rig's tools, which `Session::with_system` counts and keeps room for.
+/// Returns the definition of one of rig's tools, which `OpenSession::tools` counts and keeps room for.
 pub fn from_rig_tool(tool: &RigTool) -> ToolDefinition {
     let parameters = RawJson::from_value(&tool.parameters)
         // A value is always JSON.

@@ -7,14 +7,12 @@
 
 mod server;
 
-use std::sync::Arc;
-
+use agent_memory::store::InMemoryStore;
 use agent_memory_genai::agent_memory::{
-    DagPolicy, LlmSummarizer, Memory, Message, Mode, RawJson, Session, ToolCall, ToolDefinition,
-    Window,
+    Memory, Mode, RawJson, Session, ToolCall, ToolDefinition, Window, summaries::LlmSummarizer,
 };
 use agent_memory_genai::genai::Client;
-use agent_memory_genai::{GenAi, chat_request, observed_usage, response_message};
+use agent_memory_genai::{GenAi, chat_request, reply};
 use serde_json::{Value, json};
 use server::Server;
 
@@ -92,31 +90,19 @@ async fn run(session: &Session, call: ToolCall<'_>) -> Result<String> {
 }
 
 /// One turn: the user's words, calls of the model and of its tools, until the model has nothing more to do.
-async fn turn(
-    session: &Session,
-    window: &Window,
-    client: &Client,
-    words: String,
-) -> Result<String> {
-    session.before_turn().await?;
-    session.ingest(Message::user(words)).await?;
+async fn turn(session: &Session, client: &Client, words: String) -> Result<String> {
+    session.user(words).await?;
     loop {
-        let context = session.context().await?.context;
-        assert!(context.tokens <= window.budget().get());
+        let context = session.context().await?;
         let request = chat_request(session, &context).await?;
-        let response = client.exec_chat(MODEL, request, None).await?;
-        let message = response_message(&response);
-        session.ingest(message.clone()).await?;
-        if let Some(usage) = observed_usage(&response, &context) {
-            session.observe_usage(&usage).await?;
-        }
-        for call in message.tool_calls() {
+        let reply = reply(&client.exec_chat(MODEL, request, None).await?);
+        session.reply(&reply).await?;
+        for call in reply.calls() {
             let result = run(session, call).await?;
             session.ingest(call.result(result)).await?;
         }
-        if message.tool_calls().next().is_none() {
-            session.after_turn().await?;
-            return Ok(message.text());
+        if reply.calls().next().is_none() {
+            return Ok(reply.text());
         }
     }
 }
@@ -126,23 +112,23 @@ async fn main() -> Result<()> {
     let server = Server::start(script).await?;
     let client = server.client.clone(); // `Client::new()?` where the keys are in the environment
     let writer = GenAi::new("openai", MODEL)?.with_client(client.clone());
-    let window = Window::new(8_000);
-    let memory = Memory::builder() // `.sqlite(path)` with the feature `sqlite`
-        .dag(DagPolicy::for_window(window.tokens))
-        .summarizer(Arc::new(LlmSummarizer::new(MODEL, writer)))
+    let memory = Memory::builder()
+        .store(InMemoryStore::new()) // `.sqlite(path)` with the feature `sqlite`
+        .summarizer(LlmSummarizer::new(MODEL, writer))
         .open()
         .await?;
-    let session = memory.session("harbour").await?;
-    let session = session.with_system("You look after the servers of a small harbour.", &tools()?);
+    let session = memory.session("harbour").window(Window::new(8_000));
+    let session = session.system("You look after the servers of a small harbour.");
+    let session = session.tools(tools()?).await?;
 
     let first = "Deploy only after the tests are green.".to_owned();
-    turn(&session, &window, &client, first).await?;
+    turn(&session, &client, first).await?;
     for n in 1..TURNS {
         let words = format!("Look at the server on quay {n}, please, and tell me how full it is.");
-        turn(&session, &window, &client, words).await?;
+        turn(&session, &client, words).await?;
     }
     let question = "What did I say at the very first?".to_owned();
-    let answer = turn(&session, &window, &client, question).await?;
+    let answer = turn(&session, &client, question).await?;
     assert!(
         answer.contains("Deploy only after the tests are green."),
         "the first words were not found again: {answer}"
@@ -157,7 +143,7 @@ async fn main() -> Result<()> {
         .iter()
         .filter(|one| !one["tools"].is_array())
         .count();
-    let tree = session.tree(1).await?.to_string();
+    let tree = session.current_view().await?.tree(1).await?.to_string();
     assert!(
         summaries > 0 && tree.contains("· normal"),
         "the client wrote no summary:\n{tree}"

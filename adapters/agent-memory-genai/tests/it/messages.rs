@@ -1,7 +1,8 @@
 //! Round trips of messages.
 
-use agent_memory_genai::agent_memory::model::{
-    Media, MediaSource, Message, Part, RawJson, ResultContent, Role,
+use agent_memory_genai::agent_memory::{
+    Message, Part, RawJson, Role,
+    model::{Media, MediaSource, ResultContent},
 };
 use agent_memory_genai::genai::adapter::AdapterKind;
 use agent_memory_genai::genai::chat::{

@@ -1,10 +1,8 @@
 //! A client of genai that writes summaries.
 
-use std::sync::Arc;
-
 use agent_memory_genai::GenAi;
 use agent_memory_genai::agent_memory::models::{ChatModel, ChatPrompt, FailureKind};
-use agent_memory_genai::agent_memory::{LlmSummarizer, Message, Mode, testing};
+use agent_memory_genai::agent_memory::{Message, Mode, summaries::LlmSummarizer, testing};
 use serde_json::json;
 
 use crate::server::Server;
@@ -33,7 +31,7 @@ async fn the_applications_own_client_is_asked() {
     assert_eq!(request["messages"][1]["content"], "What?");
 
     let memory = testing::memory()
-        .summarizer(Arc::new(LlmSummarizer::new("small", model)))
+        .summarizer(LlmSummarizer::new("small", model))
         .open()
         .await
         .unwrap();
@@ -43,7 +41,14 @@ async fn the_applications_own_client_is_asked() {
         session.ingest(Message::user(words)).await.unwrap();
     }
     session.compact(Mode::Full).await.unwrap();
-    let tree = session.tree(1).await.unwrap().to_string();
+    let tree = session
+        .current_view()
+        .await
+        .unwrap()
+        .tree(1)
+        .await
+        .unwrap()
+        .to_string();
     let summaries = session.plan_redo(&Default::default()).await.unwrap();
     assert_eq!(summaries.provisional(), 0, "{tree}");
     assert!(server.requests().len() > 1);

@@ -1,5 +1,6 @@
 //! Requests and responses of a loop.
 
+use agent_memory_genai::agent_memory::Window;
 use agent_memory_genai::agent_memory::{
     Budget, Memory, Message, Part, RawJson, Role, ToolDefinition, testing,
 };
@@ -9,7 +10,7 @@ use agent_memory_genai::genai::chat::{
     ChatMessage, ChatResponse, ContentPart, MessageContent, StopReason, ToolCall, ToolResponse,
     Usage,
 };
-use agent_memory_genai::{chat_request, from_genai, observed_usage, response_message};
+use agent_memory_genai::{chat_request, from_genai, reply};
 use serde_json::json;
 
 fn call(id: &str) -> ToolCall {
@@ -45,8 +46,8 @@ async fn a_request_has_the_context_as_it_was_said_and_the_tools() {
     let memory: Memory = testing::memory().open().await.unwrap();
     let schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
     let look = ToolDefinition::new("look", schema);
-    let session = memory.session("chat").await.unwrap();
-    let session = session.with_system("Be brief.", &[look]);
+    let session = memory.session("chat").system("Be brief.").tools([look]);
+    let session = session.await.unwrap();
     let calls = [call("a"), call("b")];
     let said = [
         ChatMessage::user("Look."),
@@ -76,11 +77,12 @@ async fn a_request_has_the_context_as_it_was_said_and_the_tools() {
 #[tokio::test]
 async fn a_response_is_ingested_and_its_usage_is_learnt_from() {
     let memory: Memory = testing::memory().open().await.unwrap();
-    let session = memory.session("chat").await.unwrap();
-    session.ingest(Message::user("Look.")).await.unwrap();
-    let context = session.assemble(Budget::tokens(8_000)).await.unwrap();
-    let response = response(vec![ContentPart::ToolCall(call("a"))]);
-    let message = response_message(&response);
+    let session = memory.session("chat").window(Window::new(8_000));
+    let session = session.await.unwrap();
+    session.user("Look.").await.unwrap();
+    session.context().await.unwrap();
+    let reply = reply(&response(vec![ContentPart::ToolCall(call("a"))]));
+    let message = &reply.messages[0];
     let kinds: Vec<&str> = message.parts.iter().map(kind).collect();
     assert_eq!(kinds, ["reasoning", "call"]);
     assert_eq!(message.response.as_deref(), Some("resp_1"));
@@ -92,9 +94,7 @@ async fn a_response_is_ingested_and_its_usage_is_learnt_from() {
     );
     let signatures = &meta["genai"]["blocks"]["1"]["thought_signatures"];
     assert_eq!(*signatures, json!(["signed"]));
-    session.ingest(message).await.unwrap();
-    let usage = observed_usage(&response, &context).unwrap();
-    assert!(session.observe_usage(&usage).await.unwrap());
+    session.reply(&reply).await.unwrap();
     assert_eq!(session.usage().await.unwrap().context.reported, 99);
 }
 

@@ -1,6 +1,9 @@
 //! Round trips of messages.
 
-use agent_memory::{Message, Part, RawJson, Role, model::{Media, MediaSource, ResultContent}};
+use agent_memory::{
+    Message, Part, RawJson, Role,
+    model::{Media, MediaSource, ResultContent},
+};
 use agent_memory_rig::{from_rig, to_rig};
 use proptest::prelude::*;
 use rig_core::completion::Message as RigMessage;

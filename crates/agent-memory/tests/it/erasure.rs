@@ -144,7 +144,7 @@ async fn nothing_that_was_erased_is_found() {
             let builder = Memory::builder();
             let memory = match sqlite {
                 true => builder.sqlite(folder.path().join(format!("{number}.db"))),
-                false => builder,
+                false => builder.store(agent_memory::store::InMemoryStore::new()),
             };
             let memory = memory.open().await.unwrap();
             let transcript = parse(&std::fs::read(&path).unwrap());

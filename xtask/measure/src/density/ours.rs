@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use agent_memory::compaction::Background;
 use agent_memory::compaction::CutPolicy;
+use agent_memory::context::AssembleRequest;
 use agent_memory::model::StepClock;
 use agent_memory::retrieval::RecallAnswer;
 use agent_memory::store::InMemoryStore;
@@ -25,9 +27,8 @@ pub(crate) const TOKENS: Exact = Exact::O200k;
 pub(crate) fn memory() -> Builder {
     let clock = || Arc::new(StepClock::new(Timestamp(0), 0));
     Memory::builder()
-        .store(Arc::new(InMemoryStore::new().with_clock(clock())))
+        .store(InMemoryStore::new().with_clock(clock()))
         .clock(clock())
-        .owner("bench")
         .background(Background::off())
 }
 
@@ -122,7 +123,9 @@ impl Ours {
     }
 
     fn assembled(&self, budget: u64, policy: &AssemblyPolicy) -> anyhow::Result<Option<Context>> {
-        let context = self.session.assemble_with(Budget::tokens(budget), policy);
+        let context = self
+            .session
+            .assemble(AssembleRequest::new(Budget::tokens(budget), policy.clone()));
         match self.runtime.block_on(context) {
             Ok(context) => Ok(Some(context)),
             Err(error) if matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }) => Ok(None),
@@ -132,7 +135,8 @@ impl Ours {
 
     /// Cost of all messages, in tokens of the session's estimator.
     pub(crate) fn log_tokens(&self) -> anyhow::Result<u64> {
-        Ok(self.runtime.block_on(self.session.snapshot())?.log_tokens)
+        let info = self.runtime.block_on(self.session.info())?;
+        Ok(info.conversation.tokens)
     }
 
     /// Returns what `memory_recall` answers a question within `budget` tokens.

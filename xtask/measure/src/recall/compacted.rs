@@ -129,7 +129,7 @@ impl Compacted {
             let messages: Vec<Message> = case.turns.iter().map(message_of).collect();
             let lines = plain(&messages);
             let session = compacted(messages.clone(), &lines).await?;
-            let snapshot = session.snapshot().await?;
+            let snapshot = session.current_view().await?.snapshot().clone();
             let view = snapshot.log_tokens as i64 - snapshot.saved;
             let mut out = Self {
                 log_tokens: snapshot.log_tokens,

@@ -109,10 +109,10 @@ fn searched(case: &Case, table: Option<&Arc<StaticTable>>) -> anyhow::Result<ByC
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.context("start a runtime")?.block_on(async {
         let store = Arc::new(InMemoryStore::new());
-        let mut memory = Memory::builder().store(Arc::clone(&store) as _);
+        let mut memory = Memory::builder().store(Arc::clone(&store));
         let mut search = SegmentSearch::new(store);
         if let Some(table) = table {
-            memory = memory.embedder(Arc::clone(table) as _);
+            memory = memory.embedder(Arc::clone(table));
             search = search.with_embedder(Arc::clone(table) as _);
         }
         let session = memory.open().await?.session("case").await?;
