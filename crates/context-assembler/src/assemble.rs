@@ -123,6 +123,7 @@ fn assemble_within(
         limit,
         request_tokens: request,
         tools_tokens: preamble.tools_tokens,
+        requested: input.requested.clone(),
         ..Receipt::default()
     };
     let mut blocks = blocks(input, accounting, &mut receipt);

@@ -30,6 +30,43 @@ impl Context {
         };
         self.messages.iter().map(message).collect()
     }
+
+    /// Returns the position of a request that the user still waits for and that the context does not show, because the
+    /// budget is too small; `None` if it shows all of them.
+    pub fn dropped_request(&self) -> Option<Seq> {
+        let covers = |first: Seq, last: Seq, seq: Seq| first <= seq && seq <= last;
+        let is_shown = |seq: Seq| {
+            let digested = self.receipt.degraded.iter().any(|group| {
+                group.step == DegradationStep::Digest && covers(group.first, group.last, seq)
+            });
+            let verbatim = |message: &ContextMessage| match message.source {
+                MessageOrigin::Message { first, last }
+                | MessageOrigin::Trimmed { first, last }
+                | MessageOrigin::Quoted { first, last } => covers(first, last, seq),
+                _ => false,
+            };
+            !digested && self.messages.iter().any(verbatim)
+        };
+        let mut requested = self.receipt.requested.iter().copied();
+        requested.find(|seq| !is_shown(*seq))
+    }
+
+    /// Returns how the newest group of messages was shortened for the budget; `None` if it is whole.
+    pub fn degraded_tail(&self) -> Option<&Degradation> {
+        let ranges = self.messages.iter().map(|message| message.source.range());
+        let newest = ranges.flatten().map(|range| range.last).max()?;
+        self.receipt
+            .degraded
+            .last()
+            .filter(|group| group.last >= newest)
+    }
+
+    /// Returns the number of messages at the beginning that an earlier context begins with too: a provider's prompt cache holds
+    /// as far as them.
+    pub fn shared_prefix(&self, earlier: &Context) -> usize {
+        let pairs = self.messages.iter().zip(&earlier.messages);
+        pairs.take_while(|(now, then)| now == then).count()
+    }
 }
 
 /// Requests in the shapes of providers: see [`message_formats::providers`].
@@ -203,6 +240,9 @@ pub struct Receipt {
     /// Calls that got another id, with their results, because theirs was empty or used by an earlier
     /// call.
     pub renamed_calls: Vec<RenamedCall>,
+    /// Positions of the requests that the user still waits for.
+    #[serde(skip)]
+    pub(crate) requested: Vec<Seq>,
     /// Number of pictures and files that were left out for the budget's limits of pictures and bytes.
     #[serde(skip_serializing_if = "is_none")]
     pub media_left_out: usize,

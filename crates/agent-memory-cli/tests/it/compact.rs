@@ -64,6 +64,12 @@ fn what_a_person_sees() {
         second.shows("Nothing is left to do");
         assert_eq!(tree_of(&first.out), tree_of(&second.out));
         insta::assert_snapshot!(name, redacted(&home, &first.out));
+        if name == "release_week" {
+            let readme = include_str!("../../../../README.md");
+            let (_, block) = readme.split_once("```text\n").unwrap();
+            let (block, _) = block.split_once("```\n").unwrap();
+            assert!(first.out.contains(block), "README.md shows older output:\n{block}");
+        }
         if name == "huge_results" {
             insta::assert_snapshot!("huge_results_again", redacted(&home, &second.out));
         }
