@@ -8,6 +8,7 @@ use anyhow::{Context as _, ensure};
 
 use crate::api;
 use crate::mode::{root, target_folder};
+use crate::surface::surface;
 
 /// Code lines of some files: neither blank nor only a comment.
 #[derive(Clone, Copy, Default)]
@@ -81,6 +82,12 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     }
     print("all", total);
     println!("\ncrates: {}", crates.len());
+    let surface = surface(&root)?;
+    println!(
+        "agent-memory: {} names at the root, {} globs; Session: {} methods, Builder: {} methods",
+        surface.root_names, surface.globs, surface.session, surface.builder
+    );
+    println!("methods `with_…` of all crates: {}", surface.setters);
     for package in ["agent-memory", "agent-memory-cli"] {
         println!(
             "packages that {package} needs: {}",
@@ -152,7 +159,7 @@ fn count(text: &str, all_tests: bool) -> (usize, usize) {
 }
 
 /// Rust files of a package, each with the part of the package that it is in.
-fn files(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
+pub(crate) fn files(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for part in ["src", "tests", "benches", "examples"] {
         let mut open = vec![folder.join(part)];
@@ -170,7 +177,7 @@ fn files(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-fn folders(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
+pub(crate) fn folders(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
     let entries =
         std::fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
     let mut found = BTreeSet::new();

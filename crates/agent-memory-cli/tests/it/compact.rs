@@ -68,7 +68,10 @@ fn what_a_person_sees() {
             let readme = include_str!("../../../../README.md");
             let (_, block) = readme.split_once("```text\n").unwrap();
             let (block, _) = block.split_once("```\n").unwrap();
-            assert!(first.out.contains(block), "README.md shows older output:\n{block}");
+            assert!(
+                first.out.contains(block),
+                "README.md shows older output:\n{block}"
+            );
         }
         if name == "huge_results" {
             insta::assert_snapshot!("huge_results_again", redacted(&home, &second.out));
