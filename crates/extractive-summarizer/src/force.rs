@@ -10,6 +10,11 @@ pub(crate) const RULE_BYTES: usize = 600;
 /// Maximum length of a sentence that tells news, in bytes.
 const UPDATE: usize = 160;
 
+/// Words that begin an imperative about how something is told.
+const MANNERS: [&str; 7] = [
+    "show", "display", "print", "report", "express", "tell", "convert",
+];
+
 /// How a sentence binds the steps to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Force {
@@ -52,16 +57,24 @@ pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
         imperative
             || wants(words)
+            || stresses(words)
             || any(words, sentence, &SAID_ASKS)
             || any(words, sentence, &SAID_CHANGES)
     };
     let typed = |word: &Word<'_>| {
         let value = word.value.as_ref();
-        value.is_some_and(|value| matches!(value.class, Class::LetterCase | Class::TimeZone))
+        value.is_some_and(|value| {
+            matches!(
+                value.class,
+                Class::LetterCase | Class::Units | Class::TimeZone
+            )
+        })
     };
     let typed = words.words.iter().any(typed);
     let valued = words.quoted || typed || (standing && words.has_value());
-    let wishes = valued && !standing && wish();
+    let told_how =
+        || (0..words.words.len()).any(|n| MANNERS.contains(&words.at(n)) && words.begins(n));
+    let wishes = valued && !standing && (wish() || (typed && told_how()));
     let told = sentence.len() <= UPDATE && (any(words, sentence, &SAID_UPDATES) || is_new(words));
     let updates = told && {
         words.find_weak(true);
@@ -86,6 +99,20 @@ fn wants(words: &Words<'_>) -> bool {
             _ => false,
         }
     })
+}
+
+/// Whether somebody stresses that others do something: `I'd like to emphasize the use of`.
+fn stresses(words: &Words<'_>) -> bool {
+    let verbs = [
+        "emphasize",
+        "emphasise",
+        "stress",
+        "underline",
+        "remind",
+        "insist",
+    ];
+    (0..words.words.len())
+        .any(|n| verbs.contains(&words.at(n)) && matches!(words.before(n, 1), "to" | "i" | "must"))
 }
 
 /// Whether the words say that something is so now: `now` with a verb, not `now,` or `for now`.
@@ -225,8 +252,10 @@ mod tests {
         }
         for rule in [
             "Name the crates with the prefix 'crumb-'.",
+            "I want to stress the importance of CamelCase for crates.",
             "Could you please call it `reader`?",
             "Always indent by 3 spaces.",
+            "In the tables, show times in Eastern time.",
             "変数名は「x_」で始めてください。",
         ] {
             assert_eq!(force(rule), Force::Value, "{rule}");

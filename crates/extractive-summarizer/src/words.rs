@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use crate::text::is_wide;
 use crate::value_cues::{
-    ANSWERS, LETTER_CASES, MONTHS, NUMBERS, SCALES, STOP_WORDS, UNITS, WEEKDAYS, WISHES, ZONES,
+    ANSWERS, LETTER_CASES, MEASURES, MONTHS, NUMBERS, SCALES, STOP_WORDS, SYSTEMS, UNITS, WEEKDAYS,
+    WISHES, ZONES,
 };
 
 /// Maximum length of a quoted value, in characters, and number of its words.
@@ -34,6 +35,8 @@ pub(crate) enum Class {
     Date,
     TimeZone,
     LetterCase,
+    /// A system of units.
+    Units,
     /// A person, a place, a product: nothing but its capital tells it.
     Name,
     /// A word that its place alone tells: `is main`.
@@ -114,6 +117,31 @@ impl Value {
         };
         let own = folder(&self.text).and_then(|length| self.text.get(..=length));
         own.is_some_and(|own| other.text.starts_with(own))
+    }
+
+    /// Whether both are names of one form with digits in them, such as `ab-12` and `xyz-7`.
+    pub(crate) fn is_formed_like(&self, other: &Self) -> bool {
+        let form = |value: &Self| {
+            let mut form = String::new();
+            for c in value.text.chars() {
+                let kind = match c {
+                    _ if c.is_numeric() => '0',
+                    _ if c.is_uppercase() => 'A',
+                    _ if c.is_alphabetic() => 'a',
+                    _ => c,
+                };
+                if !form.ends_with(kind) || !kind.is_alphanumeric() {
+                    form.push(kind);
+                }
+            }
+            form
+        };
+        let own = form(self);
+        self.class == Class::Code
+            && other.class == Class::Code
+            && own.contains('0')
+            && own.contains(['a', 'A'])
+            && own == form(other)
     }
 
     /// Whether its form alone does not tell a value from another word.
@@ -500,6 +528,10 @@ impl<'a> Words<'a> {
             && lower == "letters"
         {
             return Some((1, None));
+        }
+        let measures = next.is_some_and(|next| MEASURES.contains(&next.lower.as_str()));
+        if measures && SYSTEMS.contains(&lower) {
+            return Some((1, Some(Value::new(lower, Class::Units))));
         }
         if is_letter_case(lower) {
             return Some((1, Some(Value::new(word.text, Class::LetterCase))));
