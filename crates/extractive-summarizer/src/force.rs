@@ -75,7 +75,8 @@ pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
     let told_how =
         || (0..words.words.len()).any(|n| MANNERS.contains(&words.at(n)) && words.begins(n));
     let wishes = valued && !standing && (wish() || (typed && told_how()));
-    let told = sentence.len() <= UPDATE && (any(words, sentence, &SAID_UPDATES) || is_new(words));
+    let told = sentence.len() <= UPDATE
+        && (any(words, sentence, &SAID_UPDATES) || is_new(words) || moves(words));
     let updates = told && {
         words.find_weak(true);
         words.has_value()
@@ -129,6 +130,12 @@ pub(crate) fn is_new(words: &Words<'_>) -> bool {
             && !mild.contains(&before)
             && words.clause(n - 1) == words.clause(n)
     })
+}
+
+/// Whether the words say that something came onto something else: `rebased onto work/b`.
+fn moves(words: &Words<'_>) -> bool {
+    let begins = |n: usize| (0..n).any(|n| words.at(n).ends_with("ed"));
+    (1..words.words.len()).any(|n| words.at(n) == "onto" && words.is_value(n + 1) && begins(n))
 }
 
 /// Whether a sentence begins with a label in capitals, such as `RULE: …`.
@@ -244,6 +251,7 @@ mod tests {
             "I want you to make sure that the tests pass.",
             "I want to make sure that you run the tests.",
             "RULE: the budget ends in May.",
+            "I rebased it onto work/heron-2.",
             "今後はコメントを英語で書いてください。",
             "앞으로 커밋은 작게 나눠 주세요.",
             "从现在开始用中文回答。",

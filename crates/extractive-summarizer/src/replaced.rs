@@ -425,6 +425,10 @@ mod tests {
                 "I rebased it on work/heron-2.",
             ),
             (
+                "The team wants long replies.",
+                "I would rather get short replies with metric units.",
+            ),
+            (
                 "Use imperial units in the summaries.",
                 "Please stick to metric units in the summaries.",
             ),

@@ -105,7 +105,7 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
         let mut subject = without_repeats(subject);
         let mut lead = subject.len();
         let from = said.begin(start, at);
-        if said.is_manner() {
+        if said.is_manner(at) {
             found.push(Statement {
                 subject: vec![stem("answer")],
                 value: said.value(at).cloned(),
@@ -114,7 +114,8 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
                 universal,
                 ..Statement::default()
             });
-            break;
+            start = at + 1;
+            continue;
         }
         subject.append(&mut carried);
         let about = said.about(from, at, topic > 0, &subject, sentence);

@@ -202,8 +202,8 @@ pub(crate) struct Words<'a> {
     pub(crate) quoted: bool,
     /// The clauses that end in a colon.
     headings: Vec<usize>,
-    /// Whether the value is how answers are to be.
-    manner: bool,
+    /// Index of the value that says how answers are to be.
+    manner: Option<usize>,
 }
 
 fn closing(open: char) -> Option<char> {
@@ -263,7 +263,7 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
         words: Vec::new(),
         quoted: false,
         headings: Vec::new(),
-        manner: false,
+        manner: None,
     };
     let (mut clause, mut at, mut before) = (0, 0, ' ');
     let kind = |c: char| match c {
@@ -585,6 +585,14 @@ impl<'a> Words<'a> {
     /// Takes a name, or a word that a subject *is* or is set *to*, as the value if there is no other.
     /// Without `plain`, a name alone.
     pub(crate) fn find_weak(&mut self, plain: bool) {
+        let mut values = self.words.iter().filter_map(|word| word.value.as_ref());
+        if values.all(|value| value.class == Class::Units) && self.has_value() && plain {
+            // `short answers with metric units`
+            if let Some(at) = self.manner() {
+                self.manner = Some(at);
+                self.set_value(at, 1, Class::Word);
+            }
+        }
         if self.has_value() {
             return;
         }
@@ -592,12 +600,17 @@ impl<'a> Words<'a> {
         let found = found.find(|(.., class)| plain || *class == Class::Name);
         let found = found.or_else(|| {
             let manner = self.manner().filter(|_| plain)?;
-            self.manner = true;
+            self.manner = Some(manner);
             Some((manner, 1, Class::Word))
         });
         let Some((at, length, class)) = found else {
             return;
         };
+        self.set_value(at, length, class);
+    }
+
+    /// Makes a value of some words.
+    fn set_value(&mut self, at: usize, length: usize, class: Class) {
         let words = self.words.get(at..at + length).unwrap_or_default();
         let text: Vec<&str> = words.iter().map(|word| word.text).collect();
         let value = Value::new(&text.join(" "), class);
@@ -606,9 +619,9 @@ impl<'a> Words<'a> {
         self.words.splice(at..at + length, [word]);
     }
 
-    /// Whether the value is how answers are to be: `keep answers short`.
-    pub(crate) fn is_manner(&self) -> bool {
-        self.manner
+    /// Whether the value at an index is how answers are to be: `keep answers short`.
+    pub(crate) fn is_manner(&self, at: usize) -> bool {
+        self.manner == Some(at)
     }
 
     /// The place of the word that says how answers are to be.
