@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::SAME_SUBJECT;
 use super::cues::{self, Cue, Found};
 use super::values::{self, ValueKind, Written};
 use crate::words::{Tokenizer, WordKind, WordLists, visit_words};
 
 /// Characters of a word's stem that tell it from another: its endings are left out.
 const STEM_CHARS: usize = 5;
+
+/// Share of the content words of the shorter of two statements that both must have, in percent.
+pub(super) const SAME_SUBJECT: usize = 60;
 
 /// Characters that mark a line of data or code.
 const DATA: [&str; 6] = ["{\"", "\":", "();", "::", "){", ") {"];
