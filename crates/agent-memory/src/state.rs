@@ -50,7 +50,7 @@ impl Session {
             return;
         }
         let is_whole = beginning.is_empty() && !input.items.iter().any(is_summary);
-        if most < LEAST || is_whole {
+        if is_whole || (most < LEAST && policy.steps > 0) {
             return;
         }
         if policy.steps > 0 {
@@ -77,12 +77,13 @@ impl Session {
             _ => None,
         });
         let shown: Vec<Seq> = input.requested.iter().copied().chain(newest).collect();
-        let text = state.text(&shown, most, estimator);
+        // Marks are worth their room also where the state is not.
+        let text = (most >= LEAST).then(|| state.text(&shown, most, estimator));
         input.remarks = remarks(input, conventions);
         for overtaken in state.overtaken() {
             mark(input, overtaken);
         }
-        input.state = text;
+        input.state = text.flatten();
     }
 }
 

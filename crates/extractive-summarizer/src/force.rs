@@ -10,6 +10,11 @@ pub(crate) const RULE_BYTES: usize = 600;
 /// Maximum length of a sentence that tells news, in bytes.
 const UPDATE: usize = 160;
 
+/// Words that begin an imperative about how something is told.
+const MANNERS: [&str; 7] = [
+    "show", "display", "print", "report", "express", "tell", "convert",
+];
+
 /// How a sentence binds the steps to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Force {
@@ -52,17 +57,26 @@ pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
         imperative
             || wants(words)
+            || stresses(words)
             || any(words, sentence, &SAID_ASKS)
             || any(words, sentence, &SAID_CHANGES)
     };
     let typed = |word: &Word<'_>| {
         let value = word.value.as_ref();
-        value.is_some_and(|value| matches!(value.class, Class::LetterCase | Class::TimeZone))
+        value.is_some_and(|value| {
+            matches!(
+                value.class,
+                Class::LetterCase | Class::Units | Class::TimeZone
+            )
+        })
     };
     let typed = words.words.iter().any(typed);
     let valued = words.quoted || typed || (standing && words.has_value());
-    let wishes = valued && !standing && wish();
-    let told = sentence.len() <= UPDATE && (any(words, sentence, &SAID_UPDATES) || is_new(words));
+    let told_how =
+        || (0..words.words.len()).any(|n| MANNERS.contains(&words.at(n)) && words.begins(n));
+    let wishes = valued && !standing && (wish() || (typed && told_how()));
+    let told = sentence.len() <= UPDATE
+        && (any(words, sentence, &SAID_UPDATES) || is_new(words) || moves(words));
     let updates = told && {
         words.find_weak(true);
         words.has_value()
@@ -88,6 +102,20 @@ fn wants(words: &Words<'_>) -> bool {
     })
 }
 
+/// Whether somebody stresses that others do something: `I'd like to emphasize the use of`.
+fn stresses(words: &Words<'_>) -> bool {
+    let verbs = [
+        "emphasize",
+        "emphasise",
+        "stress",
+        "underline",
+        "remind",
+        "insist",
+    ];
+    (0..words.words.len())
+        .any(|n| verbs.contains(&words.at(n)) && matches!(words.before(n, 1), "to" | "i" | "must"))
+}
+
 /// Whether the words say that something is so now: `now` with a verb, not `now,` or `for now`.
 pub(crate) fn is_new(words: &Words<'_>) -> bool {
     if words.at(0) == "new" {
@@ -102,6 +130,12 @@ pub(crate) fn is_new(words: &Words<'_>) -> bool {
             && !mild.contains(&before)
             && words.clause(n - 1) == words.clause(n)
     })
+}
+
+/// Whether the words say that something came onto something else: `rebased onto work/b`.
+fn moves(words: &Words<'_>) -> bool {
+    let begins = |n: usize| (0..n).any(|n| words.at(n).ends_with("ed"));
+    (1..words.words.len()).any(|n| words.at(n) == "onto" && words.is_value(n + 1) && begins(n))
 }
 
 /// Whether a sentence begins with a label in capitals, such as `RULE: …`.
@@ -217,6 +251,7 @@ mod tests {
             "I want you to make sure that the tests pass.",
             "I want to make sure that you run the tests.",
             "RULE: the budget ends in May.",
+            "I rebased it onto work/heron-2.",
             "今後はコメントを英語で書いてください。",
             "앞으로 커밋은 작게 나눠 주세요.",
             "从现在开始用中文回答。",
@@ -225,8 +260,10 @@ mod tests {
         }
         for rule in [
             "Name the crates with the prefix 'crumb-'.",
+            "I want to stress the importance of CamelCase for crates.",
             "Could you please call it `reader`?",
             "Always indent by 3 spaces.",
+            "In the tables, show times in Eastern time.",
             "変数名は「x_」で始めてください。",
         ] {
             assert_eq!(force(rule), Force::Value, "{rule}");

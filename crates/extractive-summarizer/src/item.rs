@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use memory_model::{Seq, SeqRange};
 
+use crate::later::Later;
 use crate::ran::Ran;
 
 /// Maximum length of a user's message that counts as typed, in bytes; a longer one is a document.
@@ -71,6 +72,8 @@ pub(crate) struct Item {
     /// Position that the printed item names: of the later call that ran an error's command without one, or of the later
     /// message in which a user says something else about the same thing.
     pub(crate) later: Option<Seq>,
+    /// Value that the later message sets instead.
+    pub(crate) instead: Option<String>,
     /// Importance, from 0 to about 100; 0 is not printed.
     pub(crate) weight: u32,
 }
@@ -86,6 +89,7 @@ impl Item {
             outcome: Vec::new(),
             detail: Vec::new(),
             later: None,
+            instead: None,
             weight,
         }
     }
@@ -194,7 +198,7 @@ pub(crate) fn is_mark(item: &Item) -> bool {
 pub(crate) struct Forgotten {
     pub(crate) range: SeqRange,
     pub(crate) sentence: String,
-    pub(crate) later: Seq,
+    pub(crate) later: Later,
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod force;
 mod frame;
 mod gather;
 mod item;
+mod later;
 mod ledger;
 mod lines;
 mod news;

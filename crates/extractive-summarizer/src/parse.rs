@@ -11,8 +11,9 @@ use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{self, ASKED, EXPAND, FILES, HEADER, NAMES, STAND, lists_identifiers};
 use crate::item::{ASKED as ASKED_USER, COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
+use crate::later::Later;
 use crate::ledger;
-use crate::print::{ARROW, DETAIL, MORE, note_of};
+use crate::print::{ARROW, DETAIL, MENDED, MORE};
 use crate::ran::Ran;
 use crate::results::LOOKED;
 use crate::shell::is_look;
@@ -153,7 +154,7 @@ fn failures(
     let told: BTreeMap<Seq, usize> = errors.map(|(at, item)| (item.range.first, at)).collect();
     for (seq, call, says) in listed {
         let range = SeqRange::single(seq);
-        let (says, later) = without_note(&says, Kind::Error);
+        let (says, later) = without_mended(&says);
         if let Some(item) = told.get(&seq).and_then(|at| gathered.items.get_mut(*at)) {
             complete(item, says);
             continue;
@@ -275,19 +276,30 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
             .rejection
             .is_some();
     let weight = if refused { 5 } else { weight };
-    let (text, later) = without_note(text, kind);
+    let (text, later, instead) = match kind {
+        Kind::Error => {
+            let (text, later) = without_mended(text);
+            (text, later, None)
+        }
+        Kind::User => match Later::read(text).filter(|(_, later)| !later.in_part) {
+            Some((said, later)) => (said, Some(later.seq), later.value),
+            None => (text, None, None),
+        },
+        _ => (text, None, None),
+    };
     let mut item = Item::new(range, kind, label, weight).with_lines(vec![text.to_owned()]);
-    item.later = later;
+    (item.later, item.instead) = (later, instead);
     if !outcome.is_empty() {
         item.outcome = outcome.split(" | ").map(str::to_owned).collect();
     }
     Some(item)
 }
 
-/// A text without the note that names a later item, and the position in the note.
-fn without_note(text: &str, kind: Kind) -> (&str, Option<Seq>) {
-    let note = note_of(kind).and_then(|(begins, ends)| {
-        let (about, seq) = text.strip_suffix(ends)?.rsplit_once(begins)?;
+/// The text of an error without the note that names a later call, and the position in the note.
+fn without_mended(text: &str) -> (&str, Option<Seq>) {
+    let (begins, ends) = MENDED;
+    let note = text.strip_suffix(ends).and_then(|rest| {
+        let (about, seq) = rest.rsplit_once(begins)?;
         Some((about, Seq(seq.parse().ok()?)))
     });
     note.map_or((text, None), |(about, seq)| (about, Some(seq)))

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use crate::failure;
 use crate::item::{COMMAND, Item, Kind, LAST_WORD};
+use crate::later::Later;
 use crate::shell::anywhere;
 use crate::text::{clip, digest, is_step, sentences, squeeze};
 use crate::tool_call::lasting;
@@ -16,16 +17,8 @@ pub(crate) const MORE: &str = "  ";
 pub(crate) const DETAIL: &str = "    ";
 /// Maximum length of a line of detail, in characters.
 const DETAIL_CHARS: usize = 240;
-/// Beginning and end of the note in an item's line that names a later one; `None` for kinds that name none.
-pub(crate) const fn note_of(kind: Kind) -> Option<(&'static str, &'static str)> {
-    match kind {
-        // The same command ran later without an error.
-        Kind::Error => Some((" (ok at [", "])")),
-        // A later message says something else about the same thing.
-        Kind::User => Some((" (later: [", "])")),
-        _ => None,
-    }
-}
+/// Beginning and end of the note in an error's line that names a later call: the same command without an error.
+pub(crate) const MENDED: (&str, &str) = (" (ok at [", "])");
 
 /// Shell syntax that hands a message of several lines to a command.
 const HEREDOC: &str = "\"$(cat <<'EOF' ";
@@ -108,8 +101,21 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
 
 /// Adds the note that names a later item, if there is one.
 pub(crate) fn add_note(item: &Item, out: &mut String) {
-    if let (Some(seq), Some((begins, ends))) = (item.later, note_of(item.kind)) {
-        out.push_str(&format!("{begins}{seq}{ends}"));
+    let Some(seq) = item.later else { return };
+    match item.kind {
+        Kind::Error => {
+            let (begins, ends) = MENDED;
+            out.push_str(&format!("{begins}{seq}{ends}"));
+        }
+        Kind::User => {
+            let later = Later {
+                seq,
+                in_part: false,
+                value: item.instead.clone(),
+            };
+            out.push_str(&later.to_string());
+        }
+        _ => {}
     }
 }
 

@@ -26,8 +26,9 @@ impl Statement {
         let named = value.class == Class::Name && other.class == Class::Name;
         let both = self.single && earlier.single;
         let one = both && !weak;
-        if !(self.changes || anew || one || (both && named)) {
-            return false;
+        let swaps = self.swaps(earlier, value, other);
+        if swaps || !(self.changes || anew || one || (both && named)) {
+            return swaps && !self.narrows(earlier);
         }
         let shared = self.shares(earlier);
         let more = self.subject.len() - shared;
@@ -38,11 +39,72 @@ impl Statement {
         }
         let all = self.changes || self.fresh || more == 0 || shared == earlier.subject.len();
         let only = shared == 1 && self.subject.len() == 1 && earlier.subject.len() == 1;
-        let zones = value.class == Class::TimeZone && other.class == Class::TimeZone;
-        let kin = shared > 0 && (zones || value.is_beside(other));
+        let kin = shared > 0 && (is_sole(value, other) || value.is_beside(other));
         let shared = shared + usize::from(kin);
         let enough = shared > 2 || (shared > 1 && all) || (only && (self.changes || anew));
         enough && !self.narrows(earlier) && self.same_subject(earlier, self.universal)
+    }
+
+    /// Whether it replaces a universal statement for some cases only, which it begins with.
+    pub(crate) fn replaces_part(&self, earlier: &Self) -> bool {
+        let (Some(value), Some(other)) = (&self.value, &earlier.value) else {
+            return false;
+        };
+        let rest = self.subject.get(self.topic..).unwrap_or_default();
+        let topic = self.subject.get(..self.topic).unwrap_or_default();
+        let known = |word: &String| earlier.subject.contains(word);
+        let own = rest.len() + usize::from(is_sole(value, other));
+        earlier.universal
+            && self.single
+            && earlier.single
+            && value.class == other.class
+            && !value.is(other)
+            && !topic.is_empty()
+            && !topic.iter().any(known)
+            && own > 1
+            && !rest.is_empty()
+            && rest.iter().all(known)
+    }
+
+    /// Whether a word of change and the form of both values tell that one comes in the place of the other: two codes, or two
+    /// paths in a folder.
+    fn swaps(&self, earlier: &Self, value: &Value, other: &Value) -> bool {
+        let has = |word: &str| earlier.subject.iter().any(|one| one == word);
+        // `rebased`, of what was based.
+        let again = |word: &String| {
+            word.strip_prefix("re")
+                .is_some_and(|bare| bare.len() > 2 && has(bare))
+        };
+        let beside = value.is_beside(other);
+        let again = beside && self.subject.iter().any(again);
+        let changes = self.changes && self.shares(earlier) > 1;
+        (again || (changes && (beside || value.is_formed_like(other)))) && !self.contrasts(earlier)
+    }
+
+    /// Whether each has a word of its own beside one that both have: `the staging key` and `the production key`.
+    fn contrasts(&self, other: &Self) -> bool {
+        let apart = |own: &String, others: &String| {
+            !other.subject.contains(own) && !self.subject.contains(others)
+        };
+        self.pairs.iter().any(|(part, whole)| {
+            let mut others = other.pairs.iter();
+            others.any(|(a, b)| (b == whole && apart(part, a)) || (a == part && apart(whole, b)))
+        })
+    }
+
+    /// Whether a word of both is of another thing here: `function arguments`, and not `function names`.
+    fn has_other_head(&self, other: &Self) -> bool {
+        self.pairs.iter().any(|(part, whole)| {
+            let own = self.subject.contains(whole) && !other.subject.contains(whole);
+            let others = || other.pairs.iter().filter(|(same, _)| same == part);
+            let known = other.subject.contains(part);
+            // A longer compound of both is one thing.
+            let mut longer = self.pairs.iter().filter(|(_, same)| same == part);
+            own && known
+                && !longer.any(|pair| other.pairs.contains(pair))
+                && others().next().is_some()
+                && !others().any(|pair| self.pairs.contains(pair))
+        })
     }
 
     /// Number of words that both subjects have.
@@ -119,7 +181,11 @@ impl Statement {
         let elsewhere = topic.peek().is_some()
             && !(anywhere && std::ptr::eq(small, &self.subject))
             && !topic.any(|word| small.contains(word));
-        if elsewhere || !small.iter().all(|word| place(word).is_some()) {
+        if elsewhere
+            || self.has_other_head(other)
+            || other.has_other_head(self)
+            || !small.iter().all(|word| place(word).is_some())
+        {
             return false;
         }
         small.windows(2).all(|pair| match pair {
@@ -139,6 +205,11 @@ impl Statement {
             _ => true,
         })
     }
+}
+
+/// Whether both values are of a class of which one holds.
+fn is_sole(value: &Value, other: &Value) -> bool {
+    matches!(value.class, Class::TimeZone | Class::Units) && value.class == other.class
 }
 
 #[cfg(test)]
@@ -333,6 +404,35 @@ mod tests {
                 "From now on, start job names with 'k_'.",
             ),
             (
+                "End all table column names with '_c'.",
+                "I prefer table column names to end with '_col'.",
+            ),
+            (
+                "Also, when naming the tables themselves, I want you to start the names with 't_'.",
+                "Going forward, I'd like you to start table names with 'tab_'.",
+            ),
+            // The subject by another word, and the form of codes and paths.
+            (
+                "End all names of table columns with '_c'.",
+                "When naming table columns, end the field name with '_col'.",
+            ),
+            (
+                "The gate alarm code is qrs-41 and nobody may write it down.",
+                "Alarm code change: never say tuv-52, the former code no longer opens the door.",
+            ),
+            (
+                "Branch work/kite-1 is based on last week's release.",
+                "I rebased it on work/heron-2.",
+            ),
+            (
+                "The team wants long replies.",
+                "I would rather get short replies with metric units.",
+            ),
+            (
+                "Use imperial units in the summaries.",
+                "Please stick to metric units in the summaries.",
+            ),
+            (
                 "The launch in Lima starts on June 3.",
                 "The launch in Lima is cancelled.",
             ),
@@ -392,6 +492,22 @@ mod tests {
                 "Write the changelog in German.",
                 "From now on, write the tests in French.",
             ),
+            (
+                "The staging API key is qrs-41.",
+                "The production API key was replaced: it is tuv-52.",
+            ),
+            (
+                "The API key check reads qrs-41.",
+                "The API key store was replaced: it reads tuv-52.",
+            ),
+            (
+                "End all table names with '_t'.",
+                "When naming table columns, make sure to end the names with '_c'.",
+            ),
+            (
+                "When naming table columns, make sure to end the names with '_c'.",
+                "From now on, end all table names with '_t'.",
+            ),
             ("The login page is slow.", "The login page is ugly."),
             (
                 "The launch in Lima starts on June 3.",
@@ -420,6 +536,22 @@ mod tests {
         ] {
             assert!(!replaces(earlier, later), "{earlier} / {later}");
         }
+    }
+
+    #[test]
+    fn a_short_name_is_the_long_one_of_the_sentence_before() {
+        let one = |text: &str, before: &str| statements(text, Some(before)).remove(0);
+        let short = one(
+            "All column names end with '_c'.",
+            "There is a rule for table column names.",
+        );
+        let long = one("For table column names, end them with '_col'.", "It rains.");
+        assert!(long.replaces(&short));
+        let other = one(
+            "All column names end with '_c'.",
+            "There is a rule for names.",
+        );
+        assert!(!long.replaces(&other));
     }
 
     #[test]

@@ -348,6 +348,7 @@ pub(crate) const SAME: &[(&str, &str)] = &[
     ("lead", "start"),
     ("finish", "end"),
     ("suffix", "end"),
+    ("codenam", "nam"),
     ("cal", "nam"),
     ("label", "nam"),
     ("designat", "nam"),

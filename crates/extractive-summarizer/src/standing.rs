@@ -7,6 +7,7 @@ use memory_model::Seq;
 
 use crate::force::{Force, force, refers};
 use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
+use crate::later::Later;
 use crate::statement::{Statement, understood};
 use crate::text::{line_sentences, reads_as_code};
 
@@ -25,10 +26,6 @@ const LEAD: usize = 240;
 /// Maximum length of an assistant's message that is searched for what was replaced, in bytes.
 const REPLY: usize = 2_000;
 
-/// Beginning and end of the mark at a sentence of which a later one replaces a part.
-const LATER: &str = " (later: [";
-pub(crate) const IN_PART: &str = "] in part)";
-
 /// A sentence of a user's message.
 struct Sentence {
     line: usize,
@@ -40,22 +37,20 @@ struct Sentence {
     leads: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fate {
     Live,
     /// A later sentence says the same.
     Repeated,
-    /// The sentence of this message says something else.
-    Replaced(Seq),
-    /// It says something else of one of several things.
-    InPart(Seq),
+    /// A later sentence says something else, or says something else of one of several things.
+    Changed(Later),
 }
 
 impl Sentence {
     /// Its text, with a mark where a part of it was replaced.
     fn printed(&self) -> Cow<'_, str> {
-        match self.fate {
-            Fate::InPart(seq) => Cow::Owned(format!("{}{LATER}{seq}{IN_PART}", self.text)),
+        match &self.fate {
+            Fate::Changed(later) if later.in_part => Cow::Owned(format!("{}{later}", self.text)),
             _ => Cow::Borrowed(&self.text),
         }
     }
@@ -108,7 +103,19 @@ fn read(at: usize, item: &Item) -> Told {
             }
             let is_code = code || fence || reads_as_code(&text);
             let plain = !is_code && !text.contains(" (to [");
-            let (said, fate) = marked(&text);
+            let (said, later) = match Later::read(&text) {
+                Some((said, later)) => (said, Some(later)),
+                None => (text.as_str(), None),
+            };
+            let fate = later.map_or(Fate::Live, Fate::Changed);
+            // A note behind the end of a sentence.
+            if let Some(before) = sentences
+                .last_mut()
+                .filter(|_| said.is_empty() && fate != Fate::Live)
+            {
+                before.fate = fate;
+                continue;
+            }
             let before = sentences.last().filter(|before| before.line == line);
             let before = before.map(|before| before.text.as_str());
             let (force, statements) = match plain {
@@ -148,19 +155,18 @@ pub(crate) fn rules(item: &Item) -> Vec<String> {
     rules.map(|one| one.printed().into_owned()).collect()
 }
 
-/// A sentence without the mark that an earlier extract gave it, and what the mark says.
-pub(crate) fn marked(text: &str) -> (&str, Fate) {
-    let found = text.strip_suffix(IN_PART).and_then(|rest| {
-        let (said, seq) = rest.rsplit_once(LATER)?;
-        Some((said, Fate::InPart(Seq(seq.parse().ok()?))))
-    });
-    found.unwrap_or((text, Fate::Live))
+/// A statement that a later one replaces.
+struct Replaced {
+    statement: Statement,
+    /// Index of the later item.
+    by: usize,
+    /// The later value.
+    value: Option<String>,
 }
 
-/// Finds which sentences later ones repeat or replace, the newest first. Returns the replaced statements with the item of
-/// the sentence that replaces them.
-fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
-    struct Later {
+/// Finds which sentences later ones repeat or replace, the newest first. Returns the replaced statements.
+fn compare(told: &mut [Told]) -> Vec<Replaced> {
+    struct Stated {
         /// Indices of its message and its sentence.
         place: (usize, usize),
         item: usize,
@@ -168,39 +174,57 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
         statement: Statement,
         force: Force,
     }
-    let mut later: Vec<Later> = Vec::new();
+    let mut later: Vec<Stated> = Vec::new();
     let mut rules: BTreeSet<String> = BTreeSet::new();
     let mut replaced = Vec::new();
     let mut replacing = Vec::new();
     for (message, told) in told.iter_mut().enumerate().rev() {
         let mut own = Vec::new();
         for (place, sentence) in told.sentences.iter_mut().enumerate().rev() {
-            let (mut repeated, mut unread, mut changed) = (0, 0, None);
+            let (mut repeated, mut unread) = (0, 0);
+            let mut changed: Option<Later> = None;
             let all = sentence.statements.len();
             let mut live = Vec::new();
             for statement in &sentence.statements {
                 // The newest statement about the subject.
                 let about = later.iter().find_map(|later| match () {
-                    () if later.statement.replaces(statement) => {
-                        replacing.push(later.place);
-                        Some((later.item, Some(later.seq)))
-                    }
+                    () if later.statement.replaces(statement) => Some((later, true)),
                     // What is no rule is told last, and may be left out.
                     () if later.force >= sentence.force.min(Force::Rule)
                         && later.statement.repeats(statement) =>
                     {
-                        Some((later.item, None))
+                        Some((later, false))
                     }
                     () => None,
                 });
-                match about {
-                    Some((item, Some(seq))) => {
-                        changed = changed.max(Some(seq));
-                        replaced.push((item, statement.clone()));
+                let narrower = || {
+                    let mut all = later.iter();
+                    all.find(|later| later.statement.replaces_part(statement))
+                };
+                let by = match about {
+                    Some((by, true)) => Some(by),
+                    Some((_, false)) => None,
+                    None => narrower(),
+                };
+                if let Some(by) = by {
+                    replacing.push(by.place);
+                    if changed.as_ref().is_none_or(|changed| changed.seq < by.seq) {
+                        changed = Some(Later {
+                            seq: by.seq,
+                            in_part: true,
+                            value: by.statement.value.as_ref().map(|value| value.text.clone()),
+                        });
                     }
-                    Some((_, None)) => repeated += 1,
+                }
+                match about {
+                    Some((by, true)) => replaced.push(Replaced {
+                        by: by.item,
+                        value: by.statement.value.as_ref().map(|value| value.text.clone()),
+                        statement: statement.clone(),
+                    }),
+                    Some((_, false)) => repeated += 1,
                     None if sentence.force >= Force::Rule || statement.tells() => {
-                        live.push(Later {
+                        live.push(Stated {
                             place: (message, place),
                             item: told.item,
                             seq: told.seq,
@@ -212,8 +236,10 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
                 }
             }
             sentence.fate = match changed {
-                Some(seq) if live.is_empty() && unread == 0 => Fate::Replaced(seq),
-                Some(seq) => Fate::InPart(seq),
+                Some(changed) => Fate::Changed(Later {
+                    in_part: !live.is_empty() || unread > 0,
+                    ..changed
+                }),
                 None if all > 0 && repeated == all && sentence.force >= Force::Rule => {
                     Fate::Repeated
                 }
@@ -223,7 +249,7 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
                 {
                     Fate::Repeated
                 }
-                None => sentence.fate,
+                None => sentence.fate.clone(),
             };
             if later.len() < COMPARED {
                 own.append(&mut live);
@@ -243,13 +269,20 @@ fn compare(told: &mut [Told]) -> Vec<(usize, Statement)> {
 }
 
 /// Takes from short replies the sentences that name what a user replaced later.
-fn forget(items: &mut [Item], replaced: &[(usize, Statement)]) -> Vec<Forgotten> {
+fn forget(items: &mut [Item], replaced: &[Replaced]) -> Vec<Forgotten> {
     let mut forgotten = Vec::new();
-    let seqs = replaced.iter().map(|(by, statement)| {
-        let seq = items.get(*by).map_or(Seq::FIRST, |item| item.range.first);
-        (*by, seq, statement)
+    let laters = replaced.iter().map(|one| {
+        let seq = items
+            .get(one.by)
+            .map_or(Seq::FIRST, |item| item.range.first);
+        let later = Later {
+            seq,
+            in_part: false,
+            value: one.value.clone(),
+        };
+        (one.by, later, &one.statement)
     });
-    let replaced: Vec<(usize, Seq, &Statement)> = seqs.collect();
+    let replaced: Vec<(usize, Later, &Statement)> = laters.collect();
     if replaced.is_empty() {
         return forgotten;
     }
@@ -260,30 +293,30 @@ fn forget(items: &mut [Item], replaced: &[(usize, Statement)]) -> Vec<Forgotten>
         let stale = |sentence: &str| {
             let mut later = replaced.iter().filter(|(by, ..)| *by > at);
             let found = later.find(|(.., statement)| statement.is_named_in(sentence));
-            found.map(|(_, seq, _)| *seq)
+            found.map(|(_, later, _)| later.clone())
         };
         for line in &mut item.lines {
             let sentences = line_sentences(line);
-            let fates: Vec<(String, Option<Seq>)> = sentences
+            let fates: Vec<(String, Option<Later>)> = sentences
                 .into_iter()
                 .map(|one| {
-                    let seq = stale(&one);
-                    (one, seq)
+                    let later = stale(&one);
+                    (one, later)
                 })
                 .collect();
-            if fates.iter().all(|(_, seq)| seq.is_none()) {
+            if fates.iter().all(|(_, later)| later.is_none()) {
                 continue;
             }
             *line = joined(
                 fates
                     .iter()
-                    .map(|(one, seq)| (Cow::Borrowed(one.as_str()), seq.is_none())),
+                    .map(|(one, later)| (Cow::Borrowed(one.as_str()), later.is_none())),
             );
-            forgotten.extend(fates.into_iter().filter_map(|(sentence, seq)| {
+            forgotten.extend(fates.into_iter().filter_map(|(sentence, later)| {
                 Some(Forgotten {
                     range: item.range,
                     sentence,
-                    later: seq?,
+                    later: later?,
                 })
             }));
         }
@@ -314,7 +347,11 @@ fn joined<'a>(sentences: impl Iterator<Item = (Cow<'a, str>, bool)>) -> String {
 
 /// Adds a message: what it says, its rules, and what was replaced. One of the newest stays whole.
 fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>) {
-    let kept = |one: &Sentence| matches!(one.fate, Fate::Live | Fate::InPart(_));
+    let kept = |one: &Sentence| match &one.fate {
+        Fate::Live => true,
+        Fate::Repeated => false,
+        Fate::Changed(later) => later.in_part,
+    };
     let is_rule = |one: &Sentence| one.force >= Force::Rule && kept(one);
     let rest = |one: &Sentence| one.force < Force::Rule && kept(one) && !one.leads;
     let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
@@ -343,11 +380,11 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
     for (n, line) in item.lines.iter().enumerate() {
         let of_line = || sentences.iter().filter(|one| one.line == n);
         match of_line().all(rest) {
-            true => lines.push(line.clone()),
-            false if of_line().any(rest) => {
+            true if of_line().all(|one| one.fate == Fate::Live) => lines.push(line.clone()),
+            _ if of_line().any(rest) => {
                 lines.push(joined(of_line().map(|one| (one.printed(), rest(one)))));
             }
-            false => {}
+            _ => {}
         }
     }
     if lines
@@ -373,9 +410,12 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
         }
     }
     for one in &sentences {
-        if let Fate::Replaced(seq) = one.fate {
+        if let Fate::Changed(later) = &one.fate
+            && !later.in_part
+        {
             let mut item = part(vec![one.text.clone()], REPLACED);
-            item.later = Some(seq);
+            item.later = Some(later.seq);
+            item.instead.clone_from(&later.value);
             out.push(item);
         }
     }
@@ -466,11 +506,39 @@ mod tests {
                 (
                     3,
                     VALUED,
-                    "Start table names with 'tbl_' and column names with 'c_'. (later: [4] in part)".to_owned()
+                    "Start table names with 'tbl_' and column names with 'c_'. (later: [4] in part: col_)".to_owned()
                 ),
                 (4, VALUED, "Column names start with 'col_' instead.".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_note_of_an_earlier_extract_is_kept() {
+        let said =
+            "Start table names with 'tbl_' and column names with 'c_'. (later: [9] in part: col_)";
+        assert_eq!(applied(&[said]), [(1, VALUED, said.to_owned())]);
+    }
+
+    #[test]
+    fn a_rule_of_some_cases_replaces_a_general_one_in_part() {
+        let said = [
+            "Show all times in UTC.",
+            "For the invoices, show times in Eastern time.",
+        ];
+        assert_eq!(
+            applied(&said),
+            [
+                (
+                    1,
+                    VALUED,
+                    "Show all times in UTC. (later: [2] in part: Eastern time)".to_owned()
+                ),
+                (2, VALUED, said[1].to_owned()),
+            ]
+        );
+        let said = ["The tables show times in UTC.", said[1]];
+        assert_eq!(applied(&said)[0].2, said[0]);
     }
 
     #[test]

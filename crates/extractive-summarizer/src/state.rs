@@ -12,10 +12,11 @@ use crate::gather::gather;
 use crate::item::{
     ASKED, COMMAND, Gathered, Item, Kind, LAST_WORD, REPLACED, RULE, TYPED, is_mark,
 };
-use crate::print::{ARROW, ending, findings, note_of};
+use crate::later::{BEGIN, Later};
+use crate::print::{ARROW, ending, findings};
 use crate::shell::Does;
 use crate::source::Source;
-use crate::standing::{self, Fate, IN_PART, marked};
+use crate::standing;
 use crate::tasks;
 use crate::text::{clip, digest, is_wide, sentences, squeeze};
 
@@ -200,24 +201,28 @@ pub struct Overtaken {
     pub later: Seq,
     /// Whether it says something else of only one of several things.
     pub in_part: bool,
+    /// The value that it sets instead.
+    pub value: Option<String>,
 }
 
 impl Overtaken {
-    /// Returns the note that belongs behind the sentence, such as `(later: [88])`.
+    /// Returns the note that belongs behind the sentence, such as `(later: [88]: 'x')`.
     pub fn note(&self) -> String {
-        let (begins, ends) = note_of(Kind::User).unwrap_or_default();
-        let ends = if self.in_part { IN_PART } else { ends };
-        format!("{}{}{ends}", begins.trim_start(), self.later)
+        let later = Later {
+            seq: self.later,
+            in_part: self.in_part,
+            value: self.value.clone(),
+        };
+        later.to_string().trim_start().to_owned()
     }
 
     /// Notes the later message behind the sentence in a summary's text. Returns `None` where the text does not hold it.
     pub fn mark(&self, body: &SummaryBody) -> Option<SummaryBody> {
-        let (begins, _) = note_of(Kind::User)?;
         let text = body.text();
         let line = text.find(&format!("[{}] ", self.seq))?;
         let at = line + text.get(line..)?.find(&self.sentence)? + self.sentence.len();
         let (before, after) = text.split_at_checked(at)?;
-        if after.starts_with(begins) {
+        if after.starts_with(BEGIN) {
             return None;
         }
         let marked = format!("{before} {}{after}", self.note());
@@ -229,10 +234,17 @@ fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
     let users = gathered.items.iter().filter(|item| item.kind == Kind::User);
     let sentences = users.flat_map(|item| {
         let whole = item.later.filter(|_| item.weight == REPLACED);
-        let whole = whole.map(|later| (item.lines.join(" "), later, false));
-        let parts = item.lines.iter().filter_map(|line| match marked(line) {
-            (said, Fate::InPart(later)) => Some((said.to_owned(), later, true)),
-            _ => None,
+        let whole = whole.map(|seq| {
+            let later = Later {
+                seq,
+                in_part: false,
+                value: item.instead.clone(),
+            };
+            (item.lines.join(" "), later)
+        });
+        let parts = item.lines.iter().filter_map(|line| {
+            let (said, later) = Later::read(line)?;
+            Some((said.to_owned(), later))
         });
         whole
             .into_iter()
@@ -240,17 +252,18 @@ fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
             .map(|told| (item.range, told))
     });
     let forgotten = gathered.forgotten.iter();
-    let forgotten = forgotten.map(|one| (one.range, (one.sentence.clone(), one.later, false)));
+    let forgotten = forgotten.map(|one| (one.range, (one.sentence.clone(), one.later.clone())));
     let overtaken = sentences
         .chain(forgotten)
-        .filter_map(|(own, (sentence, later, in_part))| {
+        .filter_map(|(own, (sentence, later))| {
             let piece = pieces.iter().find(|piece| piece.range().covers(&own))?;
-            let is_outside = piece.range().last < later;
+            let is_outside = piece.range().last < later.seq;
             is_outside.then_some(Overtaken {
                 seq: own.last,
                 sentence,
-                later,
-                in_part,
+                later: later.seq,
+                in_part: later.in_part,
+                value: later.value,
             })
         });
     overtaken.collect()

@@ -73,7 +73,10 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
         || any(&said, sentence, &SAID_SINCE)
         || any(&said, sentence, &SAID_UPDATES);
     let universal = fresh || any(&said, sentence, &SAID_UNIVERSAL);
-    let pairs: Arc<[(String, String)]> = said.pairs(sentence).into();
+    let mut pairs = said.pairs(sentence);
+    let part = before.and_then(|before| named_part(&pairs, before));
+    pairs.extend(part.clone());
+    let pairs: Arc<[(String, String)]> = pairs.into();
     let mut found = Vec::new();
     let (mut start, mut first) = (0, Vec::new());
     let mut carried: Vec<String> = Vec::new();
@@ -102,7 +105,7 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
         let mut subject = without_repeats(subject);
         let mut lead = subject.len();
         let from = said.begin(start, at);
-        if said.is_manner() {
+        if said.is_manner(at) {
             found.push(Statement {
                 subject: vec![stem("answer")],
                 value: said.value(at).cloned(),
@@ -111,10 +114,12 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
                 universal,
                 ..Statement::default()
             });
-            break;
+            start = at + 1;
+            continue;
         }
         subject.append(&mut carried);
-        subject.extend(said.about(from, at, topic > 0, sentence));
+        let about = said.about(from, at, topic > 0, &subject, sentence);
+        subject.extend(about);
         let dated = said
             .value(at)
             .is_some_and(|value| value.class == Class::Date);
@@ -164,7 +169,12 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
             lead,
             ..Statement::default()
         };
-        for subject in said.parts(subject, from, at, sentence) {
+        for mut subject in said.parts(subject, from, at, sentence) {
+            if let Some((word, of)) = &part
+                && let Some(at) = subject.iter().position(|one| one == of)
+            {
+                subject.insert(at, word.clone());
+            }
             let subject = without_repeats(subject);
             found.push(Statement {
                 subject,
@@ -180,6 +190,24 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
         });
     }
     found
+}
+
+/// The word that the sentence before has in front of a compound of a sentence, and the word that it belongs to: of `table
+/// column names` the word `table`, for `column names` after them.
+fn named_part(pairs: &[(String, String)], before: &str) -> Option<(String, String)> {
+    if pairs.is_empty() {
+        return None;
+    }
+    let earlier = words(before).pairs(before);
+    let mut same = pairs.iter().filter(|pair| earlier.contains(pair));
+    same.find_map(|(first, _)| {
+        let mut longer = earlier.iter().filter(|(_, of)| of == first);
+        let (part, of) = longer.next()?;
+        // `end names` is no compound.
+        let own = pairs.iter().any(|(_, whole)| whole == first);
+        let known = pairs.iter().any(|(a, b)| a == part || b == part);
+        (!own && !known).then(|| (part.clone(), of.clone()))
+    })
 }
 
 /// Whether the words ask to rename or to replace something without a replacement: their value is the object of the task.

@@ -197,6 +197,19 @@ impl Words<'_> {
         (out, done)
     }
 
+    /// Whether the word at an index only repeats the subject by another word: `the variable name`, of what an earlier clause
+    /// names.
+    fn repeats(&self, n: usize, topic: &[String], sentence: &str) -> bool {
+        let known = |n: usize| {
+            let words = self.tells(n, sentence);
+            !words.is_empty() && words.iter().all(|word| topic.contains(word))
+        };
+        self.before(n, 1) == "the"
+            && self.clause(n) == self.clause(n + 1)
+            && !known(n)
+            && known(n + 1)
+    }
+
     /// Whether a clause names why something is so: `for consistency`.
     fn is_purpose(&self, at: usize) -> bool {
         let clause = self.clause(at);
@@ -209,8 +222,15 @@ impl Words<'_> {
     }
 
     /// Returns telling words of a value's clause: those before it, and those after it if these are few. With `known`, an
-    /// earlier clause names the subject.
-    pub(crate) fn about(&self, from: usize, at: usize, known: bool, sentence: &str) -> Vec<String> {
+    /// earlier clause names the subject, in the words `told`.
+    pub(crate) fn about(
+        &self,
+        from: usize,
+        at: usize,
+        known: bool,
+        told: &[String],
+        sentence: &str,
+    ) -> Vec<String> {
         let clause = self.clause(at);
         // What comes between `with` and the value tells of the value.
         let link = (1..=LINKED).filter_map(|n| at.checked_sub(n));
@@ -234,7 +254,10 @@ impl Words<'_> {
             false => from,
         };
         let inside = |n: &usize| self.clause(*n) == clause;
-        let mut out = self.telling(sentence, |n| (from..link).contains(&n) && inside(&n));
+        let mut out = self.telling(sentence, |n| {
+            let again = known && self.repeats(n, told, sentence);
+            (from..link).contains(&n) && inside(&n) && !again
+        });
         let ends = |n: usize| {
             let target = ["all", "every", "each", "the", "your", "our", "my"];
             let towards = self.at(n) == "to" && target.contains(&self.at(n + 1));
@@ -270,7 +293,7 @@ pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize
     let sort = said.value(at).is_some_and(|value| {
         matches!(
             value.class,
-            Class::LetterCase | Class::TimeZone | Class::Date
+            Class::LetterCase | Class::Units | Class::TimeZone | Class::Date
         )
     });
     let linked = before(next).is_some_and(|word| LINKS.contains(&word) || stem(word) == NAME)
@@ -312,7 +335,7 @@ pub(crate) fn adds(said: &Words<'_>, sentence: &str, from: usize, at: usize) -> 
     let part = (from..said.words.len()).take_while(next);
     let adds = part.filter(|n| said.clause(*n) == clause).any(|n| {
         let word = said.at(n);
-        ADDS.iter().any(|stem| word.starts_with(stem)) && !word.starts_with("important")
+        ADDS.iter().any(|stem| word.starts_with(stem)) && !word.starts_with("importan")
     });
     let wide = ["追加", "添加", "추가"];
     (adds && !edge(said, at)) || wide.iter().any(|word| sentence.contains(word))

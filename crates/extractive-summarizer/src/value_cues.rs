@@ -11,7 +11,7 @@ pub(crate) const STOP_WORDS: &str = "\
     were what when whenever where which while who will with would write writing written coding declare declaring \
     define defining create creating you your actually correction consistently active planned expected official final \
     target total another thing things dollars euros pounds yen percent yes ok okay sorry hello hi unfortunately \
-    finally basically honestly ideally generally usually current currently done earlier follow follows throughout \
+    finally duty duties role roles itself themselves prefer prefers basically honestly ideally generally usually current currently done earlier follow follows throughout \
     across following get goes keep previous previously put quick regarding concerning same set specific specifically \
     stay today onto within whether der die das den dem des ein eine einen einem einer und oder aber nicht kein keine \
     mehr mit auf aus bei für im ist sind wird werden wir ich du sie es er ab jetzt sofort bitte immer alle allen \
@@ -48,6 +48,21 @@ pub(crate) const LETTER_CASES: &[&str] = &[
     "screamingsnakecase",
     "allcaps",
     "capitals",
+];
+
+/// Words of which one is chosen, if they name a system of units.
+pub(crate) const SYSTEMS: &[&str] = &["metric", "imperial", "metrisch", "metrische", "metrischen"];
+
+/// What a system of units is told of.
+pub(crate) const MEASURES: &[&str] = &[
+    "unit",
+    "units",
+    "measure",
+    "measures",
+    "measurement",
+    "measurements",
+    "system",
+    "einheiten",
 ];
 
 /// Time zones in capitals.

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use crate::text::is_wide;
 use crate::value_cues::{
-    ANSWERS, LETTER_CASES, MONTHS, NUMBERS, SCALES, STOP_WORDS, UNITS, WEEKDAYS, WISHES, ZONES,
+    ANSWERS, LETTER_CASES, MEASURES, MONTHS, NUMBERS, SCALES, STOP_WORDS, SYSTEMS, UNITS, WEEKDAYS,
+    WISHES, ZONES,
 };
 
 /// Maximum length of a quoted value, in characters, and number of its words.
@@ -34,6 +35,8 @@ pub(crate) enum Class {
     Date,
     TimeZone,
     LetterCase,
+    /// A system of units.
+    Units,
     /// A person, a place, a product: nothing but its capital tells it.
     Name,
     /// A word that its place alone tells: `is main`.
@@ -116,6 +119,31 @@ impl Value {
         own.is_some_and(|own| other.text.starts_with(own))
     }
 
+    /// Whether both are names of one form with digits in them, such as `ab-12` and `xyz-7`.
+    pub(crate) fn is_formed_like(&self, other: &Self) -> bool {
+        let form = |value: &Self| {
+            let mut form = String::new();
+            for c in value.text.chars() {
+                let kind = match c {
+                    _ if c.is_numeric() => '0',
+                    _ if c.is_uppercase() => 'A',
+                    _ if c.is_alphabetic() => 'a',
+                    _ => c,
+                };
+                if !form.ends_with(kind) || !kind.is_alphanumeric() {
+                    form.push(kind);
+                }
+            }
+            form
+        };
+        let own = form(self);
+        self.class == Class::Code
+            && other.class == Class::Code
+            && own.contains('0')
+            && own.contains(['a', 'A'])
+            && own == form(other)
+    }
+
     /// Whether its form alone does not tell a value from another word.
     pub(crate) fn is_weak(&self) -> bool {
         matches!(self.class, Class::Name | Class::Word)
@@ -174,8 +202,8 @@ pub(crate) struct Words<'a> {
     pub(crate) quoted: bool,
     /// The clauses that end in a colon.
     headings: Vec<usize>,
-    /// Whether the value is how answers are to be.
-    manner: bool,
+    /// Index of the value that says how answers are to be.
+    manner: Option<usize>,
 }
 
 fn closing(open: char) -> Option<char> {
@@ -235,7 +263,7 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
         words: Vec::new(),
         quoted: false,
         headings: Vec::new(),
-        manner: false,
+        manner: None,
     };
     let (mut clause, mut at, mut before) = (0, 0, ' ');
     let kind = |c: char| match c {
@@ -501,6 +529,10 @@ impl<'a> Words<'a> {
         {
             return Some((1, None));
         }
+        let measures = next.is_some_and(|next| MEASURES.contains(&next.lower.as_str()));
+        if measures && SYSTEMS.contains(&lower) {
+            return Some((1, Some(Value::new(lower, Class::Units))));
+        }
         if is_letter_case(lower) {
             return Some((1, Some(Value::new(word.text, Class::LetterCase))));
         }
@@ -553,6 +585,14 @@ impl<'a> Words<'a> {
     /// Takes a name, or a word that a subject *is* or is set *to*, as the value if there is no other.
     /// Without `plain`, a name alone.
     pub(crate) fn find_weak(&mut self, plain: bool) {
+        let mut values = self.words.iter().filter_map(|word| word.value.as_ref());
+        if values.all(|value| value.class == Class::Units) && self.has_value() && plain {
+            // `short answers with metric units`
+            if let Some(at) = self.manner() {
+                self.manner = Some(at);
+                self.set_value(at, 1, Class::Word);
+            }
+        }
         if self.has_value() {
             return;
         }
@@ -560,12 +600,17 @@ impl<'a> Words<'a> {
         let found = found.find(|(.., class)| plain || *class == Class::Name);
         let found = found.or_else(|| {
             let manner = self.manner().filter(|_| plain)?;
-            self.manner = true;
+            self.manner = Some(manner);
             Some((manner, 1, Class::Word))
         });
         let Some((at, length, class)) = found else {
             return;
         };
+        self.set_value(at, length, class);
+    }
+
+    /// Makes a value of some words.
+    fn set_value(&mut self, at: usize, length: usize, class: Class) {
         let words = self.words.get(at..at + length).unwrap_or_default();
         let text: Vec<&str> = words.iter().map(|word| word.text).collect();
         let value = Value::new(&text.join(" "), class);
@@ -574,9 +619,9 @@ impl<'a> Words<'a> {
         self.words.splice(at..at + length, [word]);
     }
 
-    /// Whether the value is how answers are to be: `keep answers short`.
-    pub(crate) fn is_manner(&self) -> bool {
-        self.manner
+    /// Whether the value at an index is how answers are to be: `keep answers short`.
+    pub(crate) fn is_manner(&self, at: usize) -> bool {
+        self.manner == Some(at)
     }
 
     /// The place of the word that says how answers are to be.

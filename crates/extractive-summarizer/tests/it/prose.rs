@@ -75,7 +75,7 @@ fn what_was_corrected_names_the_correction() {
         "Correction: the staging server listens on port 9090.",
     ));
     let text = extract(messages, 160);
-    let note = "[1] User: The staging server listens on port 8080. (later: [14])";
+    let note = "[1] User: The staging server listens on port 8080. (later: [14]: 9090)";
     assert!(text.contains(note), "{text}");
     assert!(text.contains("port 9090"), "{text}");
     let source = [summary((1, 14), &text)];

@@ -115,7 +115,7 @@ fn a_rule_that_changed_behind_its_summary_is_marked_there() {
     };
     let marked = overtaken.mark(&SummaryBody::new(extract)).unwrap();
     assert!(
-        marked.text().contains("'_fn'. (later: [3])"),
+        marked.text().contains("'_fn'. (later: [3]: _x)"),
         "{}",
         marked.text()
     );

@@ -23,6 +23,9 @@ pub struct Changes {
 /// Fewest words of a question that an answer to it has.
 const FEWEST_ASKED: usize = 2;
 
+/// Number of texts before one that it may say again.
+const ANSWERED: usize = 2;
+
 /// Position of a statement that may change another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
@@ -47,7 +50,8 @@ pub struct Change<'s> {
 
 impl Changes {
     /// Reads texts in the order in which they were said, and the question that they are to answer.
-    pub fn new(said: Vec<Said>, question: &str) -> Self {
+    pub fn new(mut said: Vec<Said>, question: &str) -> Self {
+        complete(&mut said);
         let compounds = Compounds::of(&said);
         let (mut by_term, mut later) = (HashMap::<String, Vec<usize>>::new(), Vec::new());
         let may_change = said.iter().enumerate().filter(|(_, one)| !one.is_narration);
@@ -192,6 +196,30 @@ impl Changes {
 
     fn statement(&self, place: Place) -> Option<&Statement> {
         self.said.get(place.text)?.statements.get(place.at)
+    }
+}
+
+/// Completes statements that say a value again: "I'll use 'x' for names", after "start names with 'x'", is about the start.
+fn complete(said: &mut [Said]) {
+    for text in 0..said.len() {
+        let (before, rest) = said.split_at_mut(text);
+        let Some(own) = rest.first_mut() else { return };
+        for at in 0..own.statements.len() {
+            let (earlier, rest) = own.statements.split_at_mut(at);
+            let Some((statement, later)) = rest.split_first_mut() else {
+                continue;
+            };
+            if !statement.apart.is_empty() || statement.values.is_empty() {
+                continue;
+            }
+            let answered = before.iter().rev().take(ANSWERED);
+            let answered = answered.flat_map(|one| &one.statements);
+            let mut all = earlier.iter().rev().chain(later.iter()).chain(answered);
+            let first = all.find(|other| !other.apart.is_empty() && statement.says_again(other));
+            if let Some(first) = first {
+                statement.is_of_same_end(first);
+            }
+        }
     }
 }
 

@@ -33,8 +33,8 @@ pub(super) enum Cue {
     Empty,
     /// The sentence refers to an earlier name.
     Pronoun,
-    /// A value that is written as a word: the number of its list.
-    Value(usize),
+    /// A value that is written as a word: the number of the list, and of the value.
+    Value(usize, usize),
     /// One of several things that are never the same: the number of the list, and of the thing.
     Apart(usize, usize),
 }
@@ -80,7 +80,7 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
                 "contrast" => Cue::Contrast,
                 "empty" => Cue::Empty,
                 "pronoun" => Cue::Pronoun,
-                "values" => Cue::Value(at),
+                "values" => Cue::Value(at, thing),
                 "apart" => Cue::Apart(at, thing),
                 _ => continue,
             };

@@ -16,12 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fold::composed;
 pub use changes::{Change, Changes};
-use statement::{Statement, statements};
+use statement::{SAME_SUBJECT, Statement, statements};
 
-/// Share of the content words of the shorter of two statements that both must have, in percent.
-const SAME_SUBJECT: usize = 60;
-
-/// The same share where nothing but a negation or a value tells that one corrects the other.
+/// Share of the content words of the shorter of two statements that both must have, in percent, where nothing but a negation
+/// or a value tells that one corrects the other.
 const SAME_STATEMENT: usize = 75;
 
 /// Share of the content words of the longer of two statements that both must have, in percent.

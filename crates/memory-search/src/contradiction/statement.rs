@@ -11,6 +11,9 @@ use crate::words::{Tokenizer, WordKind, WordLists, visit_words};
 /// Characters of a word's stem that tell it from another: its endings are left out.
 const STEM_CHARS: usize = 5;
 
+/// Share of the content words of the shorter of two statements that both must have, in percent.
+pub(super) const SAME_SUBJECT: usize = 60;
+
 /// Characters that mark a line of data or code.
 const DATA: [&str; 6] = ["{\"", "\":", "();", "::", "){", ") {"];
 
@@ -64,20 +67,25 @@ pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
     for sentence in sentences(text).into_iter().take(MOST_SENTENCES) {
         let sentence = Sentence::read(sentence);
         let parts = sentence.parts().into_iter();
-        let mut statements: Vec<_> = parts.map(|part| sentence.statement(part)).collect();
-        for statement in &mut statements {
+        let mut statements: Vec<Statement> = Vec::new();
+        for part in parts {
+            let joined = sentence.begins_with_joint(&part);
+            let mut statement = sentence.statement(part);
             statement.weak |= weak;
             statement.strong |= strong;
+            if let Some(before) = statements.last() {
+                if joined {
+                    statement.is_of_same_end(before);
+                }
+                statement.is_of_same_thing(before);
+            }
+            statements.push(statement);
         }
         // "For method names too. End them with …": of what was named before.
         if let ([only], Some([before])) = (statements.as_mut_slice(), all.last().map(Vec::as_slice))
-            && only.speaks_of_it
-            && !only.values.is_empty()
-            && only.terms.len() < FEW_TERMS
             && !before.asks
         {
-            only.terms.extend(before.terms.iter().cloned());
-            only.neighbours.extend(before.neighbours.iter().cloned());
+            only.is_of_same_thing(before);
         }
         (weak, strong) = match statements.as_slice() {
             [only] if only.terms.len() < 2 && only.values.is_empty() => (only.weak, only.strong),
@@ -86,6 +94,16 @@ pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
         all.push(statements);
     }
     all
+}
+
+/// The term of a word for one of several things that are never the same.
+fn apart_term(list: usize, thing: usize) -> String {
+    format!("{list}:{thing}")
+}
+
+/// Whether a term is a word for one of several things that are never the same.
+fn is_apart(term: &str) -> bool {
+    term.contains(':')
 }
 
 /// Cuts a text behind marks that end a sentence; a dot or colon within a value ends none.
@@ -172,11 +190,13 @@ impl<'t> Sentence<'t> {
             }
         }
         for cue in &cues {
-            if let Cue::Value(list) = cue.cue {
+            if let Cue::Value(list, value) = cue.cue {
+                // `CamelCase` is also written as a name.
+                values.retain(|written| written.range != cue.range);
                 values.push(Written {
                     range: cue.range.clone(),
                     kind: ValueKind::Word(list),
-                    text: folded.get(cue.range.clone()).unwrap_or_default().to_owned(),
+                    text: value.to_string(),
                     is_quoted: false,
                 });
             }
@@ -251,6 +271,14 @@ impl<'t> Sentence<'t> {
             .into_iter()
             .map(|part| self.without_reason(part))
             .collect()
+    }
+
+    /// Whether a part goes on behind an `and`.
+    fn begins_with_joint(&self, part: &Range<usize>) -> bool {
+        let text = self.folded.get(part.clone()).unwrap_or_default();
+        let begin = part.start + text.find(char::is_alphanumeric).unwrap_or_default();
+        let mut cues = self.cues.iter();
+        cues.any(|cue| cue.cue == Cue::Joint && cue.range.start == begin)
     }
 
     fn values_in<'s>(&'s self, part: &'s Range<usize>) -> impl Iterator<Item = &'s Written> {
@@ -341,7 +369,7 @@ impl<'t> Sentence<'t> {
                     };
                     let mut apart = self.cues.iter().filter(|cue| cue.range == range);
                     let apart = apart.find_map(|cue| match cue.cue {
-                        Cue::Apart(list, thing) => Some(format!("{list}:{thing}")),
+                        Cue::Apart(list, thing) => Some(apart_term(list, thing)),
                         _ => None,
                     });
                     if let Some(thing) = apart {
@@ -415,6 +443,39 @@ fn subject_before(text: &str) -> Option<String> {
 }
 
 impl Statement {
+    /// Takes over what an earlier statement with the same sort of value is about, if it only refers to it: `end them with`.
+    fn is_of_same_thing(&mut self, before: &Self) {
+        let own = self.terms.iter().filter(|term| !is_apart(term)).count();
+        if !self.speaks_of_it || self.values.is_empty() || own >= FEW_TERMS {
+            return;
+        }
+        let apart = !self.apart.is_empty();
+        let terms = before.terms.iter().filter(|term| !apart || !is_apart(term));
+        self.terms.extend(terms.cloned());
+        self.neighbours.extend(before.neighbours.iter().cloned());
+    }
+
+    /// Is about the same of several things as another statement if it names none itself: `start a with x and b with y`.
+    pub(super) fn is_of_same_end(&mut self, other: &Self) {
+        if !self.apart.is_empty() || self.values.is_empty() {
+            return;
+        }
+        for (list, things) in &other.apart {
+            let terms = things.iter().map(|thing| apart_term(*list, *thing));
+            self.terms.extend(terms);
+        }
+        self.apart.clone_from(&other.apart);
+    }
+
+    /// Whether it says again that another statement's value is its subject's.
+    pub(super) fn says_again(&self, other: &Self) -> bool {
+        let shared = self.terms.intersection(&other.terms).count();
+        !self.values.is_empty()
+            && self.values == other.values
+            && shared > 0
+            && shared * 100 >= self.terms.len() * SAME_SUBJECT
+    }
+
     /// Whether it claims something that can be changed.
     pub(super) fn is_claim(&self) -> bool {
         !self.asks && !self.example

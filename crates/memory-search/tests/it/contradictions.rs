@@ -159,6 +159,49 @@ fn the_same_words_with_another_value_change_a_rule() {
 }
 
 #[test]
+fn letter_cases_replace_each_other_however_they_are_written() {
+    let texts = [
+        "When naming tables in the schema, always use snake_case.",
+        "One more thing. From now on, we will be using all uppercase letters for table names.",
+        "Another thing to keep in mind is to use CamelCase for table names.",
+        "From now on, I want you to pay close attention to using lower case for table names.",
+        "Always start table names with 't_'.",
+    ];
+    let found = changed_by(&texts, "Which case do we use for table names?");
+    let expected: [&[usize]; 5] = [&[3], &[3], &[3], &[], &[]];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_shortened_part_is_about_the_same_end_as_the_part_before_it() {
+    let texts = [
+        "Noted, I'll end view names with '_v'.",
+        "I want you to start table names with 't_' and view names with 'v_'.",
+        "From now on, start table names with 'tab_', and end them with '_t'.",
+    ];
+    assert_eq!(changed_by(&texts, ""), [vec![], vec![2], vec![]]);
+    let texts = [
+        "From now on, end table names with '_t'.",
+        "I'd like you to start your table names with 'tab_', and end them with '_tab'.",
+    ];
+    assert_eq!(changed_by(&texts, ""), [vec![1], vec![]]);
+}
+
+#[test]
+fn a_value_said_again_is_of_the_end_that_it_was_said_of() {
+    let texts = [
+        "I'll start table names with 't_'.",
+        "Going forward, end your table names with '_tab' instead.",
+        "Okay, I'll remember to use '_tab' from now on for table names.",
+        "We want to ensure that all table names are ended with '_x'. So, from now on, please use '_x' for table names.",
+    ];
+    assert_eq!(
+        changed_by(&texts, "What should table names start with?"),
+        [vec![], vec![3], vec![3], vec![]]
+    );
+}
+
+#[test]
 fn a_compound_is_not_the_word_in_it() {
     let texts = [
         "Always end table names with '_t'.",
