@@ -20,6 +20,7 @@ mod provider_types;
 mod python;
 mod size;
 mod snapshots;
+mod sources;
 mod surface;
 
 use std::process::Command;

@@ -8,6 +8,7 @@ use anyhow::{Context as _, ensure};
 
 use crate::api;
 use crate::mode::{root, target_folder};
+use crate::sources::{files, folders};
 use crate::surface::surface;
 
 /// Code lines of some files: neither blank nor only a comment.
@@ -156,38 +157,6 @@ fn count(text: &str, all_tests: bool) -> (usize, usize) {
         tests += usize::from(in_tests);
     }
     (code, tests)
-}
-
-/// Rust files of a package, each with the part of the package that it is in.
-pub(crate) fn files(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
-    let mut found = Vec::new();
-    for part in ["src", "tests", "benches", "examples"] {
-        let mut open = vec![folder.join(part)];
-        while let Some(folder) = open.pop().filter(|folder| folder.is_dir()) {
-            for entry in std::fs::read_dir(&folder)? {
-                let path = entry?.path();
-                if path.is_dir() {
-                    open.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    found.push((part.to_owned(), path));
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
-pub(crate) fn folders(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
-    let entries =
-        std::fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
-    let mut found = BTreeSet::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.is_dir() && !path.ends_with("target") {
-            found.insert(path);
-        }
-    }
-    Ok(found)
 }
 
 fn name(path: &Path) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use syn::{ImplItem, Item, UseTree, Visibility};
 
-use crate::size::{files, folders};
+use crate::sources::{files, folders};
 
 /// Counts of public items.
 #[derive(Debug, Default, PartialEq, Eq)]

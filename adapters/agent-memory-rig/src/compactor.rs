@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use agent_memory::tokens::{TokenEstimator, default_estimator};
 use agent_memory::{
-    Message, Seq, SeqRange, Timestamp,
-    model::{Hash, LogEntry},
+    Message, Seq, SeqRange,
+    model::{Hash, LogEntry, Timestamp},
 };
 use rig_core::completion::message::Message as RigMessage;
 use rig_core::id::ConversationId;

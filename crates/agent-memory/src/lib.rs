@@ -5,6 +5,7 @@ mod assembly;
 mod assembly_exact;
 mod assembly_input;
 mod builder;
+mod by_runner;
 mod compact;
 mod deferred;
 #[cfg(feature = "import")]
@@ -31,10 +32,12 @@ pub mod replay;
 mod requested;
 mod requests;
 mod runner;
+mod sent;
 mod session;
 #[cfg(feature = "import")]
 mod session_files;
 mod sessions;
+mod settings;
 mod spawner;
 mod state;
 mod strategy;
@@ -66,8 +69,7 @@ pub use context_assembler::{Budget, Context};
 pub use dag_compactor::DagPolicy;
 pub use handoff_compactor::HandoffPolicy;
 pub use memory_model::{
-    Message, Part, RawJson, Reply, Role, Seq, SeqRange, SessionKey, Timestamp, ToolCall,
-    ToolDefinition,
+    Message, Part, RawJson, Reply, Role, Seq, SeqRange, SessionKey, ToolCall, ToolDefinition,
 };
 pub use retrieval_tools::Retrieval;
 pub use summarize_escalation::Summarizer;
@@ -118,7 +120,7 @@ pub mod model {
     pub use memory_model::{
         Accounting, Child, Clock, ConversationId, EntryKind, Hash, LogEntry, Media, MediaSource,
         Purpose, ResultContent, Span, SpanBody, StepClock, Summary, SummaryBody, SummaryId,
-        SystemClock, TurnId, View, ViewName, ViewVersion,
+        SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion,
     };
 }
 

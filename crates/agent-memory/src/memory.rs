@@ -17,10 +17,10 @@ use crate::error::Result;
 use crate::identity::Identity;
 use crate::per_session::PerSession;
 use crate::requests::Requests;
+use crate::sent::SentContext;
 use crate::spawner::{Prefetches, Spawner};
 use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
-use crate::usage::SentContext;
 use crate::writers::Writers;
 
 /// Everything that the state in contexts of a live session depends on: version of its view, number of erasures, and most

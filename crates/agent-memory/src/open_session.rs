@@ -11,6 +11,7 @@ use retrieval_tools::Retrieval;
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::session::Session;
+use crate::settings::Settings;
 use crate::strategy::Strategy;
 use crate::turn_policy::Window;
 
@@ -24,16 +25,6 @@ pub struct OpenSession {
     key: SessionKey,
     must_exist: bool,
     settings: Settings,
-}
-
-/// Settings of a handle on a session.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    pub(crate) window: Option<Window>,
-    pub(crate) system: String,
-    pub(crate) tools: Vec<ToolDefinition>,
-    pub(crate) strategy: Option<Strategy>,
-    pub(crate) planner: Option<Arc<dyn Planner>>,
 }
 
 impl OpenSession {

@@ -1,18 +1,9 @@
-//! Handing over by the agent's own runner: the model that holds the conversation summarizes it.
+//! The agent's own runner: the model that holds the conversation.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use model_client::{Failure, FailureKind};
-use summarize_escalation::prompt::PromptSet;
-use summarize_escalation::{
-    Error as SummarizerError, Summarizer, SummarizerResponse, SummaryRequest,
-};
-
-use crate::error::Result;
-use crate::handing_over::{HandOver, HandOverOutcome};
-use crate::session::Session;
+use model_client::Failure;
 
 /// What runs an agent's turns: a client with a conversation of its own, or a process such as an agent's command line.
 #[async_trait]
@@ -46,76 +37,5 @@ pub trait Runner: Send + Sync + Debug {
     /// When it does not have the model.
     async fn set_model(&self, _model: &str) -> std::result::Result<(), Failure> {
         Ok(())
-    }
-}
-
-/// A summarizer that asks a runner.
-#[derive(Debug)]
-struct AskRunner {
-    id: String,
-    runner: Arc<dyn Runner>,
-    model: Option<String>,
-    prompts: PromptSet,
-}
-
-#[async_trait]
-impl Summarizer for AskRunner {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn model(&self) -> Option<&str> {
-        self.model.as_deref()
-    }
-
-    async fn summarize(
-        &self,
-        request: &SummaryRequest<'_>,
-    ) -> std::result::Result<SummarizerResponse, SummarizerError> {
-        let prompt = self.prompts.render(request);
-        let answer = self.runner.generate(&prompt.system, &prompt.user).await;
-        let text = answer.map_err(|failure| SummarizerError::provider(&self.id, failure))?;
-        if text.trim().is_empty() {
-            let failure = Failure::new(FailureKind::Empty, "empty summary response");
-            return Err(SummarizerError::provider(&self.id, failure));
-        }
-        Ok(SummarizerResponse::new(self.prompts.read(&text)))
-    }
-}
-
-impl Session {
-    /// Hands the session over with a summary of the agent's own runner. The runner has its own model again afterwards. One that
-    /// is not stateful is reset once if the session was handed over, and never otherwise.
-    pub(crate) async fn hand_over_by(
-        &self,
-        runner: &Arc<dyn Runner>,
-        request: &HandOver,
-    ) -> Result<HandOverOutcome> {
-        let fast_model = request.runner_model.as_deref();
-        let usual = runner.model();
-        if let Some(model) = fast_model {
-            runner.set_model(model).await?;
-        }
-        let model = fast_model.map(str::to_owned).or(usual.clone());
-        let prompts = PromptSet::handoff_sections();
-        let writer = AskRunner {
-            id: format!(
-                "runner:{}/{}",
-                model.as_deref().unwrap_or("own"),
-                prompts.id
-            ),
-            runner: Arc::clone(runner),
-            model,
-            prompts,
-        };
-        let outcome = self.hand_over_with(request, &writer).await;
-        if let (Some(usual), Some(_)) = (usual, fast_model) {
-            runner.set_model(&usual).await?;
-        }
-        let outcome = outcome?;
-        if matches!(outcome, HandOverOutcome::Done(_)) && !runner.stateful() {
-            runner.reset().await?;
-        }
-        Ok(outcome)
     }
 }

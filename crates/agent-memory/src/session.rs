@@ -16,7 +16,7 @@ use retrieval_tools::{Retrieval, RetrievalLimits};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
-use crate::open_session::Settings;
+use crate::settings::Settings;
 use crate::strategy::{self, Strategy};
 use crate::system_prompt::SystemPrompt;
 use crate::turn_policy::Window;

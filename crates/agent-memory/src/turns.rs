@@ -15,10 +15,11 @@ use memory_store::Snapshot;
 use retrieval_tools::Retrieval;
 
 use crate::error::Result;
+use crate::sent::SentContext;
 use crate::session::Session;
 use crate::spawner::PrefetchResult;
 use crate::turn_policy::{Action, TurnPolicy, Window};
-use crate::usage::{ObservedUsage, SentContext, StoredUsage};
+use crate::usage::{ObservedUsage, StoredUsage};
 
 /// Part of the room that a view may cost after extracts were published, in tenths.
 ///

@@ -2,7 +2,7 @@
 //! never change; budgets are scaled.
 
 use compaction_runner::CancellationToken;
-use context_assembler::{Budget, Context, DegradationStep};
+use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, RawJson, Seq, SeqRange, ViewName};
 use memory_store::{LogRead, Snapshot};
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use token_estimate::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::sent::SentContext;
 use crate::session::Session;
 
 /// Key of the session's usage in the store's state.
@@ -69,34 +70,6 @@ impl ObservedUsage {
         self.context_tokens = Some(sent.tokens);
         self.left_out = sent.left_out;
         self
-    }
-}
-
-/// Figures of a context that was sent to a model.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SentContext {
-    /// Cost of its messages and tools, in estimated tokens.
-    tokens: u64,
-    /// Cost of the messages that it left out for its budget, in estimated tokens.
-    left_out: u64,
-}
-
-impl SentContext {
-    pub(crate) fn of(context: &Context) -> Self {
-        let receipt = &context.receipt;
-        let dropped = receipt.dropped.iter().map(|dropped| dropped.tokens);
-        let shortened = receipt.shortened.iter();
-        let shortened = shortened.map(|form| form.from_tokens.saturating_sub(form.to_tokens));
-        let digests = receipt.degraded.iter();
-        let digests = digests.filter(|degraded| degraded.step == DegradationStep::Digest);
-        let digests = digests.map(|digest| digest.from_tokens.saturating_sub(digest.to_tokens));
-        Self {
-            tokens: context.tokens.saturating_add(receipt.tools_tokens),
-            left_out: dropped
-                .chain(shortened)
-                .chain(digests)
-                .fold(0, u64::saturating_add),
-        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use agent_memory::retrieval::UseKind;
 use agent_memory::{
-    Role, Timestamp,
+    Role,
+    model::Timestamp,
     search::{HitOrder, SearchMode, SearchScope},
 };
 use clap::Args;

@@ -9,7 +9,10 @@ use agent_memory::{
     store::{ConversationFilter, ConversationPatch},
     tokens::estimator,
 };
-use agent_memory::{Message, Session, Timestamp, model::LogEntry};
+use agent_memory::{
+    Message, Session,
+    model::{LogEntry, Timestamp},
+};
 use memory_model::{Accounting as _, Media, MediaSource};
 use memory_store::EntryOutcome;
 

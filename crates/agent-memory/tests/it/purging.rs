@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    DagPolicy, ErrorKind, Message, Mode, Seq, SeqRange, Session, Timestamp, compaction::FreshTail,
-    model::Clock,
+    DagPolicy, ErrorKind, Message, Mode, Seq, SeqRange, Session,
+    compaction::FreshTail,
+    model::{Clock, Timestamp},
 };
 
 use crate::support::{both, said};

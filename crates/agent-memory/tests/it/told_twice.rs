@@ -1,7 +1,7 @@
 //! The same message told twice.
 
 use agent_memory::testing::memory;
-use agent_memory::{Message, Seq, Timestamp, store::EntryOutcome};
+use agent_memory::{Message, Seq, model::Timestamp, store::EntryOutcome};
 
 use crate::support::plain;
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use agent_memory::CompactRequest;
 use agent_memory::testing::{Scripted, memory};
 use agent_memory::{
-    Budget, Builder, Message, Mode, Session, Timestamp,
+    Budget, Builder, Message, Mode, Session,
     compaction::{CancellationToken, StopReason},
+    model::Timestamp,
 };
 
 use crate::support::{Place, both, dump};

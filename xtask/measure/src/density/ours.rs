@@ -10,8 +10,8 @@ use agent_memory::retrieval::RecallAnswer;
 use agent_memory::store::InMemoryStore;
 use agent_memory::transcripts::{Origin, ReadOptions, read};
 use agent_memory::{
-    Budget, Builder, Context, ErrorKind, HandoffPolicy, Memory, Mode, Session, Strategy, Timestamp,
-    context::AssemblyPolicy, retrieval::RecallArgs,
+    Budget, Builder, Context, ErrorKind, HandoffPolicy, Memory, Mode, Session, Strategy,
+    context::AssemblyPolicy, model::Timestamp, retrieval::RecallArgs,
 };
 use anyhow::{Context as _, ensure};
 use token_estimate::{Exact, TokenEstimator};

@@ -1,7 +1,7 @@
 //! What happens in a case: a policy and a sequence of operations.
 
 use agent_memory::{
-    DagPolicy, Message, Mode, Part, RawJson, Role, Timestamp, compaction::FreshTail,
+    DagPolicy, Message, Mode, Part, RawJson, Role, compaction::FreshTail, model::Timestamp,
 };
 
 use super::random::Random;

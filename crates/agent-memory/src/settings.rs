@@ -1,0 +1,19 @@
+//! Settings of a handle on a session.
+
+use std::sync::Arc;
+
+use compaction_plan::Planner;
+use memory_model::ToolDefinition;
+
+use crate::strategy::Strategy;
+use crate::turn_policy::Window;
+
+/// Settings of a handle on a session.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) window: Option<Window>,
+    pub(crate) system: String,
+    pub(crate) tools: Vec<ToolDefinition>,
+    pub(crate) strategy: Option<Strategy>,
+    pub(crate) planner: Option<Arc<dyn Planner>>,
+}
