@@ -223,3 +223,8 @@ pub mod view {
     pub use crate::history::{Change, ViewAtVersion};
     pub use crate::tree::{NodeKind, Tree, TreeNode, TreeRequest};
 }
+
+/// Tests the examples of the page that compares systems.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/compare.md")]
+struct Compare;

@@ -7,7 +7,7 @@ use memory_model::{
     Summary, Timestamp, ViewName, ViewVersion,
 };
 use serde::{Deserialize, Serialize};
-use token_estimate::EstimatorId;
+use token_estimate::{EstimatorId, TokenEstimator};
 
 /// Origin of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -343,6 +343,26 @@ pub struct Append {
     pub entries: Vec<NewEntry>,
     /// Time of the call.
     pub now: Timestamp,
+}
+
+impl Append {
+    /// Appends messages at the end of the log, at this time and with the costs that the estimator counts.
+    pub fn messages(
+        messages: impl IntoIterator<Item = Message>,
+        estimator: &dyn TokenEstimator,
+        now: Timestamp,
+    ) -> Self {
+        let entries = messages.into_iter().map(|message| {
+            let tokens = estimator.message(&message);
+            NewEntry::new(message, tokens)
+        });
+        Self {
+            at: AppendAt::Any,
+            estimator: estimator.id(),
+            entries: entries.collect(),
+            now,
+        }
+    }
 }
 
 /// Outcome of appending one entry.

@@ -21,7 +21,6 @@
 //! );
 //! ```
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use token_estimate::{MessageView, PartView, Role};
 
@@ -39,8 +38,7 @@ const TYPES: [&str; 4] = ["text", "image", "document", "search_result"];
 /// runs itself, and their results, are neither calls nor results here. Blocks and fields that are not
 /// known here stay as they are. An assistant's message that has an `id`, as in a response, is a line of
 /// that response. JSON that is not an object has no parts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Message(pub Value);
 
 /// A part of a [`Message`].

@@ -30,6 +30,9 @@ pub use clip::{clip_counted, is_left_out, left_out};
 pub use cuts::{CutPolicy, Cuts};
 pub use edit::{Edit, EditableMessage, InsertedResult, apply};
 pub use sanitize::{Finding, Problem, Remedy, Sanitized, sanitize};
-pub use token_estimate::{MessageView, PartView, Role};
+pub use token_estimate::{
+    HeuristicEstimator, MessageView, PartView, Role, TokenEstimator, TokenEstimatorExt,
+    default_estimator, estimator,
+};
 pub use trim::{TrimPolicy, UnknownTrimPolicy};
 pub use turns::{TurnBoundary, TurnMap};

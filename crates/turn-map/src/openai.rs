@@ -19,7 +19,6 @@
 //! );
 //! ```
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use token_estimate::{MessageView, PartView, Role};
 
@@ -38,8 +37,7 @@ const TYPES: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"]
 /// is one result, and `reasoning_content` of compatible servers is reasoning. Fields that are not known
 /// here stay as they are; a `function_call`, which has no id, is such a field. JSON that is not an
 /// object has no parts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Chat(pub Value);
 
 /// A part of a [`Chat`] message.

@@ -1,23 +1,17 @@
 //! `store-sqlite`: an append-only log of messages in a file, or in memory.
 
-use memory_model::{Message, Seq, SeqRange, Timestamp};
-use memory_store::{Append, AppendAt, LogRead, NewConversation, NewEntry, Store as _};
+use memory_model::{Clock as _, Message, Seq, SeqRange, SystemClock};
+use memory_store::{Append, LogRead, NewConversation, Store as _};
 use store_sqlite::SqliteOptions;
 use token_estimate::TokenEstimator as _;
 
 pub(crate) async fn run() -> crate::Result<String> {
     let store = SqliteOptions::new().in_memory().await?;
-    let estimator = token_estimate::default_estimator();
-    let new = NewConversation::root("telegram:42", estimator.id(), Timestamp(0));
+    let (estimator, clock) = (token_estimate::default_estimator(), SystemClock);
+    let new = NewConversation::root("telegram:42", estimator.id(), clock.now());
     let conversation = store.open(&new).await?;
     let text = "Deploy only after the tests are green.";
-    let entries = vec![NewEntry::new(Message::user(text), estimator.text(text))];
-    let append = Append {
-        at: AppendAt::Any,
-        estimator: estimator.id(),
-        entries,
-        now: Timestamp(0),
-    };
+    let append = Append::messages([Message::user(text)], &estimator, clock.now());
     store.append(conversation.id, &append).await?;
     let all = LogRead::new(SeqRange::single(Seq::FIRST));
     let page = store.read(conversation.id, &all).await?;

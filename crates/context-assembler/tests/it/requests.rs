@@ -77,14 +77,15 @@ fn a_request_stands_in_every_context_word_for_word() {
 
 #[test]
 fn a_context_names_a_dropped_request_a_degraded_tail_and_a_shared_prefix() {
-    let entries = entries("Rename the parser.");
+    let request = "Rename the parser, and nothing else. ".repeat(10);
+    let entries = entries(&request);
     let view = view(&entries, 60);
     let wide = assembled(&view, 8_000, 4);
     assert_eq!(wide.dropped_request(), None);
     assert_eq!(wide.degraded_tail(), None);
     assert_eq!(wide.shared_prefix(&wide), wide.messages.len());
-    let narrow = assembled(&view, 90, 4);
-    assert!(!is_shown(&narrow, "Rename the parser."));
+    let narrow = assembled(&view, 60, 4);
+    assert!(!is_shown(&narrow, &request));
     assert_eq!(narrow.dropped_request(), Some(REQUEST));
     assert_eq!(narrow.degraded_tail().unwrap().last, Seq(201));
     assert!(narrow.shared_prefix(&wide) < narrow.messages.len());
