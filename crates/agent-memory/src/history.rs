@@ -32,7 +32,7 @@ use crate::session::Session;
 /// let changes = again.diff(&session.current_view().await?).await?;
 /// assert_eq!(changes[0].range.first.0, 1);
 /// session.revert_to(before.version()).await?;
-/// assert_eq!(session.spans().await?.len(), 1);
+/// assert_eq!(session.current_view().await?.spans().await?.len(), 1);
 /// # Ok(())
 /// # }
 /// ```

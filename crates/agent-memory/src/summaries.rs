@@ -2,12 +2,11 @@
 //! [`LlmSummarizer`], such as its prompts and its window.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
 //! use agent_memory::summaries::{ChatModel, ChatPrompt, Completion, Failure};
 //! use agent_memory::summaries::{LlmSummarizer, ModelWindow, PromptSet};
 //! use agent_memory::summaries::{Gate, Ladder, Share, Tier};
 //! use agent_memory::Memory;
+//! use agent_memory::store::InMemoryStore;
 //!
 //! /// A client of a model.
 //! #[derive(Debug)]
@@ -33,7 +32,8 @@
 //! let mut ladder = Ladder { gate: Some(gate), ..Ladder::default() };
 //! ladder.tiers.retain(|tier| *tier != Tier::Aggressive);
 //! let memory = Memory::builder()
-//!     .summarizer(Arc::new(model))
+//!     .store(InMemoryStore::new())
+//!     .summarizer(model)
 //!     .ladder(ladder)
 //!     .open()
 //!     .await?;
