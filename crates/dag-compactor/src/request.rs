@@ -1,6 +1,8 @@
 //! The user's running request, which stays as it is until the next one comes.
 
-use compaction_plan::PassInput;
+use std::sync::Arc;
+
+use compaction_plan::Room;
 use memory_model::{EntryKind, LogEntry, Part, Role, Seq};
 
 use crate::policy::DagPolicy;
@@ -35,15 +37,20 @@ enum Place {
 
 impl RequestRule {
     /// The rule of a pass whose fresh tail begins at `tail`.
-    pub(crate) fn new(policy: &DagPolicy, input: &PassInput<'_>, tail: Seq) -> Self {
-        let found = input.newest.iter().rev().find(|entry| is_request(entry));
+    pub(crate) fn new(
+        policy: &DagPolicy,
+        room: Option<Room>,
+        newest: &[Arc<LogEntry>],
+        tail: Seq,
+    ) -> Self {
+        let found = newest.iter().rev().find(|entry| is_request(entry));
         let place = match found.map(|entry| entry.seq) {
             _ if !policy.keep_request => Place::Elsewhere,
             Some(seq) if seq >= tail => Place::Elsewhere,
             Some(seq) => Place::At(seq),
             None => Place::Earlier,
         };
-        let whole = input.room.map(|room| room.tokens);
+        let whole = room.map(|room| room.tokens);
         Self {
             place,
             max_tokens: whole

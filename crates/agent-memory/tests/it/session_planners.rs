@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use agent_memory::dag::FreshTail;
-use agent_memory::plan::{Label, Pass, PassInput, Tail};
+use agent_memory::plan::{BoxError, JobSink, Label, PassInput, ViewSource};
 use agent_memory::{
     Budget, DagPlanner, DagPolicy, Memory, Message, Mode, Planner, Seq, Session, ViewName,
 };
+use async_trait::async_trait;
 
 /// The DAG planner, for a view of its own.
 #[derive(Debug)]
 struct Short(DagPlanner);
 
+#[async_trait]
 impl Planner for Short {
     fn view(&self) -> ViewName {
         ViewName::new("short")
@@ -25,12 +27,13 @@ impl Planner for Short {
         self.0.passes()
     }
 
-    fn tail(&self, pass: &Label) -> Tail {
-        self.0.tail(pass)
-    }
-
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
-        self.0.begin(input)
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        self.0.plan(input, view, jobs).await
     }
 }
 

@@ -1,57 +1,26 @@
 //! Planners that the runner does not know: one keeps a single rolling summary, one makes blocks.
 
-use std::fmt;
-
+use async_trait::async_trait;
 use compaction_plan::{
-    Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, ReadRequest, Request, Tail, Work,
+    BoxError, Job, JobSink, Label, LabelCounts, Mode, PassInput, Planner, Request, SpanReader,
+    Tail, ViewSource, Work,
 };
 use compaction_runner::{Compaction, Event, Hooks, JobDecision, PlannedJob, Recorder, SkipReason};
-use memory_model::{
-    Accounting, Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName,
-};
+use memory_model::{Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName};
 use memory_store::{FullStore, InMemoryStore, Store};
 use store_sqlite::SqliteOptions;
 use summarize_escalation::testing::Scripted;
 
 use crate::world::{Lab, append, chat, open, small, sound};
 
-/// A pass that collects the spans of a range and then makes its jobs.
-struct Collect<F> {
-    rest: Option<SeqRange>,
-    spans: Vec<Span>,
-    jobs: F,
-}
-
-impl<F> fmt::Debug for Collect<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Collect")
+/// The spans up to a position.
+async fn spans_to(view: &dyn ViewSource, last: Seq) -> Result<Vec<Span>, BoxError> {
+    let mut reader = SpanReader::new(view, SeqRange::new(Seq::FIRST, last));
+    let mut spans = Vec::new();
+    while let Some(span) = reader.next().await? {
+        spans.push(span);
     }
-}
-
-impl<F: Fn(&[Span]) -> Vec<Job> + Send> Pass for Collect<F> {
-    fn next_read(&mut self) -> Option<ReadRequest> {
-        self.rest.map(ReadRequest::Spans)
-    }
-
-    fn feed_spans(&mut self, page: &[Span], _: &dyn Accounting) -> Vec<Job> {
-        self.spans.extend(page.iter().cloned());
-        let next = page.last().and_then(|span| span.range.last);
-        let rest = self.rest.zip(next);
-        self.rest = rest.and_then(|(rest, last)| SeqRange::new(last.next(), rest.last));
-        Vec::new()
-    }
-
-    fn finish(&mut self, _: &dyn Accounting) -> Vec<Job> {
-        (self.jobs)(&self.spans)
-    }
-}
-
-fn collect(last: Seq, jobs: impl Fn(&[Span]) -> Vec<Job> + Send + 'static) -> Box<dyn Pass> {
-    Box::new(Collect {
-        rest: SeqRange::new(Seq::FIRST, last),
-        spans: Vec::new(),
-        jobs,
-    })
+    Ok(spans)
 }
 
 /// The spans over a range, the first and the last cut to it, with their share of the cost.
@@ -72,6 +41,7 @@ const HANDOFF: Label = Label::from_static("handoff");
 #[derive(Debug)]
 struct Handoff;
 
+#[async_trait]
 impl Planner for Handoff {
     fn view(&self) -> ViewName {
         ViewName::new("handoff")
@@ -86,15 +56,17 @@ impl Planner for Handoff {
         &PASSES
     }
 
-    fn tail(&self, _pass: &Label) -> Tail {
-        Tail::tokens(600)
-    }
-
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
-        let kept = input.newest.first().map_or(Seq::FIRST, |entry| entry.seq);
-        collect(kept.prev(), move |spans| {
-            fold(spans, kept.prev()).into_iter().collect()
-        })
+    async fn plan(
+        &self,
+        _: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        let newest = view.newest(Tail::tokens(600)).await?;
+        let kept = newest.first().map_or(Seq::FIRST, |entry| entry.seq);
+        let spans = spans_to(view, kept.prev()).await?;
+        jobs.extend(fold(&spans, kept.prev()));
+        Ok(())
     }
 }
 
@@ -145,6 +117,7 @@ struct Blocks {
 /// Blocks of which the last message is left out.
 const BLOCKS: Blocks = Blocks { omits: true };
 
+#[async_trait]
 impl Planner for Blocks {
     fn view(&self) -> ViewName {
         ViewName::new("blocks")
@@ -159,19 +132,22 @@ impl Planner for Blocks {
         &PASSES
     }
 
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
         let (trims, head) = (*input.pass == TRIM, input.head.0);
         let blocks = head.saturating_sub(if trims { 8 } else { 40 }) / 20;
         let summarized = head.saturating_sub(40) / 20;
         let first = if trims { summarized } else { 0 };
-        let omits = self.omits;
-        collect(Seq(blocks * 20), move |spans| {
-            let block = |n: u32| SeqRange::new(Seq(n * 20 + 1), Seq(n * 20 + 20));
-            let blocks = (first..blocks).filter_map(block);
-            blocks
-                .filter_map(|range| demote(cut(spans, range), range, trims, omits))
-                .collect()
-        })
+        let spans = spans_to(view, Seq(blocks * 20)).await?;
+        let block = |n: u32| SeqRange::new(Seq(n * 20 + 1), Seq(n * 20 + 20));
+        for range in (first..blocks).filter_map(block) {
+            jobs.extend(demote(cut(&spans, range), range, trims, self.omits));
+        }
+        Ok(())
     }
 }
 
@@ -411,7 +387,7 @@ async fn blocks_are_prepared_ahead_and_published_in_one_go() {
 #[derive(Debug)]
 struct NoTrim(Recorder);
 
-#[async_trait::async_trait]
+#[async_trait]
 impl Hooks for NoTrim {
     async fn before(&self, job: &PlannedJob<'_>) -> JobDecision {
         match job.job.kind == TRIM && job.job.range.first == Seq(41) {
