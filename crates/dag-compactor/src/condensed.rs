@@ -10,7 +10,7 @@ use memory_model::{Accounting, Child, Seq, SeqRange, Span, SpanBody, summary_ove
 
 use crate::labels::CONDENSED;
 use crate::policy::DagPolicy;
-use crate::request::is_request;
+use crate::request::{Held, is_request};
 
 /// Plans condensed summaries of the summaries of a view.
 pub(crate) async fn plan_condensed(
@@ -35,9 +35,8 @@ pub(crate) async fn plan_condensed(
         jobs: sink,
         group: Group::default(),
     };
-    // Short messages that may hold the user's running request, and everything behind them: it is an
-    // earlier request where a newer one is behind it, which is known only at the end.
-    let mut held: Vec<Piece> = Vec::new();
+    // Short messages that may hold the user's running request, and everything behind them.
+    let mut held = Held(Vec::new());
     let mut take = |piece: Piece| {
         if let Some(shrink) = &mut shrink {
             shrink.take(&piece, policy.condenses(&piece.span).is_some());
@@ -50,19 +49,12 @@ pub(crate) async fn plan_condensed(
         let is_short = policy.bridge && after_summary && is_short(&span, policy, input.accounting);
         after_summary = policy.condenses(&span).is_some();
         let mut may_be_request = is_short && policy.keep_request;
-        if may_be_request && !held.is_empty() {
+        if may_be_request && !held.0.is_empty() {
             may_be_request = has_request(view, &span).await?;
         }
-        let piece = Piece { span, is_short };
-        if may_be_request {
-            // What was held is older: ordinary messages.
-            held.drain(..).for_each(&mut take);
-        }
-        match may_be_request || !held.is_empty() {
-            true => held.push(piece),
-            false => take(piece),
-        }
+        held.take(Piece { span, is_short }, may_be_request, &mut take);
     }
+    let Held(mut held) = held;
     if let Some(request) = held.first_mut() {
         // The running request stays as it is.
         request.is_short = false;

@@ -11,7 +11,7 @@ use memory_model::{
 
 use crate::labels::LEAF;
 use crate::policy::DagPolicy;
-use crate::request::{RequestRule, is_request};
+use crate::request::{Held, RequestRule, is_request};
 
 /// Plans leaves over the messages before the fresh tail, which begins at `tail`.
 pub(crate) async fn plan_leaves(
@@ -27,21 +27,7 @@ pub(crate) async fn plan_leaves(
         jobs,
         next: None,
     };
-    // What may be the request, and everything behind it: whether it is the newest one is known only when a
-    // newer one comes, or nothing more.
-    let mut held: Vec<Step> = Vec::new();
-    let mut take = |step: Step| {
-        let may_be_request = matches!(step, Step::Atom(atom) if atom.may_be_request);
-        if may_be_request {
-            // What was held is older: ordinary messages.
-            held.drain(..).for_each(|step| leaves.take(step));
-        }
-        match may_be_request || !held.is_empty() {
-            true => held.push(step),
-            false => leaves.take(step),
-        }
-    };
-
+    let mut held = Held(Vec::new());
     let is_summary = |span: &Span| span.body.summary().is_some();
     let all = SeqRange::new(Seq::FIRST, input.head).filter(|_| tail > Seq::FIRST);
     let mut spans = SpanReader::new(view, all);
@@ -57,14 +43,16 @@ pub(crate) async fn plan_leaves(
             let mut atoms = AtomReader::new(view, range);
             while let Some(atom) = atoms.next().await? {
                 if let Some(atom) = Group::of(atom, rule) {
-                    take(Step::Atom(atom));
+                    let may_be_request = atom.may_be_request;
+                    held.take(Step::Atom(atom), may_be_request, |step| leaves.take(step));
                 }
             }
-            take(Step::End { bridged });
+            held.take(Step::End { bridged }, false, |step| leaves.take(step));
         }
         after_summary = is_summary(&span);
     }
 
+    let Held(mut held) = held;
     if matches!(held.first(), Some(Step::Atom(request)) if rule.protects(request.tokens)) {
         // The request stays as it is, and what follows it has a summary at one side only.
         let end = Step::End { bridged: false };

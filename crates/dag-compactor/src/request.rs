@@ -73,3 +73,22 @@ impl RequestRule {
         tokens <= self.max_tokens
     }
 }
+
+/// What may be the running request, and everything behind it. Whether it is the newest request is known only when a
+/// newer one comes, or nothing more.
+#[derive(Debug)]
+pub(crate) struct Held<T>(pub(crate) Vec<T>);
+
+impl<T> Held<T> {
+    /// Holds what may be the request and what follows it. Hands on everything else, and what was held once a newer
+    /// one comes: that is ordinary messages.
+    pub(crate) fn take(&mut self, item: T, may_be_request: bool, mut hand_on: impl FnMut(T)) {
+        if may_be_request {
+            self.0.drain(..).for_each(&mut hand_on);
+        }
+        match may_be_request || !self.0.is_empty() {
+            true => self.0.push(item),
+            false => hand_on(item),
+        }
+    }
+}

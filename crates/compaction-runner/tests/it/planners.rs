@@ -1,5 +1,7 @@
 //! Planners that the runner does not know: one keeps a single rolling summary, one makes blocks.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use async_trait::async_trait;
 use compaction_plan::{
     BoxError, Job, JobSink, Label, LabelCounts, Mode, PassInput, Planner, Request, SpanReader,
@@ -7,7 +9,7 @@ use compaction_plan::{
 };
 use compaction_runner::{Compaction, Event, Hooks, JobDecision, PlannedJob, Recorder, SkipReason};
 use memory_model::{Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName};
-use memory_store::{FullStore, InMemoryStore, Store};
+use memory_store::{ErrorKind, FullStore, InMemoryStore, Store};
 use store_sqlite::SqliteOptions;
 use summarize_escalation::testing::Scripted;
 
@@ -423,4 +425,106 @@ async fn a_hook_vetoes_a_replacement() {
     let view = "1:summary0 21:summary0 41:raw 61:trimmed 80:omitted 81:raw";
     assert_eq!(shown(&store, &BLOCKS, id).await, view);
     sound(&store, id).await;
+}
+
+/// Summarizes the first ten messages, reads those behind them, and fails if it is told how.
+#[derive(Debug, Default)]
+struct ReadsOn {
+    recorder: Recorder,
+    /// Number of jobs that were published when it had read on.
+    published: AtomicUsize,
+    failure: Option<fn() -> BoxError>,
+}
+
+#[async_trait]
+impl Planner for ReadsOn {
+    fn view(&self) -> ViewName {
+        ViewName::new("reads-on")
+    }
+
+    fn fingerprint(&self) -> String {
+        "reads-on@1".to_owned()
+    }
+
+    fn passes(&self) -> &[Label] {
+        static PASSES: [Label; 1] = [SUMMARIZE];
+        &PASSES
+    }
+
+    async fn plan(
+        &self,
+        _: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        let block = |first, last| SeqRange::new(Seq(first), Seq(last)).unwrap();
+        let spans = view.spans(block(1, 10)).await?;
+        let range = block(1, 10);
+        jobs.extend(demote(cut(&spans, range), range, false, false));
+        view.entries(block(11, 20)).await?;
+        let events = self.recorder.events().into_iter();
+        let published = events.filter(|event| matches!(event, Event::Published { .. }));
+        self.published.store(published.count(), Ordering::Relaxed);
+        match self.failure {
+            Some(failure) => Err(failure()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_carried_out_while_its_planner_reads_on() {
+    let (store, lab, model) = (
+        InMemoryStore::new(),
+        Lab::new(small()),
+        Scripted::head_cut(),
+    );
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 90)).await;
+    let planner = ReadsOn::default();
+    let mut run = compaction(&lab, &planner, &store, id, &model);
+    run.hooks = &planner.recorder;
+    let outcome = run.run(Mode::Incremental).await.unwrap();
+    assert_eq!(outcome.published, counts([("summarize", 1)]));
+    assert_eq!(planner.published.load(Ordering::Relaxed), 1);
+    sound(&store, id).await;
+}
+
+#[tokio::test]
+async fn the_error_of_a_planner_ends_a_run_with_its_kind() {
+    let busy = || memory_store::Error::new(ErrorKind::Busy, "locked").into();
+    let broken = || "no rule applies".into();
+    let cases: [(fn() -> BoxError, ErrorKind, &str); 2] = [
+        (busy, ErrorKind::Busy, "the store failed: locked"),
+        (
+            broken,
+            ErrorKind::Invalid,
+            "the planner failed: no rule applies",
+        ),
+    ];
+    for (failure, kind, text) in cases {
+        let (store, lab, model) = (
+            InMemoryStore::new(),
+            Lab::new(small()),
+            Scripted::head_cut(),
+        );
+        let id = open(&store, "chat").await;
+        append(&store, id, chat(1, 90)).await;
+        let planner = ReadsOn {
+            failure: Some(failure),
+            ..ReadsOn::default()
+        };
+        let run = compaction(&lab, &planner, &store, id, &model);
+        for error in [
+            run.plan().await.unwrap_err(),
+            run.run(Mode::Incremental).await.unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), kind);
+            assert!(error.to_string().ends_with(text), "{error}");
+        }
+        // What was published before stays.
+        let shown = shown(&store, &planner, id).await;
+        assert_eq!(shown, "1:summary0 11:raw");
+        sound(&store, id).await;
+    }
 }

@@ -141,7 +141,13 @@ impl World {
     pub(crate) fn iterate(&mut self, planner: &dyn Planner, page: usize) -> usize {
         let mut count = 0;
         for pass in planner.passes() {
-            for job in self.plan(planner, pass, page) {
+            let jobs = self.plan(planner, pass, page);
+            assert_eq!(
+                jobs,
+                self.plan(planner, pass, usize::MAX),
+                "pages of {page}"
+            );
+            for job in jobs {
                 let clears = job.kind == CLEAR;
                 let told = job.source_tokens;
                 let touches_cleared = job
