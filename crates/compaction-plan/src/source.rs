@@ -67,8 +67,8 @@ pub trait ViewSource: Send + Sync + fmt::Debug {
 
 /// Takes the jobs of a pass while it is planned.
 ///
-/// A runner may carry a job out while the planner reads on, so jobs are pushed as soon as nothing that is
-/// still to be read can change them.
+/// A runner may carry a job out while the planner reads on. So a job is pushed as soon as nothing that is
+/// still to be read can change it, and what is planned next does not depend on what becomes of it.
 pub trait JobSink: Send {
     /// Takes the next job.
     fn push(&mut self, job: Job);

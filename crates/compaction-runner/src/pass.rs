@@ -130,7 +130,7 @@ struct RunningPass<'r> {
 }
 
 impl RunningView<'_> {
-    /// Reads, and carries out what was planned before; an error where nothing more is to be planned.
+    /// Reads, and meanwhile carries out what was planned before. An error ends the planner's work.
     async fn alongside<T>(
         &self,
         read: impl Future<Output = Result<T, BoxError>> + Send,
@@ -141,7 +141,6 @@ impl RunningView<'_> {
             return Err("the pass has ended".into());
         }
         let jobs = self.planned.take();
-        // What the planner plans next does not depend on what becomes of these jobs.
         let done = execute(env, &jobs, &pass.entries, pass.tally);
         let (mut done, page) = join(done, read).await;
         if done.is_ok() && pass.tally.must_stop().is_none() {
@@ -154,6 +153,7 @@ impl RunningView<'_> {
             pass.ended = Some(done);
             return Err("the pass has ended".into());
         }
+        // The jobs to come are behind these.
         if let Some(job) = jobs.last() {
             pass.entries = pass.entries.split_off(&job.range.last.next());
         }

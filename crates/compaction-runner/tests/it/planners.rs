@@ -427,13 +427,15 @@ async fn a_hook_vetoes_a_replacement() {
     sound(&store, id).await;
 }
 
+type Failure = fn() -> BoxError;
+
 /// Summarizes the first ten messages, reads those behind them, and fails if it is told how.
 #[derive(Debug, Default)]
 struct ReadsOn {
     recorder: Recorder,
     /// Number of jobs that were published when it had read on.
     published: AtomicUsize,
-    failure: Option<fn() -> BoxError>,
+    failure: Option<Failure>,
 }
 
 #[async_trait]
@@ -494,7 +496,7 @@ async fn a_job_is_carried_out_while_its_planner_reads_on() {
 async fn the_error_of_a_planner_ends_a_run_with_its_kind() {
     let busy = || memory_store::Error::new(ErrorKind::Busy, "locked").into();
     let broken = || "no rule applies".into();
-    let cases: [(fn() -> BoxError, ErrorKind, &str); 2] = [
+    let cases: [(Failure, ErrorKind, &str); 2] = [
         (busy, ErrorKind::Busy, "the store failed: locked"),
         (
             broken,
