@@ -12,7 +12,7 @@ use crate::job::{Plan, Request, Work};
 use crate::label::Label;
 use crate::planner::{Goal, PassInput, Planner};
 use crate::source::{BoxError, JobSink, ViewSource};
-use lens::{Lens, Rewritten};
+use lens::Lens;
 
 mod lens;
 mod pass;
@@ -80,9 +80,8 @@ impl Planner for ClearingPlanner {
             };
         }
         let lens = Lens::new(view, input.head);
-        let accounting = input.accounting;
-        let mut rewritten = Rewritten::new(&lens, accounting, jobs);
-        self.inner.plan(input, &lens, &mut rewritten).await
+        let mut rewrite = |job| jobs.extend(lens.rewrite(job, input.accounting));
+        self.inner.plan(input, &lens, &mut rewrite).await
     }
 
     fn details(&self, written: &WrittenText<'_>) -> Details {

@@ -87,6 +87,12 @@ impl JobSink for Vec<Job> {
     }
 }
 
+impl<F: FnMut(Job) + Send> JobSink for F {
+    fn push(&mut self, job: Job) {
+        self(job);
+    }
+}
+
 /// Reads the spans of a range one by one, page after page.
 #[derive(Debug)]
 pub struct SpanReader<'v> {

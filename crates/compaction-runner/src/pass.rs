@@ -3,7 +3,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use compaction_plan::{BoxError, Job, JobSink, Label, Tail, ViewSource};
+use compaction_plan::{BoxError, Job, Label, Tail, ViewSource};
 use futures::future::join;
 use futures::lock::Mutex;
 use memory_model::{LogEntry, SeqRange, Span, Summary};
@@ -63,51 +63,26 @@ async fn plan(
     reader: &ViewReader<'_>,
     tally: &mut Tally,
 ) -> Result<()> {
-    let planned = Planned::default();
     let running = RunningView {
         env,
         reader,
-        planned: &planned,
+        planned: std::sync::Mutex::default(),
         pass: Mutex::new(RunningPass {
             tally,
             entries: Entries::new(),
             ended: None,
         }),
     };
-    let input = reader.input(label);
-    let done = env.planner.plan(input, &running, &mut &planned).await;
-    let RunningPass {
-        tally,
-        entries,
-        ended,
-    } = running.pass.into_inner();
-    match ended {
-        Some(ended) => ended,
-        None => {
-            done?;
-            execute(env, &planned.take(), &entries, tally).await
-        }
+    let (planner, input) = (env.planner, reader.input(label));
+    let mut push = |job| running.planned().push(job);
+    let done = planner.plan(input, &running, &mut push).await;
+    let jobs = running.take_planned();
+    let pass = running.pass.into_inner();
+    if let Some(ended) = pass.ended {
+        return ended;
     }
-}
-
-/// The jobs that are planned and not carried out yet.
-#[derive(Debug, Default)]
-struct Planned(std::sync::Mutex<Vec<Job>>);
-
-impl Planned {
-    fn jobs(&self) -> MutexGuard<'_, Vec<Job>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self) -> Vec<Job> {
-        std::mem::take(&mut self.jobs())
-    }
-}
-
-impl JobSink for &Planned {
-    fn push(&mut self, job: Job) {
-        self.jobs().push(job);
-    }
+    done?;
+    execute(env, &jobs, &pass.entries, pass.tally).await
 }
 
 /// Reads for a planner, and meanwhile carries out the jobs that it has planned.
@@ -115,7 +90,8 @@ impl JobSink for &Planned {
 struct RunningView<'r> {
     env: &'r Compaction<'r>,
     reader: &'r ViewReader<'r>,
-    planned: &'r Planned,
+    /// The jobs that are planned and not carried out yet.
+    planned: std::sync::Mutex<Vec<Job>>,
     pass: Mutex<RunningPass<'r>>,
 }
 
@@ -130,6 +106,14 @@ struct RunningPass<'r> {
 }
 
 impl RunningView<'_> {
+    fn planned(&self) -> MutexGuard<'_, Vec<Job>> {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_planned(&self) -> Vec<Job> {
+        std::mem::take(&mut self.planned())
+    }
+
     /// Reads, and meanwhile carries out what was planned before. An error ends the planner's work.
     async fn alongside<T>(
         &self,
@@ -140,7 +124,7 @@ impl RunningView<'_> {
         if pass.ended.is_some() {
             return Err("the pass has ended".into());
         }
-        let jobs = self.planned.take();
+        let jobs = self.take_planned();
         let done = execute(env, &jobs, &pass.entries, pass.tally);
         let (mut done, page) = join(done, read).await;
         if done.is_ok() && pass.tally.must_stop().is_none() {

@@ -10,7 +10,7 @@ use memory_model::{
 use turn_map::TrimPolicy;
 
 use crate::job::{Job, Work};
-use crate::source::{BoxError, EntryReader, JobSink, Tail, ViewSource};
+use crate::source::{BoxError, EntryReader, Tail, ViewSource};
 
 /// Number of entries between two cleared groups up to which they are read together.
 const NEAR: u32 = 32;
@@ -57,6 +57,12 @@ impl<'v> Lens<'v> {
 
     fn cleared(&self) -> MutexGuard<'_, BTreeMap<Seq, Cleared>> {
         self.cleared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the job over the spans that the view holds; `None` where it would cut a cleared group, or would not
+    /// make the view cheaper.
+    pub(super) fn rewrite(&self, job: Job, accounting: &dyn Accounting) -> Option<Job> {
+        rewrite(job, &self.cleared(), accounting)
     }
 
     /// Reads what the messages of the cleared groups among the spans cost, near groups together.
@@ -143,37 +149,7 @@ impl ViewSource for Lens<'_> {
     }
 }
 
-/// Takes the jobs of a planner that sees a view through a lens, and passes them on over the spans that the view holds.
-pub(super) struct Rewritten<'v> {
-    lens: &'v Lens<'v>,
-    accounting: &'v dyn Accounting,
-    jobs: &'v mut dyn JobSink,
-}
-
-impl<'v> Rewritten<'v> {
-    pub(super) fn new(
-        lens: &'v Lens<'v>,
-        accounting: &'v dyn Accounting,
-        jobs: &'v mut dyn JobSink,
-    ) -> Self {
-        Self {
-            lens,
-            accounting,
-            jobs,
-        }
-    }
-}
-
-impl JobSink for Rewritten<'_> {
-    fn push(&mut self, job: Job) {
-        if let Some(job) = rewrite(job, &self.lens.cleared(), self.accounting) {
-            self.jobs.push(job);
-        }
-    }
-}
-
-/// Returns the job over the spans that the view holds; `None` where it would cut a cleared group, or would not
-/// make the view cheaper.
+/// Does [`Lens::rewrite`] for these cleared groups.
 fn rewrite(
     mut job: Job,
     cleared: &BTreeMap<Seq, Cleared>,
