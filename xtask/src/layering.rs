@@ -22,13 +22,8 @@ const DATABASES: &[&str] = &[
 ];
 const PROVIDERS: &[&str] = &["reqwest", "genai", "hyper"];
 
-/// What pure planners and assemblers leave to whoever carries out what they decide.
-const RUNNING: &[&str] = &[
-    "async-trait",
-    "futures",
-    "memory-store",
-    "summarize-escalation",
-];
+/// What planners and assemblers leave to whoever carries out what they decide.
+const RUNNING: &[&str] = &["futures", "memory-store", "summarize-escalation"];
 
 /// The crates, bottom up, and what each must not know.
 const LAYERS: &[(&str, &[&[&str]])] = &[
@@ -65,7 +60,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             ASYNC_RUNTIME,
             DATABASES,
             PROVIDERS,
-            &["async-trait", "futures", "memory-store"],
+            &["futures", "memory-store"],
         ],
     ),
     (
@@ -99,7 +94,13 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     ),
     (
         "context-assembler",
-        &[ASYNC_RUNTIME, DATABASES, PROVIDERS, RUNNING],
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            RUNNING,
+            &["async-trait"],
+        ],
     ),
     (
         "dag-compactor",

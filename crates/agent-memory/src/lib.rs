@@ -78,9 +78,10 @@ pub use summarize_escalation::Summarizer;
 pub mod compaction {
     pub use block_overlay::planner::{BlockPlanner, BlockPolicy, Digest};
     pub use compaction_plan::{
-        CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner, Details, Goal, Job, JobSource, Label,
-        LabelCounts, Live, Overlay, Pass, PassInput, Plan, Planner, Prompts, ReadRequest, Request,
-        Room, StopReason, Tail, Work, WrittenText,
+        AtomReader, BoxError, CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner, Details,
+        EntryReader, Goal, InMemoryView, Job, JobSink, JobSource, Label, LabelCounts, Live,
+        Overlay, PassInput, Plan, Planner, Prompts, Request, Room, SpanReader, StopReason, Tail,
+        ViewSource, Work, WrittenText,
     };
     pub use compaction_runner::{
         CancellationToken, Cause, CauseCount, CompactionReason, Event, HookList, Hooks,

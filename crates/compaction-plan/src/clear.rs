@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use memory_model::{Summary, ViewName};
 use serde::Serialize;
 use turn_map::ClearPolicy;
@@ -9,9 +10,9 @@ use turn_map::ClearPolicy;
 use crate::details::{Details, WrittenText};
 use crate::job::{Plan, Request, Work};
 use crate::label::Label;
-use crate::planner::{Goal, Pass, PassInput, Planner, Tail};
-use lens::LensPass;
-use pass::ClearPass;
+use crate::planner::{Goal, PassInput, Planner};
+use crate::source::{BoxError, JobSink, ViewSource};
+use lens::Lens;
 
 mod lens;
 mod pass;
@@ -47,6 +48,7 @@ impl ClearingPlanner {
     }
 }
 
+#[async_trait]
 impl Planner for ClearingPlanner {
     fn view(&self) -> ViewName {
         self.inner.view()
@@ -64,20 +66,22 @@ impl Planner for ClearingPlanner {
         self.inner.max_iterations()
     }
 
-    fn tail(&self, pass: &Label) -> Tail {
-        match *pass == CLEAR || *pass == CLEAR_TO_FIT {
-            true => Tail::NONE,
-            false => self.inner.tail(pass),
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        if *input.pass == CLEAR || *input.pass == CLEAR_TO_FIT {
+            let is_idle = *input.pass == CLEAR_TO_FIT && input.goal != Goal::Fit;
+            return match is_idle {
+                true => Ok(()),
+                false => pass::plan(&self.policy, input, view, jobs).await,
+            };
         }
-    }
-
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
-        let is_idle = *input.pass == CLEAR_TO_FIT && input.goal != Goal::Fit;
-        if is_idle || *input.pass == CLEAR || *input.pass == CLEAR_TO_FIT {
-            let head = (!is_idle).then_some(input.head);
-            return Box::new(ClearPass::new(self.policy.clone(), head));
-        }
-        Box::new(LensPass::new(self.inner.begin(input), input.head))
+        let lens = Lens::new(view, input.head);
+        let mut rewrite = |job| jobs.extend(lens.rewrite(job, input.accounting));
+        self.inner.plan(input, &lens, &mut rewrite).await
     }
 
     fn details(&self, written: &WrittenText<'_>) -> Details {

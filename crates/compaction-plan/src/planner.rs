@@ -1,13 +1,15 @@
-//! The traits that a planner implements.
+//! The trait that a planner implements.
 
 use std::fmt;
 
-use memory_model::{Accounting, LogEntry, Seq, SeqRange, Span, Summary, ViewName};
+use async_trait::async_trait;
+use memory_model::{Accounting, Seq, Summary, ViewName};
 use serde::{Deserialize, Serialize};
 
 use crate::details::{Details, WrittenText};
-use crate::job::{Job, Request};
+use crate::job::Request;
 use crate::label::Label;
+use crate::source::{BoxError, JobSink, ViewSource};
 
 /// How far a compaction goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,42 +20,6 @@ pub enum Mode {
     Incremental,
     /// All passes again and again until nothing is left to do.
     Full,
-}
-
-/// How many of the newest log entries a planner must see before a pass.
-///
-/// The entries reach back until they hold at least `messages` messages and cost at least `tokens`
-/// tokens, and then to the beginning of an atom.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tail {
-    /// Minimum number of messages; notes do not count.
-    pub messages: usize,
-    /// Minimum cost of the messages, in tokens.
-    pub tokens: u64,
-}
-
-impl Tail {
-    /// No entries at all.
-    pub const NONE: Self = Self {
-        messages: 0,
-        tokens: 0,
-    };
-
-    /// Returns a tail of at least `messages` messages.
-    pub fn messages(messages: usize) -> Self {
-        Self {
-            messages,
-            tokens: 0,
-        }
-    }
-
-    /// Returns a tail of at least `tokens` tokens.
-    pub fn tokens(tokens: u64) -> Self {
-        Self {
-            messages: 0,
-            tokens,
-        }
-    }
 }
 
 /// How much of a view the contexts that are assembled from it have room for.
@@ -80,7 +46,7 @@ pub enum Goal {
     Fit,
 }
 
-/// What a planner is told when a pass begins.
+/// What a planner is told about a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct PassInput<'a> {
     /// The pass: one of [`Planner::passes`].
@@ -89,8 +55,6 @@ pub struct PassInput<'a> {
     pub head: Seq,
     /// Cost of the whole view, in tokens.
     pub tokens: u64,
-    /// The newest entries of the log, oldest first, as far back as [`Planner::tail`] asks for.
-    pub newest: &'a [LogEntry],
     /// The room that contexts have; `None` when the view is compacted for no particular window.
     pub room: Option<Room>,
     /// What the pass is planned for.
@@ -107,8 +71,9 @@ impl PassInput<'_> {
     }
 }
 
-/// Decides what a compaction does. Pure: whoever drives it reads the log and the view, and feeds
-/// them.
+/// Decides what a compaction does: reads the view and the log, and plans jobs. Does nothing else, so what it plans
+/// depends on what it is told and reads alone.
+#[async_trait]
 pub trait Planner: Send + Sync + fmt::Debug {
     /// The view that it compacts.
     fn view(&self) -> ViewName;
@@ -125,13 +90,17 @@ pub trait Planner: Send + Sync + fmt::Debug {
         None
     }
 
-    /// The newest entries that it must see before a pass.
-    fn tail(&self, _pass: &Label) -> Tail {
-        Tail::NONE
-    }
-
-    /// Begins a pass over a view.
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass>;
+    /// Plans a pass: reads as much of the view as it needs, and pushes the jobs in the order of the log. A
+    /// planner that keeps no more than a page and what its next job needs plans long logs in little memory.
+    ///
+    /// # Errors
+    /// Those of the source, which end the pass.
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError>;
 
     /// Returns what the summary of a job keeps beside its text. Asked where [`Request::details`] names a rule;
     /// the same arguments must give the same answer.
@@ -143,49 +112,5 @@ pub trait Planner: Send + Sync + fmt::Debug {
     /// sources. `None` asks for a summary that replaces them, of the length that the ladder chooses.
     fn request_again(&self, _summary: &Summary) -> Option<Request> {
         None
-    }
-}
-
-/// What a [`Pass`] reads next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ReadRequest {
-    /// The view's spans that touch the range, oldest first.
-    Spans(SeqRange),
-    /// The log's entries in the range, oldest first.
-    Entries(SeqRange),
-    /// The summaries that the view shows in the range, oldest first. All at once, without those that are not stored yet:
-    /// there may be none.
-    Summaries(SeqRange),
-}
-
-/// One pass under way: it says what to read next, is fed it page by page, and returns jobs.
-///
-/// A reader serves [`Pass::next_read`] until it is `None`, then calls [`Pass::finish`]. A page may hold
-/// less than was asked for; the pass then asks for the rest. What a pass wants next never depends
-/// on what becomes of its jobs.
-pub trait Pass: Send + fmt::Debug {
-    /// What to read next; `None` when nothing is left to read.
-    fn next_read(&mut self) -> Option<ReadRequest>;
-
-    /// Takes the next spans of [`ReadRequest::Spans`], whole, raw ones with the cost of their messages, and
-    /// returns the jobs that they complete.
-    fn feed_spans(&mut self, _spans: &[Span], _accounting: &dyn Accounting) -> Vec<Job> {
-        Vec::new()
-    }
-
-    /// Takes the next entries of [`ReadRequest::Entries`] and returns the jobs that they complete.
-    fn feed_entries(&mut self, _entries: &[LogEntry], _accounting: &dyn Accounting) -> Vec<Job> {
-        Vec::new()
-    }
-
-    /// Takes the summaries of [`ReadRequest::Summaries`] and returns the jobs that they complete.
-    fn feed_summaries(&mut self, _summaries: &[Summary], _accounting: &dyn Accounting) -> Vec<Job> {
-        Vec::new()
-    }
-
-    /// Returns the jobs that are left once it wants nothing more.
-    fn finish(&mut self, _accounting: &dyn Accounting) -> Vec<Job> {
-        Vec::new()
     }
 }

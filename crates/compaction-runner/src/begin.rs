@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use compaction_plan::{Job, Work};
 use futures::future::Aborted;
-use memory_model::{Hash, LogEntry, Recipe, Summary, SummaryId};
+use memory_model::{Hash, Recipe, Summary, SummaryId};
 use memory_store::{Claim, JobKey};
 
 use crate::environment::{Compaction, Stage};
@@ -15,29 +15,29 @@ use crate::leases::claim_all;
 use crate::open_job::{OpenJob, with_details};
 use crate::planned_job::PlannedJob;
 use crate::prepared::{Done, Prepared, Ready};
-use crate::sources::read_sources;
+use crate::sources::{Entries, read_sources};
 use crate::summary::Written;
 use crate::watch::Watch;
 
 /// A job of a batch once the batch is leased.
 #[derive(Debug)]
-pub(crate) enum Begun<'j, 'e> {
+pub(crate) enum Begun<'j> {
     /// Nothing is left to do.
     Done(Done<'j>),
     /// The summarizer is to be called.
-    Call(OpenJob<'j, 'e>),
+    Call(OpenJob<'j>),
 }
 
 /// Begins the jobs of a batch: asks the hooks, reads the sources, leases what needs a lease, and
 /// looks up what is there already. `entries` may hold messages of the jobs; `made` are summaries
 /// that are not in the store yet.
-pub(crate) async fn begin<'j, 'e>(
+pub(crate) async fn begin<'j>(
     env: &Compaction<'_>,
     jobs: &[&'j Job],
-    entries: &'e [LogEntry],
+    entries: &Entries,
     made: &BTreeMap<SummaryId, Summary>,
     watch: &Watch,
-) -> Result<Vec<Begun<'j, 'e>>> {
+) -> Result<Vec<Begun<'j>>> {
     let (mut begun, mut supplied) = ask_hooks(env, jobs, watch).await;
     let wanted = |index: &usize| matches!(begun.get(*index), Some(None));
     let wanted: Vec<usize> = (0..jobs.len()).filter(wanted).collect();
@@ -46,7 +46,7 @@ pub(crate) async fn begin<'j, 'e>(
         .filter_map(|i| jobs.get(*i).copied())
         .collect();
     let sources = read_sources(env, &summarized, entries, made).await?;
-    let mut open: Vec<(usize, OpenJob<'j, 'e>)> = Vec::new();
+    let mut open: Vec<(usize, OpenJob<'j>)> = Vec::new();
     for ((index, job), sources) in wanted.into_iter().zip(summarized).zip(sources) {
         let done = match sources {
             None => Done::unleased(job, Prepared::Skipped(sources_gone(env))),
@@ -76,12 +76,12 @@ pub(crate) async fn begin<'j, 'e>(
 
 /// Asks the hooks about each job. Returns those jobs that are over thereby, each at its index, and
 /// the texts that hooks gave, by index.
-async fn ask_hooks<'j, 'e>(
+async fn ask_hooks<'j>(
     env: &Compaction<'_>,
     jobs: &[&'j Job],
     watch: &Watch,
-) -> (Vec<Option<Begun<'j, 'e>>>, BTreeMap<usize, String>) {
-    let mut begun: Vec<Option<Begun<'j, 'e>>> = Vec::with_capacity(jobs.len());
+) -> (Vec<Option<Begun<'j>>>, BTreeMap<usize, String>) {
+    let mut begun: Vec<Option<Begun<'j>>> = Vec::with_capacity(jobs.len());
     let mut supplied: BTreeMap<usize, String> = BTreeMap::new();
     let view = env.view();
     for (index, &job) in jobs.iter().enumerate() {
@@ -125,12 +125,7 @@ fn sources_gone(env: &Compaction<'_>) -> SkipReason {
 }
 
 /// A summary whose text a hook gave.
-fn supply<'j>(
-    env: &Compaction<'_>,
-    open: OpenJob<'j, '_>,
-    text: String,
-    erasures: u64,
-) -> Done<'j> {
+fn supply<'j>(env: &Compaction<'_>, open: OpenJob<'j>, text: String, erasures: u64) -> Done<'j> {
     let written = Written {
         body: text.into(),
         tier: "supplied".to_owned(),
@@ -147,7 +142,7 @@ fn supply<'j>(
 /// needs no lease.
 async fn lease<'j>(
     env: &Compaction<'_>,
-    open: &mut Vec<(usize, OpenJob<'j, '_>)>,
+    open: &mut Vec<(usize, OpenJob<'j>)>,
     watch: &Watch,
 ) -> Result<Vec<(usize, Done<'j>)>> {
     let mut held = Vec::new();
@@ -197,15 +192,15 @@ async fn lease<'j>(
 
 /// Looks up what is there already: a summary that was published, or a draft. It is looked up
 /// under the lease: another run may have published it a moment ago.
-async fn look_up<'j, 'e>(
+async fn look_up<'j>(
     env: &Compaction<'_>,
-    open: Vec<(usize, OpenJob<'j, 'e>)>,
+    open: Vec<(usize, OpenJob<'j>)>,
     watch: &Watch,
-) -> Result<Vec<(usize, Begun<'j, 'e>)>> {
+) -> Result<Vec<(usize, Begun<'j>)>> {
     if open.is_empty() {
         return Ok(Vec::new());
     }
-    let source = |(_, job): &(usize, OpenJob<'_, '_>)| (job.source_hash, job.recipe.clone());
+    let source = |(_, job): &(usize, OpenJob<'_>)| (job.source_hash, job.recipe.clone());
     let sources: Vec<(Hash, Recipe)> = open.iter().map(source).collect();
     let found = env
         .store
@@ -219,12 +214,12 @@ async fn look_up<'j, 'e>(
 }
 
 /// What is known of a leased job without a call.
-fn known<'j, 'e>(
+fn known<'j>(
     env: &Compaction<'_>,
-    mut open: OpenJob<'j, 'e>,
+    mut open: OpenJob<'j>,
     found: Option<Summary>,
     watch: &Watch,
-) -> Begun<'j, 'e> {
+) -> Begun<'j> {
     let found = found.filter(|found| found.range == open.job.range);
     if let Some(summary) = found {
         if summary.children != open.job.children() {

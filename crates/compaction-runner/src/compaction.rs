@@ -19,7 +19,7 @@ impl Compaction<'_> {
     /// When the store fails.
     pub async fn plan(&self) -> Result<Plan> {
         let snapshot = self.read_snapshot().await?;
-        let mut reader = ViewReader::new(self, snapshot);
+        let reader = ViewReader::new(self, snapshot);
         let jobs = reader.all_jobs().await?;
         let snapshot = reader.snapshot;
         Ok(Plan {

@@ -2,40 +2,69 @@
 
 use std::fmt;
 
-/// The store's error that ended a compaction. Earlier publishes stay.
+use compaction_plan::BoxError;
+
+/// The error of the store or of the planner that ended a compaction. Earlier publishes stay.
 #[derive(Debug)]
 pub struct Error {
-    source: memory_store::Error,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Store(memory_store::Error),
+    Planner(BoxError),
 }
 
 impl Error {
-    /// What kind of thing went wrong.
+    /// What kind of thing went wrong in the store; `Invalid` where the planner failed by itself.
     pub fn kind(&self) -> memory_store::ErrorKind {
-        self.source.kind()
+        match &self.source {
+            Source::Store(error) => error.kind(),
+            Source::Planner(_) => memory_store::ErrorKind::Invalid,
+        }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (who, error): (&str, &dyn fmt::Display) = match &self.source {
+            Source::Store(error) => ("store", error),
+            Source::Planner(error) => ("planner", error),
+        };
         write!(
             f,
-            "the compaction stopped because the store failed: {}",
-            self.source
+            "the compaction stopped because the {who} failed: {error}"
         )
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        std::error::Error::source(&self.source)
+        match &self.source {
+            Source::Store(error) => error.source(),
+            Source::Planner(error) => error.source(),
+        }
     }
 }
 
 impl From<memory_store::Error> for Error {
-    fn from(source: memory_store::Error) -> Self {
+    fn from(error: memory_store::Error) -> Self {
+        let source = Source::Store(error);
+        Self { source }
+    }
+}
+
+/// The error of a planner: mostly one of the store, which the planner passes on.
+impl From<BoxError> for Error {
+    fn from(error: BoxError) -> Self {
+        let source = match error.downcast() {
+            Ok(error) => Source::Store(*error),
+            Err(error) => Source::Planner(error),
+        };
         Self { source }
     }
 }
 
 /// The result of a compaction's call.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

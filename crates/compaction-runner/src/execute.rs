@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use compaction_plan::Job;
 use futures::future::{BoxFuture, Either, select};
 use futures::{FutureExt as _, Stream, StreamExt as _};
-use memory_model::LogEntry;
 
 use crate::begin::begin;
 use crate::conclude::{conclude, give_up};
 use crate::environment::Compaction;
 use crate::error::{Error, Result};
 use crate::prepared::Done;
+use crate::sources::Entries;
 use crate::tally::{Tally, job_id};
 use crate::watch::Watch;
 use crate::write::write;
@@ -30,7 +30,7 @@ const MOST: usize = 64;
 pub(crate) async fn execute(
     env: &Compaction<'_>,
     jobs: &[Job],
-    entries: &[LogEntry],
+    entries: &Entries,
     tally: &mut Tally,
 ) -> Result<()> {
     let wanted = |job: &&Job| {
@@ -57,7 +57,7 @@ pub(crate) async fn execute(
 async fn execute_batch(
     env: &Compaction<'_>,
     jobs: &[&Job],
-    entries: &[LogEntry],
+    entries: &Entries,
     tally: &mut Tally,
 ) -> Result<()> {
     let watch = Arc::clone(&tally.watch);

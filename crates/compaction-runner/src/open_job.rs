@@ -17,9 +17,9 @@ use crate::watch::with_causes;
 
 /// A job whose sources are read, and the lease on it.
 #[derive(Debug)]
-pub(crate) struct OpenJob<'j, 'e> {
+pub(crate) struct OpenJob<'j> {
     pub(crate) job: &'j Job,
-    pub(crate) sources: Sources<'e>,
+    pub(crate) sources: Sources,
     pub(crate) source_hash: Hash,
     pub(crate) prompts: Option<Box<PromptSet>>,
     pub(crate) recipe: Recipe,
@@ -30,12 +30,12 @@ pub(crate) struct OpenJob<'j, 'e> {
     pub(crate) taken: Option<Taken>,
 }
 
-impl<'j, 'e> OpenJob<'j, 'e> {
+impl<'j> OpenJob<'j> {
     /// A job with its sources, hashes and prompts; the job is over when its prompts cannot be read.
     pub(crate) fn new(
         env: &Compaction<'_>,
         job: &'j Job,
-        sources: Sources<'e>,
+        sources: Sources,
         erasures: u64,
     ) -> std::result::Result<Self, Box<Done<'j>>> {
         let prompts = job.request.as_ref().and_then(|r| r.prompts.as_ref());

@@ -1,18 +1,25 @@
 //! One pass of a planner: plans while it reads, and carries the jobs out.
 
-use compaction_plan::Label;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use compaction_plan::{BoxError, Job, Label, Tail, ViewSource};
 use futures::future::join;
-use memory_model::LogEntry;
+use futures::lock::Mutex;
+use memory_model::{LogEntry, SeqRange, Span, Summary};
 
 use crate::conclude::{give_up_put_off, publish_put_off};
 use crate::environment::Compaction;
 use crate::error::Result;
 use crate::execute::execute;
+use crate::sources::Entries;
 use crate::tally::Tally;
-use crate::view_reader::{Fed, ViewReader, drop_entries};
+use crate::view_reader::ViewReader;
 
 /// Number of jobs from which on those that were put off are published before the iteration ends.
 const PUT_OFF: usize = 64;
+/// Maximum number of entries that are kept for jobs to come. A longer job is read again.
+const KEPT_ENTRIES: usize = 8_192;
 
 /// One pass: plans while it reads, prepares a few jobs at a time, publishes in order. What is put
 /// off is laid over what the reader shows.
@@ -29,7 +36,7 @@ pub(crate) async fn run_pass(
     tally.watch.reads(&reader.snapshot);
     tally.seen.get_or_insert_with(|| reader.snapshot.clone());
     let laid = tally.put_off.len();
-    let done = feed(env, label, reader, tally).await;
+    let done = plan(env, label, reader, tally).await;
     if env.publishes_passes() && (done.is_err() || tally.must_stop().is_some()) {
         let given_up = give_up_put_off(env, tally).await;
         return done.and(given_up);
@@ -49,45 +56,116 @@ pub(crate) async fn run_pass(
     Ok(())
 }
 
-/// Feeds a pass and carries its jobs out, while the next page is read.
-async fn feed(
+/// Plans a pass and carries its jobs out, those that are planned before a read while it reads.
+async fn plan(
     env: &Compaction<'_>,
     label: &Label,
-    reader: &mut ViewReader<'_>,
+    reader: &ViewReader<'_>,
     tally: &mut Tally,
 ) -> Result<()> {
-    let mut pass = reader.begin(label).await?;
-    // Entries that were read and may belong to a job that is still to come.
-    let mut entries: Vec<LogEntry> = Vec::new();
-    let want = pass.next_read();
-    let mut page = reader.next(want).await?;
-    while let Some(fed) = page {
-        if env.cancel.is_cancelled() {
-            tally.cancelled = true;
-            return Ok(());
-        }
-        let jobs = match fed {
-            Fed::Spans(spans) => pass.feed_spans(&spans, env.accounting),
-            Fed::Entries(mut more) => {
-                let jobs = pass.feed_entries(&more, env.accounting);
-                entries.append(&mut more);
-                jobs
-            }
-            Fed::Summaries(summaries) => pass.feed_summaries(&summaries, env.accounting),
-        };
-        // What the pass wants next does not depend on what becomes of these jobs.
-        let want = pass.next_read();
-        let (done, next) = join(execute(env, &jobs, &entries, tally), reader.next(want)).await;
-        done?;
-        if tally.must_stop().is_some() {
-            return Ok(());
-        }
-        if tally.put_off.len() >= PUT_OFF && !env.publishes_passes() {
-            publish_put_off(env, tally).await?;
-        }
-        page = next?;
-        drop_entries(&mut entries, jobs.last().map(|job| job.range.last));
+    let running = RunningView {
+        env,
+        reader,
+        planned: std::sync::Mutex::default(),
+        pass: Mutex::new(RunningPass {
+            tally,
+            entries: Entries::new(),
+            ended: None,
+        }),
+    };
+    let (planner, input) = (env.planner, reader.input(label));
+    let mut push = |job| running.planned().push(job);
+    let done = planner.plan(input, &running, &mut push).await;
+    let jobs = running.take_planned();
+    let pass = running.pass.into_inner();
+    if let Some(ended) = pass.ended {
+        return ended;
     }
-    let jobs = pass.finish(env.accounting);
-    execute(env, &jobs, &entries, tally).await
+    done?;
+    execute(env, &jobs, &pass.entries, pass.tally).await
+}
+
+/// Reads for a planner, and meanwhile carries out the jobs that it has planned.
+#[derive(Debug)]
+struct RunningView<'r> {
+    env: &'r Compaction<'r>,
+    reader: &'r ViewReader<'r>,
+    /// The jobs that are planned and not carried out yet.
+    planned: std::sync::Mutex<Vec<Job>>,
+    pass: Mutex<RunningPass<'r>>,
+}
+
+/// A pass that is carried out while it is planned.
+#[derive(Debug)]
+struct RunningPass<'r> {
+    tally: &'r mut Tally,
+    /// Entries that were read and may belong to a job that is still to come.
+    entries: Entries,
+    /// Set when nothing more is to be planned.
+    ended: Option<Result<()>>,
+}
+
+impl RunningView<'_> {
+    fn planned(&self) -> MutexGuard<'_, Vec<Job>> {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_planned(&self) -> Vec<Job> {
+        std::mem::take(&mut self.planned())
+    }
+
+    /// Reads, and meanwhile carries out what was planned before. An error ends the planner's work.
+    async fn alongside<T>(
+        &self,
+        read: impl Future<Output = Result<T, BoxError>> + Send,
+    ) -> Result<T, BoxError> {
+        let env = self.env;
+        let pass = &mut *self.pass.lock().await;
+        if pass.ended.is_some() {
+            return Err("the pass has ended".into());
+        }
+        let jobs = self.take_planned();
+        let done = execute(env, &jobs, &pass.entries, pass.tally);
+        let (mut done, page) = join(done, read).await;
+        if done.is_ok() && pass.tally.must_stop().is_none() {
+            if pass.tally.put_off.len() >= PUT_OFF && !env.publishes_passes() {
+                done = publish_put_off(env, pass.tally).await;
+            }
+            pass.tally.cancelled |= page.is_ok() && env.cancel.is_cancelled();
+        }
+        if done.is_err() || pass.tally.must_stop().is_some() {
+            pass.ended = Some(done);
+            return Err("the pass has ended".into());
+        }
+        // The jobs to come are behind these.
+        if let Some(job) = jobs.last() {
+            pass.entries = pass.entries.split_off(&job.range.last.next());
+        }
+        page
+    }
+}
+
+#[async_trait]
+impl ViewSource for RunningView<'_> {
+    async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError> {
+        self.alongside(self.reader.spans(range)).await
+    }
+
+    async fn entries(&self, range: SeqRange) -> Result<Vec<Arc<LogEntry>>, BoxError> {
+        let page = self.alongside(self.reader.entries(range)).await?;
+        let kept = &mut self.pass.lock().await.entries;
+        if kept.len() > KEPT_ENTRIES {
+            kept.clear();
+        }
+        kept.extend(page.iter().map(|entry| (entry.seq, Arc::clone(entry))));
+        Ok(page)
+    }
+
+    async fn newest(&self, tail: Tail) -> Result<Vec<Arc<LogEntry>>, BoxError> {
+        self.alongside(self.reader.newest(tail)).await
+    }
+
+    async fn summaries(&self, range: SeqRange) -> Result<Vec<Summary>, BoxError> {
+        self.alongside(self.reader.summaries(range)).await
+    }
 }

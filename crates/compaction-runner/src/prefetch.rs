@@ -21,6 +21,7 @@ use crate::lifecycle;
 use crate::outcome::Outcome;
 use crate::prepared::{Done, Prepared};
 use crate::report::ModelReport;
+use crate::sources::Entries;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 use crate::waiting::{
@@ -95,7 +96,7 @@ async fn prepare_on_top(
             read_waiting(env, list, tally).await?;
             is_read = true;
         }
-        execute(env, &jobs, &[], tally).await?;
+        execute(env, &jobs, &Entries::new(), tally).await?;
         for waiting in tally.ready.iter().skip(done) {
             reader.lay_over(&waiting.job, waiting.spans.clone());
         }
@@ -108,7 +109,7 @@ async fn prepare_on_top(
 
 /// The jobs over what the reader shows that are long enough to be prefetched, those that are
 /// disjoint.
-async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &mut ViewReader<'_>) -> Result<Vec<Job>> {
+async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &ViewReader<'_>) -> Result<Vec<Job>> {
     // Where there is little room, a source is never much longer than a quarter of it.
     let quarter = env.room.map_or(u64::MAX, |room| room.tokens / 4);
     let least = env.policy.prefetch_min_tokens.min(quarter);
@@ -144,7 +145,7 @@ async fn with_drafts<'l>(
     let stop = AtomicBool::new(false);
     let mut all = Vec::new();
     for run in list.runs() {
-        for begun in begin(env, &run, &[], made, watch).await? {
+        for begun in begin(env, &run, &Entries::new(), made, watch).await? {
             let done = write(env, begun, watch, &stop).await;
             if let Prepared::Summary(ready) = &done.prepared {
                 made.insert(ready.summary.id.clone(), ready.summary.clone());

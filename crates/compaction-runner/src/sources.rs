@@ -1,11 +1,11 @@
 //! The sources of jobs: the messages and summaries that a summary is made from.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use compaction_plan::{Job, JobSource};
 use memory_model::{
-    Child, EntryKind, Hash, LogEntry, Part, SeqRange, SourceHasher, Summary, SummaryFigures,
+    Child, EntryKind, Hash, LogEntry, Part, Seq, SeqRange, SourceHasher, Summary, SummaryFigures,
     SummaryId, Timestamp,
 };
 use memory_store::read_entries;
@@ -14,14 +14,17 @@ use summarize_escalation::Source;
 use crate::environment::Compaction;
 use crate::error::Result;
 
+/// Entries by their positions.
+pub(crate) type Entries = BTreeMap<Seq, Arc<LogEntry>>;
+
 /// What a job's sources hold, in their order.
 #[derive(Debug)]
-pub(crate) struct Sources<'a> {
-    entries: Vec<Cow<'a, LogEntry>>,
+pub(crate) struct Sources {
+    entries: Vec<Arc<LogEntry>>,
     summaries: Vec<Summary>,
 }
 
-impl Sources<'_> {
+impl Sources {
     /// The pieces in the order of the job's sources.
     pub(crate) fn pieces(&self, job: &Job) -> Vec<Source<'_>> {
         let stored = self.stored(job).into_iter();
@@ -40,7 +43,7 @@ impl Sources<'_> {
             match source {
                 Child::Messages { range } => {
                     let some = entries.by_ref().take(range.len() as usize);
-                    stored.extend(some.map(|entry| JobSource::Entry(entry.as_ref())));
+                    stored.extend(some.map(|entry| JobSource::Entry(entry)));
                 }
                 Child::Summary { .. } => stored.extend(summaries.next().map(JobSource::Summary)),
             }
@@ -114,19 +117,20 @@ impl Sources<'_> {
 /// The messages and summaries of each job; `None` for a job of which some are gone, which only a
 /// lost race explains. Reads the messages that are not among `entries`, and the summaries that
 /// are not among `made`, of all jobs together.
-pub(crate) async fn read_sources<'e>(
+pub(crate) async fn read_sources(
     env: &Compaction<'_>,
     jobs: &[&Job],
-    entries: &'e [LogEntry],
+    entries: &Entries,
     made: &BTreeMap<SummaryId, Summary>,
-) -> Result<Vec<Option<Sources<'e>>>> {
+) -> Result<Vec<Option<Sources>>> {
     let named = || jobs.iter().flat_map(|job| job.sources());
     let ranges = named().filter(|source| source.summary().is_none());
     let missing = ranges.map(Child::range);
     let missing = missing.filter(|range| entries_in(entries, *range).is_none());
-    let mut read = Vec::new();
+    let mut read = Entries::new();
     for range in joined(missing.collect()) {
-        read.extend(read_entries(env.store, env.conversation, range).await?);
+        let found = read_entries(env.store, env.conversation, range).await?;
+        read.extend(found.into_iter().map(|entry| (entry.seq, Arc::new(entry))));
     }
     let ids = named().filter_map(Child::summary);
     let asked: BTreeSet<&SummaryId> = ids.filter(|id| !made.contains_key(*id)).collect();
@@ -146,13 +150,10 @@ pub(crate) async fn read_sources<'e>(
         for source in job.sources() {
             match source {
                 Child::Summary { id, .. } => sources.summaries.push(summary(id)?),
-                Child::Messages { range } => match entries_in(entries, *range) {
-                    Some(found) => sources.entries.extend(found.iter().map(Cow::Borrowed)),
-                    None => {
-                        let found = entries_in(&read, *range)?.iter().cloned();
-                        sources.entries.extend(found.map(Cow::Owned));
-                    }
-                },
+                Child::Messages { range } => {
+                    let found = entries_in(entries, *range).or_else(|| entries_in(&read, *range));
+                    sources.entries.extend(found?);
+                }
             }
         }
         Some(sources)
@@ -161,10 +162,9 @@ pub(crate) async fn read_sources<'e>(
 }
 
 /// The entries of a range; `None` when some of them are not there.
-fn entries_in(entries: &[LogEntry], range: SeqRange) -> Option<&[LogEntry]> {
-    let first = entries.partition_point(|entry| entry.seq < range.first);
-    let last = entries.partition_point(|entry| entry.seq <= range.last);
-    let found = entries.get(first..last)?;
+fn entries_in(entries: &Entries, range: SeqRange) -> Option<Vec<Arc<LogEntry>>> {
+    let found = entries.range(range.first..=range.last);
+    let found: Vec<_> = found.map(|(_, entry)| Arc::clone(entry)).collect();
     (found.len() as u64 == range.len()).then_some(found)
 }
 

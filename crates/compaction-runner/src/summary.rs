@@ -32,7 +32,7 @@ pub(crate) struct Written {
 pub(crate) fn summary_of(
     env: &Compaction<'_>,
     job: &Job,
-    sources: &Sources<'_>,
+    sources: &Sources,
     source_hash: Hash,
     written: Written,
 ) -> Option<Summary> {
@@ -67,7 +67,7 @@ pub(crate) fn summary_of(
 fn with_details(
     env: &Compaction<'_>,
     job: &Job,
-    sources: &Sources<'_>,
+    sources: &Sources,
     body: SummaryBody,
 ) -> (SummaryBody, BTreeMap<String, RawJson>) {
     let asked = job.request.as_ref().and_then(|r| r.details.as_ref());

@@ -20,7 +20,7 @@ use crate::watch::{Counted, Watch, with_causes};
 /// `stop` when nothing is to be begun after it.
 pub(crate) async fn write<'j>(
     env: &Compaction<'_>,
-    begun: Begun<'j, '_>,
+    begun: Begun<'j>,
     watch: &Watch,
     stop: &AtomicBool,
 ) -> Done<'j> {
@@ -43,7 +43,7 @@ pub(crate) async fn write<'j>(
 }
 
 /// Calls the summarizer, by way of the ladder.
-async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j, '_>, watch: &Watch) -> Done<'j> {
+async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j>, watch: &Watch) -> Done<'j> {
     let pieces = open.sources.pieces(open.job);
     let mut request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
     let words = WordsAreThere { env, watch };

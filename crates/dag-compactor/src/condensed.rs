@@ -3,36 +3,87 @@
 //! Messages between two summaries that are too short for a leaf, such as a request of a few words,
 //! would keep their neighbours apart forever. They go into the condensed summary.
 
-use std::collections::VecDeque;
-
-use compaction_plan::{Goal, Job, Pass, PassInput, ReadRequest, Room, Work};
-use memory_model::{Accounting, Child, LogEntry, Seq, SeqRange, Span, SpanBody, summary_overhead};
+use compaction_plan::{
+    BoxError, EntryReader, Goal, Job, JobSink, PassInput, Room, SpanReader, ViewSource, Work,
+};
+use memory_model::{Accounting, Child, Seq, SeqRange, Span, SpanBody, summary_overhead};
 
 use crate::labels::CONDENSED;
 use crate::policy::DagPolicy;
-use crate::request::is_request;
+use crate::request::{Held, is_request};
 
-/// A pass over the summaries of a view, fed span by span.
-#[derive(Debug)]
-pub(crate) struct CondensedPass {
-    policy: DagPolicy,
-    /// The part of the view that was not fed yet.
-    rest: Option<SeqRange>,
-    /// Spans that were fed and not looked at yet.
-    fed: VecDeque<Span>,
-    /// Whether the span that was looked at last is a summary that may be condensed.
-    after_summary: bool,
-    /// Short messages behind others, whose entries are read before anything behind them is looked at.
-    reading: Option<Reading>,
-    /// Short messages that may hold the user's running request, and everything behind them: it is an
-    /// earlier request where a newer one is behind it, which is known only at the end.
-    held: Vec<Piece>,
-    /// Neighbouring summaries of equal depth.
-    group: Group,
-    /// Jobs that wait for the end of the view, where the view costs too much.
-    jobs: Vec<Job>,
-    /// Figures of a view that costs too much; `None` where it fits.
-    shrink: Option<Shrink>,
+/// Plans condensed summaries of the summaries of a view.
+pub(crate) async fn plan_condensed(
+    policy: &DagPolicy,
+    input: PassInput<'_>,
+    view: &dyn ViewSource,
+    jobs: &mut dyn JobSink,
+) -> Result<(), BoxError> {
+    let mut shrink = input
+        .room
+        .filter(|_| input.excess() > 0)
+        .map(|room| Shrink::new(&input, room));
+    // Of a view that costs too much, jobs wait for the end.
+    let mut waiting: Vec<Job> = Vec::new();
+    let sink: &mut dyn JobSink = match shrink {
+        Some(_) => &mut waiting,
+        None => &mut *jobs,
+    };
+    let mut groups = Groups {
+        policy,
+        accounting: input.accounting,
+        jobs: sink,
+        group: Group::default(),
+    };
+    // Short messages that may hold the user's running request, and everything behind them.
+    let mut held = Held(Vec::new());
+    let mut take = |piece: Piece| {
+        if let Some(shrink) = &mut shrink {
+            shrink.take(&piece, policy.condenses(&piece.span).is_some());
+        }
+        groups.take(piece);
+    };
+    let mut after_summary = false;
+    let mut spans = SpanReader::new(view, SeqRange::new(Seq::FIRST, input.head));
+    while let Some(span) = spans.next().await? {
+        let is_short = policy.bridge && after_summary && is_short(&span, policy, input.accounting);
+        after_summary = policy.condenses(&span).is_some();
+        let mut may_be_request = is_short && policy.keep_request;
+        if may_be_request && !held.0.is_empty() {
+            may_be_request = has_request(view, &span).await?;
+        }
+        held.take(Piece { span, is_short }, may_be_request, &mut take);
+    }
+    let Held(mut held) = held;
+    if let Some(request) = held.first_mut() {
+        // The running request stays as it is.
+        request.is_short = false;
+    }
+    held.into_iter().for_each(&mut take);
+    groups.close();
+    if let Some(shrink) = shrink {
+        jobs.extend(shrink.jobs(waiting, policy, input.accounting));
+    }
+    Ok(())
+}
+
+/// Whether a span holds messages that are too short for a leaf.
+fn is_short(span: &Span, policy: &DagPolicy, accounting: &dyn Accounting) -> bool {
+    let Some(range) = span.closed_range() else {
+        return false;
+    };
+    let overhead = || summary_overhead(accounting, range, 0, &[Child::Messages { range }]);
+    span.body == SpanBody::Raw && !policy.gains(span.tokens, overhead())
+}
+
+/// Whether a message of a span may be the user's running request.
+async fn has_request(view: &dyn ViewSource, span: &Span) -> Result<bool, BoxError> {
+    let mut entries = EntryReader::new(view, span.closed_range());
+    let mut found = false;
+    while let Some(entry) = entries.next().await? {
+        found |= is_request(&entry);
+    }
+    Ok(found)
 }
 
 /// A span as far as condensed summaries depend on it.
@@ -41,16 +92,6 @@ struct Piece {
     span: Span,
     /// Whether it holds messages behind a summary that are too short for a leaf.
     is_short: bool,
-}
-
-/// Short messages whose entries are being read.
-#[derive(Debug)]
-struct Reading {
-    span: Span,
-    /// What was not read yet.
-    rest: Option<SeqRange>,
-    /// Whether one that was read may be the user's running request.
-    may_be_request: bool,
 }
 
 /// Neighbouring summaries that become one.
@@ -73,11 +114,51 @@ impl Group {
         tokens.saturating_add(span.tokens)
     }
 
-    fn push(&mut self, summary: &Span) {
-        self.tokens = self.tokens_with(summary);
+    fn push(&mut self, summary: Span) {
+        self.tokens = self.tokens_with(&summary);
         self.spans.extend(self.short.take());
-        self.spans.push(summary.clone());
+        self.spans.push(summary);
         self.summaries += 1;
+    }
+}
+
+/// Groups neighbouring summaries of equal depth.
+struct Groups<'p> {
+    policy: &'p DagPolicy,
+    accounting: &'p dyn Accounting,
+    jobs: &'p mut dyn JobSink,
+    group: Group,
+}
+
+impl Groups<'_> {
+    fn take(&mut self, Piece { span, is_short }: Piece) {
+        if is_short {
+            let follows = self.group.summaries > 0;
+            self.group.short = follows.then_some(span);
+            return;
+        }
+        let (group, policy) = (&self.group, self.policy);
+        let (len, fewest) = (group.summaries, policy.fewest());
+        let most = policy.condensed_max.map(|most| most.max(fewest));
+        let full = most.is_some_and(|most| len >= most)
+            || (len >= fewest && !policy.fits(group.tokens_with(&span)));
+        let depth = policy.condenses(&span);
+        if depth != Some(group.depth) || full {
+            self.close();
+        }
+        if let Some(depth) = depth {
+            self.group.depth = depth;
+            self.group.push(span);
+        }
+    }
+
+    /// Ends the group: a job, if it is as long as the policy asks.
+    fn close(&mut self) {
+        let group = std::mem::take(&mut self.group);
+        if group.summaries >= self.policy.fewest() {
+            let job = job(&group.spans, group.depth, self.policy, self.accounting);
+            self.jobs.extend(job);
+        }
     }
 }
 
@@ -87,7 +168,7 @@ struct Shrink {
     excess: u64,
     room: Room,
     goal: Goal,
-    /// Neighbouring summaries of any depths, up to the span that was fed last, and short messages
+    /// Neighbouring summaries of any depths, up to the span that was taken last, and short messages
     /// behind them.
     run: Vec<Span>,
     /// The finished runs, oldest first. The user's request may stand between two of them.
@@ -96,128 +177,18 @@ struct Shrink {
     tail: u64,
 }
 
-impl CondensedPass {
-    pub(crate) fn new(policy: DagPolicy, input: &PassInput<'_>) -> Self {
-        let shrink = |room| Shrink {
+impl Shrink {
+    fn new(input: &PassInput<'_>, room: Room) -> Self {
+        Self {
             excess: input.excess(),
             room,
             goal: input.goal,
             run: Vec::new(),
             runs: Vec::new(),
             tail: 0,
-        };
-        Self {
-            policy,
-            rest: SeqRange::new(Seq::FIRST, input.head),
-            fed: VecDeque::new(),
-            after_summary: false,
-            reading: None,
-            held: Vec::new(),
-            group: Group::default(),
-            jobs: Vec::new(),
-            shrink: input.room.filter(|_| input.excess() > 0).map(shrink),
         }
     }
 
-    /// The depth of a summary that may be condensed.
-    fn depth(&self, span: &Span) -> Option<u32> {
-        let most = self.policy.max_depth;
-        summary_depth(span).filter(|depth| most.is_none_or(|most| *depth < most))
-    }
-
-    /// Whether a span holds messages behind a summary that are too short for a leaf.
-    fn is_short(&self, span: &Span, accounting: &dyn Accounting) -> bool {
-        let Some(range) = span.closed_range() else {
-            return false;
-        };
-        let overhead = || summary_overhead(accounting, range, 0, &[Child::Messages { range }]);
-        self.policy.bridge
-            && self.after_summary
-            && span.body == SpanBody::Raw
-            && !self.policy.gains(span.tokens, overhead())
-    }
-
-    /// Looks at the spans that were fed, up to one whose entries must be read.
-    fn look_at_fed(&mut self, accounting: &dyn Accounting) {
-        while self.reading.is_none()
-            && let Some(span) = self.fed.pop_front()
-        {
-            let is_short = self.is_short(&span, accounting);
-            self.after_summary = self.depth(&span).is_some();
-            let may_be_request = is_short && self.policy.keep_request;
-            if may_be_request && !self.held.is_empty() {
-                self.reading = Some(Reading {
-                    rest: span.closed_range(),
-                    span,
-                    may_be_request: false,
-                });
-            } else {
-                self.step(Piece { span, is_short }, may_be_request, accounting);
-            }
-        }
-    }
-
-    fn step(&mut self, piece: Piece, may_be_request: bool, accounting: &dyn Accounting) {
-        if may_be_request {
-            // What was held is older: ordinary messages.
-            self.take_held(accounting);
-        }
-        match may_be_request || !self.held.is_empty() {
-            true => self.held.push(piece),
-            false => self.take(&piece, accounting),
-        }
-    }
-
-    fn take_held(&mut self, accounting: &dyn Accounting) {
-        for piece in std::mem::take(&mut self.held) {
-            self.take(&piece, accounting);
-        }
-    }
-
-    fn take(&mut self, piece: &Piece, accounting: &dyn Accounting) {
-        let span = &piece.span;
-        let found = self.depth(span);
-        if piece.is_short {
-            let follows = self.group.summaries > 0;
-            self.group.short = follows.then(|| span.clone());
-        } else {
-            let group = &self.group;
-            let (len, fewest) = (group.summaries, self.policy.fewest());
-            let most = self.policy.condensed_max.map(|most| most.max(fewest));
-            let full = most.is_some_and(|most| len >= most)
-                || (len >= fewest && !self.policy.fits(group.tokens_with(span)));
-            if found != Some(group.depth) || full {
-                self.close(accounting);
-            }
-            if let Some(depth) = found {
-                self.group.depth = depth;
-                self.group.push(span);
-            }
-        }
-        if let Some(shrink) = &mut self.shrink {
-            shrink.take(piece, found.is_some());
-        }
-    }
-
-    /// The jobs that nothing to come changes.
-    fn ready_jobs(&mut self) -> Vec<Job> {
-        match self.shrink {
-            Some(_) => Vec::new(),
-            None => std::mem::take(&mut self.jobs),
-        }
-    }
-
-    /// Ends the group: a job, if it is as long as the policy asks.
-    fn close(&mut self, accounting: &dyn Accounting) {
-        let group = std::mem::take(&mut self.group);
-        if group.summaries >= self.policy.fewest() {
-            let job = job(&group.spans, group.depth, &self.policy, accounting);
-            self.jobs.extend(job);
-        }
-    }
-}
-
-impl Shrink {
     fn take(&mut self, piece: &Piece, condensable: bool) {
         let span = &piece.span;
         self.tail = match span.body {
@@ -276,59 +247,6 @@ impl Shrink {
         jobs.sort_by_key(|job| job.range);
         jobs
     }
-}
-
-impl Pass for CondensedPass {
-    fn next_read(&mut self) -> Option<ReadRequest> {
-        match &self.reading {
-            Some(reading) => reading.rest.map(ReadRequest::Entries),
-            None => self.rest.map(ReadRequest::Spans),
-        }
-    }
-
-    fn feed_spans(&mut self, spans: &[Span], accounting: &dyn Accounting) -> Vec<Job> {
-        self.rest = rest_after(self.rest, spans);
-        self.fed.extend(spans.iter().cloned());
-        self.look_at_fed(accounting);
-        self.ready_jobs()
-    }
-
-    fn feed_entries(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job> {
-        if let Some(mut reading) = self.reading.take() {
-            reading.may_be_request |= entries.iter().any(is_request);
-            let last = entries.last().map(|entry| entry.seq);
-            let rest = |range: SeqRange| SeqRange::new(last?.next(), range.last);
-            reading.rest = reading.rest.and_then(rest);
-            if reading.rest.is_some() {
-                self.reading = Some(reading);
-            } else {
-                let (span, is_short) = (reading.span, true);
-                self.step(Piece { span, is_short }, reading.may_be_request, accounting);
-                self.look_at_fed(accounting);
-            }
-        }
-        self.ready_jobs()
-    }
-
-    fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
-        if let Some(request) = self.held.first_mut() {
-            // The running request stays as it is.
-            request.is_short = false;
-        }
-        self.take_held(accounting);
-        self.close(accounting);
-        let jobs = std::mem::take(&mut self.jobs);
-        match self.shrink.take() {
-            Some(shrink) => shrink.jobs(jobs, &self.policy, accounting),
-            None => jobs,
-        }
-    }
-}
-
-/// The rest of a range of spans after a page of them.
-pub(crate) fn rest_after(range: Option<SeqRange>, page: &[Span]) -> Option<SeqRange> {
-    let last = page.last()?.range.last?;
-    SeqRange::new(last.next(), range?.last)
 }
 
 /// One condensed summary of the newest of these neighbours: as few of them as save `excess` tokens

@@ -1,12 +1,15 @@
 //! The planner: leaves first, then condensed summaries.
 
-use compaction_plan::{Label, Pass, PassInput, Planner, Tail};
-use memory_model::{Seq, ViewName};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use compaction_plan::{BoxError, JobSink, Label, PassInput, Planner, Tail, ViewSource};
+use memory_model::{LogEntry, Seq, ViewName};
 use turn_map::{AtomBuilder, CutPolicy, TurnBoundary, TurnMap};
 
-use crate::condensed::CondensedPass;
+use crate::condensed::plan_condensed;
 use crate::labels::{CONDENSED, LEAF};
-use crate::leaf::LeafPass;
+use crate::leaf::plan_leaves;
 use crate::policy::DagPolicy;
 use crate::request::RequestRule;
 
@@ -34,6 +37,7 @@ impl DagPlanner {
     }
 }
 
+#[async_trait]
 impl Planner for DagPlanner {
     fn view(&self) -> ViewName {
         ViewName::new("dag")
@@ -55,40 +59,38 @@ impl Planner for DagPlanner {
         self.policy.max_iterations
     }
 
-    fn tail(&self, pass: &Label) -> Tail {
-        match *pass == CONDENSED {
-            true => Tail::NONE,
-            false => Tail::messages(self.policy.fresh_tail.messages.max(1)),
-        }
-    }
-
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
         let mut policy = self.policy.within(input.room);
         if *input.pass == CONDENSED {
-            return Box::new(CondensedPass::new(policy, &input));
+            return plan_condensed(&policy, input, view, jobs).await;
         }
         if input.excess() > 0 {
             // However few messages there are, a leaf of them is better than none.
             policy.leaf_min_messages = 1;
         }
-        let tail = tail_start(&input, &policy);
-        let rule = RequestRule::new(&self.policy, &input, tail);
-        Box::new(LeafPass::new(policy, rule, input.head, tail))
+        let newest = Tail::messages(policy.fresh_tail.messages);
+        let newest = view.newest(newest).await?;
+        let tail = tail_start(&newest, input.head, &policy);
+        let rule = RequestRule::new(&self.policy, input.room, &newest, tail);
+        plan_leaves(&policy, (rule, tail), input, view, jobs).await
     }
 }
 
 /// Position at which the fresh tail begins: nothing from there on is compacted.
-fn tail_start(input: &PassInput<'_>, policy: &DagPolicy) -> Seq {
-    let Some(first) = input.newest.first().map(|entry| entry.seq) else {
-        return input.head.next();
+fn tail_start(newest: &[Arc<LogEntry>], head: Seq, policy: &DagPolicy) -> Seq {
+    let Some(first) = newest.first().map(|entry| entry.seq) else {
+        return head.next();
     };
     let origin = first.0 as usize;
     let mut builder = AtomBuilder::starting_at(origin);
-    for entry in input.newest {
-        builder.push(entry);
-    }
+    newest.iter().for_each(|entry| builder.push(&**entry));
     let atoms = builder.finish();
-    let log_tokens = input.newest.last().map_or(0, |entry| entry.running);
+    let log_tokens = newest.last().map_or(0, |entry| entry.running);
     let max_tokens = policy.fresh_tail.limit(log_tokens);
     let turns = TurnMap::starting_at(origin, TurnBoundary::Role);
     let cut = CutPolicy::FreshTail {
@@ -98,7 +100,7 @@ fn tail_start(input: &PassInput<'_>, policy: &DagPolicy) -> Seq {
     let cost = |position: usize| {
         position
             .checked_sub(origin)
-            .and_then(|index| input.newest.get(index))
+            .and_then(|index| newest.get(index))
             .map_or(0, |entry| entry.tokens)
     };
     let position = cut.cuts(&atoms, &turns, cost).tail().position();

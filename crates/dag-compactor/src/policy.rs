@@ -1,6 +1,7 @@
 //! The policy of the planner: what is compacted, and how much at a time.
 
 use compaction_plan::Room;
+use memory_model::{Span, SpanBody};
 use serde::{Deserialize, Serialize};
 
 /// The newest messages, which stay as they are.
@@ -143,6 +144,16 @@ impl DagPolicy {
     pub(crate) fn gains(&self, source: u64, overhead: u64) -> bool {
         // Ten tokens are the least that a summary aims at.
         !self.require_gain || source >= overhead.saturating_add(10).saturating_mul(2)
+    }
+
+    /// The depth of a span's summary that may be condensed.
+    pub(crate) fn condenses(&self, span: &Span) -> Option<u32> {
+        let SpanBody::Summary { depth, .. } = span.body else {
+            return None;
+        };
+        self.max_depth
+            .is_none_or(|most| depth < most)
+            .then_some(depth)
     }
 
     /// The fewest summaries that a condensed one takes: of one there is nothing to condense.

@@ -1,6 +1,8 @@
 //! The user's running request, which stays as it is until the next one comes.
 
-use compaction_plan::PassInput;
+use std::sync::Arc;
+
+use compaction_plan::Room;
 use memory_model::{EntryKind, LogEntry, Part, Role, Seq};
 
 use crate::policy::DagPolicy;
@@ -35,15 +37,20 @@ enum Place {
 
 impl RequestRule {
     /// The rule of a pass whose fresh tail begins at `tail`.
-    pub(crate) fn new(policy: &DagPolicy, input: &PassInput<'_>, tail: Seq) -> Self {
-        let found = input.newest.iter().rev().find(|entry| is_request(entry));
+    pub(crate) fn new(
+        policy: &DagPolicy,
+        room: Option<Room>,
+        newest: &[Arc<LogEntry>],
+        tail: Seq,
+    ) -> Self {
+        let found = newest.iter().rev().find(|entry| is_request(entry));
         let place = match found.map(|entry| entry.seq) {
             _ if !policy.keep_request => Place::Elsewhere,
             Some(seq) if seq >= tail => Place::Elsewhere,
             Some(seq) => Place::At(seq),
             None => Place::Earlier,
         };
-        let whole = input.room.map(|room| room.tokens);
+        let whole = room.map(|room| room.tokens);
         Self {
             place,
             max_tokens: whole
@@ -64,5 +71,24 @@ impl RequestRule {
     /// Whether an atom of this cost stays as it is because it holds the request.
     pub(crate) fn protects(&self, tokens: u64) -> bool {
         tokens <= self.max_tokens
+    }
+}
+
+/// What may be the running request, and everything behind it. Whether it is the newest request is known only when a
+/// newer one comes, or nothing more.
+#[derive(Debug)]
+pub(crate) struct Held<T>(pub(crate) Vec<T>);
+
+impl<T> Held<T> {
+    /// Holds what may be the request and what follows it. Hands on everything else, and what was held once a newer
+    /// one comes: that is ordinary messages.
+    pub(crate) fn take(&mut self, item: T, may_be_request: bool, mut hand_on: impl FnMut(T)) {
+        if may_be_request {
+            self.0.drain(..).for_each(&mut hand_on);
+        }
+        match may_be_request || !self.0.is_empty() {
+            true => self.0.push(item),
+            false => hand_on(item),
+        }
     }
 }

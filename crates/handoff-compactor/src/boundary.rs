@@ -70,12 +70,6 @@ impl Recent {
         self.costs.costs.push(entry.tokens);
     }
 
-    /// The position after the last entry.
-    pub(crate) fn next(&self) -> Seq {
-        let entries = u32::try_from(self.costs.costs.len()).unwrap_or(u32::MAX);
-        Seq(self.costs.origin.0.saturating_add(entries))
-    }
-
     /// A cut before this message, or before the group that it is in the middle of; `None` where nothing stands before
     /// it.
     pub(crate) fn cut_at(self, first: Seq, solid: &[SeqRange]) -> Option<(Boundary, Costs)> {

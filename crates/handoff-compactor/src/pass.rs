@@ -1,68 +1,84 @@
 //! The pass: reads the spans, then the messages since the last summary, and cuts.
 
-use compaction_plan::{Job, Pass, ReadRequest, Request, Work};
-use memory_model::{
-    Accounting, Child, LogEntry, Purpose, Seq, SeqRange, Span, SpanBody, summary_overhead,
+use compaction_plan::{
+    BoxError, EntryReader, Job, JobSink, PassInput, Request, SpanReader, ViewSource, Work,
 };
+use memory_model::{Accounting, Child, Purpose, Seq, SeqRange, Span, SpanBody, summary_overhead};
 
 use crate::boundary::{Boundary, Costs, Recent};
 use crate::labels::{HANDOFF, TURN_PREFIX};
 use crate::policy::HandoffPolicy;
 
-/// A pass over a view of handoffs.
-#[derive(Debug)]
-pub(crate) struct HandoffPass {
-    policy: HandoffPolicy,
-    /// Largest cost of what stays, in tokens.
-    most: Option<u64>,
-    /// The rule of what is added to summaries.
-    rule: String,
-    head: Seq,
-    /// The first message that is kept, whatever the policy keeps.
-    kept_from: Option<Seq>,
-    /// The part of the view that was not fed yet.
-    rest: Option<SeqRange>,
-    /// The view's spans up to the head.
-    spans: Vec<Span>,
-    /// The messages behind the last summary; `None` until all spans are there.
-    recent: Option<Recent>,
+/// Plans the handoffs of a view. What stays costs at most `most` tokens; `rule` is the rule of what is added to summaries.
+/// From `kept_from` on messages are kept, whatever the policy keeps.
+pub(crate) async fn plan_handoffs(
+    policy: &HandoffPolicy,
+    (most, rule, kept_from): (Option<u64>, &str, Option<Seq>),
+    input: PassInput<'_>,
+    view: &dyn ViewSource,
+    jobs: &mut dyn JobSink,
+) -> Result<(), BoxError> {
+    let mut spans: Vec<Span> = Vec::new();
+    let mut all = SpanReader::new(view, SeqRange::new(Seq::FIRST, input.head));
+    while let Some(span) = all.next().await? {
+        spans.push(span);
+    }
+    let last = spans.iter().rfind(|span| span.body.summary().is_some());
+    let last = last.and_then(|span| span.range.last);
+    let origin = last.map_or(Seq::FIRST, Seq::next);
+    let mut recent = Recent::new(origin);
+    let mut entries = EntryReader::new(view, SeqRange::new(origin, input.head));
+    while let Some(entry) = entries.next().await? {
+        recent.push(&entry);
+    }
+
+    // Shortened messages and those left out are whole spans, which nothing cuts.
+    let solid = spans
+        .iter()
+        .filter(|span| matches!(span.body, SpanBody::Trimmed(_)));
+    let solid: Vec<SeqRange> = solid.filter_map(Span::closed_range).collect();
+    let cut = match kept_from {
+        Some(first) => recent.cut_at(first, &solid),
+        None => recent.cut(policy, most, &solid),
+    };
+    let Some((cut, costs)) = cut else {
+        return Ok(());
+    };
+    let covered = [cut.history, cut.prefix].into_iter().flatten();
+    let new: u64 = covered.map(|range| costs.of(range)).sum();
+    if new >= policy.min_tokens || kept_from.is_some() {
+        let handoff = Handoff {
+            policy,
+            rule,
+            is_forced: kept_from.is_some(),
+            spans: &spans,
+            costs: &costs,
+            accounting: input.accounting,
+        };
+        jobs.extend(handoff.jobs(cut));
+    }
+    Ok(())
 }
 
-impl HandoffPass {
-    pub(crate) fn new(policy: HandoffPolicy, most: Option<u64>, rule: String, head: Seq) -> Self {
-        Self {
-            policy,
-            most,
-            rule,
-            head,
-            kept_from: None,
-            rest: SeqRange::new(Seq::FIRST, head),
-            spans: Vec::new(),
-            recent: None,
-        }
-    }
+/// What the jobs of a handoff are made from.
+struct Handoff<'p> {
+    policy: &'p HandoffPolicy,
+    rule: &'p str,
+    /// Whether a summary is made however little it saves.
+    is_forced: bool,
+    /// The view's spans up to the head.
+    spans: &'p [Span],
+    costs: &'p Costs,
+    accounting: &'p dyn Accounting,
+}
 
-    pub(crate) fn with_kept_from(mut self, first: Option<Seq>) -> Self {
-        self.kept_from = first;
-        self
-    }
-
-    /// The first message behind the last summary.
-    fn origin(&self) -> Seq {
-        let last = self
-            .spans
-            .iter()
-            .rfind(|span| span.body.summary().is_some());
-        let last = last.and_then(|span| span.range.last);
-        last.map_or(Seq::FIRST, Seq::next)
-    }
-
+impl Handoff<'_> {
     /// The jobs of a cut: at most two, one behind the other. Where one of them would be too short for a summary of its own,
     /// one summary covers both.
-    fn jobs(&self, cut: Boundary, costs: &Costs, accounting: &dyn Accounting) -> Vec<Job> {
+    fn jobs(&self, cut: Boundary) -> Vec<Job> {
         let job = |first, last, purpose| {
             let range = SeqRange::new(first, last)?;
-            self.job(range, costs, purpose, accounting)
+            self.job(range, purpose)
         };
         let before = |seq: Seq| job(Seq::FIRST, seq.prev(), Purpose::Replace);
         let prefix = cut.prefix.and_then(|range| {
@@ -79,15 +95,11 @@ impl HandoffPass {
     }
 
     /// The job that puts one summary in the place of a range; `None` where no shorter one is to be expected.
-    fn job(
-        &self,
-        range: SeqRange,
-        costs: &Costs,
-        purpose: Purpose,
-        accounting: &dyn Accounting,
-    ) -> Option<Job> {
+    fn job(&self, range: SeqRange, purpose: Purpose) -> Option<Job> {
         let spans = self.spans.iter();
-        let expect: Vec<Span> = spans.filter_map(|span| part(span, range, costs)).collect();
+        let expect: Vec<Span> = spans
+            .filter_map(|span| part(span, range, self.costs))
+            .collect();
         let sources = sources(&expect)?;
         let children = vec![Child::Messages { range }];
         let cost = |summaries: bool| {
@@ -98,10 +110,10 @@ impl HandoffPass {
         };
         let (before, new) = (cost(true), cost(false));
         let source_tokens = before.saturating_add(new);
-        let overhead = summary_overhead(accounting, range, 0, &children);
+        let overhead = summary_overhead(self.accounting, range, 0, &children);
         // Ten tokens are the least that a summary aims at.
         let worth = source_tokens >= overhead.saturating_add(10).saturating_mul(2);
-        if !worth && self.kept_from.is_none() {
+        if !worth && !self.is_forced {
             return None;
         }
         let (kind, most) = match purpose {
@@ -117,7 +129,7 @@ impl HandoffPass {
             purpose,
             target_tokens: target,
             max_tokens: most.max(10),
-            details: Some(self.rule.clone()),
+            details: Some(self.rule.to_owned()),
             prompts: self.policy.prompts.clone(),
             ..Request::default()
         };
@@ -134,62 +146,6 @@ impl HandoffPass {
             request: Some(request),
             source_tokens,
         })
-    }
-}
-
-impl Pass for HandoffPass {
-    fn next_read(&mut self) -> Option<ReadRequest> {
-        if let Some(rest) = self.rest {
-            return Some(ReadRequest::Spans(rest));
-        }
-        let origin = self.origin();
-        let recent = self.recent.get_or_insert_with(|| Recent::new(origin));
-        SeqRange::new(recent.next(), self.head).map(ReadRequest::Entries)
-    }
-
-    fn feed_spans(&mut self, spans: &[Span], _accounting: &dyn Accounting) -> Vec<Job> {
-        self.spans.extend(spans.iter().cloned());
-        let next = spans.last().and_then(|span| span.range.last);
-        let rest = self.rest.zip(next);
-        self.rest = rest.and_then(|(rest, last)| SeqRange::new(last.next(), rest.last));
-        Vec::new()
-    }
-
-    fn feed_entries(&mut self, entries: &[LogEntry], _accounting: &dyn Accounting) -> Vec<Job> {
-        if let Some(recent) = &mut self.recent {
-            entries.iter().for_each(|entry| recent.push(entry));
-        }
-        Vec::new()
-    }
-
-    fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
-        let Some(recent) = self.recent.take() else {
-            return Vec::new();
-        };
-        // Shortened messages and those left out are whole spans, which nothing cuts.
-        let solid: Vec<SeqRange> = self
-            .spans
-            .iter()
-            .filter(|span| matches!(span.body, SpanBody::Trimmed(_)))
-            .filter_map(Span::closed_range)
-            .collect();
-        let cut = match self.kept_from {
-            Some(first) => recent.cut_at(first, &solid),
-            None => recent.cut(&self.policy, self.most, &solid),
-        };
-        let Some((cut, costs)) = cut else {
-            return Vec::new();
-        };
-        let covered = [cut.history, cut.prefix];
-        let new: u64 = covered
-            .into_iter()
-            .flatten()
-            .map(|range| costs.of(range))
-            .sum();
-        match new >= self.policy.min_tokens || self.kept_from.is_some() {
-            true => self.jobs(cut, &costs, accounting),
-            false => Vec::new(),
-        }
     }
 }
 

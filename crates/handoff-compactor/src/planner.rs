@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use compaction_plan::{Details, Label, Pass, PassInput, Planner, Request, WrittenText};
+use async_trait::async_trait;
+use compaction_plan::{
+    BoxError, Details, JobSink, Label, PassInput, Planner, Request, ViewSource, WrittenText,
+};
 use memory_model::conventions::{AgentConventions, GenericConventions};
 use memory_model::{RawJson, Seq, Summary, ViewName};
 
 use crate::facts::HandoffFacts;
 use crate::files::FileLedger;
 use crate::labels::HANDOFF;
-use crate::pass::HandoffPass;
+use crate::pass::plan_handoffs;
 use crate::policy::{HandoffPolicy, LiveHandoffPolicy};
 use crate::tasks::OpenTasks;
 
@@ -78,6 +81,7 @@ impl HandoffPlanner {
     }
 }
 
+#[async_trait]
 impl Planner for HandoffPlanner {
     fn view(&self) -> ViewName {
         ViewName::new("handoff")
@@ -95,7 +99,12 @@ impl Planner for HandoffPlanner {
         &PASSES
     }
 
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
         let mut policy = self.policy().within(input.room);
         if input.excess() > 0 {
             // However few messages there are, a handoff of them is better than none.
@@ -104,8 +113,8 @@ impl Planner for HandoffPlanner {
         let most = input.room.filter(|room| !room.whole_tail);
         let most = most.map(|room| (room.tokens / 4).max(1));
         let rule = self.details_rule();
-        let pass = HandoffPass::new(policy, most, rule, input.head);
-        Box::new(pass.with_kept_from(self.kept_from))
+        let kept = (most, &*rule, self.kept_from);
+        plan_handoffs(&policy, kept, input, view, jobs).await
     }
 
     fn details(&self, written: &WrittenText<'_>) -> Details {

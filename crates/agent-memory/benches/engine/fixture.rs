@@ -13,7 +13,7 @@ use agent_memory::{
     store::SqliteStore,
 };
 use async_trait::async_trait;
-use compaction_plan::{Label, Pass, PassInput, Tail};
+use compaction_plan::{BoxError, JobSink, Label, PassInput, ViewSource};
 use memory_model::Part;
 use summarize_escalation::{Error, Ladder, Source, Summarizer, SummarizerResponse, SummaryRequest};
 
@@ -75,6 +75,7 @@ fn lenient() -> Ladder {
 #[derive(Debug, Default)]
 struct Untouched(DagPlanner);
 
+#[async_trait]
 impl Planner for Untouched {
     fn view(&self) -> ViewName {
         ViewName::new("untouched")
@@ -92,12 +93,13 @@ impl Planner for Untouched {
         self.0.max_iterations()
     }
 
-    fn tail(&self, pass: &Label) -> Tail {
-        self.0.tail(pass)
-    }
-
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
-        self.0.begin(input)
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        self.0.plan(input, view, jobs).await
     }
 }
 

@@ -4,17 +4,19 @@ use agent_memory::store::InMemoryStore;
 
 use crate::support::Inspect as _;
 use agent_memory::compaction::FreshTail;
-use agent_memory::compaction::{Label, Pass, PassInput, Tail};
+use agent_memory::compaction::{BoxError, JobSink, Label, PassInput, ViewSource};
 use agent_memory::{
     Budget, DagPolicy, Memory, Message, Mode, Seq, Session,
     compaction::{DagPlanner, Planner},
     model::ViewName,
 };
+use async_trait::async_trait;
 
 /// The DAG planner, for a view of its own.
 #[derive(Debug)]
 struct Short(DagPlanner);
 
+#[async_trait]
 impl Planner for Short {
     fn view(&self) -> ViewName {
         ViewName::new("short")
@@ -28,12 +30,13 @@ impl Planner for Short {
         self.0.passes()
     }
 
-    fn tail(&self, pass: &Label) -> Tail {
-        self.0.tail(pass)
-    }
-
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
-        self.0.begin(input)
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        self.0.plan(input, view, jobs).await
     }
 }
 

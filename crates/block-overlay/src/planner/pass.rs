@@ -1,7 +1,10 @@
-//! The planner and its pass: it reads the view, then the log from the first loop that is not omitted.
+//! The planner: reads the view, then the log from the first loop that is not omitted.
 
-use compaction_plan::{Job, Label, Pass, PassInput, Planner, ReadRequest};
-use memory_model::{Accounting, LogEntry, Seq, SeqRange, Span, SpanBody, ViewName};
+use async_trait::async_trait;
+use compaction_plan::{
+    BoxError, EntryReader, JobSink, Label, PassInput, Planner, SpanReader, ViewSource,
+};
+use memory_model::{Seq, SeqRange, Span, SpanBody, ViewName};
 use turn_map::TrimPolicy;
 
 use crate::planner::BLOCKS;
@@ -33,6 +36,7 @@ impl BlockPlanner {
     }
 }
 
+#[async_trait]
 impl Planner for BlockPlanner {
     fn view(&self) -> ViewName {
         ViewName::new(BLOCKS.as_str())
@@ -48,80 +52,42 @@ impl Planner for BlockPlanner {
         &PASSES
     }
 
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
-        let room = input.room.filter(|room| !room.whole_tail);
-        let rest = SeqRange::new(Seq::FIRST, input.head);
-        Box::new(BlockPass {
-            policy: self.policy.clone(),
-            room: room.map(|room| room.tokens),
-            head: input.head,
-            rest: rest.map(ReadRequest::Spans),
-            spans: Vec::new(),
-            entries: Vec::new(),
-        })
-    }
-}
-
-#[derive(Debug)]
-struct BlockPass {
-    policy: BlockPolicy,
-    room: Option<u64>,
-    head: Seq,
-    /// What was not fed yet.
-    rest: Option<ReadRequest>,
-    /// The spans from the first one that is not omitted on.
-    spans: Vec<Span>,
-    entries: Vec<LightEntry>,
-}
-
-impl Pass for BlockPass {
-    fn next_read(&mut self) -> Option<ReadRequest> {
-        self.rest
-    }
-
-    fn feed_spans(&mut self, spans: &[Span], _: &dyn Accounting) -> Vec<Job> {
-        for span in spans {
-            if span.body != SpanBody::Omitted || !self.spans.is_empty() {
-                self.spans.push(span.clone());
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        let (policy, head, accounting) = (&self.policy, input.head, input.accounting);
+        // The spans from the first one that is not omitted on.
+        let mut shown: Vec<Span> = Vec::new();
+        let mut spans = SpanReader::new(view, SeqRange::new(Seq::FIRST, head));
+        while let Some(span) = spans.next().await? {
+            if span.body != SpanBody::Omitted || !shown.is_empty() {
+                shown.push(span);
             }
         }
-        let next = spans.last().and_then(|span| span.range.last);
-        let next = next.and_then(|last| SeqRange::new(last.next(), self.head));
-        self.rest = match (next, self.spans.first()) {
-            (Some(rest), _) => Some(ReadRequest::Spans(rest)),
-            (None, Some(first)) => {
-                SeqRange::new(first.range.first, self.head).map(ReadRequest::Entries)
-            }
-            (None, None) => None,
+        let first = shown.first().map(|span| span.range.first);
+        let Some(range) = first.and_then(|first| SeqRange::new(first, head)) else {
+            return Ok(());
         };
-        Vec::new()
-    }
-
-    fn feed_entries(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job> {
-        let lines = self.policy.tool_output_max_lines;
+        let lines = policy.tool_output_max_lines;
         let trim = TrimPolicy::ToolOutputLines { lines };
-        let light = entries
-            .iter()
-            .map(|entry| LightEntry::new(entry, trim, accounting));
-        self.entries.extend(light);
-        let next = entries
-            .last()
-            .and_then(|last| SeqRange::new(last.seq.next(), self.head));
-        self.rest = next.map(ReadRequest::Entries);
-        Vec::new()
-    }
-
-    fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
-        let Some(first) = self.entries.first().map(|entry| entry.seq) else {
-            return Vec::new();
-        };
-        let segments = desired(&self.entries, &self.policy, self.room, accounting);
+        let mut light: Vec<LightEntry> = Vec::new();
+        let mut entries = EntryReader::new(view, range);
+        while let Some(entry) = entries.next().await? {
+            light.push(LightEntry::new(&entry, trim, accounting));
+        }
+        let room = input.room.filter(|room| !room.whole_tail);
+        let room = room.map(|room| room.tokens);
         let planned = Planned {
-            policy: &self.policy,
-            spans: closed_spans(&self.spans, first, self.head),
-            entries: &self.entries,
+            policy,
+            spans: closed_spans(&shown, range.first, head),
+            entries: &light,
             accounting,
         };
-        planned.jobs(&segments)
+        let segments = desired(&light, policy, room, accounting);
+        jobs.extend(planned.jobs(&segments));
+        Ok(())
     }
 }

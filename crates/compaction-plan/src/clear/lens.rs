@@ -1,14 +1,16 @@
-//! A pass of the inner planner, which sees cleared groups as the messages that they are.
+//! A view as the inner planner sees it: cleared groups are the messages that they stand for.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use memory_model::{
     Accounting, LogEntry, Seq, SeqRange, Span, SpanBody, Summary, summary_overhead,
 };
 use turn_map::TrimPolicy;
 
 use crate::job::{Job, Work};
-use crate::planner::{Pass, ReadRequest};
+use crate::source::{BoxError, EntryReader, Tail, ViewSource};
 
 /// Number of entries between two cleared groups up to which they are read together.
 const NEAR: u32 = 32;
@@ -22,10 +24,8 @@ struct Cleared {
     range: SeqRange,
     /// The span that the view holds.
     span: Span,
-    /// Cost of the messages as they are, in tokens, up to `next`.
+    /// Cost of the messages as they are, in tokens.
     raw_tokens: u64,
-    /// The first message that was not counted yet.
-    next: Seq,
 }
 
 /// Whether a span shows cleared results, by whatever policy that this planner may have.
@@ -37,166 +37,119 @@ pub(super) fn is_cleared(span: &Span) -> bool {
     !matches!(trim, Ok(TrimPolicy::ToolOutputLines { .. }) | Err(_))
 }
 
-/// Feeds the inner pass a view without cleared spans, and tells its jobs what the view really holds.
+/// Reads a view with cleared groups as messages.
 #[derive(Debug)]
-pub(super) struct LensPass {
-    inner: Box<dyn Pass>,
+pub(super) struct Lens<'v> {
+    view: &'v dyn ViewSource,
     head: Seq,
-    /// The cleared groups that were seen, by their first position.
-    cleared: BTreeMap<Seq, Cleared>,
-    /// What the inner pass asked for last of the view, and was not fed yet.
-    asked: Option<SeqRange>,
-    /// Spans that wait: neighbouring messages are shown as one span, however many pages they were read in, and the
-    /// messages of cleared groups are read first.
-    page: Vec<Span>,
-    /// Ranges of cleared groups whose messages are still to be read, in order.
-    reads: VecDeque<SeqRange>,
+    /// The cleared groups that were read, by their first position.
+    cleared: Mutex<BTreeMap<Seq, Cleared>>,
 }
 
-impl LensPass {
-    pub(super) fn new(inner: Box<dyn Pass>, head: Seq) -> Self {
+impl<'v> Lens<'v> {
+    pub(super) fn new(view: &'v dyn ViewSource, head: Seq) -> Self {
         Self {
-            inner,
+            view,
             head,
-            cleared: BTreeMap::new(),
-            asked: None,
-            page: Vec::new(),
-            reads: VecDeque::new(),
+            cleared: Mutex::default(),
         }
     }
 
-    /// Feeds the spans that wait, once their cleared groups are known.
-    fn show(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
-        let page = std::mem::take(&mut self.page);
-        let shown = self.shown(&page);
-        self.asked = None;
-        let jobs = self.inner.feed_spans(&shown, accounting);
-        self.rewritten(jobs, accounting)
+    fn cleared(&self) -> MutexGuard<'_, BTreeMap<Seq, Cleared>> {
+        self.cleared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rest of what was asked for, where the spans that wait end with messages that may go on in it.
-    fn rest(&self) -> Option<SeqRange> {
-        let last = self.page.last()?;
-        let goes_on = last.body == SpanBody::Raw || is_cleared(last);
-        let next = last.range.last.filter(|_| goes_on)?.next();
-        SeqRange::new(next, self.asked?.last)
+    /// Returns the job over the spans that the view holds; `None` where it would cut a cleared group, or would not
+    /// make the view cheaper.
+    pub(super) fn rewrite(&self, job: Job, accounting: &dyn Accounting) -> Option<Job> {
+        rewrite(job, &self.cleared(), accounting)
     }
 
-    /// The spans with cleared groups as messages, joined with the messages beside them.
-    fn shown(&self, page: &[Span]) -> Vec<Span> {
-        let mut shown: Vec<Span> = Vec::with_capacity(page.len());
-        for span in page {
-            let cleared = self.cleared.get(&span.range.first);
-            let cleared = cleared.filter(|_| is_cleared(span));
-            let (body, tokens) = match cleared {
-                Some(cleared) => (SpanBody::Raw, cleared.raw_tokens),
-                None => (span.body.clone(), span.tokens),
-            };
-            match shown.last_mut() {
-                Some(last) if body == SpanBody::Raw && last.body == SpanBody::Raw => {
-                    last.range.last = span.range.last;
-                    last.tokens = last.tokens.saturating_add(tokens);
-                }
-                _ => shown.push(Span {
-                    range: span.range,
-                    body,
-                    tokens,
-                }),
-            }
-        }
-        shown
-    }
-
-    fn rewritten(&self, jobs: Vec<Job>, accounting: &dyn Accounting) -> Vec<Job> {
-        let jobs = jobs.into_iter();
-        jobs.filter_map(|job| rewrite(job, &self.cleared, accounting))
-            .collect()
-    }
-
-    /// Adds what an entry costs to the cleared group that it belongs to.
-    fn count(&mut self, entry: &LogEntry) {
-        let group = self.cleared.range_mut(..=entry.seq).next_back();
-        if let Some((_, group)) = group
-            && group.range.last >= entry.seq
-            && group.next == entry.seq
-        {
-            group.next = entry.seq.next();
-            group.raw_tokens = group.raw_tokens.saturating_add(entry.tokens);
-        }
-    }
-}
-
-impl Pass for LensPass {
-    fn next_read(&mut self) -> Option<ReadRequest> {
-        if let Some(rest) = self.rest() {
-            return Some(ReadRequest::Spans(rest));
-        }
-        if let Some(range) = self.reads.front() {
-            return Some(ReadRequest::Entries(*range));
-        }
-        let read = self.inner.next_read();
-        if let Some(ReadRequest::Spans(range)) = read {
-            self.asked = Some(range);
-        }
-        read
-    }
-
-    fn feed_spans(&mut self, spans: &[Span], accounting: &dyn Accounting) -> Vec<Job> {
+    /// Reads what the messages of the cleared groups among the spans cost, near groups together.
+    async fn read_cleared(&self, spans: &[Span]) -> Result<(), BoxError> {
+        let mut groups: Vec<Cleared> = Vec::new();
+        let mut reads: Vec<SeqRange> = Vec::new();
         for span in spans.iter().filter(|span| is_cleared(span)) {
             let Some(range) = span.range.up_to(self.head) else {
                 continue;
             };
-            if self.cleared.contains_key(&range.first) {
+            if self.cleared().contains_key(&range.first) {
                 continue;
             }
-            let group = Cleared {
+            groups.push(Cleared {
                 range,
                 span: span.clone(),
                 raw_tokens: 0,
-                next: range.first,
-            };
-            self.cleared.insert(range.first, group);
+            });
             let near = |read: &mut SeqRange| range.first.0.saturating_sub(read.last.0) <= NEAR;
-            let before = self.reads.pop_back_if(near);
-            let first = before.map_or(range.first, |read| read.first);
-            self.reads.extend(SeqRange::new(first, range.last));
+            let first = reads.pop_if(near).map_or(range.first, |read| read.first);
+            reads.extend(SeqRange::new(first, range.last));
         }
-        self.page.extend_from_slice(spans);
-        match self.rest().is_none() && self.reads.is_empty() {
-            true => self.show(accounting),
-            false => Vec::new(),
+        for read in reads {
+            let mut entries = EntryReader::new(self.view, read);
+            while let Some(entry) = entries.next().await? {
+                let behind = groups.partition_point(|group| group.range.first <= entry.seq);
+                let group = behind.checked_sub(1).and_then(|at| groups.get_mut(at));
+                if let Some(group) = group.filter(|group| entry.seq <= group.range.last) {
+                    group.raw_tokens = group.raw_tokens.saturating_add(entry.tokens);
+                }
+            }
         }
-    }
-
-    fn feed_entries(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job> {
-        let Some(read) = self.reads.pop_front() else {
-            let jobs = self.inner.feed_entries(entries, accounting);
-            return self.rewritten(jobs, accounting);
-        };
-        entries.iter().for_each(|entry| self.count(entry));
-        let last = entries.last().map(|entry| entry.seq);
-        if let Some(rest) = last.and_then(|last| SeqRange::new(last.next(), read.last)) {
-            self.reads.push_front(rest);
-        }
-        match self.reads.is_empty() {
-            true => self.show(accounting),
-            false => Vec::new(),
-        }
-    }
-
-    fn feed_summaries(&mut self, summaries: &[Summary], accounting: &dyn Accounting) -> Vec<Job> {
-        let jobs = self.inner.feed_summaries(summaries, accounting);
-        self.rewritten(jobs, accounting)
-    }
-
-    fn finish(&mut self, accounting: &dyn Accounting) -> Vec<Job> {
-        let jobs = self.inner.finish(accounting);
-        self.rewritten(jobs, accounting)
+        let groups = groups.into_iter().map(|group| (group.range.first, group));
+        self.cleared().extend(groups);
+        Ok(())
     }
 }
 
-/// Returns the job over the spans that the view holds; `None` where it would cut a cleared group, or would not
-/// make the view cheaper.
+#[async_trait]
+impl ViewSource for Lens<'_> {
+    /// Neighbouring messages are one span, however many pages they come in.
+    async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError> {
+        let mut page = self.view.spans(range).await?;
+        let goes_on = |span: &&Span| span.body == SpanBody::Raw || is_cleared(span);
+        while let Some(last) = page.last().filter(goes_on).and_then(|span| span.range.last)
+            && let Some(rest) = SeqRange::new(last.next(), range.last)
+        {
+            let more = self.view.spans(rest).await?;
+            if more.is_empty() {
+                break;
+            }
+            page.extend(more);
+        }
+        self.read_cleared(&page).await?;
+        let cleared = self.cleared();
+        let mut shown: Vec<Span> = Vec::with_capacity(page.len());
+        for mut span in page {
+            if is_cleared(&span)
+                && let Some(group) = cleared.get(&span.range.first)
+            {
+                (span.body, span.tokens) = (SpanBody::Raw, group.raw_tokens);
+            }
+            match shown.last_mut() {
+                Some(last) if span.body == SpanBody::Raw && last.body == SpanBody::Raw => {
+                    last.range.last = span.range.last;
+                    last.tokens = last.tokens.saturating_add(span.tokens);
+                }
+                _ => shown.push(span),
+            }
+        }
+        Ok(shown)
+    }
+
+    async fn entries(&self, range: SeqRange) -> Result<Vec<Arc<LogEntry>>, BoxError> {
+        self.view.entries(range).await
+    }
+
+    async fn newest(&self, tail: Tail) -> Result<Vec<Arc<LogEntry>>, BoxError> {
+        self.view.newest(tail).await
+    }
+
+    async fn summaries(&self, range: SeqRange) -> Result<Vec<Summary>, BoxError> {
+        self.view.summaries(range).await
+    }
+}
+
+/// Does [`Lens::rewrite`] for these cleared groups.
 fn rewrite(
     mut job: Job,
     cleared: &BTreeMap<Seq, Cleared>,

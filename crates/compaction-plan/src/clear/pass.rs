@@ -1,6 +1,5 @@
 //! The pass that clears: reads the view, then the messages that it shows as they are.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use memory_model::{Accounting, LogEntry, Seq, SeqRange, Span, SpanBody, TrimPolicyId};
@@ -11,29 +10,67 @@ use turn_map::{
 use super::lens::is_cleared;
 use crate::job::{Job, Work};
 use crate::label::Label;
-use crate::planner::{Pass, ReadRequest};
+use crate::planner::PassInput;
+use crate::source::{BoxError, EntryReader, JobSink, SpanReader, ViewSource};
 
 /// Name of the pass that clears what the inner planner left, and of the jobs that clear.
 pub const CLEAR: Label = Label::from_static("clear");
 
 /// Plans the groups to clear. Keeps no text of a message.
+pub(super) async fn plan(
+    policy: &ClearPolicy,
+    input: PassInput<'_>,
+    view: &dyn ViewSource,
+    jobs: &mut dyn JobSink,
+) -> Result<(), BoxError> {
+    // Neighbouring messages that the view shows, cleared or as they are.
+    let mut runs: Vec<SeqRange> = Vec::new();
+    let mut log = ShownLog::new(policy.trim());
+    let mut spans = SpanReader::new(view, SeqRange::new(Seq::FIRST, input.head));
+    while let Some(span) = spans.next().await? {
+        let Some(range) = span.range.up_to(input.head) else {
+            continue;
+        };
+        let cleared = is_cleared(&span);
+        log.cleared.extend(cleared.then_some(range));
+        if cleared || span.body == SpanBody::Raw {
+            let before = runs.pop_if(|run| run.last.next() == range.first);
+            let first = before.map_or(range.first, |run| run.first);
+            runs.extend(SeqRange::new(first, range.last));
+        }
+    }
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    for run in runs {
+        let mut atoms = AtomBuilder::starting_at(log.messages.len());
+        let mut entries = EntryReader::new(view, run);
+        while let Some(entry) = entries.next().await? {
+            atoms.push(&*entry);
+            log.push(&entry, input.accounting);
+        }
+        let atoms = atoms.finish();
+        // A group at the log's end that may still get a result is left alone.
+        let settled = match run.last == input.head {
+            true => atoms.settled(),
+            false => atoms.as_slice(),
+        };
+        groups.extend(settled.iter().map(Atom::range));
+    }
+    let chosen = policy.clears(&log.scan);
+    let planned = groups
+        .into_iter()
+        .filter_map(|group| log.job(group, &chosen));
+    jobs.extend(planned);
+    Ok(())
+}
+
+/// The messages that the view shows.
 #[derive(Debug)]
-pub(super) struct ClearPass {
-    policy: ClearPolicy,
+struct ShownLog {
     trim: TrimPolicy,
-    head: Seq,
-    /// The part of the view that was not fed yet.
-    rest: Option<SeqRange>,
-    /// Neighbouring messages that the view shows, cleared or as they are, and were not read yet.
-    runs: VecDeque<SeqRange>,
     /// Ranges that are cleared already.
     cleared: Vec<SeqRange>,
-    /// The groups of the run that is read.
-    run: Option<AtomBuilder>,
     scan: ResultScan,
     messages: Vec<Shown>,
-    /// Settled groups: first and last position in `messages`, the last exclusive.
-    groups: Vec<Range<usize>>,
 }
 
 /// A message that the view shows.
@@ -47,40 +84,17 @@ struct Shown {
     large: Vec<usize>,
 }
 
-impl ClearPass {
-    /// A pass over the view up to `head`; `None` for a pass that does nothing.
-    pub(super) fn new(policy: ClearPolicy, head: Option<Seq>) -> Self {
+impl ShownLog {
+    fn new(trim: TrimPolicy) -> Self {
         Self {
-            trim: policy.trim(),
-            policy,
-            head: head.unwrap_or(Seq::NONE),
-            rest: head.and_then(|head| SeqRange::new(Seq::FIRST, head)),
-            runs: VecDeque::new(),
+            trim,
             cleared: Vec::new(),
-            run: None,
             scan: ResultScan::default(),
             messages: Vec::new(),
-            groups: Vec::new(),
         }
     }
 
-    fn take_span(&mut self, span: &Span) {
-        let Some(range) = span.range.up_to(self.head) else {
-            return;
-        };
-        let cleared = is_cleared(span);
-        if cleared {
-            self.cleared.push(range);
-        }
-        if !cleared && span.body != SpanBody::Raw {
-            return;
-        }
-        let before = self.runs.pop_back_if(|run| run.last.next() == range.first);
-        let first = before.map_or(range.first, |run| run.first);
-        self.runs.extend(SeqRange::new(first, range.last));
-    }
-
-    fn take_entry(&mut self, entry: &LogEntry, accounting: &dyn Accounting) {
+    fn push(&mut self, entry: &LogEntry, accounting: &dyn Accounting) {
         let estimator = accounting.estimator();
         let pointer = format!("message:{}", entry.seq);
         let (mut large, mut part) = (Vec::new(), 0);
@@ -109,25 +123,11 @@ impl ClearPass {
         });
     }
 
-    /// Ends the run that was read. A group at the log's end that may still get a result is left alone.
-    fn end_run(&mut self) {
-        let is_last = self
-            .messages
-            .last()
-            .is_some_and(|last| last.seq == self.head);
-        if let Some(builder) = self.run.take() {
-            let atoms = builder.finish();
-            let groups = match is_last {
-                true => atoms.settled(),
-                false => atoms.as_slice(),
-            };
-            self.groups.extend(groups.iter().map(Atom::range));
-        }
-    }
-
     /// The job that clears a group; `None` where the policy keeps a large result of it, where it is cleared
     /// already, or where nothing is saved.
-    fn job(&self, group: &[Shown], offset: usize, chosen: &[ResultPlace]) -> Option<Job> {
+    fn job(&self, group: Range<usize>, chosen: &[ResultPlace]) -> Option<Job> {
+        let offset = group.start;
+        let group = self.messages.get(group)?;
         let range = SeqRange::new(group.first()?.seq, group.last()?.seq)?;
         let mut results = 0_u64;
         for (position, message) in group.iter().enumerate() {
@@ -162,50 +162,5 @@ impl ClearPass {
                 tokens - trimmed
             ),
         })
-    }
-}
-
-impl Pass for ClearPass {
-    fn next_read(&mut self) -> Option<ReadRequest> {
-        if let Some(rest) = self.rest {
-            return Some(ReadRequest::Spans(rest));
-        }
-        self.runs.front().copied().map(ReadRequest::Entries)
-    }
-
-    fn feed_spans(&mut self, spans: &[Span], _accounting: &dyn Accounting) -> Vec<Job> {
-        spans.iter().for_each(|span| self.take_span(span));
-        let last = spans.last().and_then(|span| span.range.last);
-        let next = last.and_then(|last| SeqRange::new(last.next(), self.head));
-        self.rest = next;
-        Vec::new()
-    }
-
-    fn feed_entries(&mut self, entries: &[LogEntry], accounting: &dyn Accounting) -> Vec<Job> {
-        for entry in entries {
-            let Some(run) = self.runs.front().copied() else {
-                break;
-            };
-            let origin = self.messages.len();
-            self.run
-                .get_or_insert_with(|| AtomBuilder::starting_at(origin))
-                .push(entry);
-            self.take_entry(entry, accounting);
-            self.runs.pop_front();
-            match SeqRange::new(entry.seq.next(), run.last) {
-                Some(rest) => self.runs.push_front(rest),
-                None => self.end_run(),
-            }
-        }
-        Vec::new()
-    }
-
-    fn finish(&mut self, _accounting: &dyn Accounting) -> Vec<Job> {
-        self.end_run();
-        let chosen = self.policy.clears(&self.scan);
-        let job = |group: &Range<usize>| {
-            self.job(self.messages.get(group.clone())?, group.start, &chosen)
-        };
-        self.groups.iter().filter_map(job).collect()
     }
 }

@@ -3,7 +3,8 @@
 
 mod clear {
     mod examples;
-    mod laws;
-    mod world;
+    pub(crate) mod laws;
+    pub(crate) mod world;
 }
 mod overlay;
+mod source;

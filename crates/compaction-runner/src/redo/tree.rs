@@ -21,6 +21,7 @@ use crate::redo::plan::{Nodes, Tree};
 use crate::redo::progress::{Made, Progress};
 use crate::redo::refused::store_refused;
 use crate::redo::report::{RedoFailure, RedoPolicy, RedoStop};
+use crate::sources::Entries;
 use crate::watch::Watch;
 use crate::write::write;
 
@@ -240,7 +241,7 @@ async fn make_jobs<'j>(
     // A summary that fails does not keep those beside it from being made.
     let stops = |_: &&Job| AtomicBool::new(false);
     let stops: Vec<AtomicBool> = jobs.iter().map(stops).collect();
-    let begun = begin(env, jobs, &[], &made.summaries, watch).await?;
+    let begun = begin(env, jobs, &Entries::new(), &made.summaries, watch).await?;
     let work: Vec<BoxFuture<'_, Done<'j>>> = begun
         .into_iter()
         .zip(&stops)

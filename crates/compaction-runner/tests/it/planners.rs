@@ -1,57 +1,28 @@
 //! Planners that the runner does not know: one keeps a single rolling summary, one makes blocks.
 
-use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use compaction_plan::{
-    Job, Label, LabelCounts, Mode, Pass, PassInput, Planner, ReadRequest, Request, Tail, Work,
+    BoxError, Job, JobSink, Label, LabelCounts, Mode, PassInput, Planner, Request, SpanReader,
+    Tail, ViewSource, Work,
 };
 use compaction_runner::{Compaction, Event, Hooks, JobDecision, PlannedJob, Recorder, SkipReason};
-use memory_model::{
-    Accounting, Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName,
-};
-use memory_store::{FullStore, InMemoryStore, Store};
+use memory_model::{Child, ConversationId, Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewName};
+use memory_store::{ErrorKind, FullStore, InMemoryStore, Store};
 use store_sqlite::SqliteOptions;
 use summarize_escalation::testing::Scripted;
 
 use crate::world::{Lab, append, chat, open, small, sound};
 
-/// A pass that collects the spans of a range and then makes its jobs.
-struct Collect<F> {
-    rest: Option<SeqRange>,
-    spans: Vec<Span>,
-    jobs: F,
-}
-
-impl<F> fmt::Debug for Collect<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Collect")
+/// The spans up to a position.
+async fn spans_to(view: &dyn ViewSource, last: Seq) -> Result<Vec<Span>, BoxError> {
+    let mut reader = SpanReader::new(view, SeqRange::new(Seq::FIRST, last));
+    let mut spans = Vec::new();
+    while let Some(span) = reader.next().await? {
+        spans.push(span);
     }
-}
-
-impl<F: Fn(&[Span]) -> Vec<Job> + Send> Pass for Collect<F> {
-    fn next_read(&mut self) -> Option<ReadRequest> {
-        self.rest.map(ReadRequest::Spans)
-    }
-
-    fn feed_spans(&mut self, page: &[Span], _: &dyn Accounting) -> Vec<Job> {
-        self.spans.extend(page.iter().cloned());
-        let next = page.last().and_then(|span| span.range.last);
-        let rest = self.rest.zip(next);
-        self.rest = rest.and_then(|(rest, last)| SeqRange::new(last.next(), rest.last));
-        Vec::new()
-    }
-
-    fn finish(&mut self, _: &dyn Accounting) -> Vec<Job> {
-        (self.jobs)(&self.spans)
-    }
-}
-
-fn collect(last: Seq, jobs: impl Fn(&[Span]) -> Vec<Job> + Send + 'static) -> Box<dyn Pass> {
-    Box::new(Collect {
-        rest: SeqRange::new(Seq::FIRST, last),
-        spans: Vec::new(),
-        jobs,
-    })
+    Ok(spans)
 }
 
 /// The spans over a range, the first and the last cut to it, with their share of the cost.
@@ -72,6 +43,7 @@ const HANDOFF: Label = Label::from_static("handoff");
 #[derive(Debug)]
 struct Handoff;
 
+#[async_trait]
 impl Planner for Handoff {
     fn view(&self) -> ViewName {
         ViewName::new("handoff")
@@ -86,15 +58,17 @@ impl Planner for Handoff {
         &PASSES
     }
 
-    fn tail(&self, _pass: &Label) -> Tail {
-        Tail::tokens(600)
-    }
-
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
-        let kept = input.newest.first().map_or(Seq::FIRST, |entry| entry.seq);
-        collect(kept.prev(), move |spans| {
-            fold(spans, kept.prev()).into_iter().collect()
-        })
+    async fn plan(
+        &self,
+        _: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        let newest = view.newest(Tail::tokens(600)).await?;
+        let kept = newest.first().map_or(Seq::FIRST, |entry| entry.seq);
+        let spans = spans_to(view, kept.prev()).await?;
+        jobs.extend(fold(&spans, kept.prev()));
+        Ok(())
     }
 }
 
@@ -145,6 +119,7 @@ struct Blocks {
 /// Blocks of which the last message is left out.
 const BLOCKS: Blocks = Blocks { omits: true };
 
+#[async_trait]
 impl Planner for Blocks {
     fn view(&self) -> ViewName {
         ViewName::new("blocks")
@@ -159,19 +134,22 @@ impl Planner for Blocks {
         &PASSES
     }
 
-    fn begin(&self, input: PassInput<'_>) -> Box<dyn Pass> {
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
         let (trims, head) = (*input.pass == TRIM, input.head.0);
         let blocks = head.saturating_sub(if trims { 8 } else { 40 }) / 20;
         let summarized = head.saturating_sub(40) / 20;
         let first = if trims { summarized } else { 0 };
-        let omits = self.omits;
-        collect(Seq(blocks * 20), move |spans| {
-            let block = |n: u32| SeqRange::new(Seq(n * 20 + 1), Seq(n * 20 + 20));
-            let blocks = (first..blocks).filter_map(block);
-            blocks
-                .filter_map(|range| demote(cut(spans, range), range, trims, omits))
-                .collect()
-        })
+        let spans = spans_to(view, Seq(blocks * 20)).await?;
+        let block = |n: u32| SeqRange::new(Seq(n * 20 + 1), Seq(n * 20 + 20));
+        for range in (first..blocks).filter_map(block) {
+            jobs.extend(demote(cut(&spans, range), range, trims, self.omits));
+        }
+        Ok(())
     }
 }
 
@@ -411,7 +389,7 @@ async fn blocks_are_prepared_ahead_and_published_in_one_go() {
 #[derive(Debug)]
 struct NoTrim(Recorder);
 
-#[async_trait::async_trait]
+#[async_trait]
 impl Hooks for NoTrim {
     async fn before(&self, job: &PlannedJob<'_>) -> JobDecision {
         match job.job.kind == TRIM && job.job.range.first == Seq(41) {
@@ -447,4 +425,108 @@ async fn a_hook_vetoes_a_replacement() {
     let view = "1:summary0 21:summary0 41:raw 61:trimmed 80:omitted 81:raw";
     assert_eq!(shown(&store, &BLOCKS, id).await, view);
     sound(&store, id).await;
+}
+
+type Failure = fn() -> BoxError;
+
+/// Summarizes the first ten messages, reads those behind them, and fails if it is told how.
+#[derive(Debug, Default)]
+struct ReadsOn {
+    recorder: Recorder,
+    /// Number of jobs that were published when it had read on.
+    published: AtomicUsize,
+    failure: Option<Failure>,
+}
+
+#[async_trait]
+impl Planner for ReadsOn {
+    fn view(&self) -> ViewName {
+        ViewName::new("reads-on")
+    }
+
+    fn fingerprint(&self) -> String {
+        "reads-on@1".to_owned()
+    }
+
+    fn passes(&self) -> &[Label] {
+        static PASSES: [Label; 1] = [SUMMARIZE];
+        &PASSES
+    }
+
+    async fn plan(
+        &self,
+        _: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        let block = |first, last| SeqRange::new(Seq(first), Seq(last)).unwrap();
+        let spans = view.spans(block(1, 10)).await?;
+        let range = block(1, 10);
+        jobs.extend(demote(cut(&spans, range), range, false, false));
+        view.entries(block(11, 20)).await?;
+        let events = self.recorder.events().into_iter();
+        let published = events.filter(|event| matches!(event, Event::Published { .. }));
+        self.published.store(published.count(), Ordering::Relaxed);
+        match self.failure {
+            Some(failure) => Err(failure()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_carried_out_while_its_planner_reads_on() {
+    let (store, lab, model) = (
+        InMemoryStore::new(),
+        Lab::new(small()),
+        Scripted::head_cut(),
+    );
+    let id = open(&store, "chat").await;
+    append(&store, id, chat(1, 90)).await;
+    let planner = ReadsOn::default();
+    let mut run = compaction(&lab, &planner, &store, id, &model);
+    run.hooks = &planner.recorder;
+    let outcome = run.run(Mode::Incremental).await.unwrap();
+    assert_eq!(outcome.published, counts([("summarize", 1)]));
+    assert_eq!(planner.published.load(Ordering::Relaxed), 1);
+    sound(&store, id).await;
+}
+
+#[tokio::test]
+async fn the_error_of_a_planner_ends_a_run_with_its_kind() {
+    let busy = || memory_store::Error::new(ErrorKind::Busy, "locked").into();
+    let broken = || "no rule applies".into();
+    let cases: [(Failure, ErrorKind, &str); 2] = [
+        (busy, ErrorKind::Busy, "the store failed: locked"),
+        (
+            broken,
+            ErrorKind::Invalid,
+            "the planner failed: no rule applies",
+        ),
+    ];
+    for (failure, kind, text) in cases {
+        let (store, lab, model) = (
+            InMemoryStore::new(),
+            Lab::new(small()),
+            Scripted::head_cut(),
+        );
+        let id = open(&store, "chat").await;
+        append(&store, id, chat(1, 90)).await;
+        let planner = ReadsOn {
+            failure: Some(failure),
+            ..ReadsOn::default()
+        };
+        let run = compaction(&lab, &planner, &store, id, &model);
+        for error in [
+            run.plan().await.unwrap_err(),
+            run.run(Mode::Incremental).await.unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), kind);
+            assert!(error.to_string().ends_with(text), "{error}");
+        }
+        // What was published before stays.
+        let shown = shown(&store, &planner, id).await;
+        assert_eq!(shown, "1:summary0 11:raw");
+        sound(&store, id).await;
+    }
 }

@@ -9,7 +9,7 @@ use compaction_plan::{Job, Label};
 use dag_compactor::{DagPlanner, DagPolicy};
 
 impl world::World {
-    /// The jobs of a pass of the DAG's planner, spans and entries fed in pages.
+    /// The jobs of a pass of the DAG's planner, spans and entries read in pages.
     pub(crate) fn plan(&self, policy: &DagPolicy, pass: &Label, page: usize) -> Vec<Job> {
         self.plan_by(&DagPlanner::new(policy.clone()), None, pass, page)
     }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use compaction_plan::{Goal, Job, Label, PassInput, Planner, ReadRequest, Room};
+use compaction_plan::{InMemoryView, Job, Label, PassInput, Planner, Room};
 use context_assembler::ContextAccounting;
 use memory_model::{
-    Accounting, EntryKind, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Span,
-    SpanBody, SummaryId, View,
+    Accounting, Hash, LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Span, SpanBody,
+    SummaryId, View,
 };
 use token_estimate::HeuristicEstimator;
-use turn_map::atoms;
 
 pub(crate) fn accounting() -> ContextAccounting {
     ContextAccounting::new(Arc::new(HeuristicEstimator::Bytes4))
@@ -78,10 +77,6 @@ impl World {
         }
     }
 
-    pub(crate) fn head(&self) -> Seq {
-        Seq(self.entries.len() as u32)
-    }
-
     fn slice(&self, range: SeqRange) -> &[LogEntry] {
         &self.entries[range.first.0 as usize - 1..range.last.0 as usize]
     }
@@ -90,33 +85,14 @@ impl World {
         self.slice(range).iter().map(|entry| entry.tokens).sum()
     }
 
-    /// The spans, raw ones with what they cost.
-    pub(crate) fn spans(&self) -> Vec<Span> {
-        let mut spans = self.view.spans().to_vec();
-        for span in spans.iter_mut().filter(|span| span.body == SpanBody::Raw) {
-            span.tokens = span
-                .range
-                .up_to(self.head())
-                .map_or(0, |range| self.tokens(range));
-        }
-        spans
+    /// The view and its log as a planner reads them, in pages of `page` spans or entries.
+    pub(crate) fn source(&self, page: usize) -> InMemoryView {
+        InMemoryView::new(self.entries.clone())
+            .with_view(&self.view)
+            .with_page_size(page)
     }
 
-    /// The newest entries: at least `messages` messages, beginning at an atom and not behind one
-    /// that can still change.
-    pub(crate) fn newest(&self, messages: usize) -> &[LogEntry] {
-        let atoms = atoms(&self.entries);
-        let mut from = self.entries.len();
-        let mut found = 0;
-        while found < messages.max(1) && from > 0 {
-            from -= 1;
-            found += usize::from(self.entries[from].kind == EntryKind::Message);
-        }
-        let cut = atoms.cut_before(from).min(atoms.settled_end());
-        &self.entries[cut.position()..]
-    }
-
-    /// The jobs of a pass, spans and entries fed in pages.
+    /// The jobs of a pass, spans and entries read in pages.
     pub(crate) fn plan_by(
         &self,
         planner: &dyn Planner,
@@ -124,39 +100,12 @@ impl World {
         pass: &Label,
         page: usize,
     ) -> Vec<Job> {
-        let accounting = accounting();
-        let spans = self.spans();
-        let newest = match planner.tail(pass).messages {
-            0 => &[],
-            messages => self.newest(messages),
-        };
-        let mut pass = planner.begin(PassInput {
-            pass,
-            head: self.head(),
-            tokens: spans.iter().map(|span| span.tokens).sum(),
-            newest,
+        let (accounting, view) = (accounting(), self.source(page));
+        let input = PassInput {
             room,
-            goal: Goal::Policy,
-            accounting: &accounting,
-        });
-        let mut jobs = Vec::new();
-        while let Some(want) = pass.next_read() {
-            jobs.extend(match want {
-                ReadRequest::Spans(range) => {
-                    let from = spans.partition_point(|span| span.range.first < range.first);
-                    let to = spans.len().min(from + page);
-                    assert!(from < to, "{range} is beyond the view");
-                    pass.feed_spans(&spans[from..to], &accounting)
-                }
-                ReadRequest::Entries(range) => {
-                    let slice = self.slice(range);
-                    pass.feed_entries(&slice[..page.min(slice.len())], &accounting)
-                }
-                want => panic!("{want:?}"),
-            });
-        }
-        jobs.extend(pass.finish(&accounting));
-        jobs
+            ..view.input(pass, &accounting)
+        };
+        view.plan(planner, input).unwrap()
     }
 
     /// Publishes a summary of `tokens` for a job.

@@ -9,9 +9,14 @@ mod world;
 
 use compaction_plan::{Job, Room};
 use handoff_compactor::{HANDOFF, HandoffPlanner, HandoffPolicy};
+use memory_model::Seq;
 
 impl world::World {
-    /// The jobs of a handoff, spans and entries fed in pages.
+    pub(crate) fn head(&self) -> Seq {
+        Seq(self.entries.len() as u32)
+    }
+
+    /// The jobs of a handoff, spans and entries read in pages.
     pub(crate) fn plan(&self, policy: &HandoffPolicy, room: Option<Room>, page: usize) -> Vec<Job> {
         self.plan_by(&HandoffPlanner::new(policy.clone()), room, &HANDOFF, page)
     }

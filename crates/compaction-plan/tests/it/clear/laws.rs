@@ -54,11 +54,11 @@ fn policies() -> impl Strategy<Value = ClearPolicy> {
 }
 
 /// A part of a turn: its words, and how many ids it takes.
-fn steps() -> impl Strategy<Value = Vec<(u8, u16)>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<(u8, u16)>> {
     prop::collection::vec((0..10_u8, 1..400_u16), 1..40)
 }
 
-fn script(steps: &[(u8, u16)], ids: &mut usize) -> String {
+pub(crate) fn script(steps: &[(u8, u16)], ids: &mut usize) -> String {
     let mut words = Vec::new();
     for (kind, tokens) in steps {
         let mut id = || {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compaction_plan::CLEAR;
-use compaction_plan::{Goal, Job, Label, PassInput, Planner, ReadRequest, Tail, Work};
+use compaction_plan::{InMemoryView, Job, Label, Planner, Work};
 use context_assembler::ContextAccounting;
 use memory_model::{
     Accounting, Hash, LogEntry, Message, RawJson, Seq, SeqRange, Span, SpanBody, SummaryId, View,
@@ -105,45 +105,11 @@ impl World {
         self.spans().iter().map(|span| span.tokens).sum()
     }
 
-    /// The jobs of a pass; spans and entries are fed in pages.
+    /// The jobs of a pass; spans and entries are read in pages.
     pub(crate) fn plan(&self, planner: &dyn Planner, pass: &Label, page: usize) -> Vec<Job> {
-        let accounting = accounting();
-        let spans = self.spans();
-        let newest = match planner.tail(pass) == Tail::NONE {
-            true => &[],
-            false => &*self.entries,
-        };
-        let mut pass = planner.begin(PassInput {
-            pass,
-            head: self.head(),
-            tokens: self.tokens(),
-            newest,
-            room: None,
-            goal: Goal::Policy,
-            accounting: &accounting,
-        });
-        let mut jobs = Vec::new();
-        while let Some(want) = pass.next_read() {
-            jobs.extend(match want {
-                ReadRequest::Spans(range) => {
-                    let touches = |span: &&Span| {
-                        span.range.first <= range.last
-                            && span.range.last.is_none_or(|last| last >= range.first)
-                    };
-                    let read: Vec<Span> =
-                        spans.iter().filter(touches).take(page).cloned().collect();
-                    assert!(!read.is_empty(), "{range} is beyond the view");
-                    pass.feed_spans(&read, &accounting)
-                }
-                ReadRequest::Entries(range) => {
-                    let slice = self.slice(range);
-                    pass.feed_entries(&slice[..page.min(slice.len())], &accounting)
-                }
-                want => panic!("{want:?}"),
-            });
-        }
-        jobs.extend(pass.finish(&accounting));
-        jobs
+        let view = InMemoryView::new(self.entries.clone()).with_view(&self.view);
+        let view = view.with_page_size(page);
+        view.plan(planner, view.input(pass, &accounting())).unwrap()
     }
 
     /// Publishes a job, its summary as long as it may be. Returns the cost of the view before and after.
@@ -175,7 +141,13 @@ impl World {
     pub(crate) fn iterate(&mut self, planner: &dyn Planner, page: usize) -> usize {
         let mut count = 0;
         for pass in planner.passes() {
-            for job in self.plan(planner, pass, page) {
+            let jobs = self.plan(planner, pass, page);
+            assert_eq!(
+                jobs,
+                self.plan(planner, pass, usize::MAX),
+                "pages of {page}"
+            );
+            for job in jobs {
                 let clears = job.kind == CLEAR;
                 let told = job.source_tokens;
                 let touches_cleared = job
