@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn event(id: u64, attempt: u32, kind: AttemptKind<'_>) -> AttemptEvent<'_> {
-        AttemptEvent::new(id, "small", (attempt, 3), kind)
+        AttemptEvent::new(id, "small", attempt, 3, kind)
     }
 
     fn started() -> AttemptKind<'static> {

@@ -50,6 +50,16 @@ pub struct SessionImport {
     pub archived: bool,
 }
 
+/// A stored session that a transcript continues: see [`Memory::session_of`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct StoredSession {
+    /// The session.
+    pub session: Session,
+    /// Number of the transcript's entries that are not stored.
+    pub new_entries: u64,
+}
+
 impl Memory {
     /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents.
     /// Importing a transcript again stores only its new entries.
@@ -114,12 +124,12 @@ impl Memory {
         }
     }
 
-    /// Returns the stored session in which a transcript's main session goes on, and the number of its entries that are not stored;
-    /// `None` if it would become a new session. Writes nothing.
+    /// Returns the stored session that a transcript's main session continues; `None` if it would become a new session. Writes
+    /// nothing.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn session_of(&self, transcript: &Transcript) -> Result<Option<(Session, u64)>> {
+    pub async fn session_of(&self, transcript: &Transcript) -> Result<Option<StoredSession>> {
         let placement = self.place(transcript).await?;
         let Some(main) = placement.main else {
             return Ok(None);
@@ -136,8 +146,11 @@ impl Memory {
             ids.extend(messages.iter().filter_map(|m| m.external_id.clone()));
         }
         let found = self.inner.store.find(session.id(), &ids).await?;
-        let new = found.iter().filter(|seq| seq.is_none()).count() as u64;
-        Ok(Some((session, new)))
+        let new_entries = found.iter().filter(|seq| seq.is_none()).count() as u64;
+        Ok(Some(StoredSession {
+            session,
+            new_entries,
+        }))
     }
 
     /// Opens the session of a transcript's log, linked to its parent, without storing its messages.

@@ -216,7 +216,7 @@ pub mod transcripts {
     };
 
     #[cfg(feature = "import")]
-    pub use crate::import::{ImportReport, SessionImport, SummaryImport};
+    pub use crate::import::{ImportReport, SessionImport, StoredSession, SummaryImport};
 }
 
 /// Versions of a session's view, and the tree of its summaries.

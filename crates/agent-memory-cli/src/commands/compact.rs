@@ -442,7 +442,8 @@ async fn open_for_dry_run(
 ) -> anyhow::Result<Session> {
     if app.place()?.exists() {
         let memory = app.open().await?;
-        if let Some((session, new)) = memory.session_of(transcript).await? {
+        if let Some(stored) = memory.session_of(transcript).await? {
+            let (session, new) = (stored.session, stored.new_entries);
             if new > 0 {
                 note(&format!(
                     "the plan leaves out {} of the file: import it to plan with them",

@@ -163,7 +163,8 @@ async fn a_course_that_an_earlier_version_stored_in_line_is_known() {
             let memory = &place.memory;
             assert_eq!(counts(memory, &in_line).await, (7, 0));
             for _ in 0..2 {
-                let (session, new) = memory.session_of(&now).await.unwrap().unwrap();
+                let stored = memory.session_of(&now).await.unwrap().unwrap();
+                let (session, new) = (stored.session, stored.new_entries);
                 assert_eq!((session.key(), new), (&now.sessions[0].key, 0));
                 assert_eq!(counts(memory, &now).await, (0, 0), "{}", place.name);
             }

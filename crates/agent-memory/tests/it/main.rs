@@ -22,6 +22,7 @@ mod earlier_readings;
 mod embedding;
 mod engine;
 mod erasure;
+mod facade;
 mod figures;
 mod filled;
 mod forks;

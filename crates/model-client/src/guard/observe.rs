@@ -30,9 +30,14 @@ pub struct AttemptEvent<'a> {
 }
 
 impl<'a> AttemptEvent<'a> {
-    /// An event of the attempt `attempt.0` of `attempt.1`.
-    pub fn new(id: u64, model: &'a str, attempt: (u32, u32), kind: AttemptKind<'a>) -> Self {
-        let (attempt, attempts) = attempt;
+    /// Returns an event of an attempt out of `attempts`.
+    pub fn new(
+        id: u64,
+        model: &'a str,
+        attempt: u32,
+        attempts: u32,
+        kind: AttemptKind<'a>,
+    ) -> Self {
         Self {
             id,
             model,
@@ -124,8 +129,8 @@ impl Watched<'_> {
 
     fn tell(&self, kind: AttemptKind<'_>) {
         if let Some(observer) = self.observer {
-            let attempt = (self.attempt, self.attempts);
-            observer.attempt(&AttemptEvent::new(self.id, self.model, attempt, kind));
+            let event = AttemptEvent::new(self.id, self.model, self.attempt, self.attempts, kind);
+            observer.attempt(&event);
         }
     }
 }

@@ -1,0 +1,154 @@
+//! Opening sessions, and turns by `user`, `context`, `reply` and `answer`.
+
+use agent_memory::testing::memory;
+use agent_memory::tokens::Usage;
+use agent_memory::{
+    Budget, ErrorKind, Memory, Message, RawJson, Reply, Retrieval, Session, Strategy, Window,
+};
+
+async fn open(window: u64) -> Session {
+    let memory: Memory = memory().open().await.unwrap();
+    let session = memory.session("chat").window(Window::new(window));
+    session.system("Be brief.").memory_tools().await.unwrap()
+}
+
+fn reply(text: &str, prompt: u64) -> Reply {
+    let mut reply = Reply::from(Message::assistant(text));
+    reply.model = Some("small".to_owned());
+    reply.usage = Some(Usage {
+        input: prompt,
+        output: 9,
+        ..Usage::default()
+    });
+    reply
+}
+
+#[tokio::test]
+async fn a_builder_without_a_store_names_the_stores() {
+    let error = Memory::builder().open().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let text = error.to_string();
+    assert!(
+        text.contains("`sqlite`") && text.contains("InMemoryStore"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_session_without_a_window_takes_messages_and_refuses_contexts() {
+    let memory = Memory::in_memory().await.unwrap();
+    let session = memory.session("chat").await.unwrap();
+    session.user("Where does the log go?").await.unwrap();
+    session
+        .reply(reply("To standard error.", 40))
+        .await
+        .unwrap();
+    assert_eq!(session.entries().await.unwrap().len(), 2);
+    for error in [
+        session.context().await.unwrap_err(),
+        session.before_turn().await.unwrap_err(),
+        session.recover_from_overflow().await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(
+            error
+                .to_string()
+                .contains("the session chat has no context window"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn settings_of_a_session_hold_for_its_forks_and_not_for_the_next_handle() {
+    let session = open(16_000).await;
+    session.user("Hello.").await.unwrap();
+    assert_eq!(session.tools().len(), Retrieval::definitions().len());
+    let head = session.info().await.unwrap().conversation.head;
+    let fork = session.fork(head, "fork").await.unwrap();
+    assert_eq!(
+        fork.context().await.unwrap().messages[0].parts,
+        [agent_memory::Part::text("Be brief.")]
+    );
+    let again = session.memory().session("chat").await.unwrap();
+    assert!(again.tools().is_empty() && again.context().await.is_err());
+    let handoff = session
+        .memory()
+        .session("chat")
+        .strategy(Strategy::Handoff)
+        .await
+        .unwrap();
+    assert_eq!(handoff.strategy(), Some(Strategy::Handoff));
+    assert_eq!(again.strategy(), Some(Strategy::Dag));
+}
+
+#[tokio::test]
+async fn a_missing_session_is_not_created_by_get_session() {
+    let memory = Memory::in_memory().await.unwrap();
+    let missing = memory.get_session("chat").window(Window::new(8_000)).await;
+    assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(memory.find_session("chat").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_reply_teaches_the_safety_factor_from_the_context_that_was_sent() {
+    let session = open(16_000).await;
+    let mut factor = None;
+    for n in 0..30 {
+        session
+            .user(format!("Question {n}? ").repeat(40))
+            .await
+            .unwrap();
+        let sent = session.context().await.unwrap();
+        let tokens = sent.tokens + sent.receipt.tools_tokens + sent.receipt.request_tokens;
+        session.reply(reply("Yes.", tokens * 2)).await.unwrap();
+        factor = Some(session.usage().await.unwrap().safety_factor);
+    }
+    let factor = factor.unwrap().thousandths();
+    assert!(
+        factor > 1_500,
+        "real counts are twice the estimates, and the factor is {factor}"
+    );
+}
+
+#[tokio::test]
+async fn the_memory_answers_calls_of_its_own_tools_only() {
+    let session = open(16_000).await;
+    session
+        .user("Deploy only after the tests are green.")
+        .await
+        .unwrap();
+    let call = |name: &str| {
+        let arguments = RawJson::parse(r#"{"pattern":"green"}"#).unwrap();
+        Message::tool_call(format!("call of {name}"), name, arguments)
+    };
+    for name in ["memory_grep", "deploy"] {
+        let reply = Reply::from(call(name));
+        session.reply(&reply).await.unwrap();
+        let answered = session.answer(reply.calls().next().unwrap()).await.unwrap();
+        assert_eq!(answered, name == "memory_grep");
+    }
+    let log = session.entries().await.unwrap();
+    assert_eq!(log.len(), 4, "a message, two calls and one result");
+    let results: Vec<String> = log
+        .iter()
+        .map(|entry| format!("{:?}", entry.parts))
+        .collect();
+    assert!(
+        results
+            .iter()
+            .any(|text| text.contains("ToolResult") && text.contains("green"))
+    );
+}
+
+#[tokio::test]
+async fn errors_say_whether_to_retry_and_which_budget_would_do() {
+    let session = open(16_000).await;
+    session.user("A question. ".repeat(200)).await.unwrap();
+    let error = session.assemble(Budget::tokens(20)).await.unwrap_err();
+    let needed = error.budget_needed().unwrap();
+    assert!(!error.is_retryable() && needed > 20);
+    assert!(session.assemble(Budget::tokens(needed)).await.is_ok());
+    let busy = memory_store::Error::new(memory_store::ErrorKind::Busy, "locked");
+    assert!(agent_memory::Error::from(busy).is_retryable());
+}
