@@ -7,7 +7,9 @@ use compaction_plan::{
     AtomReader, BoxError, EntryReader, InMemoryView, JobSink, Label, PassInput, Planner,
     SpanReader, Tail, ViewSource,
 };
-use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody, ViewName};
+use memory_model::{
+    Child, EntryKind, Hash, LogEntry, Recipe, Seq, SeqRange, Span, SpanBody, Summary, ViewName,
+};
 use proptest::prelude::*;
 use turn_map::atoms;
 
@@ -31,6 +33,7 @@ struct Read {
     entries: Vec<u32>,
     atoms: Vec<Vec<u32>>,
     newest: Vec<u32>,
+    summaries: Vec<SeqRange>,
 }
 
 fn seqs(entries: &[Arc<LogEntry>]) -> Vec<u32> {
@@ -73,13 +76,22 @@ impl Planner for Probe {
             read.atoms.push(seqs(atom));
         }
         read.newest = seqs(&view.newest(self.tail).await?);
+        let summaries = view.summaries(self.range).await?.into_iter();
+        read.summaries = summaries.map(|summary| summary.range).collect();
         *self.read.lock().unwrap() = read;
         Ok(())
     }
 }
 
+fn summary(range: SeqRange) -> Summary {
+    let sources = vec![Child::Messages { range }];
+    Summary::new(range, 0, sources, Hash::ZERO, Recipe::new("leaf@1"), "text")
+}
+
 fn read(world: &World, page: usize, range: SeqRange, tail: Tail) -> Read {
+    let stored = |last| SeqRange::new(Seq::FIRST, Seq(last)).map(summary);
     let view = InMemoryView::new(world.entries.clone()).with_view(&world.view);
+    let view = view.with_summaries((1..=world.head().0).filter_map(stored).collect());
     let view = view.with_page_size(page);
     let probe = Probe {
         range,
@@ -94,13 +106,14 @@ fn read(world: &World, page: usize, range: SeqRange, tail: Tail) -> Read {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Pages of any size give the same: all spans that touch a range, its entries, the atoms of the log, and a tail that is
-    /// long enough and begins at an atom.
+    /// Pages of any size give the same: all spans that touch a range, its entries, the atoms of the log, a tail that is
+    /// long enough and begins at an atom, and of the stored summaries the one that is shown.
     #[test]
     fn pages_are_read_to_the_end(
         steps in steps(),
         ends in (1_u32..40, 0_u32..40),
-        omitted in (1_u32..40, 0_u32..40),
+        replaced in (1_u32..40, 0_u32..40),
+        is_summarized: bool,
         page in 1_usize..9,
         tail in (0_usize..12, 0_u64..900),
     ) {
@@ -110,10 +123,15 @@ proptest! {
             let first = first.min(head);
             SeqRange::new(Seq(first), Seq((first + more).min(head))).unwrap()
         };
-        let (range, omitted) = (within(ends), within(omitted));
-        let expect = [Span::closed(omitted, SpanBody::Raw, 0)];
-        let nothing = [Span::closed(omitted, SpanBody::Omitted, 0)];
-        world.view = world.view.splice(omitted, &expect, &nothing).unwrap();
+        let (range, replaced) = (within(ends), within(replaced));
+        let id = summary(replaced).id;
+        let body = match is_summarized {
+            true => SpanBody::Summary { id, depth: 0 },
+            false => SpanBody::Omitted,
+        };
+        let expect = [Span::closed(replaced, SpanBody::Raw, 0)];
+        let new = [Span::closed(replaced, body, 0)];
+        world.view = world.view.splice(replaced, &expect, &new).unwrap();
         let tail = Tail { messages: tail.0, tokens: tail.1 };
 
         let whole = read(&world, usize::MAX, range, tail);
@@ -125,6 +143,9 @@ proptest! {
         let spans = world.spans().into_iter().filter(touches);
         prop_assert_eq!(&whole.spans, &spans.collect::<Vec<_>>());
         prop_assert_eq!(&whole.entries, &(range.first.0..=range.last.0).collect::<Vec<_>>());
+        // Those that are stored begin with the log.
+        let is_shown = is_summarized && replaced.first == Seq::FIRST && replaced.intersect(&range).is_some();
+        prop_assert_eq!(&whole.summaries, &is_shown.then_some(replaced).into_iter().collect::<Vec<_>>());
         let groups = atoms(&world.entries);
         let positions = |atom: &turn_map::Atom| atom.range().map(|at| at as u32 + 1).collect();
         let expected: Vec<Vec<u32>> = groups.iter().map(positions).collect();
