@@ -20,6 +20,7 @@ mod provider_types;
 mod python;
 mod size;
 mod snapshots;
+mod words;
 
 use std::process::Command;
 
@@ -73,6 +74,8 @@ usage: cargo xtask <task> [--check | --dry-run]
                          which pip fetches (docs/measurements/kit.md); without PROGRAM, the one that `cargo build` made
   size [FOLDER] [--items]
                          code lines, crates, packages, the size of the program, of this checkout or another; public items
+  words [FOLDER ...]     rates of habitual words and phrases in doc comments and pages, compared with those of jj; FOLDER is a
+                         crate of another project: its rates are printed
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
                          INSTA_SNAPSHOT_REFERENCES_FILE=FILE";
 
@@ -108,6 +111,7 @@ fn main() -> anyhow::Result<()> {
         ["mcp-client", program @ ..] => mcp_client::run(program),
         ["provider-types", folder @ ..] => provider_types::run(folder),
         ["compaction-kit", program @ ..] => compaction_kit::run(program, mode),
+        ["words", folders @ ..] => words::run(folders),
         ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),
     }
