@@ -71,7 +71,7 @@ string_id! {
 string_id! {
     /// Name and version of the form in which a context shows summaries, such as `summary-xml@3`.
     ///
-    /// What a summary costs depends on it, so the figure is recorded with it.
+    /// The cost of a summary depends on the rendering, so both are recorded together.
     RenderingId
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for ConversationId {
     }
 }
 
-/// Version of a view: the number of times that it was published; 0 for a view that was never compacted.
+/// Version of a view: the number of publishes; 0 for a view that was never compacted.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -196,7 +196,7 @@ impl SeqRange {
         (first >= Seq::FIRST && first <= last).then_some(Self(RangeEnds { first, last }))
     }
 
-    /// Returns the range that holds one position; for `Seq(0)`, which is no message, the first one.
+    /// Returns the range that holds one position; for `Seq(0)`, which is not a message, the first one.
     pub fn single(seq: Seq) -> Self {
         let seq = seq.max(Seq::FIRST);
         Self(RangeEnds {

@@ -17,7 +17,7 @@ pub struct RankedLine<'a> {
 
 /// Text of a summary: lines in the order of the log, each with a rank.
 ///
-/// Ranks compare lines of one body. A body whose lines all have one rank has rank 0 for each.
+/// Ranks compare lines of one body. If all lines have one rank, each has rank 0.
 ///
 /// ```
 /// use memory_model::{RankedLine, SummaryBody};
@@ -37,7 +37,7 @@ pub struct SummaryBody {
 }
 
 impl SummaryBody {
-    /// Creates a body whose lines all have the same rank. Lines end at line feeds.
+    /// Creates a body of lines with the same rank. Lines end at line feeds.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -112,7 +112,7 @@ impl From<String> for SummaryBody {
     }
 }
 
-/// Error returned when the number of ranks of a body is not that of its lines.
+/// Error returned when a body does not have one rank for each line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankCountError {
     lines: usize,

@@ -48,7 +48,7 @@ pub struct Placed {
 }
 
 impl Growth {
-    /// Begins with a conversation and those of its visible entries that have external ids of entries to come.
+    /// Begins with a conversation and its visible entries with the external ids of the entries to add.
     pub fn new(conversation: Conversation, seen: BTreeMap<String, KnownEntry>) -> Self {
         Self {
             conversation,
@@ -57,8 +57,8 @@ impl Growth {
         }
     }
 
-    /// Adds an entry, of which `hash` is the message's hash and `body` its bytes. Returns nothing for one whose external id
-    /// is visible: it is not stored.
+    /// Adds an entry with the hash of its message and its bytes. Returns `None` if an entry with its external id is
+    /// visible: then it is not stored.
     ///
     /// # Errors
     /// `Limit` when the log is full.

@@ -1,4 +1,4 @@
-//! What every store checks before it publishes, as pure functions.
+//! Checks that every store makes before it publishes, as pure functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use memory_model::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Publish, Published};
 
-/// What a store must know of a summary that a publish refers to without bringing it along.
+/// Facts about a stored summary that a publish refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownSummary {
-    /// What it covers.
+    /// Range that it covers.
     pub range: SeqRange,
     /// Its depth.
     pub depth: u32,
@@ -64,9 +64,9 @@ pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Res
     }
 }
 
-/// Checks all of a publish that needs no store, and returns the ids of all summaries in it, which
-/// the store must look up for [`check_references`]: of one that is brought along the store may
-/// have its own, which stays as it is.
+/// Checks everything in a publish that can be checked without the store. Returns the ids of all its summaries, which
+/// the store must look up for [`check_references`]. The store may already have a summary that the publish contains; it
+/// does not change then.
 ///
 /// # Errors
 /// `Invalid`, naming the span or summary.
@@ -138,7 +138,7 @@ fn check_summary(summary: &Summary) -> Result<()> {
         return Err(invalid(format!("{id} has no sources")));
     }
     for source in summary.sources.iter().map(Child::range) {
-        // A fork sees the summaries whose ranges it shares: their sources must be shared too.
+        // Forks see summaries within the range that they share, so the sources must be shared too.
         if SeqRange::new(source.first, source.last).is_none() || source.last > summary.range.last {
             return Err(invalid(format!(
                 "the source {source} of {id} is no range up to {}",
@@ -164,8 +164,8 @@ fn check_summary(summary: &Summary) -> Result<()> {
     Ok(())
 }
 
-/// Checks that spans and summaries agree with the summaries that they refer to; `stored` are those
-/// of [`check_shape`]'s ids that the conversation has.
+/// Checks that spans and summaries agree with the summaries that they refer to; `stored` are the summaries with
+/// [`check_shape`]'s ids that the conversation has.
 ///
 /// # Errors
 /// `Invalid`, naming the summary.
@@ -220,7 +220,7 @@ pub fn check_references(
     Ok(())
 }
 
-/// What is known of a child or a source that is a summary, which must cover what is named.
+/// Facts about a child or source summary. It must cover the given range.
 fn reference<'k>(
     summary: &Summary,
     named: &Child,
@@ -240,7 +240,7 @@ fn reference<'k>(
     Ok(Some(known))
 }
 
-/// What spans cost in a context, in tokens; `raw` gives the cost of messages.
+/// Returns the cost of spans in a context, in tokens; `raw` returns the cost of messages.
 pub fn spans_cost(spans: &[Span], raw: impl Fn(SeqRange) -> u64) -> u64 {
     spans
         .iter()

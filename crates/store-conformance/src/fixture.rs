@@ -1,4 +1,4 @@
-//! What a store or a search says about itself to be tested.
+//! Traits that a store or a search implements to be tested.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ pub trait Fixture {
     /// The store under test.
     type Store: FullStore;
 
-    /// Makes an empty store that shares nothing with any other.
+    /// Makes an empty store that shares no data with any other.
     async fn fresh(&self) -> Self::Store;
 
-    /// Closes a store and opens what it kept. A store that keeps nothing returns itself.
+    /// Closes a store and opens its data again. A store without durable data returns itself.
     async fn reopen(&self, store: Self::Store) -> Self::Store {
         store
     }

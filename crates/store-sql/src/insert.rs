@@ -30,7 +30,7 @@ pub(crate) fn insert_row<C: IntoIden, const N: usize>(
     insert(table, [Ok(row)])
 }
 
-/// Adds a row of values; their number always is the columns'.
+/// Adds a row of values. Their number always equals that of the columns.
 pub(crate) fn add_row(
     statement: &mut InsertStatement,
     values: impl IntoIterator<Item = SimpleExpr>,

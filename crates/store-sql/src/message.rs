@@ -21,13 +21,13 @@ use crate::pack::{self, Facts, Packed};
 use crate::row::{Columns, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P};
 
-/// How many rows go into one insert: few sizes, so that the driver's cache holds every statement.
+/// Numbers of rows in one insert. There are few sizes, so that the driver's cache holds every statement.
 pub const BATCHES: [usize; 3] = [64, 8, 1];
 
-/// How many positions [`positions`] looks up at most.
+/// Maximum number of positions that [`positions`] looks up.
 pub const POSITIONS: usize = 64;
 
-/// How many values [`put_row`] puts.
+/// Number of values that [`put_row`] adds.
 pub const COLUMNS: usize = STORED.len();
 
 /// The columns of [`insert`], in order.
@@ -84,15 +84,15 @@ pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
 /// An entry to be stored.
 #[derive(Debug)]
 pub struct NewRow<'a> {
-    /// The given value.
+    /// The entry.
     pub entry: &'a NewEntry,
-    /// Its place.
+    /// Its position and sums.
     pub placed: Placed,
     /// Its hash.
     pub hash: Hash,
     /// Its bytes, [`Message::body`], and its meta.
     pub packed: Packed,
-    /// Where what was cut out of the body is stored.
+    /// Id of the payload that was cut out of the body.
     pub payload: Option<i64>,
 }
 
@@ -170,7 +170,7 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
     values.put_bytes(row.packed.body)
 }
 
-/// Words that stand in every row.
+/// Words that every row contains.
 struct Words {
     message: Arc<str>,
     note: Arc<str>,
@@ -189,8 +189,8 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| Words {
     tool: Role::Tool.as_str().into(),
 });
 
-/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`]. Rows whose packed
-/// bytes are more than `largest` come without them: see [`size`].
+/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`]. Rows with more than
+/// `largest` packed bytes are returned without these bytes: see [`size`].
 pub fn range(
     source: u32,
     range: SeqRange,
@@ -240,7 +240,7 @@ fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
         || Expr::col(of_message(M::Body)),
         || Expr::col((P::Table, P::Data)),
     );
-    // Of bytes, a row tells the length without being read.
+    // A row's length of bytes is available without reading them.
     let size = || length(body()).add(length(data()));
     let small = |of: Expr| CaseStatement::new().case(size().lte(largest), of);
     Query::select()
@@ -259,10 +259,10 @@ fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
         .take()
 }
 
-/// How many packed bytes a row of [`range`] has, left out or not.
+/// Number of packed bytes of a row of [`range`], whether they were returned or not.
 ///
 /// # Errors
-/// When there is no such column.
+/// If there is no such column.
 pub fn size(row: &impl Columns) -> Result<i64> {
     row.int(17)
 }
@@ -283,7 +283,7 @@ pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
 /// The body and the meta of a row of [`range`]; `None` when they were erased.
 ///
 /// # Errors
-/// When the bytes are not what was packed.
+/// If the bytes were not written by [`pack`](crate::pack::pack).
 pub fn unpacked(
     row: &impl Columns,
     facts: Option<&Facts>,
@@ -314,8 +314,8 @@ pub fn unpacked(
     Ok(Some(whole))
 }
 
-/// A row of [`range`], and how many bytes its body has. When the body was erased, the parts say so. `facts` are those
-/// of the conversation whose own log it is in.
+/// A row of [`range`], and the length of its body in bytes. The parts of an erased body are its placeholder. `facts`
+/// are the facts of the conversation that owns the log.
 ///
 /// # Errors
 /// When the row does not mean a message.
@@ -374,7 +374,7 @@ pub fn by_external(ids: usize) -> SelectStatement {
         .take()
 }
 
-/// Finds entries of all that a fork sees by a number of external ids: rows for [`found`]. The values come with
+/// Finds entries that a fork sees by a number of external ids: rows for [`found`]. The values come with
 /// [`put_seen_ids`].
 pub fn by_external_seen(ids: usize) -> WithQuery {
     found_columns()
@@ -399,7 +399,7 @@ fn found_columns() -> SelectStatement {
 /// The values for [`by_external`].
 ///
 /// # Errors
-/// When the driver can not take them.
+/// If the driver cannot take them.
 pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()> {
     values.put_int(i64::from(source))?;
     ids.iter().try_for_each(|id| put_external(values, id))
@@ -408,9 +408,9 @@ pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()
 /// The values for [`by_external_seen`].
 ///
 /// # Errors
-/// When the driver can not take them.
+/// If the driver cannot take them.
 pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -> Result<()> {
-    // What `seen_from` gives: the number, no limit, level 0, and a level's step.
+    // Values of `seen_from`: the number, no limit, level 0, and a level's step.
     values.put_int(i64::from(conversation))?;
     values.put_int(i64::from(u32::MAX))?;
     values.put_int(0)?;
@@ -499,8 +499,8 @@ pub fn running(keys: &[i64]) -> SelectStatement {
         .take()
 }
 
-/// The first position of `range` in the own log of `source` whose running sum is at least `running`, which the last
-/// one's must be: one number. A binary search in one statement, so that no index over the sums is needed.
+/// The first position of `range` in the own log of `source` with a running sum of at least `running`: one number. The
+/// last position must have such a sum. Binary search in one statement, so that no index over the sums is needed.
 ///
 /// # Errors
 /// When a number does not fit its column.

@@ -1,4 +1,4 @@
-//! Statements that run so often that their texts are built once.
+//! Statements that run often, with texts that are built once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ use crate::message::{self, BATCHES};
 /// Number of kinds of prepared statements.
 const KINDS: usize = 3;
 
-/// A statement whose text is built once for each dialect; values are given anew each time it runs.
+/// A statement with a text that is built once for each dialect; values are bound each time it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prepared {
     kind: Kind,
@@ -51,7 +51,7 @@ impl Prepared {
         Ok(Self { kind, size })
     }
 
-    /// Returns the statement. Its values only say where values are.
+    /// Returns the statement. Its values only mark the placeholders.
     ///
     /// # Errors
     /// When it cannot be built.
@@ -79,7 +79,7 @@ impl PreparedTexts {
         Self([const { OnceLock::new() }; KINDS * BATCHES.len()])
     }
 
-    /// Returns the text of a statement, which `render` renders in the dialect.
+    /// Returns the text of a statement, rendered by `render` in the dialect.
     ///
     /// # Errors
     /// When the statement cannot be built.

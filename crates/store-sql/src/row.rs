@@ -11,19 +11,19 @@ use crate::error::{Result, corrupt};
 
 /// Takes the values of a [`Prepared`](crate::Prepared) statement in the order of its placeholders.
 pub trait Values {
-    /// Makes room for `count` values.
+    /// Reserves capacity for `count` values.
     fn reserve(&mut self, count: usize);
     /// An integer or null.
     ///
     /// # Errors
-    /// When the driver can not take it, as the others here.
+    /// If the driver cannot take it; the same holds for the other methods.
     fn put_int(&mut self, value: impl Into<Option<i64>>) -> Result<()>;
     /// A text or null.
     ///
     /// # Errors
     /// As [`Values::put_int`].
     fn put_text(&mut self, value: impl Into<Option<String>>) -> Result<()>;
-    /// One of a few words.
+    /// One of a few fixed words.
     ///
     /// # Errors
     /// As [`Values::put_int`].
@@ -64,7 +64,7 @@ where
     }
 }
 
-/// A type that a database takes values of.
+/// A type of value that a database accepts.
 pub trait Given<DB: Database>: Type<DB> + for<'t> Encode<'t, DB> {}
 
 impl<DB: Database, T: Type<DB> + for<'t> Encode<'t, DB>> Given<DB> for T {}
@@ -74,9 +74,10 @@ fn refused(source: sqlx::error::BoxDynError) -> Error {
     Error::new(ErrorKind::Invalid, message).with_source(source)
 }
 
-/// The columns of a row by position, in the few types that the schema has.
+/// Access to the columns of a row by position, in the few types of the schema.
 ///
-/// Types are not checked again: the tables are `STRICT`, and the builders beside each mapping fix the order.
+/// Types are not checked again: the tables are `STRICT`, and the statement builders in the same module as each mapping
+/// fix the order.
 pub trait Columns {
     /// An integer.
     ///
@@ -140,7 +141,7 @@ where
     }
 }
 
-/// A type that a database can be read into.
+/// A type that a column of a database can be read into.
 pub trait OneOf<DB: Database>: Type<DB> + for<'r> Decode<'r, DB> {}
 
 impl<DB: Database, T: Type<DB> + for<'r> Decode<'r, DB>> OneOf<DB> for T {}

@@ -27,8 +27,8 @@ pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
         .take()
 }
 
-/// Reads a row of [`segments`]: the conversation, and its segment. A value that no segment has is replaced, such as a
-/// number out of range by 0: the segment's seal then tells that it is damaged, and the index is made anew.
+/// Reads a row of [`segments`]: the conversation, and its segment. An invalid value is replaced, such as a number out
+/// of range by 0: then the segment's seal does not match, and the index is rebuilt.
 ///
 /// # Errors
 /// When the row cannot be read.
@@ -145,12 +145,12 @@ pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
     insert(K::Table, chunks.iter().map(row))
 }
 
-/// Which segments go.
+/// Segments to delete.
 #[derive(Debug, Clone, Copy)]
 pub enum Which<'a> {
-    /// Those with these numbers.
+    /// Segments with these numbers.
     Ids(&'a [u64]),
-    /// Those of a kind of a conversation that reach a position or number, or come after it.
+    /// Segments of a kind of a conversation that reach a position or number, or come after it.
     From(ConversationId, IndexedKind, u32),
     /// All of a conversation.
     All(ConversationId),

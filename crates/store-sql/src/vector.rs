@@ -65,7 +65,7 @@ pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
 /// Adds vectors.
 ///
 /// # Errors
-/// When a row has more values than columns, which none has.
+/// If a row has more values than columns, which cannot happen.
 pub fn put(
     conversation: ConversationId,
     embedder: &str,

@@ -97,12 +97,12 @@ pub fn put_view(
     Ok(statement)
 }
 
-/// Which rows of a version of a view to read.
+/// Rows of a version of a view to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
-    /// Those that begin in the range, rising.
+    /// Rows that begin in the range, rising.
     Rising(Seq, Seq),
-    /// Those that begin at or before the position, falling.
+    /// Rows that begin at or before the position, falling.
     Falling(Seq),
 }
 
@@ -123,8 +123,8 @@ const GONE: [H; 6] = [
     H::Depth,
 ];
 
-/// Span rows as they were at `version`, at most `limit`: rows for [`start`], then the version that added each. One
-/// statement, so it sees one state of the database.
+/// Span rows of `version`, at most `limit`: rows for [`start`], then the version that added each. One statement, so
+/// that it reads one state of the database.
 ///
 /// # Errors
 /// When a number does not fit its column.
@@ -251,7 +251,7 @@ pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<Ins
     insert(S::Table, spans.iter().map(row))
 }
 
-/// Inserts spans that are not live any more into the history, each with the version that removed it.
+/// Inserts spans that are no longer live into the history, each with the version that removed it.
 ///
 /// # Errors
 /// When a number does not fit its column.
@@ -311,11 +311,11 @@ pub fn insert_publications(
 /// The row of a publish, without the spans that it changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicationRow {
-    /// The version that it made.
+    /// Version that it created.
     pub version: ViewVersion,
     /// The range it replaced.
     pub at: SeqRange,
-    /// When.
+    /// Time of the publish.
     pub created_at: Timestamp,
     /// Chain over this and all earlier ones.
     pub hash: Hash,

@@ -1,4 +1,4 @@
-//! What only the database can check of itself.
+//! Checks that only the database can make.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::options::SqliteOptions;
 /// A connection to read with.
 type Reader<'a> = Connection<'a, Source<'a>>;
 
-/// Questions whose answer must be empty: what a row of the answer means, and the question.
+/// Queries that must have no rows: the kind of violation, the meaning of a row, and the query.
 const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     (
         ViolationKind::EntryMissing,
@@ -87,7 +87,7 @@ type Objects = BTreeMap<(String, String), Object>;
 struct Object {
     /// The table that it belongs to: a table's own name.
     table: String,
-    /// The statement that made it.
+    /// The statement that created it.
     sql: String,
 }
 
@@ -105,7 +105,7 @@ fn objects(rows: &[SqliteRow]) -> Result<Objects> {
         .collect()
 }
 
-/// Checks the pages, references and objects of a database, and that its rows agree with each other.
+/// Checks the pages, references and objects of a database, and the agreement between its rows.
 pub(crate) async fn check(on: &mut Reader<'_>, place: &str) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
     for row in ask(on, "pragma integrity_check(100)", &mut found).await? {
@@ -117,7 +117,7 @@ pub(crate) async fn check(on: &mut Reader<'_>, place: &str) -> Result<Vec<Violat
     let (is, should) = (objects(&on.fixed(OBJECTS).await?)?, expected(place).await?);
     for row in ask(on, "pragma foreign_key_check", &mut found).await? {
         let (table, parent) = (row.text(0)?, row.text(2)?);
-        // What a user's own tables refer to is not ours to judge.
+        // References between a user's own tables are not checked.
         if is_ours(&should, &table) {
             found.push(database(format!(
                 "a row of {table} refers to a row of {parent} that is gone"
@@ -141,12 +141,12 @@ fn database(message: String) -> Violation {
     Violation::new(ViolationKind::Database, message)
 }
 
-/// Whether a table is one of the schema's.
+/// Whether a table belongs to the schema.
 fn is_ours(should: &Objects, table: &str) -> bool {
     should.contains_key(&("table".to_owned(), table.to_owned()))
 }
 
-/// Compares the tables, indices, triggers and views that there are with those of the schema.
+/// Compares the tables, indices, triggers and views of a database with the schema's.
 fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
     for ((kind, name), object) in should {
         match is.get(&(kind.clone(), name.clone())) {
@@ -157,7 +157,7 @@ fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
             Some(_) => {}
         }
     }
-    // A user's own tables are accepted, and SQLite's statistics. What hangs on our tables is not.
+    // A user's own tables are accepted, and SQLite's statistics. Other objects on the schema's tables are not.
     for ((kind, name), object) in is.iter().filter(|(key, _)| !should.contains_key(*key)) {
         if kind == "table" || kind == "view" || !is_ours(should, &object.table) {
             continue;
@@ -168,7 +168,7 @@ fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
     }
 }
 
-/// Asks; a database too damaged to answer is one more violation, and no answer.
+/// Runs a query. If the database is too damaged to answer, adds a violation and returns no rows.
 async fn ask(
     on: &mut Reader<'_>,
     question: &'static str,
@@ -185,7 +185,7 @@ async fn ask(
     }
 }
 
-/// What a fresh database of today's schema holds.
+/// The objects of a new database with the current schema.
 async fn expected(place: &str) -> Result<Objects> {
     let mut fresh = SqliteOptions::default()
         .connection()

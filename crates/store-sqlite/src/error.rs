@@ -6,7 +6,7 @@ use memory_store::{Error, ErrorKind};
 
 pub(crate) use memory_store::Result;
 
-/// What an error of the driver means, by SQLite's primary result code.
+/// Kind of an error of the driver, by SQLite's primary result code.
 fn kind(error: &sqlx::Error) -> ErrorKind {
     let sqlx::Error::Database(database) = error else {
         return match error {
@@ -36,14 +36,14 @@ pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
     kind(error) == ErrorKind::Busy
 }
 
-/// Whether the disk has no room left.
+/// Whether the disk is full.
 pub(crate) fn is_full(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
         .is_some_and(|error| code(error) == 13)
 }
 
-/// An error while a statement ran.
+/// The error for a failed statement.
 pub(crate) fn failed(error: sqlx::Error) -> Error {
     let kind = kind(&error);
     let text = match kind {
@@ -60,7 +60,7 @@ pub(crate) fn failed(error: sqlx::Error) -> Error {
     Error::new(kind, text).with_source(error)
 }
 
-/// An error while the database `place` was opened.
+/// The error for a failure to open the database `place`.
 pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
     let kind = kind(&error);
     let text = match kind {
@@ -89,7 +89,7 @@ pub(crate) fn newer_schema(place: &str, found: i64, known: i64) -> Error {
     )
 }
 
-/// Another process has held a lock for longer than the time-out.
+/// The error for a lock that another process held for longer than the time-out.
 pub(crate) fn locked(place: &str, timeout: Duration, error: Error) -> Error {
     let seconds = timeout.as_secs_f64();
     Error::new(
@@ -101,7 +101,7 @@ pub(crate) fn locked(place: &str, timeout: Duration, error: Error) -> Error {
     .with_source(error)
 }
 
-/// All connections are taken by reads that do not end.
+/// The error if reads that do not end hold all connections.
 pub(crate) fn crowded(patience: Duration) -> Error {
     let seconds = patience.as_secs_f64();
     let text = format!(
@@ -110,7 +110,7 @@ pub(crate) fn crowded(patience: Duration) -> Error {
     Error::new(ErrorKind::Busy, text)
 }
 
-/// The file or its folder refuses to be written.
+/// The error for a file or folder that cannot be written.
 pub(crate) fn not_writable(place: &str) -> Error {
     Error::new(
         ErrorKind::ReadOnly,

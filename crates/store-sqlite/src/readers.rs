@@ -1,4 +1,4 @@
-//! The connections that only read.
+//! Connections for reading.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -10,22 +10,22 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermi
 
 use crate::error::{Result, closed, crowded, failed};
 
-/// Number of connections, and so of reads at the same time.
+/// Number of connections: the maximum number of concurrent reads.
 const CONNECTIONS: usize = 4;
 
-/// Connections that only read. They are opened when they are needed, and stay open as long as the store.
+/// Connections for reading. They are opened on demand, and stay open as long as the store.
 ///
-/// The driver's pool starts a task whenever a connection comes back, which takes longer than a short read.
+/// The driver's pool is not used: it starts a task for each returned connection, which takes longer than a short read.
 #[derive(Debug)]
 pub(crate) struct Readers {
     options: SqliteConnectOptions,
-    /// Each is opened by the first read that gets it.
+    /// Each is opened by the first read that uses it.
     connections: [Mutex<Option<SqliteConnection>>; CONNECTIONS],
-    /// The places of those that no read holds; the one that came back last is at the end.
+    /// Indices of the free connections; the latest returned one is at the end.
     free: std::sync::Mutex<Vec<usize>>,
     /// One permit for each of `free`. Closed with the store.
     permits: Semaphore,
-    /// How long a read waits for another to end.
+    /// Maximum time that a read waits for another to end.
     patience: Duration,
 }
 
@@ -38,7 +38,7 @@ pub struct Reader<'r> {
     _permit: SemaphorePermit<'r>,
 }
 
-/// The place of a connection that a read holds.
+/// Index of a connection that a read holds.
 #[derive(Debug)]
 struct Place<'r> {
     free: &'r std::sync::Mutex<Vec<usize>>,
@@ -89,13 +89,13 @@ impl Readers {
         })
     }
 
-    /// Waits for reads to end and closes all connections. Closing again does the same.
+    /// Waits for reads to end and closes all connections. May be called again.
     pub(crate) async fn close(&self) {
         // Reads that wait for a permit end now; those that have one are waited for below.
         self.permits.close();
         for connection in &self.connections {
             if let Some(connection) = connection.lock().await.take() {
-                // Nothing was written on it.
+                // No data was written on it.
                 let _ = connection.close().await;
             }
         }

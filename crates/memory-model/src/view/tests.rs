@@ -22,7 +22,7 @@ fn body() -> impl Strategy<Value = SpanBody> {
     ]
 }
 
-/// What stands for each of the first `n` messages, by position: the model that views must equal.
+/// Form of each of the first `n` messages, by position: the model that views must equal.
 fn per_message(view: &View, n: u32) -> Vec<SpanBody> {
     (1..=n)
         .map(|seq| {
@@ -41,7 +41,7 @@ fn per_message(view: &View, n: u32) -> Vec<SpanBody> {
         .collect()
 }
 
-/// A publish: where it starts, how long it is, and what fills it.
+/// A publish: its start, its length, and its spans.
 type Edit = (u32, u32, Vec<(u32, SpanBody)>);
 
 /// A publish over whole spans or parts of divisible ones: the range, and how to fill it.

@@ -1,4 +1,4 @@
-//! Summaries: unchanged, made from what is there, never from themselves.
+//! Checks of summaries: unchanged, made from existing sources, without cycles.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ pub(super) fn verify(
     let key = &conversation.key;
     for (id, summary) in summaries {
         report.summaries += 1;
-        // Of what was erased, only the hash and the figures are left.
+        // Only the hash and the figures of an erased summary are left.
         let erased = summary.text() == ERASED && erasures.summaries.contains(id);
         let changed = !erased && summary.hash != summary.expected_hash();
         if changed || *id != summary_id(summary.hash) {
@@ -73,7 +73,7 @@ pub(super) fn verify(
         }
         verify_children(key.as_str(), conversation, summary, scope, report);
         verify_sources(key.as_str(), conversation, summary, scope, report);
-        // What it costs in a form that is not known here cannot be recomputed.
+        // The cost in an unknown rendering cannot be recomputed.
         if let Some(rules) = rules.filter(|rules| !erased && rules.rendering() == summary.rendering)
         {
             let tokens = rules.summary(summary);
@@ -143,7 +143,7 @@ fn verify_children(
     }
 }
 
-/// Checks that the sources exist, hash to the source hash, and cost what is recorded.
+/// Checks that the sources exist, have the source hash, and have the recorded cost.
 fn verify_sources(
     key: &str,
     conversation: &Conversation,
@@ -208,14 +208,14 @@ fn verify_sources(
     }
 }
 
-/// What a child or a source names.
+/// Object that a child or a source names.
 enum Named<'s> {
     Messages,
     Summary(&'s Facts),
     Missing,
 }
 
-/// Looks up a child or a source, and reports a summary that is missing or covers something else.
+/// Looks up a child or a source, and reports a summary that is missing or covers another range.
 fn named<'s>(
     key: &str,
     summary: &Summary,

@@ -1,4 +1,4 @@
-//! Views: what their publications give, over every position once.
+//! Checks of views: rows match the publications, and cover every position once.
 
 use std::collections::BTreeMap;
 
@@ -176,7 +176,7 @@ async fn replay<S: Store + ?Sized>(
     Ok(rows.into_values().collect())
 }
 
-/// Applies a publication to the rows; it must change what stands for its range and nothing else.
+/// Applies a publication to the rows. It must change the rows of its range and no others.
 fn apply(
     rows: &mut BTreeMap<Seq, SpanStart>,
     publication: &Publication,

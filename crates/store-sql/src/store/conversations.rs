@@ -15,7 +15,7 @@ use crate::conversation as sql;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
 
-/// Numbers above this would not fit into a row's key.
+/// Larger numbers would not fit into a row's key.
 const MAX_CONVERSATION: i64 = i32::MAX as i64;
 
 impl<D: Database> SqlStore<D> {

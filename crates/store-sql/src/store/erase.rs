@@ -20,7 +20,7 @@ use crate::row::Columns as _;
 use crate::search::Which;
 use crate::{conversation, erasure as sql, message, summary, vector};
 
-/// Number of rows that are read at a time.
+/// Number of rows read at once.
 const PAGE: u64 = 64;
 
 impl<D: Database> SqlStore<D> {
@@ -80,7 +80,7 @@ impl<D: Database> SqlStore<D> {
             on.run(&sql::delete_jobs(seen.conversation)).await?;
             on.run(&sql::delete_prepared(seen.conversation)).await?;
             on.run(&sql::count_erasure(seen.conversation)).await?;
-            // A call that is gone may stand before the messages of a fork.
+            // An erased call may come before the messages of a fork.
             let from = Which::From(seen.conversation, IndexedKind::Messages, seen.range.first.0);
             self.forget_segments(on, from).await?;
         }
@@ -117,7 +117,7 @@ impl<D: Database> SqlStore<D> {
     }
 
     /// Removes words that an interrupted erasure left in the files. If another program uses the database, leaves them
-    /// to the next program that opens it to write.
+    /// to the next program that opens it for writing.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -189,7 +189,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// The keys of the summaries that were made from what is erased and still have words.
+    /// The keys of the summaries of erased entries that still have words.
     async fn with_words(
         &self,
         on: &mut impl Executor,
@@ -226,8 +226,8 @@ impl<D: Database> SqlStore<D> {
         Ok(keys)
     }
 
-    /// Takes out of a conversation's facts what none of its entries says any more. What was compressed against them is
-    /// packed anew.
+    /// Removes pieces from a conversation's facts that none of its entries contains any more, and repacks the bytes
+    /// that were compressed against them.
     async fn forget_facts(&self, on: &mut impl Executor, id: ConversationId) -> Result<()> {
         let Some(old) = self.facts_of(on, id).await? else {
             return Ok(());

@@ -25,10 +25,10 @@ use crate::summary::{self, Known};
 use crate::view::{self as sql, Where};
 use crate::{conversation, work};
 
-/// More spans than this can not be in a range.
+/// More spans than a range can have.
 const ALL: u64 = 1 << 32;
 
-/// What publishes to one view need to know before they are applied.
+/// Data that is read before publishes to one view are applied.
 struct Before {
     info: Conversation,
     /// Whether the view was never published.
@@ -36,7 +36,7 @@ struct Before {
     change: ViewChange,
     /// Summaries that the publishes refer to and the conversation sees.
     known: BTreeMap<SummaryId, Known>,
-    /// Key of the conversation's newest summary.
+    /// Key of the conversation's latest summary.
     last_key: i64,
     /// Jobs that are granted, each with its fence.
     fences: BTreeMap<String, u64>,
@@ -91,7 +91,7 @@ impl<D: Database> SqlStore<D> {
             outcomes.push(outcome);
         }
         let Some(now) = now else {
-            // Nothing is done: nothing is written.
+            // No publish was done, so there are no rows to write.
             return Ok(outcomes);
         };
 
@@ -213,8 +213,9 @@ fn hull(publishes: &[Publish]) -> Option<SeqRange> {
     SeqRange::new(first, last)
 }
 
-/// Reads, in one round trip, the view's live rows from the one that covers the position before the publishes to the first
-/// one that begins well after them, and the sums of tokens at the ends of the raw spans that they name.
+/// Reads, in one round trip, the view's live rows around the publishes and the sums of tokens at the ends of the raw
+/// spans that they name. The rows are those from the one that covers the position before the publishes to the first one
+/// that begins well after them.
 async fn read_around(
     on: &mut impl Executor,
     info: &Conversation,
@@ -258,7 +259,7 @@ async fn read_around(
     RunningSums::new(sums.iter().flatten())
 }
 
-/// The hash over the names of a conversation's views with one more.
+/// The hash over the names of a conversation's views with an additional one.
 async fn with_view(on: &mut impl Executor, id: ConversationId, view: &ViewName) -> Result<Hash> {
     let mut names = vec![view.clone()];
     for row in on.all(&sql::views(id.0)).await? {

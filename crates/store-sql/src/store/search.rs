@@ -31,7 +31,7 @@ impl<D: Database> SqlStore<D> {
         rows.iter().map(segment).collect()
     }
 
-    /// The executor must see only what is committed.
+    /// The executor must read committed data only.
     async fn snapshot_of_index(
         &self,
         on: &mut impl Executor,

@@ -82,7 +82,7 @@ impl<D: Database> SqlStore<D> {
         let all = Seq(u32::MAX);
         match order {
             Order::OldestFirst => {
-                // The row that covers the first position, and those after it with one more, whose beginning is the
+                // The row that covers the first position, and the following ones with one more: its beginning is the
                 // end of the last.
                 let after = Where::Rising(range.first.next(), all);
                 let asked = [(Where::Falling(range.first), 1), (after, one_more(limit))];
@@ -188,7 +188,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// The state of a view now, in one statement.
+/// The current state of a view, in one statement.
 pub(super) async fn snapshot(
     on: &mut impl Executor,
     id: ConversationId,

@@ -35,7 +35,7 @@ impl Links {
         Ok(())
     }
 
-    /// Gives summaries what they are made of.
+    /// Sets the children and sources of summaries.
     fn give(mut self, to: Vec<SummaryRow>) -> Vec<Summary> {
         let whole = |SummaryRow { id, mut summary }| {
             summary.children = self.children.remove(&id).unwrap_or_default();
@@ -47,8 +47,8 @@ impl Links {
     }
 }
 
-/// At most `limit` of a conversation's own summaries in the order of their making, in one request. `None` where they are to
-/// begin behind a summary that the conversation does not have.
+/// At most `limit` of a conversation's own summaries in the order of creation, in one request. `None` if the page
+/// starts after a summary that the conversation does not have.
 async fn own_page(
     on: &mut impl Executor,
     scope: SummaryScope,
@@ -107,7 +107,7 @@ impl<D: Database> SqlStore<D> {
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
     }
 
-    /// The summaries with these ids, with their children; of several with one id the nearest.
+    /// The summaries with these ids, with their children; if several have one id, the nearest.
     pub(super) async fn summaries_seen(
         &self,
         on: &mut impl Executor,
@@ -161,7 +161,7 @@ impl<D: Database> SqlStore<D> {
                 format!("conversation {id} has no summary {after}"),
             )
         };
-        // Where in the lineage the last page ended, and the summary there.
+        // Level in the lineage at which the last page ended, and the summary there.
         let (mut index, mut place) = match after {
             None => (lineage.len(), After::Nothing),
             Some(after) if lineage.len() == 1 => (1, After::Summary(after)),
@@ -210,7 +210,7 @@ impl<D: Database> SqlStore<D> {
                 let statement = sql::parents(*scope, child.conversation.0, summary);
                 for row in on.all(&statement).await? {
                     let id = SummaryId::new(row.text(0)?);
-                    // Its place is that of the nearest.
+                    // It has the place of the nearest.
                     found.retain(|other| *other != id);
                     found.push(id);
                 }
@@ -235,7 +235,7 @@ impl<D: Database> SqlStore<D> {
             for hashes in batched(&hashes) {
                 let rows = on.all(&sql::by_sources(id.0, &hashes, &recipes)).await?;
                 for summary in self.with_links(on, &rows).await? {
-                    // Whose words are gone is made again, from what is left.
+                    // An erased summary is made again, from the remaining messages.
                     if summary.text() == ERASED {
                         continue;
                     }

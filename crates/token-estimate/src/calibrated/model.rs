@@ -18,12 +18,13 @@ pub(crate) struct Model {
     /// By row of the state and coarse class: the weight above, the next state's row below.
     steps: [u32; machine::ENTRIES],
     pairs: [u16; PAIRS],
-    /// By fine class: what a mark weighs more at the beginning of a text than at that of a line.
+    /// By fine class: the additional weight of a mark at the beginning of a text, compared with the beginning of a
+    /// line.
     first: [u16; class::FINE],
     classes: Classes,
 }
 
-/// How far a text was read.
+/// Reading position in a text, with the state of the machine.
 #[derive(Clone, Copy)]
 struct Place {
     row: usize,
@@ -169,7 +170,7 @@ impl Model {
         sum
     }
 
-    /// Weight of the first character beside its step.
+    /// Weight of the first character in addition to its step.
     fn beginning(&self, text: &str) -> u64 {
         let first = text.as_bytes().first().filter(|byte| byte.is_ascii());
         let fine = first.map(|byte| class::ASCII[usize::from(*byte)] >> 8);
@@ -281,8 +282,8 @@ fn ascii_prefix(bytes: &[u8]) -> usize {
     blocks + rest
 }
 
-/// The first place from `from` on, within 256 bytes, where the state is known without having read what stands before:
-/// after a letter or digit, and then one space or newline.
+/// The first place from `from` on, within 256 bytes, at which the state does not depend on earlier text: after a letter
+/// or digit that is followed by one space or newline.
 fn sure(bytes: &[u8], from: usize) -> Option<(usize, Place)> {
     let window = bytes.get(from..)?;
     let found = window
