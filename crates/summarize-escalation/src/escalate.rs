@@ -19,7 +19,7 @@ use crate::tier::Tier;
 /// tier `extractive` asks a default [`ExtractiveSummarizer`]; see [`escalate_with`].
 ///
 /// # Errors
-/// Those of [`escalate_with`].
+/// As [`escalate_with`].
 pub async fn escalate(
     summarizer: &dyn Summarizer,
     ladder: &Ladder,
@@ -31,17 +31,15 @@ pub async fn escalate(
 /// Tries the tiers of a ladder until one gives an acceptable summary of the request's source. The
 /// tier `extractive` asks `extractive`.
 ///
-/// Each tier is tried at most once. A summarizer that is itself provisional is asked in the place
-/// of `extractive`, where the ladder has that tier: it writes without a model, so asking it in
-/// different styles is of no use.
+/// Each tier is tried at most once. A summarizer that is itself provisional is used instead of `extractive`, if the
+/// ladder has that tier: it writes without a model, so the styles make no difference.
 ///
 /// Dropping the future cancels the work.
 ///
 /// # Errors
-/// [`ErrorKind::NoSource`] and [`ErrorKind::InvalidLadder`] before anything is called;
-/// [`ErrorKind::Provider`] and [`ErrorKind::Empty`] when the ladder says to stop there;
-/// [`ErrorKind::CannotShrink`] when the source is too short for anything shorter to say something;
-/// [`ErrorKind::Exhausted`] when all tiers were refused and none is a cut.
+/// [`ErrorKind::NoSource`] and [`ErrorKind::InvalidLadder`] before any call; [`ErrorKind::Provider`] and
+/// [`ErrorKind::Empty`] if the ladder stops on them; [`ErrorKind::CannotShrink`] if the source is too short for a
+/// shorter summary; [`ErrorKind::Exhausted`] when all tiers were refused and none is a cut.
 pub async fn escalate_with(
     summarizer: &dyn Summarizer,
     extractive: &dyn Summarizer,
@@ -87,7 +85,7 @@ pub async fn escalate_with(
 enum Step {
     Accepted(Box<LadderOutcome>),
     Refused,
-    /// Refused, and no further tier asks a model.
+    /// Refused, and no further tier uses a model.
     Offline,
 }
 
@@ -103,7 +101,7 @@ enum Verdict {
 /// Id of the writer of a cut source.
 const SOURCE_CUT: &str = "source-cut@1";
 
-/// The state of one climb.
+/// State of one run of the ladder.
 struct Climb<'a> {
     ladder: &'a Ladder,
     request: SummaryRequest<'a>,
@@ -236,7 +234,7 @@ impl<'a> Climb<'a> {
         answer
     }
 
-    /// Refuses a tier whose summarizer failed, or stops there.
+    /// Refuses a tier because its summarizer failed, or stops there.
     fn failed(&mut self, tier: Tier, error: Error) -> Result<Step, Error> {
         let rule = self.ladder.on_error;
         if rule == OnError::Fail {
@@ -327,7 +325,7 @@ impl<'a> Climb<'a> {
             return self.refuse(Tier::Cut, Reason::Empty);
         };
         written.text = text;
-        // The ranks were those of the whole text.
+        // The ranks belong to the whole text.
         written.ranks = None;
         // A cut is no summary: it should be rewritten.
         written.provisional = true;

@@ -16,7 +16,7 @@ pub enum BreakerState {
     Closed,
     /// Lets no call through.
     Open,
-    /// Lets one call through, whose result closes or opens the breaker.
+    /// Lets one call through. Its result closes or opens the breaker.
     HalfOpen,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Breaker {
     state: Mutex<State>,
 }
 
-/// A call that was let through. Dropping it, as a cancelled call does, changes nothing.
+/// A permitted call. Dropping it, as a cancelled call does, has no effect.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
     breaker: &'a Breaker,
@@ -73,7 +73,7 @@ impl Breaker {
         *self.lock() = State::default();
     }
 
-    /// Counts a failure, and opens once there are as many in a row as the policy says.
+    /// Counts a failure, and opens the breaker after the policy's number of failures in a row.
     pub(crate) fn fail(&self, policy: BreakerPolicy, now: Duration, text: String) {
         let mut state = self.lock();
         state.last_failure = text;
@@ -83,7 +83,7 @@ impl Breaker {
         }
     }
 
-    /// Lets a call through; `Err` is the time until the next one, where there is one.
+    /// Lets a call through; `Err` is the time until the next one, if there will be one.
     pub(crate) fn enter(
         &self,
         policy: BreakerPolicy,
@@ -207,7 +207,7 @@ mod tests {
         assert!(breaker.enter(policy, now).is_err());
         assert_eq!(breaker.state(policy, now), BreakerState::Open);
         drop(first);
-        // Its failure opens it for another minute, whatever the count.
+        // Its failure opens the breaker for another minute, for any count.
         breaker
             .enter(policy, now)
             .unwrap()

@@ -1,4 +1,4 @@
-//! A cache of the newest answers.
+//! A cache of the latest answers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ impl Cache {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an answer that took no call this time.
+    /// Returns an answer, with 0 calls.
     pub(crate) fn get(&self, key: &CacheKey) -> Option<Completion> {
         let mut answer = self.lock().answers.get(key).cloned()?;
         (answer.calls, answer.usage) = (0, None);

@@ -69,7 +69,7 @@ impl OpenAiEmbeddings {
         self
     }
 
-    /// Asks for vectors of this dimension. Not sent unless set: not every model can shorten its vectors.
+    /// Asks for vectors of this dimension. Not sent unless set, because some models cannot shorten their vectors.
     pub fn with_dimensions(mut self, dimensions: u32) -> Self {
         self.dimensions = Some(dimensions);
         self

@@ -1,4 +1,4 @@
-//! One address of a server that speaks as OpenAI does.
+//! Endpoint of a server with OpenAI's API.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::key::Secrets;
 use super::{ApiKey, OPENAI_BASE_URL};
 use crate::{Failure, FailureKind};
 
-/// An address, and all that a request to it needs.
+/// An address, with the settings of requests to it.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     http: reqwest::Client,
     url: reqwest::Url,
-    /// The server's name in errors: its address without anything secret.
+    /// The server's name in errors: its address without secrets.
     pub(super) whom: String,
     key: Option<ApiKey>,
     /// Secrets of a request.
@@ -86,7 +86,7 @@ impl Endpoint {
         f.field("server", &self.whom).field("key", &self.key);
     }
 
-    /// Sends a request and reads its answer, whatever its status.
+    /// Sends a request and reads its answer, with any status.
     pub(super) async fn post(&self, request: &impl Serialize) -> Result<Answer, Failure> {
         let body = serde_json::to_vec(request)
             .map_err(|error| Failure::new(FailureKind::BadRequest, error))?;

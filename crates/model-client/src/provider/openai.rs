@@ -22,7 +22,7 @@ const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 pub enum OutputLimit {
     /// `max_tokens`, which compatible servers know.
     MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's newer models insist on.
+    /// `max_completion_tokens`, which OpenAI's newer models require.
     MaxCompletionTokens,
     /// No field: the server's own limit holds.
     None,
@@ -112,8 +112,7 @@ impl OpenAiCompatible {
         self
     }
 
-    /// Sets the smallest output limit that is named to the server, in tokens. Default
-    /// [`MIN_OUTPUT_TOKENS`].
+    /// Sets the smallest output limit that is sent to the server, in tokens. Default [`MIN_OUTPUT_TOKENS`].
     pub fn with_min_output_tokens(mut self, tokens: u64) -> Self {
         self.min_output = tokens;
         self
@@ -126,8 +125,8 @@ impl OpenAiCompatible {
         self
     }
 
-    /// Sets how much the model reasons, in the field `reasoning_effort`. Not sent unless set: models
-    /// that do not reason refuse it.
+    /// Sets the amount of reasoning, in the field `reasoning_effort`. Not sent unless set: models that do not reason
+    /// refuse it.
     pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
         self.reasoning = Some(effort);
         self
