@@ -10,7 +10,7 @@ use crate::context::{
 use crate::degrade::{degrade, total};
 use crate::ids::CallIds;
 
-/// How a block is shown.
+/// Form in which a block is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownAs {
     Nothing,
@@ -121,7 +121,7 @@ pub(crate) fn compose(
     shown
 }
 
-/// Marks messages as quoted: a summary covers them, too.
+/// Marks messages as quoted: a summary also covers them.
 fn quoted(messages: &mut [ContextMessage]) {
     for message in messages {
         if let MessageOrigin::Message { first, last } | MessageOrigin::Trimmed { first, last } =

@@ -1,5 +1,5 @@
-//! Forms of a summary: its lines of at least a rank. A longer form has every line of a shorter one. A line with `…` behind it
-//! is continued in the summary and not in the form.
+//! Forms of a summary: its lines of at least a rank. A longer form has every line of a shorter one. A line that ends
+//! with `…` is continued in the summary but not in the form.
 
 use memory_model::{Accounting, Summary};
 
@@ -13,7 +13,7 @@ const HEADLINE_TOKENS: u64 = 60;
 
 /// Beginning of a line that continues the one before it.
 const CONTINUES: &str = "  ";
-/// Mark behind a line that is not continued.
+/// Mark at the end of a line without its continuation.
 const LEFT_OUT: &str = " …";
 
 /// The forms of a summary, from the headline to the whole summary.
@@ -22,8 +22,8 @@ pub(crate) struct Forms<'a> {
     pub(crate) index: usize,
     summary: &'a Summary,
     lines: Vec<Line<'a>>,
-    /// Cost of each short form, in tokens, the headline first. That of the headline is exact, and the others
-    /// are added up from their lines. Empty where the summary is only shown whole.
+    /// Cost of each short form, in tokens, the headline first. The headline's cost is exact; the others are sums over
+    /// their lines. Empty if the summary is only shown whole.
     short: Vec<u64>,
     /// Cost of the whole summary, in tokens.
     whole: u64,
@@ -140,8 +140,7 @@ impl<'a> Forms<'a> {
     }
 }
 
-/// The lines of a summary, with their costs and forms. Where the lines have no ranks, earlier lines are in
-/// shorter forms.
+/// The lines of a summary, with their costs and forms. In lines without ranks, earlier lines are in shorter forms.
 fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<Line<'a>> {
     let line = |text| Line {
         text,

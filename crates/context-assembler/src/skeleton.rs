@@ -1,5 +1,4 @@
-//! The least that a context shows of a view: a headline of each summary, and a pointer to each run of other
-//! blocks.
+//! Minimum content of a context for a view: a headline of each summary, and a pointer to each run of other blocks.
 
 use std::ops::Range;
 
@@ -14,16 +13,16 @@ use crate::forms::Forms;
 /// A piece of a view: a summary, or the blocks between two of them.
 pub(crate) enum Piece<'a> {
     Summary(Forms<'a>),
-    /// A request, or a run that costs no more than a pointer to it: it is always whole.
+    /// A request, or a run that costs at most as much as a pointer to it: it is always whole.
     Small(Range<usize>, u64),
     Run(Run),
 }
 
-/// Neighbouring blocks that are no summaries.
+/// Neighbouring blocks that are not summaries.
 pub(crate) struct Run {
     pub(crate) blocks: Range<usize>,
-    /// A pointer to the blocks that may be dropped. `None` if they have no digest, because they were not all read,
-    /// a summary covers them, or they show nothing.
+    /// A pointer to the blocks that may be dropped. `None` if they have no digest, because some were not read, a
+    /// summary covers them, or they are not visible.
     pub(crate) pointer: Option<ContextMessage>,
 }
 
@@ -121,7 +120,7 @@ impl<'a> Skeleton<'a> {
         })
     }
 
-    /// Index of the oldest of the newest pieces that cost at most `tokens` together in their shortest forms.
+    /// Index of the oldest of the latest pieces that cost at most `tokens` together in their shortest forms.
     pub(crate) fn newest_within(&self, tokens: u64) -> usize {
         let mut sum = 0_u64;
         let newest_first = self.pieces.iter().enumerate().rev();

@@ -22,7 +22,7 @@ use crate::tools::{echo, no_tool};
 pub struct SessionHit {
     /// Key of the session.
     pub session: SessionKey,
-    /// The hit. Scores of different sessions say nothing about each other.
+    /// The hit. Scores of different sessions are not comparable.
     #[serde(flatten)]
     pub hit: GrepHit,
 }
@@ -35,9 +35,9 @@ pub struct SessionsAnswer {
     pub pattern: String,
     /// Mode in which the pattern was read; of [`SearchMode::Auto`] the first in which any session has a hit.
     pub mode: SearchMode,
-    /// What was searched of each session.
+    /// Part of each session that was searched.
     pub scope: SearchScope,
-    /// What was done instead of what was asked, in words; `None` when nothing was.
+    /// Search that replaced the requested one, in words; `None` if there was no fallback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// As of [`GrepAnswer`], of one of the sessions.
@@ -49,16 +49,16 @@ pub struct SessionsAnswer {
     pub complete: bool,
     /// Where to continue; `None` when complete. It is bound to these sessions and this question.
     pub cursor: Option<String>,
-    /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
+    /// Whether the time of the call ended before the whole search: there may be fewer hits than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and
-    /// so on. By time: merged by time, each session in its own order.
+    /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and so on. By
+    /// time: merged by time, in the order of each session.
     pub hits: Vec<SessionHit>,
 }
 
 impl SessionsAnswer {
-    /// The answer as a model reads it: as [`GrepAnswer::to_text`], each line with its session.
+    /// The answer as text for a model: as [`GrepAnswer::to_text`], each line with its session.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         for note in self.note.into_iter().chain(self.fallback.as_deref()) {
@@ -93,16 +93,16 @@ impl SessionHit {
     }
 }
 
-/// How far the hits of a session were given.
+/// Extent of a session's hits that were returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Begin,
-    /// The number of its hits that were given, and the session's own cursor.
+    /// The number of its hits that were returned, and the session's cursor.
     At(usize, String),
     Done,
 }
 
-/// The letter of a cursor in a mode that was asked for.
+/// The letter of a cursor in a requested mode.
 const ASKED: char = 'm';
 
 fn write_cursor(stage: char, places: &[Place]) -> String {
@@ -119,8 +119,8 @@ fn write_cursor(stage: char, places: &[Place]) -> String {
     out
 }
 
-/// Reads a cursor: its letter, and the place in each of `count` sessions. What a place leads to is held against
-/// its session, which takes its own cursors alone.
+/// Reads a cursor: its letter, and the position in each of `count` sessions. Each session checks its position, and
+/// accepts only its cursors.
 fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
     let mut chars = text.trim().chars();
     let stage = chars.next().ok_or_else(|| foreign(text))?;
@@ -147,17 +147,17 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
     }
 }
 
-/// What a session answers.
+/// Answer of a session.
 struct Found {
     begin: Place,
-    /// `None` if all of its hits were given.
+    /// `None` if all of its hits were returned.
     answer: Option<GrepAnswer>,
-    /// Number of its hits that this answer gives.
+    /// Number of its hits in this answer.
     taken: usize,
 }
 
 impl Found {
-    /// Number of its hits that were given.
+    /// Number of its hits that were returned.
     fn given(&self) -> usize {
         match &self.begin {
             Place::At(given, _) => given + self.taken,
@@ -169,7 +169,7 @@ impl Found {
         self.answer.as_ref()?.hits.get(self.taken)
     }
 
-    /// The place behind the hits that were taken.
+    /// The position after the hits that were taken.
     fn place(&self) -> Place {
         let Some(answer) = &self.answer else {
             return Place::Done;
@@ -184,14 +184,14 @@ impl Found {
         })
     }
 
-    /// Whether it may have a next hit that is not known.
+    /// Whether it may have an unknown next hit.
     fn is_short(&self) -> bool {
         let more = |answer: &GrepAnswer| answer.cursor.is_some();
         self.next().is_none() && self.answer.as_ref().is_some_and(more)
     }
 }
 
-/// The session whose hit comes next; `None` at the end, or where that cannot be told yet.
+/// The session with the next hit; `None` at the end, or if this is not known yet.
 fn next_of(found: &[Found], order: HitOrder) -> Option<usize> {
     let heads = found.iter().enumerate();
     if order == HitOrder::Relevance {
@@ -211,9 +211,8 @@ fn next_of(found: &[Found], order: HitOrder) -> Option<usize> {
 }
 
 impl RetrievalSet {
-    /// Finds text in all conversations of the set that have the tool. Each is ranked by itself: nothing of one
-    /// counts in the ranking of another, and so scores are not compared. How hits are merged stands at
-    /// [`SessionsAnswer::hits`].
+    /// Finds text in all conversations of the set that have the tool. Each is ranked separately, so scores are not
+    /// comparable. [`SessionsAnswer::hits`] describes how hits are merged.
     ///
     /// # Errors
     /// As [`Retrieval::grep`]; `Invalid` for a cursor of other sessions.
@@ -297,7 +296,7 @@ impl RetrievalSet {
             let limits = limits.reduce(|one, other| one.within(&other));
             let limits = limits.unwrap_or_default();
             let limit = limits.hits(args.limit);
-            // The sessions whose hits were taken, in order.
+            // The sessions with hits that were taken, in order.
             let mut taken = Vec::new();
             let mut room = first.room(limits.answer_tokens);
             if room.reply.is_some() {
