@@ -1,8 +1,8 @@
-//! Maintenance tasks: `cargo xtask <task>`. One file per task; each has three modes: write (the default),
-//! `--check` (change nothing, fail when something is out of date and name the command that mends it) and
-//! `--dry-run` (change nothing, print what would be written). Tasks that need a database or the crates themselves are in packages of
-//! their own (`schema`, `measure`), so that this one builds in seconds. What needs other people's engines, tokenizers or
-//! ranking libraries is in `xtask/research`: `cargo research`.
+//! Maintenance tasks: `cargo xtask <task>`. One file per task. Each task has three modes: write (the default),
+//! `--check` (change no file; fail if one is out of date, with the command that updates it) and `--dry-run` (change no
+//! file; print the new content). Tasks that need a database or the library crates are in separate packages (`schema`,
+//! `measure`), so that this one builds in seconds. Tasks that need foreign engines, tokenizers or ranking libraries are
+//! in `xtask/research`: `cargo research`.
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod abuse;

@@ -1,13 +1,13 @@
-//! Habits of prose: words and phrases that this repository's comments and pages repeat more often than those of others do.
+//! Habits of prose: words and phrases that this repository's comments and pages use more often than those of other
+//! projects.
 //!
-//! The rates to compare with were counted by this task on the doc comments of jj-lib 0.46.0 (the library of jj). More than
-//! twice jj's rate of a phrase fails, but [`LEAST_LIMIT`] per 1,000 words and one use are allowed of each. Code is not
-//! counted: neither code blocks nor spans between backticks, so that `WHERE` of SQL is no habit.
+//! The rates to compare with were counted by this task on the doc comments of jj-lib 0.46.0 (the library of jj). More
+//! than twice jj's rate of a phrase fails, with at least [`LEAST_LIMIT`] per 1,000 words and one use allowed. Code is
+//! not counted, neither in blocks nor in spans, so that `WHERE` of SQL does not count.
 //!
-//! Doc comments are counted for each crate, with the crate's README, which is its front page. The pages in `docs` and the
-//! README of the repository are counted together, and their semicolons as well. Generated pages are left out, since their
-//! words come from SQL comments of the schema, and so are the measurements, which are tables with their
-//! dates and commands.
+//! Each crate's doc comments are counted together with its README, which is its front page. The pages in `docs` and the
+//! README of the repository are counted together, with their semicolons. Generated files are left out, because their
+//! words come from SQL comments of the schema, and so are the measurements, which are tables with dates and commands.
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ const LEAST_LIMIT: f64 = 0.5;
 /// Semicolons in 100 sentences of the pages that are allowed: twice as many as in jj's.
 const SEMICOLON_LIMIT: f64 = 6.0;
 
-/// Crates that are not rewritten yet. They are printed and do not fail.
+/// Crates that are not rewritten yet. Their rates are printed and do not fail.
 const PENDING: &[&str] = &[
     "agent-memory",
     "block-overlay",
@@ -74,8 +74,8 @@ const LEFT_OUT: &[&str] = &[
     "measurements",
 ];
 
-/// Prints the habits of each crate and of the pages, and fails if one is above its limit. With folders, prints their
-/// rates and fails for no reason: this is how another project's rates are counted.
+/// Prints the habits of each crate and of the pages, and fails if one is above its limit. With folders, prints the
+/// rates of these crates and never fails: this counts another project's rates.
 pub(crate) fn run(folders: &[&str]) -> anyhow::Result<()> {
     if !folders.is_empty() {
         for folder in folders {
@@ -291,7 +291,7 @@ impl Prose {
         self.semicolons as f64 * 100.0 / self.sentences.max(1) as f64
     }
 
-    /// Prints the habits that are used, those above their limit marked with `!`, and returns these.
+    /// Prints the habits that are used, marks those above their limit with `!`, and returns these.
     fn report(&self, name: &str) -> Vec<String> {
         println!("{name}: {} words", self.words());
         let mut excesses = Vec::new();

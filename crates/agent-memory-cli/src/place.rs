@@ -36,7 +36,7 @@ impl Place {
         })
     }
 
-    /// Whether a database exists: an empty file is none.
+    /// Whether a database exists. An empty file does not count.
     pub(crate) fn exists(&self) -> bool {
         match std::fs::metadata(&self.path) {
             Ok(meta) => !meta.is_file() || meta.len() > 0,
@@ -99,8 +99,7 @@ impl Place {
     }
 }
 
-/// Creates a directory and its parents with mode 0700, whatever the umask, and syncs their names to
-/// the disk.
+/// Creates a directory and its parents with mode 0700, for any umask, and syncs their names to the disk.
 #[cfg(unix)]
 fn create_private(directory: &Path) -> std::io::Result<()> {
     use std::fs::Permissions;
@@ -152,7 +151,7 @@ fn parse(store: &str) -> Result<PathBuf, Failure> {
     Ok(PathBuf::from(path))
 }
 
-/// Returns the user's data directory. `XDG_DATA_HOME` wins on every platform.
+/// Returns the user's data directory. `XDG_DATA_HOME` takes precedence on every platform.
 fn data_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let set = |name| variable(name).filter(|path| path.is_absolute());
     let platform = || {

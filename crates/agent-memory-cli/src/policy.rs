@@ -5,7 +5,7 @@ use agent_memory::{Builder, DagPolicy, Trigger, TurnPolicy, WindowUse};
 use crate::args::Policy;
 
 impl Policy {
-    /// Returns the planner's policy: `default` with the options of the command line.
+    /// Returns the planner's policy: `default` changed by the options of the command line.
     fn dag(&self, mut policy: DagPolicy) -> DagPolicy {
         if let Some(messages) = self.leaf_messages {
             policy.leaf_min_messages = messages;

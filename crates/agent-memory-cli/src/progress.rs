@@ -11,13 +11,12 @@ use tokio::time::Instant;
 
 use crate::output::{count, note, safe};
 
-/// Waits for a model after which a line is written where there is no terminal; then each minute.
+/// Durations of waiting for a model after which a line is written without a terminal; the second repeats.
 const TOLD_AFTER: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(60)];
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// What is being done, and what is waited for. On a terminal it is one line that is replaced and
-/// goes away; without one (or with `--json`) only failed attempts and long waits for a model are
-/// told, a line each.
+/// The current task and wait. On a terminal it is one line that is replaced and removed; without one (or with `--json`)
+/// only failed attempts and long waits for a model are printed, a line each.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -27,7 +26,7 @@ pub(crate) struct Progress {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is being done.
+    /// The current task.
     task: String,
     /// Attempts under way, by their numbers.
     attempts: BTreeMap<u64, Attempt>,
@@ -41,7 +40,7 @@ struct Attempt {
     attempts: u32,
     timeout: Option<Duration>,
     since: Instant,
-    /// The wait that was told of last.
+    /// The last wait that was printed.
     told: Duration,
 }
 
@@ -60,7 +59,7 @@ impl Attempt {
 }
 
 impl State {
-    /// What is being done, and the attempt that waits longest.
+    /// The current task, and the attempt that waits longest.
     fn text(&self, now: Instant) -> String {
         let Some(longest) = self.attempts.values().min_by_key(|attempt| attempt.since) else {
             return self.task.clone();
@@ -108,7 +107,7 @@ impl Progress {
         }
     }
 
-    /// Shows once a second how long the model has been waited for, until the progress is dropped.
+    /// Shows once a second the duration of the wait for the model, until the progress is dropped.
     pub(crate) fn keep_current(self: &Arc<Self>) {
         let progress = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -124,18 +123,18 @@ impl Progress {
         });
     }
 
-    /// Says what is being done.
+    /// Sets the current task.
     pub(crate) fn say(&self, text: &str) {
         text.clone_into(&mut self.state().task);
         self.show(Instant::now());
     }
 
-    /// Writes a line to stderr that stays.
+    /// Writes a permanent line to stderr.
     pub(crate) fn aside(&self, text: &str) {
         self.bar.suspend(|| note(text));
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
     }
@@ -149,7 +148,7 @@ impl Progress {
         self.bar.set_message(safe(&text).into_owned());
     }
 
-    /// Brings the terminal's line up to date; without a terminal returns the line that is due.
+    /// Updates the terminal's line; without a terminal returns the line that is due.
     fn tick(&self, now: Instant) -> Option<String> {
         if self.terminal {
             if !self.state().attempts.is_empty() {
@@ -160,7 +159,7 @@ impl Progress {
         self.state().due(now)
     }
 
-    /// Takes in an event; without a terminal returns the line that tells of it.
+    /// Handles an event; without a terminal returns the line about it.
     fn observe(&self, event: &AttemptEvent<'_>, now: Instant) -> Option<String> {
         let mut state = self.state();
         if let AttemptKind::Started { timeout } = event.kind {

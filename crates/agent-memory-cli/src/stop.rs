@@ -1,7 +1,7 @@
 //! Handling of SIGINT and SIGTERM.
 //!
-//! A command that holds leases is cancelled by the first signal: it gives them back and closes its database. Every
-//! other command, and the second signal, end the program at once; what was committed stays.
+//! The first signal cancels a command that holds leases: it releases them and closes its database. The first signal
+//! ends every other command at once, and the second one ends any command; committed data stays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -44,7 +44,7 @@ impl Stop {
         Ok(())
     }
 
-    /// Does nothing: without these signals the system ends the program.
+    /// Does nothing: without a handler the system ends the program on these signals.
     #[cfg(not(unix))]
     pub(crate) fn listen(&self) -> std::io::Result<()> {
         Ok(())

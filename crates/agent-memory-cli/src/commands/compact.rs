@@ -29,7 +29,7 @@ struct Answer {
     imported: Option<import::Answer>,
     #[serde(flatten)]
     run: Run,
-    /// Messages of which the published summaries tell nothing; only where they were asked for.
+    /// Messages that the published summaries do not mention; only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<Vec<Dropped>>,
     /// The next step; only for a dry run.
@@ -60,7 +60,7 @@ impl View {
     }
 }
 
-/// What a compaction did.
+/// Result of a compaction.
 #[derive(Debug, Serialize)]
 struct Run {
     summaries: Summaries,
@@ -72,14 +72,14 @@ struct Run {
     stop_reason: StopReason,
     /// Number of published summaries that no model wrote.
     provisional: u64,
-    /// Number of summaries that the model did not write, and why.
+    /// Number of summaries that the model did not write, with the reasons.
     model: ModelReport,
-    /// Why the summarizer failed, if it did.
+    /// Failure of the summarizer, if it failed.
     failure: Option<String>,
 }
 
 impl Run {
-    /// Nothing was done.
+    /// The result of an empty run.
     fn none(stop_reason: StopReason) -> Self {
         Self {
             summaries: Summaries::default(),
@@ -155,7 +155,7 @@ impl Summaries {
     /// Formats the counts: `3 leaf and 1 condensed`.
     fn text(&self) -> String {
         let own = [("leaf", self.leaf), ("condensed", self.condensed)];
-        // Of another strategy only its own labels are told.
+        // Of another strategy only its own labels are printed.
         let own = own.into_iter().filter(|_| self.others.is_empty());
         let others = self.others.iter().map(|(label, n)| (label.as_str(), *n));
         let counts = own
@@ -237,7 +237,7 @@ fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
     failure.into()
 }
 
-/// The session with the strategy that is asked for, which is not stored.
+/// The session with the requested strategy, which is not stored.
 fn planned(session: Session, args: &Compact) -> Session {
     match args.strategy {
         Some(strategy) => session.with_strategy(strategy),

@@ -1,4 +1,4 @@
-//! `erase` and `delete`: take words out of a session for ever, and record that and why.
+//! `erase` and `delete`: erase words of a session for ever, and record the erasure and its reason.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ struct Answer {
     logs: Vec<Stretch>,
     seen_by: Vec<Stretch>,
     copies: Vec<Stretch>,
-    /// What was archived, where that was asked for.
+    /// Figures of the archived entries, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     archived: Option<Archived>,
 }
 
-/// Figures of what is archived and old enough.
+/// Figures of the archived entries that are old enough.
 #[derive(Debug, Serialize)]
 struct Archived {
     messages: u64,
@@ -82,7 +82,7 @@ pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
     print(app, &session, &erased, None, args.dry_run)
 }
 
-/// Erases what is archived, with figures of it.
+/// Erases archived entries, and prints their figures.
 async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result<()> {
     let age = Duration::from_secs(u64::from(args.older_than.unwrap_or(0)) * 24 * 60 * 60);
     let purged = session
@@ -143,7 +143,7 @@ fn print(
         count(answer.summaries, "summary", "summaries"),
         count(answer.drafts, "piece", "pieces"),
     ))?;
-    // Sessions that showed nothing but erased words are not concerned.
+    // Sessions that showed only erased words are not affected.
     let any = answer.entries > 0 || answer.summaries > 0;
     for Stretch {
         session,

@@ -17,13 +17,13 @@ use crate::progress::Progress;
 /// Maximum number of skipped files, and of warnings about a file's lines, that are shown to a person.
 const NAMED: usize = 20;
 
-/// What an import did, as JSON.
+/// Result of an import, as JSON.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Answer {
     pub(crate) sessions: Vec<Row>,
-    /// Files of directories that were passed over.
+    /// Skipped files of directories.
     pub(crate) skipped_files: Vec<SkippedFile>,
-    /// What became of the summaries that transcripts hold; empty unless they were asked for.
+    /// Results for the summaries in transcripts; empty unless requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) summaries: Vec<SummaryImport>,
 }
@@ -34,13 +34,13 @@ pub(crate) struct Row {
     file: String,
     #[serde(flatten)]
     session: SessionImport,
-    /// Lines of the whole file, told with its first session.
+    /// Skipped lines of the whole file, reported with its first session.
     skipped: BTreeMap<String, u64>,
     /// Whether it is [`ImportReport::main`], the session that the file's agent continues.
     in_use: bool,
 }
 
-/// A file that is no transcript.
+/// A file that is not a transcript.
 #[derive(Debug, Serialize)]
 pub(crate) struct SkippedFile {
     file: String,
@@ -49,8 +49,8 @@ pub(crate) struct SkippedFile {
 }
 
 impl Answer {
-    /// Imports a transcript, and returns the key of its main session. Lines that may have been part of a conversation and
-    /// did not become messages are named on stderr.
+    /// Imports a transcript, and returns the key of its main session. Lines that may have been part of a conversation
+    /// and did not become messages are listed on stderr.
     pub(crate) async fn take(
         &mut self,
         memory: &Memory,
@@ -95,7 +95,7 @@ impl Answer {
         }
     }
 
-    /// What was passed over, for a person; empty when nothing was.
+    /// Skipped lines and files, for a person; empty if there are none.
     pub(crate) fn losses(&self) -> String {
         let mut lines = Vec::new();
         for row in &self.sessions {
@@ -156,7 +156,7 @@ impl Answer {
     }
 }
 
-/// What is said about the lines of a file that did not become messages.
+/// Warnings about the lines of a file that did not become messages.
 fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
     let warnings = transcript.report.warnings.iter();
     let mut lines: Vec<String> = warnings
@@ -221,8 +221,8 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             sources.push((path.clone(), true));
         }
     }
-    // Nothing is written when one of the files that were named is no transcript. Of many, only those
-    // that cannot be read again (pipes) are kept meanwhile.
+    // No session is written if one of the named files is not a transcript. Of many files, only those that cannot be
+    // read again (pipes) are kept meanwhile.
     let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
     for (path, named) in &sources {
         let transcript = match *named {
@@ -266,7 +266,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     }
     progress.done();
     let Some(memory) = memory else {
-        // Where nothing could be read, that is what went wrong.
+        // If no file could be read, report that.
         let mut skipped = answer.skipped_files.iter();
         if let Some(first) = skipped.find(|skipped| skipped.kind == Kind::Unreadable) {
             return Err(Failure::new(Kind::Unreadable, first.reason.clone())
@@ -314,8 +314,8 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     }
 }
 
-/// All files of a directory: those of a directory before those of its subdirectories, and
-/// sub-agents' own files after the others, so that a parent comes before what it started.
+/// All files of a directory: files before the files of subdirectories, and sub-agents' files last, so that a parent
+/// comes before its children.
 fn files_of(directory: &Path, unreadable: &mut Vec<SkippedFile>) -> Vec<PathBuf> {
     let mut skip = |path: &Path, error: &std::io::Error| {
         let file = path.display().to_string();

@@ -1,4 +1,4 @@
-//! `index`: makes the search index of a session.
+//! `index`: updates or rebuilds the search index of a session.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ struct Answer {
     summaries: u64,
     segments: u64,
     indexed: u64,
-    /// Messages that got a vector, where a table was given.
+    /// Messages that got a vector, if a table was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     vectors: Option<u64>,
 }

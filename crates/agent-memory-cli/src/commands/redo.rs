@@ -22,7 +22,7 @@ struct Answer {
     before: Size,
     after: Size,
     provisional: Provisional,
-    /// Number of summaries that were rewritten because one below them was.
+    /// Number of summaries that were rewritten because one below them was rewritten.
     rebuilt: u64,
     replaced: Vec<ReplacedSummary>,
     /// Number of model calls; each retry counts.
@@ -30,13 +30,13 @@ struct Answer {
     /// Number of summaries written in this run, published or kept for the next run.
     written: u64,
     failures: Vec<RedoFailure>,
-    /// Number of summaries that the model was asked for, and why some were not written.
+    /// Number of summaries that the model was asked for, and the reasons for missing ones.
     model: ModelReport,
     /// Minimum number of calls for one summary; known under `--max-calls`.
     needed_calls: Option<u64>,
     stop_reason: &'static str,
     verify: Verified,
-    /// What would be rewritten; only for a dry run.
+    /// The summaries to rewrite; only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<RedoPlan>,
 }
@@ -167,7 +167,7 @@ fn answer(session: &Session, redone: RedoReport, verify: Verified) -> Answer {
     }
 }
 
-/// Returns the name of a reason to stop, and what it means.
+/// Returns the name of a reason to stop, and its meaning.
 fn stop(stop: RedoStop) -> (&'static str, &'static str) {
     match stop {
         RedoStop::Done => ("done", "no summary is left that no model wrote"),
@@ -236,7 +236,7 @@ fn print(app: &mut App, args: &Redo, answer: &Answer, why: &str) -> anyhow::Resu
     answer.verify.print(app)
 }
 
-/// Returns the line for a redo with nothing left to do.
+/// Returns the line for a redo with no summaries to rewrite.
 fn nothing(args: &Redo) -> &'static str {
     match args.extracts {
         true => "Nothing is left to do: no extract in the view is of an older version.",

@@ -14,7 +14,7 @@ use crate::error::{Failure, Kind};
 use crate::output::{clip, count, number, one_line, table};
 use crate::progress::Progress;
 
-/// How many broken laws are named to a person.
+/// Maximum number of broken laws that are listed for a person.
 const NAMED: usize = 20;
 
 #[derive(Debug, Serialize)]
@@ -33,7 +33,7 @@ struct Answer {
 struct SessionAnswer {
     leaf: u64,
     condensed: u64,
-    /// Published summaries of the strategy handoff, those of turns' beginnings included.
+    /// Published summaries of the strategy handoff, including summaries of turns' beginnings.
     handoff: u64,
     /// Published summaries, shortened turns and omissions of the strategy blocks.
     blocks: u64,
@@ -71,7 +71,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     let transcript = import::read(Path::new(&args.file), args.session.as_deref())?;
     let window = Window::new(args.window);
     let progress = Arc::new(Progress::new(app.json));
-    // A database of its own, which is gone afterwards: a replay leaves nothing behind.
+    // A temporary database, so that a replay leaves no data behind.
     let folder = tempfile::tempdir()?;
     let store = Arc::new(SqliteStore::open(folder.path().join("replay.db")).await?);
     let builder = Memory::builder().store(store.clone());

@@ -28,7 +28,7 @@ struct Listed {
     updated_at: String,
 }
 
-/// A view's size.
+/// Size of a view.
 #[derive(Debug, Serialize)]
 pub(crate) struct View {
     pub(crate) name: String,
@@ -117,7 +117,7 @@ pub(crate) fn views(info: &SessionInfo) -> Vec<View> {
     info.views.iter().map(view).collect()
 }
 
-/// Returns the cost of a view: the log's cost less what the view saves, in tokens.
+/// Returns the cost of a view: the log's cost minus the view's saving, in tokens.
 pub(crate) fn shown(log: u64, saved: i64) -> u64 {
     u64::try_from(i128::from(log) - i128::from(saved)).unwrap_or(0)
 }

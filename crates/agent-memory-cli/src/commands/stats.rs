@@ -1,4 +1,4 @@
-//! `stats`: shows the size of the database and what it stores.
+//! `stats`: shows the size of the database and the number of stored objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ struct Answer {
     tokens: u64,
     summaries: u64,
     views: Vec<View>,
-    /// Since when erased words may still be in the database's files.
+    /// Time since which erased words may still be in the database's files.
     pending_wipe: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     for info in memory.sessions(&filter).await? {
         let conversation = &info.conversation;
         answer.conversations += 1;
-        // A fork's own log begins where it left its parent's.
+        // A fork's own log begins after the shared part.
         let shared = u64::from(conversation.own_first().prev().0);
         answer.messages += u64::from(conversation.head.0).saturating_sub(shared);
         let before = memory
@@ -78,7 +78,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
             let store = memory.store();
             let page = store.summary_log(conversation.id, after.as_ref(), 256);
             let page = page.await?;
-            // A fork sees summaries of what it shares.
+            // A fork sees summaries of the shared part.
             let ids = page.items.into_iter().map(|summary| summary.id);
             summaries.extend(ids.map(|id| (conversation.family, id)));
             after = page.next;

@@ -1,4 +1,4 @@
-//! `verify`: checks that nothing was lost or changed.
+//! `verify`: checks that the stored data is complete and unchanged.
 
 use agent_memory::{VerifyReport, Violation};
 use serde::Serialize;
@@ -36,7 +36,7 @@ impl Verified {
         Ok(())
     }
 
-    /// Returns an error if something is wrong.
+    /// Returns an error if there are violations.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match self.violations.len() as u64 {
             0 => Ok(()),
@@ -50,7 +50,7 @@ struct Answer {
     ok: bool,
     #[serde(flatten)]
     report: VerifyReport,
-    /// Since when erased words may still be in the database's files.
+    /// Time since which erased words may still be in the database's files.
     pending_wipe: Option<String>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     }
 }
 
-/// Says that an erasure was cut short.
+/// Returns the text about an interrupted erasure.
 pub(crate) fn unwiped(since: &str) -> String {
     format!(
         "not wiped: words that were erased at {since} may still be in the database's files; the next command that writes \

@@ -12,7 +12,7 @@ use crate::args::View;
 use crate::error::{Failure, Kind};
 use crate::output::{count, number, one_line};
 
-/// Number of publications that one read asks for.
+/// Number of publications in one read.
 const PAGE: usize = 256;
 
 #[derive(Debug, Serialize)]
