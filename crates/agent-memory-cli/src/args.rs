@@ -294,8 +294,7 @@ pub(crate) struct Redo {
     /// Summarizer
     #[command(flatten)]
     pub(crate) writing: Writing,
-    /// Maximum number of model calls; each retry counts. The next run continues, with summaries that were refused
-    /// before last [default: no limit]
+    /// Maximum number of model calls; each retry counts. The next run continues, and retries refused summaries at its end [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
     /// Rewrite the extracts of older versions, without a model

@@ -166,7 +166,7 @@ impl std::error::Error for Failure {}
 pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
     let mut text = "nothing was done: ".to_owned();
     match held {
-        None => text.push_str("somebody else is at work on the same summaries"),
+        None => text.push_str("another process works on the same summaries"),
         Some(held) => {
             match ProcessOwner::parse(&held.owner) {
                 Some(process) => {
@@ -178,7 +178,7 @@ pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
                 None => text.push_str(&held.owner),
             }
             text.push_str(&format!(
-                " is at work on the same summaries, until {} at the latest",
+                " works on the same summaries, until {} at the latest",
                 held.until
             ));
         }
@@ -197,8 +197,9 @@ pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) 
             unreadable(name, cause.map(ToString::to_string).as_deref())
         }
         ErrorKind::Empty => Failure::new(Kind::Empty, format!("{name} is empty")).hint(GIVE),
-        ErrorKind::NotText => Failure::new(Kind::NotText, format!("{name} is not text"))
-            .hint("give a transcript of one JSON object a line; unpack it first if it is packed"),
+        ErrorKind::NotText => Failure::new(Kind::NotText, format!("{name} is not text")).hint(
+            "give a transcript of one JSON object a line; decompress it first if it is compressed",
+        ),
         ErrorKind::Encoding => {
             let text = error.to_string();
             let text = text.split(": ").next().unwrap_or(&text).to_owned();
@@ -220,8 +221,7 @@ pub(crate) fn unreadable(name: &str, cause: Option<&str>) -> Failure {
         Some(cause) => format!("cannot read {name}: {cause}"),
         None => format!("cannot read {name}"),
     };
-    Failure::new(Kind::Unreadable, message)
-        .hint("check that it is there, that it is a file, and that you may read it")
+    Failure::new(Kind::Unreadable, message).hint("check that it exists, is a file, and can be read")
 }
 
 fn from_memory(error: &agent_memory::Error) -> Failure {
@@ -287,14 +287,14 @@ mod tests {
     fn advice_becomes_the_hint() {
         let error = agent_memory::store::Error::new(
             StoreKind::NewerSchema,
-            "x.db has schema 9, this program knows up to 1: update the program",
+            "x.db has schema 9, but this program supports up to 1: update the program",
         )
         .with_source("deeper");
         let failure = Failure::from_any(error.into());
         assert_eq!(failure.kind.exit_code(), 5);
         assert_eq!(
             failure.message,
-            "x.db has schema 9, this program knows up to 1 (deeper)"
+            "x.db has schema 9, but this program supports up to 1 (deeper)"
         );
         assert_eq!(failure.hint.as_deref(), Some("update the program"));
     }

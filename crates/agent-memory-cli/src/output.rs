@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_commands_the_terminal() {
+    fn control_characters_are_replaced() {
         assert_eq!(
             safe("\x1b[2J\x1b]0;title\x07 a\tb\r\nc\rd\u{9b}31m \x7f\0\u{202e}"),
             "␛[2J␛]0;title␇ a\tb\nc␍d\u{fffd}31m ␡␀⟦RLO⟧"

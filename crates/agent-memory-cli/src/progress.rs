@@ -21,11 +21,11 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ProgressState {
     /// The current task.
     task: String,
     /// Attempts under way, by their numbers.
@@ -58,7 +58,7 @@ impl Attempt {
     }
 }
 
-impl State {
+impl ProgressState {
     /// The current task, and the attempt that waits longest.
     fn text(&self, now: Instant) -> String {
         let Some(longest) = self.attempts.values().min_by_key(|attempt| attempt.since) else {
@@ -139,7 +139,7 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProgressState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,7 +185,7 @@ impl Progress {
         let waited = ended.map_or(0, |attempt| {
             now.saturating_duration_since(attempt.since).as_secs()
         });
-        let again = retry_in.map(|wait| format!("; asking again in {} s", wait.as_secs()));
+        let again = retry_in.map(|wait| format!("; next attempt in {} s", wait.as_secs()));
         let line = format!(
             "model {}: attempt {} of {} failed after {waited} s ({error}){}",
             event.model,
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_failures_and_long_waits_are_told_on_lines() {
+    fn without_a_terminal_failures_and_long_waits_are_printed_on_lines() {
         let (progress, _screen) = progress(false);
         let start = Instant::now();
         assert_eq!(progress.observe(&event(1, 1, started()), start), None);
@@ -301,8 +301,8 @@ mod tests {
         let failed = event(1, 1, AttemptKind::Failed { error, retry_in });
         assert_eq!(
             progress.observe(&failed, start + SECOND * 120).unwrap(),
-            "model small: attempt 1 of 3 failed after 120 s (no answer within 120000 ms); asking \
-             again in 1 s"
+            "model small: attempt 1 of 3 failed after 120 s (no answer within 120000 ms); next \
+             attempt in 1 s"
         );
         assert_eq!(progress.tick(start + SECOND * 300), None);
     }

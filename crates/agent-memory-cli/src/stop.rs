@@ -15,11 +15,11 @@ use crate::error::{Failure, Kind};
 pub(crate) struct Stop {
     /// Cancelled by the first signal while leases are held.
     cancel: CancellationToken,
-    state: Arc<State>,
+    state: Arc<SignalState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SignalState {
     /// Whether leases are held.
     held: AtomicBool,
     /// Number of the first signal; 0 before it.
@@ -54,7 +54,7 @@ impl Stop {
     fn signalled(&self, signal: i32) {
         let first = self.state.signal.swap(signal, Ordering::SeqCst) == 0;
         if first && self.state.held.load(Ordering::SeqCst) {
-            crate::output::note("stopping: what is held is given back; again to end at once");
+            crate::output::note("stopping: releasing leases; send the signal again to end at once");
             self.cancel.cancel();
             return;
         }
@@ -75,13 +75,13 @@ impl Stop {
             _ => Kind::Interrupted,
         };
         Failure::new(kind, "stopped by a signal")
-            .hint("nothing is lost: what was published stays; run it again to go on")
+            .hint("published summaries stay; run it again to continue")
     }
 }
 
 /// Guard of a command that holds leases.
 #[derive(Debug)]
-pub(crate) struct Holding(Arc<State>);
+pub(crate) struct Holding(Arc<SignalState>);
 
 impl Drop for Holding {
     fn drop(&mut self) {

@@ -48,7 +48,7 @@ pub fn assemble(
     let mut limit = budget.limit();
     let mut least = 0;
     loop {
-        let room = Room {
+        let room = AttemptLimits {
             budget,
             limit,
             media,
@@ -96,7 +96,7 @@ fn too_few_bytes(most: u64, needed: u64) -> Error {
 }
 
 /// Limits of one attempt at a context.
-struct Room {
+struct AttemptLimits {
     budget: Budget,
     /// Maximum estimated cost, in tokens: the budget's limit, or less.
     limit: u64,
@@ -106,11 +106,11 @@ struct Room {
 fn assemble_within(
     input: &AssemblyInput,
     preamble: &Preamble<'_>,
-    room: Room,
+    room: AttemptLimits,
     policy: &AssemblyPolicy,
     accounting: &dyn Accounting,
 ) -> Result<Context, Error> {
-    let Room {
+    let AttemptLimits {
         budget,
         limit,
         media,

@@ -13,11 +13,11 @@ const SMALLEST_BOUNDARY: u64 = 128;
 pub(crate) struct Choice {
     /// Indices of the blocks.
     pub(crate) blocks: Range<usize>,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ChosenForm,
 }
 
 /// The form in which blocks are shown.
-pub(crate) enum Shown {
+pub(crate) enum ChosenForm {
     /// One block of at most this cost, in tokens: whole, or shortened. It is left out if it cannot be shortened
     /// that much.
     Within(u64),
@@ -35,7 +35,7 @@ pub(crate) struct ShortForm {
 }
 
 impl Choice {
-    pub(crate) fn one(block: usize, shown: Shown) -> Self {
+    pub(crate) fn one(block: usize, shown: ChosenForm) -> Self {
         Self {
             blocks: block..block + 1,
             shown,
@@ -43,11 +43,11 @@ impl Choice {
     }
 
     pub(crate) fn whole(block: usize) -> Self {
-        Self::one(block, Shown::Within(u64::MAX))
+        Self::one(block, ChosenForm::Within(u64::MAX))
     }
 
     pub(crate) fn within(block: usize, limit: u64) -> Self {
-        Self::one(block, Shown::Within(limit))
+        Self::one(block, ChosenForm::Within(limit))
     }
 }
 

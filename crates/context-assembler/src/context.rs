@@ -344,13 +344,12 @@ impl fmt::Display for Error {
             ErrorKind::BudgetTooSmall { needed } => write!(
                 f,
                 "a budget of {} tokens is too small: {needed} are needed, {} of them for the request, the system \
-                 prompt, the identity and the tools, and the rest for the newest messages, shortened as far as possible",
+                 prompt, the identity and the tools, and the rest for the latest messages, fully shortened",
                 self.budget, self.fixed
             ),
             ErrorKind::TooFewBytes { needed } => write!(
                 f,
-                "a budget of {} bytes is too small: the newest messages, shortened as far as possible and with what \
-                 begins the context, have {needed}",
+                "a budget of {} bytes is too small: the beginning of the context and the fully shortened latest messages need {needed}",
                 self.budget
             ),
         }

@@ -377,7 +377,7 @@ fn clip_largest(
     if total(&clipped(SMALLEST_CLIP)) > limit {
         return None;
     }
-    // A level above the limit would skip necessary clipping.
+    // At a level above the limit the messages cannot fit.
     let largest = blocks.iter().map(|block| block.tokens).max().unwrap_or(0);
     let level = last_that(largest.min(limit), |level| {
         level <= SMALLEST_CLIP || total(&clipped(level)) <= limit

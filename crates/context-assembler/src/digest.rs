@@ -41,7 +41,7 @@ pub(crate) fn digests(
 ) -> (Vec<ContextMessage>, bool) {
     let most_bytes = limit.saturating_mul(BYTES_PER_TOKEN);
     // Heads of the messages, newest first, those that speak before all others; no more than could be shown.
-    let mut heads: Vec<Head> = Vec::new();
+    let mut heads: Vec<Excerpt> = Vec::new();
     let mut all_heads = true;
     for (stretch, blocks) in stretches.iter().enumerate().rev() {
         for block in blocks.iter().rev().filter(|block| block.is_group()) {
@@ -58,7 +58,7 @@ pub(crate) fn digests(
     let render = |count: usize, chars: usize| -> Vec<ContextMessage> {
         let messages = stretches.iter().enumerate().filter_map(|(at, blocks)| {
             let heads = heads.iter().take(count).filter(|head| head.stretch == at);
-            let mut heads: Vec<&Head> = heads.collect();
+            let mut heads: Vec<&Excerpt> = heads.collect();
             heads.sort_by_key(|head| head.place);
             let lines: Vec<String> = heads.iter().map(|head| head.line(chars)).collect();
             let mut message = digest(blocks, &lines)?;
@@ -93,14 +93,14 @@ fn levels(longest: usize) -> Vec<usize> {
 }
 
 /// The beginning of a message.
-struct Head {
+struct Excerpt {
     /// Index of the message's stretch.
     stretch: usize,
     /// Position of the message, and its index in its block.
     place: (Seq, usize),
     /// Whether it is a text, and not output of a tool or a call alone.
     speaks: bool,
-    /// Position and author, as they are shown.
+    /// Position and author in shown form.
     author: String,
     /// Text of the message on one line, up to the longest part that could be shown.
     text: String,
@@ -110,7 +110,7 @@ struct Head {
     end: Option<String>,
 }
 
-impl Head {
+impl Excerpt {
     /// The beginning and the end of the message, `chars` characters together.
     ///
     /// With more characters neither becomes shorter.
@@ -126,7 +126,7 @@ impl Head {
         let end = self.text.char_indices().nth(head);
         let end = end.map_or(self.text.len(), |(end, _)| end);
         let head_text = self.text.get(..end).unwrap_or_default();
-        // Does not cut the only word.
+        // Ends between words, unless the text would lose half of its length.
         let words = head_text
             .rfind(is_open)
             .filter(|end| *end > head_text.len() / 2);
@@ -184,7 +184,7 @@ fn digest(blocks: &[Block<'_>], lines: &[String]) -> Option<ContextMessage> {
 }
 
 /// The heads of a block's messages, in order, with at most `most` characters of each text.
-fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
+fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Excerpt> {
     let mut tools: HashMap<&str, &str> = HashMap::new();
     for part in block
         .fitted
@@ -216,7 +216,7 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
             None => author.push(&message.role.to_string()),
         }
         let is_text = |part: &Part| matches!(part, Part::Text { .. });
-        Head {
+        Excerpt {
             stretch,
             place: (first, place),
             speaks: tool.is_none() && message.parts.iter().any(is_text),

@@ -4,7 +4,7 @@
 use memory_model::{Accounting, Summary};
 
 use crate::accounting::cost;
-use crate::choose::{Choice, ShortForm, Shown};
+use crate::choose::{Choice, ChosenForm, ShortForm};
 use crate::marks::escape_summary;
 use crate::render::render_summary_form;
 
@@ -21,7 +21,7 @@ pub(crate) struct Forms<'a> {
     /// Index of the summary's block.
     pub(crate) index: usize,
     summary: &'a Summary,
-    lines: Vec<Line<'a>>,
+    lines: Vec<SummaryLine<'a>>,
     /// Cost of each short form, in tokens, the headline first. The headline's cost is exact; the others are sums over
     /// their lines. Empty if the summary is only shown whole.
     short: Vec<u64>,
@@ -30,7 +30,7 @@ pub(crate) struct Forms<'a> {
 }
 
 /// A line of a summary.
-struct Line<'a> {
+struct SummaryLine<'a> {
     text: &'a str,
     /// Cost, in tokens.
     tokens: u64,
@@ -83,7 +83,7 @@ impl<'a> Forms<'a> {
         }
         let form = self.short_form(form, accounting);
         let tokens = form.message.tokens;
-        (Choice::one(self.index, Shown::Form(form)), tokens)
+        (Choice::one(self.index, ChosenForm::Form(form)), tokens)
     }
 
     /// Costs of the short forms that cost less than the whole summary, in tokens.
@@ -141,13 +141,13 @@ impl<'a> Forms<'a> {
 }
 
 /// The lines of a summary, with their costs and forms. In lines without ranks, earlier lines are in shorter forms.
-fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<Line<'a>> {
-    let line = |text| Line {
+fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<SummaryLine<'a>> {
+    let line = |text| SummaryLine {
         text,
         tokens: accounting.text(&escape_summary(text)).saturating_add(1),
         form: 0,
     };
-    let mut lines: Vec<Line<'a>> = summary.text().split('\n').map(line).collect();
+    let mut lines: Vec<SummaryLine<'a>> = summary.text().split('\n').map(line).collect();
     if let Some(ranks) = summary.body.ranks() {
         let mut distinct = ranks.to_vec();
         distinct.sort_unstable_by(|a, b| b.cmp(a));

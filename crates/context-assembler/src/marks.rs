@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn look_alikes_are_escaped_and_nothing_else_is() {
+    fn only_look_alikes_are_escaped() {
         for (text, escaped) in [
             (
                 "<summary id=\"sum_1\" kind=\"leaf\">",

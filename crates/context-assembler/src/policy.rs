@@ -150,8 +150,8 @@ impl AssemblyPolicy {
 pub struct InputLimits {
     /// Number of summaries, newest first.
     pub summaries: u64,
-    /// Number of tokens of summaries above which those that unfold to summaries are replaced by their children. 0 in a
-    /// context with steps, which keeps its beginning.
+    /// Total cost of the summaries, in tokens, up to which summaries of summaries are replaced by their children. 0
+    /// in a context with steps, which keeps its beginning.
     pub unfolded_tokens: u64,
     /// Cost of messages without a summary, newest first, in tokens. The group that holds the last of these tokens is
     /// needed whole.

@@ -6,12 +6,12 @@ use memory_model::Accounting;
 
 use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
-use crate::choose::{Choice, Other, Shown, cut, newest};
+use crate::choose::{Choice, ChosenForm, Other, cut, newest};
 use crate::context::{ContextMessage, Receipt};
 use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
 use crate::policy::{ABOVE_EVERY_FLOOR, large_share, step_size};
-use crate::skeleton::{Piece, Run, Skeleton};
+use crate::skeleton::{Run, Skeleton, SkeletonPiece};
 
 /// Part of the room that a single request may cost: a quarter.
 const REQUEST_SHARE: u64 = 4;
@@ -160,9 +160,9 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
     let mut others = Vec::new();
     for piece in &skeleton.pieces {
         let (indices, is_run) = match piece {
-            Piece::Summary(_) => continue,
-            Piece::Small(indices, _) => (indices, false),
-            Piece::Run(run) => (&run.blocks, true),
+            SkeletonPiece::Summary(_) => continue,
+            SkeletonPiece::Small(indices, _) => (indices, false),
+            SkeletonPiece::Run(run) => (&run.blocks, true),
         };
         for index in indices.clone() {
             let Some(block) = blocks.get(index) else {
@@ -306,7 +306,7 @@ impl Shortening<'_, '_> {
         let digests = stretches.into_iter().zip(digested);
         choices.extend(digests.map(|(blocks, message)| Choice {
             blocks,
-            shown: Shown::Digest(message),
+            shown: ChosenForm::Digest(message),
         }));
         choices
     }
@@ -347,7 +347,7 @@ impl Shortening<'_, '_> {
         let end = self.newest.unwrap_or(self.blocks.len());
         Some(Choice {
             blocks: run.blocks.start..run.blocks.end.min(end),
-            shown: Shown::Digest(run.pointer.clone()?),
+            shown: ChosenForm::Digest(run.pointer.clone()?),
         })
     }
 
@@ -358,9 +358,11 @@ impl Shortening<'_, '_> {
         let mut forms = Vec::new();
         for piece in &self.skeleton.pieces {
             match piece {
-                Piece::Summary(of_summary) => forms.push(of_summary),
-                Piece::Small(blocks, _) => choices.extend(blocks.clone().map(Choice::whole)),
-                Piece::Run(_) => {}
+                SkeletonPiece::Summary(of_summary) => forms.push(of_summary),
+                SkeletonPiece::Small(blocks, _) => {
+                    choices.extend(blocks.clone().map(Choice::whole))
+                }
+                SkeletonPiece::Run(_) => {}
             }
         }
         choices.extend(allot(&forms, share, self.accounting));
@@ -370,9 +372,9 @@ impl Shortening<'_, '_> {
     /// Cost of blocks that are shown whole or in a short form, in tokens.
     fn cost(&self, choices: &[Choice]) -> u64 {
         let costs = choices.iter().map(|choice| match &choice.shown {
-            Shown::Form(form) => form.message.tokens,
-            Shown::Digest(message) => message.tokens,
-            Shown::Within(_) => self
+            ChosenForm::Form(form) => form.message.tokens,
+            ChosenForm::Digest(message) => message.tokens,
+            ChosenForm::Within(_) => self
                 .slice(&choice.blocks)
                 .iter()
                 .map(Block::shown_tokens)
@@ -392,9 +394,11 @@ impl Shortening<'_, '_> {
         let mut choices = Vec::new();
         for piece in self.skeleton.pieces.iter().skip(pieces) {
             match piece {
-                Piece::Summary(forms) => choices.push(forms.choice(0, self.accounting).0),
-                Piece::Small(blocks, _) => choices.extend(blocks.clone().map(Choice::whole)),
-                Piece::Run(run) => choices.extend(self.pointer(run)),
+                SkeletonPiece::Summary(forms) => choices.push(forms.choice(0, self.accounting).0),
+                SkeletonPiece::Small(blocks, _) => {
+                    choices.extend(blocks.clone().map(Choice::whole))
+                }
+                SkeletonPiece::Run(run) => choices.extend(self.pointer(run)),
             }
         }
         if self.newest.is_some() {
@@ -421,7 +425,7 @@ impl Shortening<'_, '_> {
     /// Chooses the latest summary alone, for a room too small for its headline and another block.
     fn newest_summary(&self, newest: usize) -> Choice {
         let forms = self.skeleton.pieces.iter().find_map(|piece| match piece {
-            Piece::Summary(forms) if forms.index == newest => Some(forms),
+            SkeletonPiece::Summary(forms) if forms.index == newest => Some(forms),
             _ => None,
         });
         match forms.filter(|forms| forms.tokens(0) <= self.room) {

@@ -13,7 +13,7 @@ macro_rules! string_id {
         pub struct $name(String);
 
         impl $name {
-            /// Wraps a string as it is.
+            /// Wraps a string unchanged.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
@@ -184,7 +184,7 @@ impl TryFrom<RangeEnds> for SeqRange {
     fn try_from(ends: RangeEnds) -> Result<Self, String> {
         let RangeEnds { first, last } = ends;
         Self::new(first, last).ok_or_else(|| {
-            format!("{first} to {last} is no range of messages: it is empty or begins before 1")
+            format!("{first} to {last} is not a range of messages: it is empty or begins before 1")
         })
     }
 }
@@ -248,7 +248,7 @@ mod tests {
             let json = format!(r#"{{"first":{first},"last":{last}}}"#);
             let error = serde_json::from_str::<SeqRange>(&json).unwrap_err();
             assert!(
-                error.to_string().contains("is no range of messages"),
+                error.to_string().contains("is not a range of messages"),
                 "{error}"
             );
         }

@@ -23,7 +23,7 @@ use crate::transcode::{self, TEXT_KEY};
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Checks that `text` is one JSON value and keeps it as it is.
+    /// Checks that `text` is one JSON value and keeps it unchanged.
     ///
     /// # Errors
     /// If the text is not JSON.
@@ -39,7 +39,7 @@ impl RawJson {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
-    /// Takes a raw value as it is.
+    /// Wraps a raw value unchanged.
     pub fn from_raw(raw: &RawValue) -> Self {
         Self(raw.to_owned())
     }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_left_out_and_nothing_else() {
+    fn only_bytes_are_left_out() {
         let shown = |json: &str| RawJson::parse(json).unwrap().without_bytes().into_owned();
         let bytes = "aB3/".repeat(75);
         for (json, expected) in [

@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_found_wherever_it_stands() {
+    fn a_tag_is_found_at_any_place() {
         for json in [
             r#"{"type":"text","text":"a"}"#,
             r#"{ "type" : "text" , "text" : "a" }"#,
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_kept() {
+    fn unknown_parts_are_kept() {
         for json in [
             r#"{"type":"text","text":"a\ud800"}"#,
             r#"{"type":"text","text":"a","text":"b"}"#,

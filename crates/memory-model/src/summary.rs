@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_covers_what_a_summary_says_and_not_what_it_costs() {
+    fn the_hash_covers_the_content_of_a_summary_and_not_its_cost() {
         let line = |text, rank| RankedLine { text, rank };
         let (first, rest) = (SeqRange::single(Seq(1)), SeqRange::new(Seq(2), Seq(3)));
         let children = [first, rest.unwrap()].map(|range| Child::Messages { range });

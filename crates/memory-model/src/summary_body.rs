@@ -62,7 +62,7 @@ impl SummaryBody {
     /// equal.
     ///
     /// # Errors
-    /// [`RankCountError`] when there is not one rank for each line.
+    /// [`RankCountError`] if there is not one rank for each line.
     pub fn from_parts(text: String, ranks: Option<Vec<u8>>) -> Result<Self, RankCountError> {
         let Some(ranks) = ranks else {
             return Ok(Self::new(text));
@@ -81,7 +81,7 @@ impl SummaryBody {
         &self.text
     }
 
-    /// Returns the rank of each line; `None` when all are equal.
+    /// Returns the rank of each line; `None` if all are equal.
     pub fn ranks(&self) -> Option<&[u8]> {
         (!self.ranks.is_empty()).then_some(self.ranks.as_slice())
     }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_ranks_are_no_ranks() {
+    fn equal_ranks_are_not_stored() {
         let line = |text, rank| RankedLine { text, rank };
         let plain = SummaryBody::new("a\nb\n");
         assert_eq!(SummaryBody::ranked([line("a\nb", 7), line("", 7)]), plain);

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_none() {
+    fn invalid_times_are_none() {
         for text in [
             "",
             "0",

@@ -189,7 +189,7 @@ impl<'de> Visitor<'de> for Transcoder<'_> {
     }
 }
 
-/// The JSON text that a JSON string holds; `None` when it holds anything else.
+/// The JSON text that a JSON string holds; `None` if it holds anything else.
 fn carried_text(value: &str) -> Option<String> {
     let text: String = serde_json::from_str(value).ok()?;
     let raw: &RawValue = serde_json::from_str(&text).ok()?;

@@ -169,7 +169,7 @@ pub enum SpliceError {
         problem: String,
     },
     /// The replaced range begins or ends inside a span that cannot be divided.
-    #[error("{at} cuts the span {span}, which can only be replaced whole")]
+    #[error("{at} divides the span {span}, which can only be replaced whole")]
     Divides {
         /// Range to replace.
         at: SeqRange,
@@ -245,7 +245,7 @@ impl View {
             }
             if left.body == right.body && left.body.is_divisible() {
                 return Err(format!(
-                    "the spans at {} and {} should be one",
+                    "the spans at {} and {} should be merged",
                     left.first, right.first
                 ));
             }
@@ -279,8 +279,8 @@ impl View {
     /// Returns the view in which `new` replaces the spans over `at`, which must still be `expect`.
     ///
     /// # Errors
-    /// [`SpliceError::Lost`] when the view holds other spans over `at`; [`SpliceError::NotTiling`] when `new` does not
-    /// cover exactly `at`; [`SpliceError::Divides`] when `at` cuts through a summary or a trimmed span.
+    /// [`SpliceError::Lost`] if the view holds other spans over `at`; [`SpliceError::NotTiling`] if `new` does not
+    /// cover exactly `at`; [`SpliceError::Divides`] if `at` cuts through a summary or a trimmed span.
     pub fn splice(&self, at: SeqRange, expect: &[Span], new: &[Span]) -> Result<View, SpliceError> {
         let rows = splice_starts(&self.starts(), at, expect, new)?;
         let mut starts = self.starts();

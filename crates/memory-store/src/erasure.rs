@@ -165,7 +165,7 @@ pub fn erased_parts(tokens: u64) -> Vec<Part> {
 /// conversation's family. The counts are still 0.
 ///
 /// # Errors
-/// `Invalid` when the range ends beyond the head, or the reason is empty.
+/// `Invalid` if the range ends beyond the head, or the reason is empty.
 pub fn plan_erasure(
     conversation: &Conversation,
     family: &[Conversation],
@@ -174,14 +174,12 @@ pub fn plan_erasure(
     let Conversation { key, head, .. } = conversation;
     let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
     if erase.reason.trim().is_empty() {
-        return invalid(format!(
-            "{key}: an erasure is recorded with a reason: give one"
-        ));
+        return invalid(format!("an erasure of {key} needs a reason: give one"));
     }
     let range = match erase.range {
         Some(range) if range.last > *head => {
             return invalid(format!(
-                "{key} ends at {head}: entries {range} cannot be erased, name a range within 1-{head}"
+                "cannot erase entries {range} of {key}, which ends at {head}: give a range within 1-{head}"
             ));
         }
         Some(range) => Some(range),

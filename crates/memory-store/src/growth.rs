@@ -14,7 +14,7 @@ const MAX_SEQ: Seq = Seq(u32::MAX - 1);
 /// Returns the bytes of entries, each with the hash of its message. A store needs no lock for them.
 ///
 /// # Errors
-/// `Invalid` when a message cannot be written.
+/// `Invalid` if a message cannot be written.
 pub fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
     let hashed = |entry: &NewEntry| {
         let body = entry.message.body().map_err(|source| {
@@ -61,7 +61,7 @@ impl Growth {
     /// visible: then it is not stored.
     ///
     /// # Errors
-    /// `Limit` when the log is full.
+    /// `Limit` if the log is full.
     pub fn add(&mut self, entry: &NewEntry, hash: Hash, body: &[u8]) -> Result<Option<Placed>> {
         let message = &entry.message;
         let external_id = message.external_id.as_deref();
@@ -76,7 +76,7 @@ impl Growth {
         let log = &mut self.conversation;
         if log.head >= MAX_SEQ {
             let key = &log.key;
-            let message = format!("the log of {key} is full: fork it at its head to go on");
+            let message = format!("the log of {key} is full: fork it at its head to continue");
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let tokens = match message.kind {

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::publish::KnownSummary;
 use crate::types::{Conversation, NewConversation, Origin, segments_of};
 
-/// Returns the conversation as it is when it has been created below its parent, if it has one: with the id and its view
+/// Returns the conversation after its creation below its parent, if it has one: with the id and its view
 /// of the parent's log, but without the tokens of the shared part.
 ///
 /// # Errors
@@ -84,7 +84,7 @@ impl SummaryScope {
     }
 }
 
-/// A parent's view cut at a fork's point, in the making.
+/// An unfinished cut of a parent's view at a fork's point.
 ///
 /// Spans that end at or before the point stay as they are. A summary that crosses it is opened: its children replace
 /// it, and the child that crosses is opened too, until only messages cross. Their part up to the point is raw.
@@ -155,7 +155,7 @@ impl ViewCut {
     /// facts about the summaries among them.
     ///
     /// # Errors
-    /// `Corrupt` when a child is missing.
+    /// `Corrupt` if a child is missing.
     pub fn open(
         &mut self,
         summary: &Summary,

@@ -49,7 +49,7 @@ pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
 /// The outcome of a publish with spans that do not fit a view at `version`.
 ///
 /// # Errors
-/// `Invalid` when they fit no view.
+/// `Invalid` if they fit no view.
 pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Result<Published> {
     match error {
         SpliceError::Lost { found } => {
@@ -73,7 +73,9 @@ pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Res
 pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> {
     let at = publish.at;
     if SeqRange::new(at.first, at.last).is_none() {
-        return Err(invalid(format!("cannot publish over {at}: it is no range")));
+        return Err(invalid(format!(
+            "cannot publish over {at}: it is not a range"
+        )));
     }
     if at.last > head {
         return Err(invalid(format!(
@@ -92,7 +94,7 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
         .collect();
     if given.len() != publish.summaries.len() {
         return Err(invalid(format!(
-            "the publish over {at} brings a summary twice"
+            "the publish over {at} contains a summary twice"
         )));
     }
     let mut referred = BTreeSet::new();
@@ -111,7 +113,7 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
     for id in given.keys() {
         if !referred.contains(*id) {
             return Err(invalid(format!(
-                "the publish over {at} brings {id}, which nothing uses"
+                "the publish over {at} contains {id}, but its spans and summaries do not use it"
             )));
         }
     }
@@ -124,7 +126,7 @@ fn check_summary(summary: &Summary) -> Result<()> {
     let id = &summary.id;
     if SeqRange::new(summary.range.first, summary.range.last).is_none() {
         return Err(invalid(format!(
-            "{id} covers {}, which is no range",
+            "{id} covers {}, which is not a range",
             summary.range
         )));
     }
@@ -141,14 +143,14 @@ fn check_summary(summary: &Summary) -> Result<()> {
         // Forks see summaries within the range that they share, so the sources must be shared too.
         if SeqRange::new(source.first, source.last).is_none() || source.last > summary.range.last {
             return Err(invalid(format!(
-                "the source {source} of {id} is no range up to {}",
+                "the source {source} of {id} is not a range up to {}",
                 summary.range.last
             )));
         }
     }
     if summary.hash != summary.expected_hash() || *id != summary_id(summary.hash) {
         return Err(invalid(format!(
-            "the hash or id of {id} is not what its content gives"
+            "the hash or id of {id} does not match its content"
         )));
     }
     let leaf = summary
@@ -157,7 +159,7 @@ fn check_summary(summary: &Summary) -> Result<()> {
         .all(|child| child.summary().is_none());
     if leaf != (summary.depth == 0) {
         return Err(invalid(format!(
-            "{id} has depth {}, which its children do not give",
+            "{id} has depth {}, which does not match its children",
             summary.depth
         )));
     }

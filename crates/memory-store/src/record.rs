@@ -45,7 +45,7 @@ pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Ha
     hasher.finish()
 }
 
-/// Returns the hash over the names of a conversation's views, given by rising name; [`Hash::ZERO`] when there are none.
+/// Returns the hash over the names of a conversation's views, given by rising name; [`Hash::ZERO`] if there are none.
 pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory views 1");
     let mut any = false;

@@ -158,14 +158,14 @@ pub trait IndexStore: Send + Sync + fmt::Debug {
     /// Reads the start of a search in one request.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot>;
 
     /// Returns the segments of a conversation's own log and summaries, with the number of erasures that a new segment
     /// is checked against.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState>;
 
     /// Returns the keys of a segment's chunks, rising; empty if the segment was replaced meanwhile.
@@ -178,7 +178,7 @@ pub trait IndexStore: Send + Sync + fmt::Debug {
     /// follow the last one of its kind, a segment that it replaces no longer exists, or entries were erased since.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn put_index_segment(
         &self,
         conversation: ConversationId,
@@ -188,6 +188,6 @@ pub trait IndexStore: Send + Sync + fmt::Debug {
     /// Removes all segments of a conversation.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn drop_index(&self, conversation: ConversationId) -> Result<()>;
 }

@@ -37,8 +37,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// each, in the same transaction; a view of messages alone is not published.
     ///
     /// # Errors
-    /// `NotFound` when the parent does not exist; `Invalid` when a fork begins beyond the
-    /// parent's head; `EstimatorMismatch` when a fork names another estimator than its parent's.
+    /// `NotFound` if the parent does not exist; `Invalid` if a fork begins beyond the
+    /// parent's head; `EstimatorMismatch` if a fork names another estimator than its parent's.
     async fn open(&self, new: &NewConversation) -> Result<Conversation>;
 
     /// Looks up a conversation.
@@ -67,11 +67,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// the same call count as visible.
     ///
     /// # Errors
-    /// `NotFound`; `HeadMoved`; `EstimatorMismatch`; `Limit` when the log would pass 2³² − 2
+    /// `NotFound`; `HeadMoved`; `EstimatorMismatch`; `Limit` if the log would pass 2³² − 2
     /// entries.
     async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended>;
 
-    /// Reads a page of a log, across segments. `next` is the rest of the range, `None` when the
+    /// Reads a page of a log, across segments. `next` is the rest of the range, `None` if the
     /// page ends it or the head was reached.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// omitted spans have 0 tokens here; see [`crate::fill_raw_tokens`].
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when the view has no such version yet.
+    /// `NotFound`; `Invalid` if the view has no such version yet.
     async fn spans(
         &self,
         snapshot: &Snapshot,
@@ -261,7 +261,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// new revision. A value of `None` removes it.
     ///
     /// # Errors
-    /// `Stale` when the revision is another.
+    /// `Stale` if the revision is another.
     async fn put_state(
         &self,
         conversation: ConversationId,
@@ -279,8 +279,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// with files returns only when the files contain no byte of the words.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when the range ends beyond the head, if there is no reason, or if the store does not
-    /// implement this call. `NotGone` when a reader keeps old bytes in a file: the words are erased and recorded, and
+    /// `NotFound`; `Invalid` if the range ends beyond the head, if there is no reason, or if the store does not
+    /// implement this call. `NotGone` if a reader keeps old bytes in a file: the words are erased and recorded, and
     /// the same call finishes the work once the reader has ended.
     async fn erase(&self, conversation: ConversationId, erase: &Erase) -> Result<Erased> {
         let _ = erase;
@@ -311,8 +311,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 /// The only element of the answers.
 fn only<T>(mut answers: Vec<T>) -> Result<T> {
     answers.pop().ok_or_else(|| {
-        let message =
-            "the store gave no answer for what it was asked: this is a mistake in the store";
+        let message = "the store returned no answer to a request: this is a defect of the store";
         Error::new(ErrorKind::Corrupt, message)
     })
 }

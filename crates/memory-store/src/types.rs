@@ -28,7 +28,7 @@ pub enum Origin {
         parent: ConversationId,
         /// Position of the call in the parent's log; `Seq(0)` when unknown.
         at: Seq,
-        /// Id of the call; `None` when unknown.
+        /// Id of the call; `None` if unknown.
         call: Option<String>,
     },
 }
@@ -86,7 +86,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Returns the positions of a log that ends at `head`; `None` when there are none.
+    /// Returns the positions of a log that ends at `head`; `None` if there are none.
     pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
         SeqRange::new(self.first, self.last.unwrap_or(head))
     }
@@ -137,7 +137,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the whole visible log; `None` when it is empty.
+    /// Returns the whole visible log; `None` if it is empty.
     pub fn range(&self) -> Option<SeqRange> {
         SeqRange::new(Seq::FIRST, self.head)
     }

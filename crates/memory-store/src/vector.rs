@@ -12,7 +12,7 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Rounds a vector; `None` when it is zero, or has a component that is not a number.
+    /// Rounds a vector; `None` if it is zero, or has a component that is not a number.
     pub fn from_slice(vector: &[f32]) -> Option<Self> {
         let largest = vector.iter().fold(0.0_f32, |most, one| most.max(one.abs()));
         let is_sound = largest.is_normal() && vector.iter().all(|one| one.is_finite());
@@ -53,7 +53,7 @@ impl Vector {
     pub fn from_bytes(bytes: &[u8], dimension: usize) -> Result<Self> {
         let corrupt = || {
             let message = format!(
-                "{} bytes are no vector of {dimension} components: embed the conversation anew",
+                "{} bytes are not a vector of {dimension} components: embed the conversation again",
                 bytes.len()
             );
             Error::new(ErrorKind::Corrupt, message)
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_vector_is_refused() {
+    fn invalid_vectors_are_refused() {
         let bytes = Vector::from_slice(&[1.0, 2.0]).expect("one").to_bytes();
         for (bytes, dimension) in [
             (&bytes[..], 3),

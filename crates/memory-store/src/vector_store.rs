@@ -52,7 +52,7 @@ pub trait VectorStore: Send + Sync + fmt::Debug {
     /// Returns the extent of the stored vectors of a conversation's own log.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn vector_state(
         &self,
         conversation: ConversationId,
@@ -62,7 +62,7 @@ pub trait VectorStore: Send + Sync + fmt::Debug {
     /// Returns the stored vectors of a range of a conversation's own log, in its order.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist; `Corrupt` if a vector does not have `dimension` components.
+    /// `NotFound` if the conversation does not exist; `Corrupt` if a vector does not have `dimension` components.
     async fn vectors(
         &self,
         conversation: ConversationId,
@@ -74,7 +74,7 @@ pub trait VectorStore: Send + Sync + fmt::Debug {
     /// Stores vectors of a conversation's own log. Returns whether they were accepted: see [`fit`](NewVectors::fit).
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn put_vectors(
         &self,
         conversation: ConversationId,
@@ -84,12 +84,12 @@ pub trait VectorStore: Send + Sync + fmt::Debug {
     /// Returns the ids of the embedders that a conversation's own log has vectors of, in their order.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn embedders(&self, conversation: ConversationId) -> Result<Vec<String>>;
 
     /// Removes the vectors of a conversation's own log that an embedder made.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn drop_vectors(&self, conversation: ConversationId, embedder: &str) -> Result<()>;
 }

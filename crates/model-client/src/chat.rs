@@ -16,7 +16,7 @@ pub trait ChatModel: Send + Sync + Debug {
     /// Returns the model's answer to the prompt, with its cost if the client knows it.
     ///
     /// # Errors
-    /// A [`Failure`] if there is no answer; its kind tells whether a retry may help.
+    /// A [`Failure`] if there is no answer; [`Failure::retryable`] is whether a retry may help.
     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure>;
 }
 

@@ -15,7 +15,7 @@ pub trait EmbeddingModel: Send + Sync + Debug {
     /// Returns a vector for each text, in their order, with the cost if the client knows it.
     ///
     /// # Errors
-    /// A [`Failure`] if there is no answer; its kind tells whether a retry may help.
+    /// A [`Failure`] if there is no answer; [`Failure::retryable`] is whether a retry may help.
     async fn embed(&self, texts: &[String]) -> Result<Embeddings, Failure>;
 }
 

@@ -47,7 +47,7 @@ pub struct SessionsAnswer {
     pub sessions: usize,
     /// Whether there are no further hits.
     pub complete: bool,
-    /// Where to continue; `None` when complete. It is bound to these sessions and this question.
+    /// Where to continue; `None` if complete. It is bound to these sessions and this question.
     pub cursor: Option<String>,
     /// Whether the time of the call ended before the whole search: there may be fewer hits than requested.
     #[serde(skip_serializing_if = "Not::not")]
@@ -95,7 +95,7 @@ impl SessionHit {
 
 /// Extent of a session's hits that were returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum SessionPosition {
     Begin,
     /// The number of its hits that were returned, and the session's cursor.
     At(usize, String),
@@ -105,13 +105,13 @@ enum Place {
 /// The letter of a cursor in a requested mode.
 const ASKED: char = 'm';
 
-fn write_cursor(stage: char, places: &[Place]) -> String {
+fn write_cursor(stage: char, places: &[SessionPosition]) -> String {
     let mut out = String::from(stage);
     for place in places {
         match place {
-            Place::Begin => out.push('.'),
-            Place::Done => out.push('-'),
-            Place::At(given, cursor) => {
+            SessionPosition::Begin => out.push('.'),
+            SessionPosition::Done => out.push('-'),
+            SessionPosition::At(given, cursor) => {
                 let _ = write!(out, "{given}/{}:{cursor}", cursor.len());
             }
         }
@@ -121,15 +121,15 @@ fn write_cursor(stage: char, places: &[Place]) -> String {
 
 /// Reads a cursor: its letter, and the position in each of `count` sessions. Each session checks its position, and
 /// accepts only its cursors.
-fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
+fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<SessionPosition>)> {
     let mut chars = text.trim().chars();
     let stage = chars.next().ok_or_else(|| foreign(text))?;
     let (mut rest, mut places) = (chars.as_str(), Vec::new());
     while !rest.is_empty() && places.len() < count {
         if let Some(behind) = rest.strip_prefix('.') {
-            (rest, _) = (behind, places.push(Place::Begin));
+            (rest, _) = (behind, places.push(SessionPosition::Begin));
         } else if let Some(behind) = rest.strip_prefix('-') {
-            (rest, _) = (behind, places.push(Place::Done));
+            (rest, _) = (behind, places.push(SessionPosition::Done));
         } else {
             let (figures, behind) = rest.split_once(':').ok_or_else(|| foreign(text))?;
             let (given, length) = figures.split_once('/').ok_or_else(|| foreign(text))?;
@@ -137,7 +137,7 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
             let (given, length) = (number(given)? as usize, number(length)? as usize);
             let split = behind.split_at_checked(length);
             let (cursor, behind) = split.ok_or_else(|| foreign(text))?;
-            places.push(Place::At(given, cursor.to_owned()));
+            places.push(SessionPosition::At(given, cursor.to_owned()));
             rest = behind;
         }
     }
@@ -148,20 +148,20 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
 }
 
 /// Answer of a session.
-struct Found {
-    begin: Place,
+struct SessionHits {
+    begin: SessionPosition,
     /// `None` if all of its hits were returned.
     answer: Option<GrepAnswer>,
     /// Number of its hits in this answer.
     taken: usize,
 }
 
-impl Found {
+impl SessionHits {
     /// Number of its hits that were returned.
     fn given(&self) -> usize {
         match &self.begin {
-            Place::At(given, _) => given + self.taken,
-            Place::Begin | Place::Done => self.taken,
+            SessionPosition::At(given, _) => given + self.taken,
+            SessionPosition::Begin | SessionPosition::Done => self.taken,
         }
     }
 
@@ -170,17 +170,17 @@ impl Found {
     }
 
     /// The position after the hits that were taken.
-    fn place(&self) -> Place {
+    fn place(&self) -> SessionPosition {
         let Some(answer) = &self.answer else {
-            return Place::Done;
+            return SessionPosition::Done;
         };
         let cursor = match self.taken {
             taken if taken == answer.hits.len() => answer.cursor.as_ref(),
             0 => return self.begin.clone(),
             taken => answer.hits.get(taken - 1).map(|hit| &hit.cursor),
         };
-        cursor.map_or(Place::Done, |cursor| {
-            Place::At(self.given(), cursor.clone())
+        cursor.map_or(SessionPosition::Done, |cursor| {
+            SessionPosition::At(self.given(), cursor.clone())
         })
     }
 
@@ -192,14 +192,14 @@ impl Found {
 }
 
 /// The session with the next hit; `None` at the end, or if this is not known yet.
-fn next_of(found: &[Found], order: HitOrder) -> Option<usize> {
+fn next_of(found: &[SessionHits], order: HitOrder) -> Option<usize> {
     let heads = found.iter().enumerate();
     if order == HitOrder::Relevance {
         let open = heads.filter(|(_, one)| one.next().is_some() || one.is_short());
         let (at, next) = open.min_by_key(|(_, one)| one.given())?;
         return (!next.is_short()).then_some(at);
     }
-    if found.iter().any(Found::is_short) {
+    if found.iter().any(SessionHits::is_short) {
         return None;
     }
     let heads = heads.filter_map(|(at, one)| Some((one.next()?.created_at, at)));
@@ -230,7 +230,7 @@ impl RetrievalSet {
                 let (stage, places) = read_cursor(cursor, members.len())?;
                 (Some(stage), places)
             }
-            None => (None, vec![Place::Begin; members.len()]),
+            None => (None, vec![SessionPosition::Begin; members.len()]),
         };
         let mut stages = match args.mode {
             SearchMode::Auto => AUTO_STAGES.to_vec(),
@@ -263,16 +263,16 @@ impl RetrievalSet {
                 let asked = GrepArgs {
                     mode,
                     cursor: match begin {
-                        Place::At(_, cursor) => Some(cursor.clone()),
-                        Place::Begin | Place::Done => None,
+                        SessionPosition::At(_, cursor) => Some(cursor.clone()),
+                        SessionPosition::Begin | SessionPosition::Done => None,
                     },
                     ..args.clone()
                 };
                 let answer = match begin {
-                    Place::Done => None,
+                    SessionPosition::Done => None,
                     _ => Some(tools.answer_grep(&asked, false).await?),
                 };
-                found.push(Found {
+                found.push(SessionHits {
                     begin: begin.clone(),
                     answer,
                     taken: 0,
@@ -281,7 +281,7 @@ impl RetrievalSet {
             let answers = || found.iter().filter_map(|one| one.answer.as_ref());
             answer.note = answer.note.or_else(|| answers().find_map(|one| one.note));
             let found_fallback = answers().find_map(|one| one.fallback.clone());
-            let is_nothing = |one: &Found| one.next().is_none() && !one.is_short();
+            let is_nothing = |one: &SessionHits| one.next().is_none() && !one.is_short();
             if only.is_none() && found.iter().all(is_nothing) {
                 let of_pattern = found_fallback.filter(Fallback::is_of_pattern);
                 answer.fallback = of_pattern.map(|fallback| fallback.to_string());
@@ -323,8 +323,8 @@ impl RetrievalSet {
                 taken.push(at);
             }
             loop {
-                let next: Vec<Place> = found.iter().map(Found::place).collect();
-                answer.complete = next.iter().all(|place| *place == Place::Done);
+                let next: Vec<SessionPosition> = found.iter().map(SessionHits::place).collect();
+                answer.complete = next.iter().all(|place| *place == SessionPosition::Done);
                 answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
                 // The cursor of many sessions can be long.
                 if frame.reply.is_none() || frame.holds(&answer.to_text(), &answer) {
@@ -349,10 +349,10 @@ mod tests {
     #[test]
     fn cursors_read_back() {
         let places = [
-            Place::Begin,
-            Place::At(12, "lm7@0123abcd".to_owned()),
-            Place::Done,
-            Place::At(3, "-.3:@".to_owned()),
+            SessionPosition::Begin,
+            SessionPosition::At(12, "lm7@0123abcd".to_owned()),
+            SessionPosition::Done,
+            SessionPosition::At(3, "-.3:@".to_owned()),
         ];
         let text = write_cursor('l', &places);
         assert_eq!(read_cursor(&text, 4).unwrap(), ('l', places.to_vec()));

@@ -43,7 +43,7 @@ impl Binding {
             Some((position, tag)) if tag == self.tag => Ok(position),
             Some(_) => Err(foreign(cursor)),
             None => Err(Error::invalid(format!(
-                "{} is no cursor: pass one that an earlier answer gave",
+                "{} is not a cursor: pass one from an earlier answer",
                 short(cursor)
             ))),
         }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_taken_where_it_was_given_and_nowhere_else() {
+    fn a_cursor_is_only_accepted_for_its_question() {
         let binding =
             |session: &str, question: &str| Binding::new(&SessionKey::new(session), question);
         let own = binding("a", "grep x both");

@@ -190,7 +190,7 @@ pub struct ExpandAnswer {
     pub tokens: u64,
     /// Whether the answer reaches the end of the target.
     pub complete: bool,
-    /// Cursor for the rest; `None` when complete. It is bound to this session and target.
+    /// Cursor for the rest; `None` if complete. It is bound to this session and target.
     pub cursor: Option<String>,
     /// Cursor that skips the rest of a clipped last child; `None` if no child is clipped or the target ends there.
     #[serde(skip)]

@@ -103,7 +103,7 @@ pub struct FilesAnswer {
     pub command: Option<String>,
     /// Whether there are no earlier uses.
     pub complete: bool,
-    /// Cursor for the rest; `None` when complete. It is bound to this session and question.
+    /// Cursor for the rest; `None` if complete. It is bound to this session and question.
     pub cursor: Option<String>,
     /// Whether the time of the call ended before all was read: there may be fewer uses than requested.
     #[serde(skip_serializing_if = "Not::not")]
@@ -211,13 +211,13 @@ impl FilesAnswer {
 
 /// Conditions on the calls.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct UseFilter {
     path: Option<String>,
     command: Option<String>,
     action: Option<UseKind>,
 }
 
-impl Wanted {
+impl UseFilter {
     pub(crate) fn new(args: &FilesArgs) -> Self {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         Self {

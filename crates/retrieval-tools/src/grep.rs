@@ -204,15 +204,15 @@ pub struct GrepAnswer {
     pub strategy: Cow<'static, str>,
     /// Part of the conversation that was searched.
     pub scope: SearchScope,
-    /// Fallback that the search used, in words; `None` when it used none.
+    /// Fallback that the search used, in words; `None` if it used none.
     #[serde(serialize_with = "in_words", skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Fallback>,
-    /// Note that the search index is damaged; `None` when no damage was found.
+    /// Note that the search index is damaged; `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
     /// Whether there are no further hits.
     pub complete: bool,
-    /// Cursor for the rest; `None` when complete. It is bound to this session and question.
+    /// Cursor for the rest; `None` if complete. It is bound to this session and question.
     pub cursor: Option<String>,
     /// Result of a wider search, if this one has no hits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -454,8 +454,7 @@ pub(crate) const AFTER: &str = "after: ";
 pub(crate) const LATER: &str = "changed later: ";
 
 /// Note of an answer when the search index is damaged.
-pub(crate) const DAMAGED_INDEX: &str = "the search index is damaged: what it should hold was read from the messages, and \
-    no hit is missing; index the session again";
+pub(crate) const DAMAGED_INDEX: &str = "the search index is damaged: the messages were read instead, so no hit is missing; index the session again";
 
 /// A scope in words.
 fn words(scope: SearchScope) -> &'static str {

@@ -82,8 +82,8 @@ pub struct MemoryServer {
     reply_tokens: u64,
     time_limit: Duration,
     version: String,
-    /// Room for calls, shared by all connections.
-    room: Arc<Semaphore>,
+    /// Permits for concurrent calls, shared by all connections.
+    call_slots: Arc<Semaphore>,
     /// Signals that the client has closed its side and that the time for answers has ended.
     closed: Option<watch::Receiver<bool>>,
 }
@@ -96,7 +96,7 @@ impl MemoryServer {
             reply_tokens: DEFAULT_REPLY_TOKENS,
             time_limit: DEFAULT_TIME_LIMIT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            room: Arc::new(Semaphore::new(MOST_CALLS)),
+            call_slots: Arc::new(Semaphore::new(MOST_CALLS)),
             closed: None,
         }
     }
@@ -123,7 +123,7 @@ impl MemoryServer {
     /// output meanwhile.
     ///
     /// # Errors
-    /// `Protocol` when the client does not speak the protocol, or the connection fails.
+    /// `Protocol` if the client does not speak the protocol, or the connection fails.
     pub async fn serve_stdio(self) -> Result<()> {
         let (reader, writer) = rmcp::transport::stdio_pipes();
         self.serve(reader, writer).await
@@ -171,12 +171,12 @@ impl MemoryServer {
             let is_closed = closed.as_ref().is_some_and(|closed| *closed.borrow());
             is_closed || cancelled.is_cancelled() || Instant::now() >= until
         });
-        let (server, room) = (self.clone(), Arc::clone(&self.room));
+        let (server, slots) = (self.clone(), Arc::clone(&self.call_slots));
         let (cancelled, runtime) = (context.ct.clone(), Handle::current());
         let answered = async move {
-            let place = room.acquire_owned().await;
+            let slot = slots.acquire_owned().await;
             let work = spawn_blocking(move || {
-                let _place = place;
+                let _slot = slot;
                 runtime.block_on(async {
                     tokio::select! {
                         biased;

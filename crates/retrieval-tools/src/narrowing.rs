@@ -48,7 +48,7 @@ impl Grant {
             let seen = self.visible(range);
             grant.range = Some(seen.ok_or_else(|| {
                 Error::invalid(format!(
-                    "this tool set sees nothing of messages:{}-{}: narrow it to what it sees",
+                    "this tool set does not see messages:{}-{}: narrow it to a range that it sees",
                     range.first, range.last
                 ))
             })?);
@@ -117,7 +117,7 @@ impl Grant {
             if clock.now() >= *at {
                 return Err(Error::new(
                     ErrorKind::Expired,
-                    format!("this tool set ended at {at}: ask for a new one"),
+                    format!("this tool set expired at {at}: request a new one"),
                 ));
             }
         }

@@ -13,7 +13,7 @@ use crate::piece::{CutParts, Payload};
 use crate::room::Room;
 
 /// Part of an item that an answer takes: the whole, or a piece of it.
-struct Take {
+struct ItemPart {
     from: usize,
     to: usize,
     tokens: u64,
@@ -107,7 +107,7 @@ impl Page<'_> {
         seq: Seq,
         payload: &Payload<'_>,
         stored: u64,
-        written: &dyn Fn(&Take, u64) -> ExpandedChild,
+        written: &dyn Fn(&ItemPart, u64) -> ExpandedChild,
     ) -> Result<Option<ExpandCursor>> {
         let start = ExpandCursor { seq, ..self.start };
         (self.start.offset, self.start.of_tokens) = (0, 0);
@@ -147,7 +147,7 @@ impl Page<'_> {
         payload: &Payload<'_>,
         stored: u64,
         cap: u64,
-    ) -> Result<Option<Take>> {
+    ) -> Result<Option<ItemPart>> {
         let (from, total) = (start.offset, payload.len());
         let first = self.answer.children.is_empty();
         // Reading costs at least the cost in a context: some rules count reasoning as 0.
@@ -157,7 +157,7 @@ impl Page<'_> {
                 .max(stored)
         };
         let take = |to: usize, tokens: u64, of_tokens: Option<u64>| {
-            Ok(Some(Take {
+            Ok(Some(ItemPart {
                 from,
                 to,
                 tokens,

@@ -63,8 +63,8 @@ impl<'a> Payload<'a> {
     fn collect(&mut self, parts: &'a [Part], role: Role, accounting: &'a dyn Accounting) {
         for part in parts {
             match leaf(part) {
-                Leaf::Text(text) => self.text.to_mut().push_str(text),
-                Leaf::Medium => {
+                PartContent::Text(text) => self.text.to_mut().push_str(text),
+                PartContent::Medium => {
                     self.media.push(Medium {
                         at: self.text.len(),
                         part,
@@ -74,7 +74,7 @@ impl<'a> Payload<'a> {
                     });
                     self.text.to_mut().push(MEDIUM);
                 }
-                Leaf::List(inner) => self.collect(inner, role, accounting),
+                PartContent::List(inner) => self.collect(inner, role, accounting),
             }
         }
     }
@@ -146,26 +146,26 @@ impl<'a> Payload<'a> {
 }
 
 /// Content of a part that belongs to the payload.
-enum Leaf<'a> {
+enum PartContent<'a> {
     Text(&'a str),
     Medium,
     List(&'a [Part]),
 }
 
-fn leaf(part: &Part) -> Leaf<'_> {
+fn leaf(part: &Part) -> PartContent<'_> {
     match part {
-        Part::Text { text } | Part::Reasoning { text, .. } => Leaf::Text(text),
-        Part::ToolCall { arguments, .. } => Leaf::Text(arguments.as_str()),
+        Part::Text { text } | Part::Reasoning { text, .. } => PartContent::Text(text),
+        Part::ToolCall { arguments, .. } => PartContent::Text(arguments.as_str()),
         Part::ToolResult { content, .. } => match content {
-            ResultContent::Text(text) => Leaf::Text(text),
-            ResultContent::Parts(parts) if parts.is_empty() => Leaf::Text(""),
-            ResultContent::Parts(parts) => Leaf::List(parts),
+            ResultContent::Text(text) => PartContent::Text(text),
+            ResultContent::Parts(parts) if parts.is_empty() => PartContent::Text(""),
+            ResultContent::Parts(parts) => PartContent::List(parts),
         },
         Part::Image(media) | Part::File(media) => match &media.source {
-            MediaSource::Data(_) => Leaf::Medium,
-            MediaSource::Url(url) => Leaf::Text(url),
+            MediaSource::Data(_) => PartContent::Medium,
+            MediaSource::Url(url) => PartContent::Text(url),
         },
-        Part::Unknown { raw } => Leaf::Text(raw.as_str()),
+        Part::Unknown { raw } => PartContent::Text(raw.as_str()),
     }
 }
 
@@ -229,7 +229,7 @@ impl<'a> CutParts<'a> {
     fn part(&mut self, part: &Part) -> Option<Part> {
         let start = self.position;
         match leaf(part) {
-            Leaf::Text(text) => {
+            PartContent::Text(text) => {
                 let (a, b) = self.take(text.len())?;
                 if (a, b) == (0, text.len()) {
                     return Some(part.clone());
@@ -240,7 +240,7 @@ impl<'a> CutParts<'a> {
                     b == text.len(),
                 ))
             }
-            Leaf::Medium => {
+            PartContent::Medium => {
                 self.take(MEDIUM.len_utf8())?;
                 if self.payload.medium(start) <= self.cap {
                     return Some(part.clone());
@@ -253,7 +253,7 @@ impl<'a> CutParts<'a> {
                 }
                 Some(with_source(part, media, MediaSource::Data(String::new())))
             }
-            Leaf::List(inner) => {
+            PartContent::List(inner) => {
                 let inner = self.list(inner);
                 let Part::ToolResult {
                     call_id, is_error, ..

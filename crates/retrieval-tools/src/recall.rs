@@ -82,17 +82,17 @@ pub struct RecallAnswer {
     /// The requested turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Seq>,
-    /// Note that the search index is damaged; `None` when no damage was found.
+    /// Note that the search index is damaged; `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
     /// Cost of the passages' texts, in tokens; with their citations ([`Self::to_text`]) at most the budget.
     pub tokens: u64,
     /// Whether these are all passages of the ranked messages, of which there are at most 256.
     pub complete: bool,
-    /// Cursor for the rest; `None` when complete. It is bound to this session and query. Later messages are excluded;
+    /// Cursor for the rest; `None` if complete. It is bound to this session and query. Later messages are excluded;
     /// they may change the order of the others a little.
     pub cursor: Option<String>,
-    /// Fallback that the search used, in words; `None` when it used none.
+    /// Fallback that the search used, in words; `None` if it used none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// Whether the time of the call ended before the whole search: better passages may be missing.

@@ -281,7 +281,7 @@ impl Retrieval {
         let (ranked, is_long) = (self.ranked(&asked).await?, asked.has_long_pattern());
         let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT);
         let exact = match is_long {
-            // A query this long matches no message.
+            // A long query is not searched literally.
             true => Hits::new(Vec::new(), "", SearchScope::Messages, None),
             false => self.find(&asked).await?,
         };

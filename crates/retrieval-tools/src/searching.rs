@@ -178,7 +178,7 @@ impl Retrieval {
         let stoppable = self.stop.clone().map(|stop| query.clone().with_stop(stop));
         let query = stoppable.as_ref().unwrap_or(query);
         if !self.grant.sees_all() {
-            return Seen(self).search(conversation, query).await;
+            return VisibleSearch(self).search(conversation, query).await;
         }
         let answer = self.search.search(conversation, query).await;
         match answer {
@@ -196,9 +196,9 @@ impl Retrieval {
 /// The search of a tool set that does not see everything: it excludes hidden summaries. A filter of the query excludes
 /// hidden messages.
 #[derive(Debug)]
-struct Seen<'a>(&'a Retrieval);
+struct VisibleSearch<'a>(&'a Retrieval);
 
-impl Seen<'_> {
+impl VisibleSearch<'_> {
     async fn sees(&self, hit: &Hit) -> Result<bool> {
         let grant = &self.0.grant;
         Ok(match &hit.target {
@@ -227,7 +227,7 @@ impl Seen<'_> {
 }
 
 #[async_trait]
-impl Search for Seen<'_> {
+impl Search for VisibleSearch<'_> {
     async fn search(
         &self,
         conversation: ConversationId,

@@ -235,7 +235,7 @@ impl Retrieval {
             if next == range.first {
                 return Err(Error::new(
                     ErrorKind::Corrupt,
-                    format!("the log has no message {next} where it should: verify the store"),
+                    format!("the log has no message {next}: verify the store"),
                 ));
             }
             rest = SeqRange::new(next, range.last);

@@ -8,7 +8,7 @@ use memory_store::LogRead;
 
 use crate::arguments::Arguments as _;
 use crate::error::Result;
-use crate::files::{FileUse, FilesAnswer, FilesArgs, UseOutcome, Wanted};
+use crate::files::{FileUse, FilesAnswer, FilesArgs, UseFilter, UseOutcome};
 use crate::retrieval::Retrieval;
 use crate::tools::echo;
 
@@ -77,7 +77,7 @@ impl Retrieval {
             self.results_behind(position.seq, seen, &mut results)
                 .await?;
         }
-        let wanted = Wanted::new(&args);
+        let wanted = UseFilter::new(&args);
         let mut room = self.room(spending.taken);
         if room.reply.is_some() {
             answer.path.as_mut().into_iter().for_each(echo);
@@ -135,7 +135,7 @@ impl Retrieval {
 
     /// The requested uses of a message's calls, in order. Each call takes its result, so that an earlier call with the
     /// same id does not get it.
-    fn uses(&self, entry: &LogEntry, wanted: &Wanted, results: &mut Results) -> Vec<FileUse> {
+    fn uses(&self, entry: &LogEntry, wanted: &UseFilter, results: &mut Results) -> Vec<FileUse> {
         let mut uses = Vec::new();
         for part in &entry.parts {
             let Part::ToolCall {

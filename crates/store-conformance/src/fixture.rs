@@ -21,7 +21,7 @@ pub trait Fixture {
     }
 
     /// Opens a second store on the same data, as another process would; `None` if the store does not allow it.
-    async fn beside(&self, _store: &Self::Store) -> Option<Self::Store> {
+    async fn second_store(&self, _store: &Self::Store) -> Option<Self::Store> {
         None
     }
 }

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_made_of_what_it_says() {
+    fn it_has_the_stated_proportions() {
         let all: Vec<Message> = Generated::new(7).take(20_000).collect();
         let share = |is: &dyn Fn(&Message) -> bool| {
             all.iter().filter(|message| is(message)).count() as f64 / all.len() as f64
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_what_it_gave() {
+    fn a_seed_always_gives_the_same_messages() {
         // Databases that benches keep are named by this.
         let mut hasher = memory_model::FieldHasher::new("generated");
         for message in Generated::new(1).take(1_200) {

@@ -63,11 +63,11 @@ fn one<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
 }
 
 /// Random texts of few words.
-struct Words {
+struct RandomTexts {
     words: Vec<String>,
 }
 
-impl Words {
+impl RandomTexts {
     fn new(rng: &mut Rng, letters: &str) -> Self {
         let mut word = || -> String {
             let length = 1 + rng.usize(..5);
@@ -248,7 +248,7 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
     let scan = SegmentSearch::without_index(Arc::clone(&store));
     let (mut by_index, mut asked) = (0, 0);
     for (script, letters) in SCRIPTS.iter().enumerate() {
-        let words = Words::new(&mut rng, letters);
+        let words = RandomTexts::new(&mut rng, letters);
         let chat = Chat::root(&*store, &format!("{seed} {script}")).await;
         let (mut chats, mut texts) = (vec![chat], vec![String::from("a")]);
         let mut begun: Option<(ConversationId, [Query; 2])> = None;

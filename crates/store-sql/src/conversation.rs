@@ -82,7 +82,7 @@ pub fn lineage(no: u32) -> WithQuery {
 /// A row of [`lineage`]: a conversation with its parent and the last shared position, if it is a fork.
 ///
 /// # Errors
-/// When the row does not mean a conversation.
+/// If the row does not mean a conversation.
 pub fn ancestor(row: &impl Columns) -> Result<(ConversationId, Option<(ConversationId, Seq)>)> {
     let no = ConversationId(to_u32("conversation", row.int(0)?)?);
     let fork = match (row.opt_int(1)?, row.opt_int(2)?) {
@@ -201,7 +201,7 @@ pub fn list(
 /// A row of [`find`] or [`list`]; its segments are still empty.
 ///
 /// # Errors
-/// When the row does not mean a conversation.
+/// If the row does not mean a conversation.
 pub fn conversation(row: &impl Columns) -> Result<Conversation> {
     let id = ConversationId(to_u32("conversation", row.int(0)?)?);
     let wrong = |problem: &str| corrupt(format!("conversation {id}"), problem);
@@ -256,7 +256,7 @@ pub fn last_number() -> SelectStatement {
 /// Inserts a new conversation.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     let (kind, shared, spawned_at, call) = match &new.origin {
         Origin::Root => ("root", None, None, None),
@@ -357,7 +357,7 @@ pub fn records(after: i64, limit: u64) -> SelectStatement {
 /// The hashes in a row of [`records`]: over the row, and over the names of the views.
 ///
 /// # Errors
-/// When the row does not hold two hashes.
+/// If the row does not hold two hashes.
 pub fn recorded(row: &impl Columns) -> Result<(Hash, Hash)> {
     Ok((
         to_hash("record of a conversation", &row.bytes(READ.len())?)?,
@@ -385,7 +385,7 @@ pub fn families() -> SelectStatement {
 /// Inserts a family with its root.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
     let row = [
         (F::Tree, i64::from(tree).into()),

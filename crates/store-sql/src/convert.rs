@@ -24,7 +24,7 @@ pub fn to_int(what: &str, number: u64) -> Result<i64> {
 /// A count from a column.
 ///
 /// # Errors
-/// When it is negative.
+/// If it is negative.
 pub fn to_count(what: &str, number: i64) -> Result<u64> {
     u64::try_from(number).map_err(|e| corrupt(what, format!("{number} is negative")).with_source(e))
 }
@@ -32,7 +32,7 @@ pub fn to_count(what: &str, number: i64) -> Result<u64> {
 /// A small number from a column.
 ///
 /// # Errors
-/// When it is out of range.
+/// If it is out of range.
 pub fn to_u32(what: &str, number: i64) -> Result<u32> {
     u32::try_from(number)
         .map_err(|e| corrupt(what, format!("{number} is out of range")).with_source(e))
@@ -41,7 +41,7 @@ pub fn to_u32(what: &str, number: i64) -> Result<u32> {
 /// A position from a column.
 ///
 /// # Errors
-/// When it is out of range.
+/// If it is out of range.
 pub fn to_seq(number: i64) -> Result<Seq> {
     to_u32("seq", number).map(Seq)
 }
@@ -49,7 +49,7 @@ pub fn to_seq(number: i64) -> Result<Seq> {
 /// A range of positions from two columns.
 pub(crate) fn to_range(what: impl Display, first: i64, last: i64) -> Result<SeqRange> {
     SeqRange::new(to_seq(first)?, to_seq(last)?)
-        .ok_or_else(|| corrupt(what, format!("{first}-{last} is no range")))
+        .ok_or_else(|| corrupt(what, format!("{first}-{last} is not a range")))
 }
 
 /// JSON from a column, if there is any.
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uuids_come_back_and_nothing_else_is_one() {
+    fn only_uuids_are_packed_and_they_come_back() {
         let id = "0e26ec2f-937e-482c-b889-bc126f99699a";
         let bytes = uuid_bytes(id).unwrap();
         assert_eq!(bytes[..3], [0x0e, 0x26, 0xec]);

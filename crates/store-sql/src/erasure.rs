@@ -68,7 +68,7 @@ pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
 /// Reads a row of [`copies`]: a conversation, and the range from its first to its last copy.
 ///
 /// # Errors
-/// When the row does not mean a range of a conversation.
+/// If the row does not mean a range of a conversation.
 pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
     let range = to_range("copies", row.int(2)?, row.int(3)?)?;
     let conversation = ConversationId(to_u32("conversation", row.int(0)?)?);
@@ -107,7 +107,7 @@ pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
 /// Records an erasure of entries; an existing record does not change.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<InsertStatement> {
     let row = [
         (E::Conversation, i64::from(source.0).into()),
@@ -150,7 +150,7 @@ pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatem
 /// Records that the words of summaries are erased.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn record_summaries(keys: &[i64], at: Timestamp) -> Result<InsertStatement> {
     let row = |key: &i64| Ok([(G::Summary, (*key).into()), (G::At, at.0.into())]);
     insert(G::Table, keys.iter().map(row))
@@ -211,7 +211,7 @@ pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
 /// Records that erased words are still to be removed from the files.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
     insert_row(Wipe::Table, [(Wipe::At, at.0.into())])
 }
@@ -268,7 +268,7 @@ pub fn seen_by(conversation: ConversationId) -> WithQuery {
 /// A row of [`seen_by`]: the conversation that owns the log, and the erasure.
 ///
 /// # Errors
-/// When the row does not mean an erasure.
+/// If the row does not mean an erasure.
 pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
     let source = ConversationId(to_u32("conversation", row.int(0)?)?);
     let range = to_range("erasure", row.int(1)?, row.int(2)?)?;

@@ -90,7 +90,7 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// its words were removed from the files.
     ///
     /// # Errors
-    /// When it is not a database of agent-memory, or cannot be opened.
+    /// If it is not a database of agent-memory, or cannot be opened.
     fn open(place: &Self::Place) -> impl Future<Output = Result<(Self, bool)>> + Send;
 
     /// Returns the number of statements that ran so far, including `begin` and `commit`.
@@ -105,13 +105,13 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// Waits for a connection to write with.
     ///
     /// # Errors
-    /// As [`Database::read`]; `ReadOnly` when the database is open for reading only.
+    /// As [`Database::read`]; `ReadOnly` if the database is open for reading only.
     fn write(&self) -> impl Future<Output = Result<Self::Writer<'_>>> + Send;
 
     /// Begins a transaction. Other writers do not change its reads until it ends.
     ///
     /// # Errors
-    /// `Busy` when others hold a lock for too long.
+    /// `Busy` if others hold a lock for too long.
     fn begin<'a>(
         &'a self,
         writer: &'a mut Self::Writer<'_>,

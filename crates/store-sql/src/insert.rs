@@ -39,7 +39,7 @@ pub(crate) fn add_row(
         Ok(_) => Ok(()),
         Err(source) => Err(Error::new(
             ErrorKind::Invalid,
-            "an insert has more values than columns: this is a mistake in store-sql",
+            "an insert has more values than columns: this is a defect of store-sql",
         )
         .with_source(source)),
     }

@@ -96,7 +96,7 @@ pub struct NewRow<'a> {
     pub payload: Option<i64>,
 }
 
-/// An external id as it is stored.
+/// The stored form of an external id.
 fn put_external(values: &mut impl Values, id: &str) -> Result<()> {
     match uuid_bytes(id) {
         Some(bytes) => values.put_bytes(bytes.to_vec()),
@@ -113,7 +113,7 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
         Ok(bytes) => Ok(Some(uuid_text(bytes))),
         Err(_) => Err(corrupt(
             "message",
-            "an external id of bytes has not 16 of them",
+            "an external id in bytes does not have 16 of them",
         )),
     }
 }
@@ -121,7 +121,7 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
 /// Inserts a number of entries: the text depends on the number alone, the values come with [`put_row`].
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert(rows: usize) -> Result<InsertStatement> {
     let mut statement = Query::insert();
     statement.into_table(M::Table).columns(STORED);
@@ -134,7 +134,7 @@ pub fn insert(rows: usize) -> Result<InsertStatement> {
 /// The values of an entry in the own log of `conversation`, for [`insert`].
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> Result<()> {
     let message = &row.entry.message;
     let turn = message.turn.as_ref();
@@ -171,7 +171,7 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
 }
 
 /// Words that every row contains.
-struct Words {
+struct CommonWords {
     message: Arc<str>,
     note: Arc<str>,
     system: Arc<str>,
@@ -180,7 +180,7 @@ struct Words {
     tool: Arc<str>,
 }
 
-static WORDS: LazyLock<Words> = LazyLock::new(|| Words {
+static WORDS: LazyLock<CommonWords> = LazyLock::new(|| CommonWords {
     message: EntryKind::Message.as_str().into(),
     note: EntryKind::Note.as_str().into(),
     system: Role::System.as_str().into(),
@@ -271,7 +271,7 @@ pub fn size(row: &impl Columns) -> Result<i64> {
 /// none, as after its words were erased.
 ///
 /// # Errors
-/// When there is no such column.
+/// If there is no such column.
 pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
     let revision = pack::facts_revision(row.int(12)?);
     Ok(match revision {
@@ -280,7 +280,7 @@ pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
     })
 }
 
-/// The body and the meta of a row of [`range`]; `None` when they were erased.
+/// The body and the meta of a row of [`range`]; `None` if they were erased.
 ///
 /// # Errors
 /// If the bytes were not written by [`pack`](crate::pack::pack).
@@ -299,7 +299,7 @@ pub fn unpacked(
         (pack::PACKED, _) => None,
         (_, Some(revision)) => {
             let facts = facts.filter(|facts| facts.revision() == revision);
-            Some(facts.ok_or_else(|| wrong("the facts of its conversation are gone"))?)
+            Some(facts.ok_or_else(|| wrong("the facts of its conversation are missing"))?)
         }
         _ => return Err(pack::unknown_codec()),
     };
@@ -318,7 +318,7 @@ pub fn unpacked(
 /// are the facts of the conversation that owns the log.
 ///
 /// # Errors
-/// When the row does not mean a message.
+/// If the row does not mean a message.
 pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64)> {
     let seq = to_seq(row.int(0)?)?;
     let wrong = |problem: &str| corrupt(format!("message {seq}"), problem);
@@ -421,7 +421,7 @@ pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -
 /// A row of [`by_external`] or [`by_external_seen`].
 ///
 /// # Errors
-/// When the row does not mean a message.
+/// If the row does not mean a message.
 pub fn found(row: &impl Columns) -> Result<(String, KnownEntry)> {
     let id = external_id(row, 0)?.ok_or_else(|| corrupt("message", "it has no external id"))?;
     let known = KnownEntry {
@@ -445,7 +445,7 @@ pub fn payloads(hashes: &[Hash]) -> SelectStatement {
 /// Stores a payload: a row of its id.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertStatement> {
     let row = [
         (P::Hash, hash.0.to_vec().into()),
@@ -480,7 +480,7 @@ pub fn facts(conversation: u32) -> SelectStatement {
 /// Stores the facts of a conversation that has none.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement> {
     let row = [
         (F::Conversation, i64::from(conversation).into()),
@@ -503,7 +503,7 @@ pub fn running(keys: &[i64]) -> SelectStatement {
 /// last position must have such a sum. Binary search in one statement, so that no index over the sums is needed.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
     let running = to_int("running tokens", running)?;
     let middle = || {

@@ -141,17 +141,17 @@ impl Facts {
     /// Returns pieces that at least two meta contain, such as the folder, the version and the session; `None` if there
     /// are none. A piece of one entry alone is never included, so that erasing the entry erases it.
     pub fn common<'a>(metas: impl IntoIterator<Item = &'a str>) -> Option<String> {
-        struct Piece {
+        struct SharedPiece {
             last: usize,
             entries: usize,
             at: usize,
         }
-        let mut pieces: BTreeMap<&str, Piece> = BTreeMap::new();
+        let mut pieces: BTreeMap<&str, SharedPiece> = BTreeMap::new();
         let mut at = 0;
         for (entry, meta) in metas.into_iter().enumerate() {
             for text in meta.split(",\"").filter(|text| FACT.contains(&text.len())) {
                 at += 1;
-                let piece = pieces.entry(text).or_insert(Piece {
+                let piece = pieces.entry(text).or_insert(SharedPiece {
                     last: entry,
                     entries: 1,
                     at,
@@ -169,11 +169,11 @@ impl Facts {
             .collect();
         // The piece that saves most comes last: it is kept, and it is nearest to the following bytes.
         shared.sort_unstable();
-        let mut room = FACTS;
+        let mut free_bytes = FACTS;
         let mut kept: Vec<&str> = Vec::new();
         for (_, _, text) in shared.into_iter().rev() {
-            if let Some(rest) = room.checked_sub(text.len() + 2) {
-                room = rest;
+            if let Some(rest) = free_bytes.checked_sub(text.len() + 2) {
+                free_bytes = rest;
                 kept.push(text);
             }
         }
@@ -189,7 +189,7 @@ impl Facts {
     }
 }
 
-/// A body with its meta as they are stored.
+/// A body with its meta, in stored form.
 #[derive(Debug)]
 pub struct Packed {
     /// Kind of packing, and the revision of the facts.
@@ -300,7 +300,7 @@ pub fn unpack_payload(codec: i64, payload: Vec<u8>) -> Result<Vec<u8>> {
 
 /// The error for an unknown codec.
 pub fn unknown_codec() -> Error {
-    let message = "the bytes are packed in a way that this program does not know: update it";
+    let message = "the bytes are packed in an unknown way: update the program";
     Error::new(ErrorKind::Corrupt, message)
 }
 
@@ -356,7 +356,7 @@ fn damaged() -> Error {
 fn no_memory() -> Error {
     Error::new(
         ErrorKind::Limit,
-        "there is no memory left to pack or unpack a message",
+        "out of memory while packing or unpacking a message",
     )
 }
 
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fixed_text_is_what_it_was() {
+    fn the_fixed_text_has_not_changed() {
         // Stored messages can not be read without it: a new text needs a new codec.
         let hash = payload_hash(FIXED);
         assert_eq!(
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_what_two_entries_share() {
+    fn facts_are_shared_by_two_entries() {
         let metas = [
             r#"{"id":"0001","folder":"/home/a","version":"1.2.3"}"#,
             r#"{"id":"0002","folder":"/home/a","version":"1.2.3"}"#,
@@ -482,7 +482,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
-        fn what_was_packed_comes_back(
+        fn packing_is_lossless(
             words in proptest::collection::vec("[a-z\"\\\\é]{0,40}", 0..200),
             repeat in 1_usize..20,
             meta in proptest::option::of("[{][ -~]{0,300}"),

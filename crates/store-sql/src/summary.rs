@@ -99,7 +99,7 @@ fn visible(mut statement: SelectStatement, conversation: u32, ids: &[&str]) -> W
 
 /// Facts about a stored summary that a publish needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct StoredSummary {
     /// The row's key.
     pub id: i64,
     /// Its public id.
@@ -117,10 +117,10 @@ pub struct Known {
 /// A row of [`known_by_ids`].
 ///
 /// # Errors
-/// When the row does not mean a summary.
-pub fn known(row: &impl Columns) -> Result<Known> {
+/// If the row does not mean a summary.
+pub fn known(row: &impl Columns) -> Result<StoredSummary> {
     let public_id = SummaryId::new(row.text(1)?);
-    Ok(Known {
+    Ok(StoredSummary {
         id: row.int(0)?,
         range: to_range(public_id.as_str(), row.int(2)?, row.int(3)?)?,
         depth: to_u32("depth", row.int(4)?)?,
@@ -154,7 +154,7 @@ pub fn last_id(conversation: u32) -> SelectStatement {
 
 /// Start of a page of summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After<'a> {
+pub enum SummaryStart<'a> {
     /// The first summary.
     Nothing,
     /// After the summary with this key.
@@ -168,14 +168,14 @@ pub enum After<'a> {
 pub fn log(
     scope: SummaryScope,
     nearer: &[SummaryScope],
-    after: After<'_>,
+    after: SummaryStart<'_>,
     limit: u64,
 ) -> SelectStatement {
     let conversation = scope.conversation.0;
     let before: Expr = match after {
-        After::Nothing => packed(conversation, 0).into(),
-        After::Key(key) => key.into(),
-        After::Summary(id) => Expr::from(key(conversation, id)),
+        SummaryStart::Nothing => packed(conversation, 0).into(),
+        SummaryStart::Key(key) => key.into(),
+        SummaryStart::Summary(id) => Expr::from(key(conversation, id)),
     };
     let id = || Expr::col((S::Table, S::Id));
     let mut statement = rows();
@@ -216,7 +216,7 @@ pub fn records(after: i64, limit: u64) -> SelectStatement {
 /// The hash over the row in a row of [`records`].
 ///
 /// # Errors
-/// When the row does not hold a hash.
+/// If the row does not hold a hash.
 pub fn recorded(row: &impl Columns) -> Result<Hash> {
     to_hash("record of a summary", &row.bytes(READ.len())?)
 }
@@ -253,7 +253,7 @@ pub fn last_key(conversation: u32) -> SelectStatement {
 /// A row of [`by_ids`], [`log`] or [`by_sources`].
 ///
 /// # Errors
-/// When the row does not mean a summary.
+/// If the row does not mean a summary.
 pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     let public_id = SummaryId::new(row.text(2)?);
     let messages = to_json(format_args!("messages of {public_id}"), row.opt_text(18)?)?;
@@ -290,7 +290,7 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
 /// Inserts summaries, each under its key.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<InsertStatement> {
     let text = |json: Option<&RawJson>| json.map(|json| json.as_str().to_owned());
     let row = |(id, summary): &(i64, &Summary)| {
@@ -365,7 +365,7 @@ pub struct LinkRow {
 /// Inserts children and sources of summaries.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
     let row = |link: &LinkRow| {
         Ok([
@@ -414,14 +414,14 @@ fn links_of(is_wanted: impl FnOnce(Expr) -> Expr) -> SelectStatement {
 /// A row of [`links`]: the parent's key, and its child or source.
 ///
 /// # Errors
-/// When the row does not mean a child or a source.
+/// If the row does not mean a child or a source.
 pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
     let parent = row.int(0)?;
     let wrong = |problem: String| corrupt(format!("a link of summary {parent}"), problem);
     let role = match row.int(1)? {
         0 => LinkRole::Child,
         1 => LinkRole::Source,
-        other => return Err(wrong(format!("{other} is no role"))),
+        other => return Err(wrong(format!("{other} is not a role"))),
     };
     let range = to_range(
         format_args!("a link of summary {parent}"),
@@ -434,7 +434,7 @@ pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
             range,
             id: SummaryId::new(id),
         },
-        (Some(key), None) => return Err(wrong(format!("the summary {key} is gone"))),
+        (Some(key), None) => return Err(wrong(format!("the summary {key} is missing"))),
     };
     Ok((parent, role, child))
 }

@@ -34,7 +34,7 @@ impl JobState {
     }
 }
 
-/// A job as it is stored.
+/// A stored job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// State.
@@ -94,7 +94,7 @@ fn with_keys(conversation: ConversationId, keys: &[&str]) -> SimpleExpr {
 /// A row of [`find_jobs`], from column `at` on.
 ///
 /// # Errors
-/// When the row does not mean a job.
+/// If the row does not mean a job.
 pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
     let state = match row.text(at)?.as_str() {
         "held" => JobState::Held,
@@ -116,7 +116,7 @@ pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
 /// Writes jobs, new or changed.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result<InsertStatement> {
     let row = |(key, job): &(&JobKey, Job)| {
         let draft = job.draft.as_ref();
@@ -210,7 +210,7 @@ fn held(fence: &Fence) -> SimpleExpr {
 }
 
 /// Updates a granted job in one statement, which changes no row if the fence is lost.
-pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> Settle {
+pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobChange {
     let held = held(fence);
     let mut update = Query::update();
     update.table(J::Table).and_where(held.clone());
@@ -228,15 +228,15 @@ pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> Settl
         }
         LeaseUpdate::Release => {
             let delete = Query::delete().from_table(J::Table).and_where(held).take();
-            return Settle::Delete(delete);
+            return JobChange::Delete(delete);
         }
     }
-    Settle::Update(update.take())
+    JobChange::Update(update.take())
 }
 
 /// Result of [`settle_job`].
 #[derive(Debug, Clone)]
-pub enum Settle {
+pub enum JobChange {
     /// The job is changed.
     Update(UpdateStatement),
     /// The job is deleted.
@@ -246,7 +246,7 @@ pub enum Settle {
 /// Takes the next fences of a conversation; the last of them is the statement's one row.
 ///
 /// # Errors
-/// When the number does not fit its column.
+/// If the number does not fit its column.
 pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateStatement> {
     let count = to_int("count of jobs", count as u64)?;
     Ok(Query::update()
@@ -270,7 +270,7 @@ pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
 /// A row of [`find_state`].
 ///
 /// # Errors
-/// When the row does not mean a value.
+/// If the row does not mean a value.
 pub fn state(row: &impl Columns) -> Result<State> {
     let value = RawJson::parse(row.text(0)?)
         .map_err(|e| corrupt("state", "the value is not JSON").with_source(e))?;
@@ -283,7 +283,7 @@ pub fn state(row: &impl Columns) -> Result<State> {
 /// Writes a small value, new or changed.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn put_state(
     conversation: ConversationId,
     key: &str,

@@ -16,7 +16,7 @@ use crate::options::SqliteOptions;
 type Reader<'a> = Connection<'a, Source<'a>>;
 
 /// Queries that must have no rows: the kind of violation, the meaning of a row, and the query.
-const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
+const CHECKS: [(ViolationKind, &str, &str); 10] = [
     (
         ViolationKind::EntryMissing,
         "the log of conversation % ends before its head",
@@ -26,13 +26,13 @@ const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     ),
     (
         ViolationKind::EntryMisplaced,
-        "the log of conversation % goes on after its head",
+        "the log of conversation % continues after its head",
         "select c.no from conversation c where c.head <
            (select max(m.seq) from message m where m.id between c.no << 32 and c.no << 32 | 4294967295)",
     ),
     (
         ViolationKind::EntryUnreadable,
-        "the payload % is gone, and a message refers to it",
+        "a message refers to the payload %, which is missing",
         "select distinct m.payload from message m where m.payload is not null
             and not exists (select 1 from payload p where p.id = m.payload)",
     ),
@@ -62,13 +62,13 @@ const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     ),
     (
         ViolationKind::ForeignLineage,
-        "the summary % was made from one that is gone",
+        "the summary % was made from a missing summary",
         "select coalesce(c.public_id, k.parent) from summary_link k left join summary c on c.id = k.parent
           where k.child is not null and not exists (select 1 from summary p where p.id = k.child)",
     ),
     (
         ViolationKind::Cycle,
-        "the summary % has a child that is not less deep",
+        "the summary % has a child of at least its depth",
         "select c.public_id from summary_link k join summary c on c.id = k.parent
            join summary p on p.id = k.child where k.role = 0 and p.depth >= c.depth",
     ),
@@ -120,12 +120,12 @@ pub(crate) async fn check(on: &mut Reader<'_>, place: &str) -> Result<Vec<Violat
         // References between a user's own tables are not checked.
         if is_ours(&should, &table) {
             found.push(database(format!(
-                "a row of {table} refers to a row of {parent} that is gone"
+                "a row of {table} refers to a missing row of {parent}"
             )));
         }
     }
     compare_objects(&is, &should, &mut found);
-    for (kind, text, question) in QUESTIONS {
+    for (kind, text, question) in CHECKS {
         for row in ask(on, question, &mut found).await? {
             let what: String = match row.try_get::<i64, _>(0) {
                 Ok(number) => number.to_string(),
@@ -150,7 +150,7 @@ fn is_ours(should: &Objects, table: &str) -> bool {
 fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
     for ((kind, name), object) in should {
         match is.get(&(kind.clone(), name.clone())) {
-            None => found.push(database(format!("the {kind} {name} is gone"))),
+            None => found.push(database(format!("the {kind} {name} is missing"))),
             Some(other) if other.sql != object.sql => {
                 found.push(database(format!("the {kind} {name} was changed")));
             }
@@ -163,7 +163,7 @@ fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
             continue;
         }
         found.push(database(format!(
-            "there is a {kind} {name} that does not belong here"
+            "the {kind} {name} does not belong to the schema"
         )));
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::connection::{Connection, Source};
 use crate::error::{Result, closed, failed, is_busy, is_full, locked, not_gone, read_only};
-use crate::files::{Reading, Still, beside};
+use crate::files::{FileStamps, Reading, beside};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::soon::soon;
@@ -53,7 +53,7 @@ pub struct SqliteDatabase {
     place: String,
     settings: SqliteOptions,
     /// State of the files, if no lock keeps other processes from writing the database.
-    still: Option<Still>,
+    still: Option<FileStamps>,
 }
 
 impl SqliteDatabase {
@@ -243,7 +243,7 @@ impl Database for SqliteDatabase {
             let closed = writer.close().await;
             tidied.and(closed).map_err(failed)?;
         }
-        self.still.as_ref().map_or(Ok(()), Still::check)
+        self.still.as_ref().map_or(Ok(()), FileStamps::check)
     }
 }
 

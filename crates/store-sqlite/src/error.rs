@@ -49,13 +49,13 @@ pub(crate) fn failed(error: sqlx::Error) -> Error {
     let text = match kind {
         ErrorKind::Busy => "the database stayed locked by another process: try again later",
         ErrorKind::ReadOnly => {
-            "the database can not be written: look at the file's and the folder's rights"
+            "the database cannot be written: check the permissions of the file and its folder"
         }
         ErrorKind::Corrupt => "the database is damaged: run a check, restore a backup",
         ErrorKind::Limit => "a value is too large for the database",
         ErrorKind::Invalid => "the database refuses the change",
         ErrorKind::ForeignDatabase => "the file is not a database",
-        _ => "the database can not be read or written: look at the disk and the file's rights",
+        _ => "the database cannot be read or written: check the disk and the file's permissions",
     };
     Error::new(kind, text).with_source(error)
 }
@@ -70,7 +70,7 @@ pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
         ErrorKind::Busy => format!("{place} stayed locked by another process: try again later"),
         ErrorKind::ReadOnly => return not_writable(place).with_source(error),
         ErrorKind::Corrupt => format!("{place} is damaged: restore a backup"),
-        _ => format!("{place} can not be opened: look at the path and its rights"),
+        _ => format!("{place} cannot be opened: check the path and its permissions"),
     };
     Error::new(kind, text).with_source(error)
 }
@@ -85,7 +85,9 @@ pub(crate) fn foreign(place: &str) -> Error {
 pub(crate) fn newer_schema(place: &str, found: i64, known: i64) -> Error {
     Error::new(
         ErrorKind::NewerSchema,
-        format!("{place} has schema {found}, this program knows up to {known}: update the program"),
+        format!(
+            "{place} has schema {found}, but this program supports up to {known}: update the program"
+        ),
     )
 }
 
@@ -114,7 +116,7 @@ pub(crate) fn crowded(patience: Duration) -> Error {
 pub(crate) fn not_writable(place: &str) -> Error {
     Error::new(
         ErrorKind::ReadOnly,
-        format!("{place} can not be written: look at the rights of the file and its folder"),
+        format!("{place} cannot be written: check the permissions of the file and its folder"),
     )
 }
 
@@ -129,8 +131,7 @@ pub(crate) fn not_gone(place: &str) -> Error {
     Error::new(
         ErrorKind::NotGone,
         format!(
-            "{place}: the words are erased but not gone yet, since another program reads the database: end it and erase \
-             once more"
+            "{place}: the words are erased but still in the files, because another program reads the database: stop it and erase again"
         ),
     )
 }
@@ -138,7 +139,7 @@ pub(crate) fn not_gone(place: &str) -> Error {
 pub(crate) fn not_begun(place: &str) -> Error {
     Error::new(
         ErrorKind::ForeignDatabase,
-        format!("{place} holds nothing yet: open it for writing first"),
+        format!("{place} is an empty database: open it for writing first"),
     )
 }
 

@@ -133,14 +133,14 @@ pub(crate) fn place_writable(path: &Path) -> bool {
 
 /// State of a database's files, to detect changes while it is read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Still {
+pub(crate) struct FileStamps {
     database: PathBuf,
     /// Length and time of the last change of the database and of its write-ahead log.
     seen: [Option<(u64, Option<SystemTime>)>; 2],
     shared_memory: bool,
 }
 
-impl Still {
+impl FileStamps {
     fn look(database: &Path) -> Self {
         let seen = ["", "-wal"].map(|suffix| {
             let meta = std::fs::metadata(beside(database, suffix)).ok()?;
@@ -171,7 +171,7 @@ impl Still {
 pub(crate) struct Reading {
     pub(crate) options: SqliteConnectOptions,
     /// Set if no lock keeps other processes from writing meanwhile.
-    pub(crate) still: Option<Still>,
+    pub(crate) still: Option<FileStamps>,
 }
 
 /// Determines how to read the database at `path` without changing a file that must not be written.
@@ -183,7 +183,7 @@ pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Read
         Error::new(
             ErrorKind::Io,
             format!(
-                "{} can not be opened: look at the path and its rights",
+                "{} cannot be opened: check the path and its permissions",
                 path.display()
             ),
         )
@@ -230,7 +230,7 @@ pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Read
             still: None,
         });
     }
-    let still = Some(Still::look(&database));
+    let still = Some(FileStamps::look(&database));
     let options = options.filename(&database);
     if !in_log {
         let options = options.immutable(true);
@@ -250,7 +250,7 @@ fn unreadable(path: &Path) -> Error {
     Error::new(
         ErrorKind::Io,
         format!(
-            "{} holds changes and can not be read: copy it and the database to where you may read and write",
+            "the write-ahead log {} has changes and cannot be read: copy it and the database to a folder that you can read and write",
             path.display()
         ),
     )

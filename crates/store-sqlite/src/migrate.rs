@@ -16,7 +16,7 @@ pub(crate) fn known() -> i64 {
 
 /// Content of a file.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum FileContent {
     /// Empty: new, or just created by another opener.
     Fresh,
     /// A database of agent-memory, with the version of its schema.
@@ -24,7 +24,7 @@ enum Found {
 }
 
 /// Reads the content of the database without changing it.
-async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
+async fn look(db: &mut SqliteConnection, place: &str) -> Result<FileContent> {
     // One statement: another process may be at the same file, and half of its work must not be taken for a stranger's.
     let row = sqlx::query(
         "select application_id, user_version, (select count(*) from sqlite_schema) \
@@ -38,8 +38,8 @@ async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
         (APPLICATION_ID, version, _) if version > known() => {
             Err(newer_schema(place, version, known()))
         }
-        (APPLICATION_ID, version, _) => Ok(Found::Ours(version)),
-        (0, 0, 0) => Ok(Found::Fresh),
+        (APPLICATION_ID, version, _) => Ok(FileContent::Ours(version)),
+        (0, 0, 0) => Ok(FileContent::Fresh),
         _ => Err(foreign(place)),
     }
 }
@@ -48,9 +48,11 @@ async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
 /// `false` for an empty one.
 pub(crate) async fn check(db: &mut SqliteConnection, place: &str) -> Result<bool> {
     match look(db, place).await? {
-        Found::Ours(version) if version < known() => Err(older_schema(place, version, known())),
-        Found::Ours(_) => Ok(true),
-        Found::Fresh => Ok(false),
+        FileContent::Ours(version) if version < known() => {
+            Err(older_schema(place, version, known()))
+        }
+        FileContent::Ours(_) => Ok(true),
+        FileContent::Fresh => Ok(false),
     }
 }
 
@@ -59,7 +61,7 @@ pub(crate) async fn check(db: &mut SqliteConnection, place: &str) -> Result<bool
 pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<()> {
     let fail = |e: sqlx::Error| opening(place, e);
     let mut version = match look(db, place).await? {
-        Found::Fresh => {
+        FileContent::Fresh => {
             // All are settings of the file and can only be made before it holds anything. Pages of 8 KiB leave less
             // room unused behind the last message that fits than pages of 4.
             sqlx::raw_sql(
@@ -70,7 +72,7 @@ pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<(
             .map_err(fail)?;
             0
         }
-        Found::Ours(version) => version,
+        FileContent::Ours(version) => version,
     };
     for migration in MIGRATIONS {
         if migration.version <= version {
@@ -78,7 +80,7 @@ pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<(
         }
         let mut tx = db.begin_with("begin exclusive").await.map_err(fail)?;
         // Another process may have been faster.
-        if let Found::Ours(now) = look(&mut tx, place).await?
+        if let FileContent::Ours(now) = look(&mut tx, place).await?
             && now >= migration.version
         {
             version = now;

@@ -36,7 +36,7 @@ pub struct PlainExport {
 type ToolNames = BTreeMap<String, String>;
 
 /// A row of the table `messages`.
-struct Row {
+struct MessageRow {
     /// Position of its log entry.
     entry: Seq,
     id: i64,
@@ -48,7 +48,7 @@ struct Row {
 /// Rows of one conversation's own log.
 #[derive(Default)]
 struct OwnLog {
-    rows: Vec<Row>,
+    rows: Vec<MessageRow>,
     tools: ToolNames,
 }
 
@@ -204,7 +204,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                     for (ordinal, part) in (0_i64..).zip(row.parts) {
                         self.part(id, ordinal, part, &own.tools).await?;
                     }
-                    own.rows.push(Row {
+                    own.rows.push(MessageRow {
                         entry: entry.seq,
                         id,
                         seq,
@@ -267,7 +267,11 @@ impl<S: Store + ?Sized> Plain<'_, S> {
     }
 
     /// Returns the rows of a range of messages that a conversation shows.
-    fn rows(&self, found: &Conversation, range: SeqRange) -> impl DoubleEndedIterator<Item = &Row> {
+    fn rows(
+        &self,
+        found: &Conversation,
+        range: SeqRange,
+    ) -> impl DoubleEndedIterator<Item = &MessageRow> {
         let parts = found.segments.iter().filter_map(move |segment| {
             let part = segment.up_to(found.head)?.intersect(&range)?;
             let rows = &self.own.get(&segment.source)?.rows;
@@ -402,14 +406,14 @@ struct PlainRow<'a> {
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct ToolCallRow<'a> {
     id: &'a str,
     tool: &'a str,
     args: &'a RawJson,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ToolAnswer<'a> {
     id: &'a str,
     tool: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -454,7 +458,7 @@ fn plain_rows<'a>(
                 arguments,
             } => {
                 tools.insert(id.clone(), name.clone());
-                let content = serde_json::to_string(&Call {
+                let content = serde_json::to_string(&ToolCallRow {
                     id,
                     tool: name,
                     args: arguments,
@@ -471,7 +475,7 @@ fn plain_rows<'a>(
                     ResultContent::Parts(parts) if !parts.iter().all(is_text) => Some(parts),
                     _ => None,
                 };
-                let content = serde_json::to_string(&Answer {
+                let content = serde_json::to_string(&ToolAnswer {
                     id: call_id,
                     tool: tools.get(call_id).map_or("", String::as_str),
                     result: blocks.is_none().then(|| content.text().into_owned()),

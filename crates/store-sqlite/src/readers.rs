@@ -34,25 +34,25 @@ pub(crate) struct Readers {
 pub struct Reader<'r> {
     // Given back in this order: who has a permit finds a place, and who has a place an unlocked connection.
     connection: MappedMutexGuard<'r, SqliteConnection>,
-    _place: Place<'r>,
+    _place: ConnectionIndex<'r>,
     _permit: SemaphorePermit<'r>,
 }
 
 /// Index of a connection that a read holds.
 #[derive(Debug)]
-struct Place<'r> {
+struct ConnectionIndex<'r> {
     free: &'r std::sync::Mutex<Vec<usize>>,
     at: usize,
 }
 
-impl<'r> Place<'r> {
+impl<'r> ConnectionIndex<'r> {
     fn take(free: &'r std::sync::Mutex<Vec<usize>>) -> Option<Self> {
         let mut places = free.lock().unwrap_or_else(PoisonError::into_inner);
         places.pop().map(|at| Self { free, at })
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ConnectionIndex<'_> {
     fn drop(&mut self) {
         let mut places = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         places.push(self.at);
@@ -75,7 +75,7 @@ impl Readers {
         let permit = tokio::time::timeout(self.patience, self.permits.acquire()).await;
         let permit = permit.map_err(|_| crowded(self.patience))?;
         let permit = permit.map_err(|_| closed())?;
-        let place = Place::take(&self.free).ok_or_else(closed)?;
+        let place = ConnectionIndex::take(&self.free).ok_or_else(closed)?;
         let connection = self.connections.get(place.at).ok_or_else(closed)?;
         let mut connection = connection.lock().await;
         if connection.is_none() {

@@ -61,12 +61,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_there_soon_needs_no_waking() {
+    async fn soon_ready_futures_need_no_waking() {
         assert_eq!(soon(ready_after(1, false)).await, 2);
     }
 
     #[tokio::test]
-    async fn what_comes_later_wakes() {
+    async fn later_ready_futures_wake_the_task() {
         assert_eq!(soon(ready_after(TRIES * 3, true)).await, TRIES * 3 + 1);
     }
 

@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn limits_are_not_looked_at_while_preparing() {
         let range = SeqRange::new(Seq(1), Seq(9)).unwrap();
-        let rows = view::Where::Falling(Seq(9));
+        let rows = view::SpanRows::Falling(Seq(9));
         let spans = view::spans(1, &ViewName::new("dag"), ViewVersion(3), rows, 5).unwrap();
         let log = message::range(1, range, sea_query::Order::Asc, 7, 99);
         for statement in [spans, log] {

@@ -42,7 +42,7 @@ pub struct LadderOutcome {
     pub model_calls: u32,
     /// Parts of the source that the summary omits, if the source was too long.
     pub left_out: Option<OmittedSource>,
-    /// Scores of the text; `None` when the ladder has no gate.
+    /// Scores of the text; `None` if the ladder has no gate.
     pub scores: Option<Scores>,
     /// Tiers that were refused before, with the reasons.
     pub refused: Vec<Refusal>,

@@ -80,7 +80,7 @@ impl fmt::Display for Reason {
                 f.write_str(&told.join(", "))
             }
             Reason::TooLong { tokens, limit } => {
-                write!(f, "{tokens} tokens where {limit} are accepted")
+                write!(f, "{tokens} tokens, but at most {limit} are accepted")
             }
             Reason::NotShorter {
                 tokens,

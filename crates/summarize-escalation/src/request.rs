@@ -128,7 +128,7 @@ impl<'a> SummaryRequest<'a> {
         source::depth(self.source)
     }
 
-    /// Returns `Leaf` when every piece is a message.
+    /// Returns `Leaf` if every piece is a message.
     pub fn kind(&self) -> SummaryKind {
         match self.depth() {
             0 => SummaryKind::Leaf,
@@ -141,7 +141,7 @@ impl<'a> SummaryRequest<'a> {
         source::tokens(self.source)
     }
 
-    /// Returns the range from the first message to the last; `None` when there is no source.
+    /// Returns the range from the first message to the last; `None` if there is no source.
     pub fn range(&self) -> Option<SeqRange> {
         source::range(self.source)
     }

@@ -39,7 +39,7 @@ pub trait Summarizer: Send + Sync + Debug {
     /// Writes a summary of the request's source.
     ///
     /// # Errors
-    /// [`Error::provider`] when the provider fails.
+    /// [`Error::provider`] if the provider fails.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error>;
 
     /// Writes a summary of the request's source, and makes each call of a model through `guard`.

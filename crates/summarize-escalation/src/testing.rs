@@ -37,7 +37,7 @@ pub enum Answer {
     Blank,
     /// Returns its source twice.
     Longer,
-    /// Returns its source as it is.
+    /// Returns its source unchanged.
     Echo,
     /// Returns the beginning of its source, as long as its target: quick, and always accepted.
     HeadCut,

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_upper_factor_is_the_95th_percentile_of_the_newest_64() {
+    fn the_upper_factor_is_the_95th_percentile_of_the_latest_64() {
         let mut seen = Calibration::new();
         for n in 0..200_u64 {
             seen.observe("m", 1_000, 1_000 + n);

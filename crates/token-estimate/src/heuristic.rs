@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_cost_what_each_formula_says() {
+    fn texts_cost_by_the_formula() {
         //                                anna handoff operator pi koda phi
         assert_eq!(texts(""), /*     */ [0, 0, 1, 0, 0, 0]);
         assert_eq!(texts("a"), /*    */ [1, 0, 1, 1, 0, 1]);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_message_has_overhead_only_where_stated() {
+    fn a_plain_message_has_overhead_only_by_some_formulas() {
         let five = [PartView::Text("abcde")];
         for role in [Role::System, Role::User, Role::Assistant] {
             assert_eq!(messages(role, &five), [2, 1, 1, 2, 11, 6]);

@@ -17,7 +17,7 @@ impl EstimatorId {
     ///
     /// # Errors
     ///
-    /// [`MalformedId`](crate::ErrorKind::MalformedId) when the name is empty or holds anything but lower-case ASCII
+    /// [`MalformedId`](crate::ErrorKind::MalformedId) if the name is empty or holds anything but lower-case ASCII
     /// letters, digits and hyphens, or when the version is 0.
     pub fn new(name: &str, version: u32) -> Result<Self, Error> {
         format!("{name}@{version}").parse()

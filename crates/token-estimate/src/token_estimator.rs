@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_cost_nothing_where_there_are_none_and_the_overhead_once() {
+    fn no_tools_are_free_and_tools_cost_the_overhead_once() {
         let plain = HeuristicEstimator::Bytes4;
         let tool = ToolView::new("read", "Reads a file.", "{}");
         assert_eq!(plain.tools([]), 0);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_forward_what_an_estimator_says_of_tools() {
+    fn pointers_forward_the_tool_costs_of_an_estimator() {
         /// An estimator that overrides both methods for tools.
         #[derive(Debug)]
         struct OwnTools;

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_costs_its_texts_and_what_providers_add() {
+    fn a_tool_costs_its_texts_and_the_providers_additions() {
         let parameters = json!({"enum": ["a", "b", "c"]}).to_string();
         let tool = ToolView::new("name", "description", &parameters);
         let letters = |text: &str| text.len() as u64;

@@ -62,13 +62,13 @@ pub enum ResponseStatus {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct UsageTracker {
-    last: Option<Seen>,
+    last: Option<ReportedUsage>,
     compacted: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Seen {
+struct ReportedUsage {
     at: u64,
     tokens: u64,
 }
@@ -107,7 +107,7 @@ impl UsageTracker {
         if tokens == 0 || stale || outcome != ResponseStatus::Completed {
             return false;
         }
-        self.last = Some(Seen { at, tokens });
+        self.last = Some(ReportedUsage { at, tokens });
         true
     }
 

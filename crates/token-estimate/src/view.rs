@@ -57,7 +57,7 @@ pub enum PartView<'a> {
         id: &'a str,
         /// Name of the tool.
         name: &'a str,
-        /// Arguments as they are sent, usually JSON.
+        /// Arguments as sent, usually JSON.
         arguments: &'a str,
     },
     /// The result of a tool call.

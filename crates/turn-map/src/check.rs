@@ -53,10 +53,10 @@ pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
         let mut ids = HashSet::new();
         for item in turn.items {
             match item.kind {
-                Kind::Call if turn.role != Role::Assistant => {
+                ItemKind::Call if turn.role != Role::Assistant => {
                     violations.push(item.breaks(Rule::CallByAnother));
                 }
-                Kind::Call => {
+                ItemKind::Call => {
                     if item.id.is_empty() {
                         violations.push(item.breaks(Rule::EmptyId));
                     } else if !ids.insert(item.id.clone()) {
@@ -64,16 +64,16 @@ pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                     }
                     waiting.push(item);
                 }
-                Kind::Result if turn.role == Role::Assistant => {
+                ItemKind::Result if turn.role == Role::Assistant => {
                     violations.push(item.breaks(Rule::ResultByAssistant));
                 }
-                Kind::Result if !answers => violations.push(item.breaks(Rule::AnswersNothing)),
-                Kind::Result => match waiting.iter().position(|call| call.id == item.id) {
+                ItemKind::Result if !answers => violations.push(item.breaks(Rule::AnswersNothing)),
+                ItemKind::Result => match waiting.iter().position(|call| call.id == item.id) {
                     Some(call) => drop(waiting.remove(call)),
                     None => violations.push(item.breaks(Rule::AnswersNothing)),
                 },
-                Kind::Other if answers => unanswered(&mut waiting, &mut violations),
-                Kind::Other => {}
+                ItemKind::Other if answers => unanswered(&mut waiting, &mut violations),
+                ItemKind::Other => {}
             }
         }
     }
@@ -100,7 +100,7 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
             Role::Assistant => {
                 for item in turn.items {
                     match item.kind {
-                        Kind::Call => {
+                        ItemKind::Call => {
                             if item.id.is_empty() {
                                 violations.push(item.breaks(Rule::EmptyId));
                             } else if !ids.insert(item.id.clone()) {
@@ -109,17 +109,17 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                             waiting.insert(item.id.clone(), item.clone());
                             unanswered_calls.push(item);
                         }
-                        Kind::Result => violations.push(item.breaks(Rule::ResultByAssistant)),
-                        Kind::Other => {}
+                        ItemKind::Result => violations.push(item.breaks(Rule::ResultByAssistant)),
+                        ItemKind::Other => {}
                     }
                 }
             }
             Role::System => {
                 for item in turn.items {
                     match item.kind {
-                        Kind::Call => violations.push(item.breaks(Rule::CallByAnother)),
-                        Kind::Result => violations.push(item.breaks(Rule::AnswersNothing)),
-                        Kind::Other => {}
+                        ItemKind::Call => violations.push(item.breaks(Rule::CallByAnother)),
+                        ItemKind::Result => violations.push(item.breaks(Rule::AnswersNothing)),
+                        ItemKind::Other => {}
                     }
                 }
             }
@@ -127,15 +127,15 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                 let mut first = true;
                 for item in turn.items {
                     match item.kind {
-                        Kind::Call => violations.push(item.breaks(Rule::CallByAnother)),
-                        Kind::Result if !first => {
+                        ItemKind::Call => violations.push(item.breaks(Rule::CallByAnother)),
+                        ItemKind::Result if !first => {
                             violations.push(item.breaks(Rule::ResultAfterContent));
                         }
-                        Kind::Result if waiting.remove(&item.id).is_none() => {
+                        ItemKind::Result if waiting.remove(&item.id).is_none() => {
                             violations.push(item.breaks(Rule::AnswersNothing));
                         }
-                        Kind::Result => {}
-                        Kind::Other => first = false,
+                        ItemKind::Result => {}
+                        ItemKind::Other => first = false,
                     }
                 }
                 unanswered_calls.retain(|call| waiting.contains_key(&call.id));
@@ -159,7 +159,7 @@ fn unanswered(waiting: &mut Vec<Item>, violations: &mut Vec<Violation>) {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ItemKind {
     Call,
     Result,
     Other,
@@ -167,7 +167,7 @@ enum Kind {
 
 #[derive(Clone)]
 struct Item {
-    kind: Kind,
+    kind: ItemKind,
     message: usize,
     part: usize,
     id: String,
@@ -203,9 +203,9 @@ fn turns<M: MessageView>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) 
         let mut part = 0;
         message.parts(&mut |view| {
             let (kind, id) = match view {
-                PartView::ToolCall { id, .. } => (Kind::Call, id),
-                PartView::ToolResult { call_id, .. } => (Kind::Result, call_id),
-                _ => (Kind::Other, ""),
+                PartView::ToolCall { id, .. } => (ItemKind::Call, id),
+                PartView::ToolResult { call_id, .. } => (ItemKind::Result, call_id),
+                _ => (ItemKind::Other, ""),
             };
             items.push(Item {
                 kind,

@@ -110,7 +110,7 @@ pub(crate) fn clip_tokens(
 
 /// Returns the beginning and the end of a text that costs `whole` tokens (two thirds and one third) with a
 /// marker between them, together at most `tokens` tokens. Without room for any text it is the [`left_out`]
-/// marker alone, which may cost more. `None` when it would not be shorter.
+/// marker alone, which may cost more. `None` if it would not be shorter.
 pub fn clip_counted(
     text: &str,
     whole: u64,
@@ -162,7 +162,7 @@ pub(crate) fn is_clipped(text: &str, shown: usize) -> bool {
     })
 }
 
-/// Lengths of the first `head` and the last `tail` characters of a text, in bytes; `None` when they are
+/// Lengths of the first `head` and the last `tail` characters of a text, in bytes; `None` if they are
 /// the whole text.
 fn first_and_last(text: &str, head: usize, tail: usize) -> Option<(usize, usize)> {
     let starts = || text.char_indices().map(|(at, _)| at);

@@ -89,7 +89,7 @@ impl EditableMessage for Message {
 }
 
 impl TrimPolicy {
-    /// Returns the message shortened; `None` when it stays as it is or would cost more.
+    /// Returns the message shortened; `None` if it stays as it is or would cost more.
     pub fn trim(
         &self,
         message: &Message,

@@ -97,7 +97,7 @@ enum Slot {
     Other,
 }
 
-struct Line {
+struct MessageSlots {
     note: bool,
     role: Role,
     slots: Vec<Slot>,
@@ -122,7 +122,7 @@ enum Fate {
     Text(Problem),
 }
 
-struct Answer {
+struct CallResult {
     message: usize,
     part: usize,
     id: String,
@@ -132,9 +132,9 @@ struct Answer {
 }
 
 struct Work {
-    lines: Vec<Line>,
+    lines: Vec<MessageSlots>,
     calls: Vec<Call>,
-    answers: Vec<Answer>,
+    answers: Vec<CallResult>,
 }
 
 impl Work {
@@ -171,7 +171,7 @@ impl Work {
                         Slot::Call(self.calls.len() - 1)
                     }
                     PartView::ToolResult { call_id, .. } => {
-                        self.answers.push(Answer {
+                        self.answers.push(CallResult {
                             message: at,
                             part,
                             id: call_id.to_owned(),
@@ -185,7 +185,7 @@ impl Work {
                 });
             });
         }
-        self.lines.push(Line { note, role, slots });
+        self.lines.push(MessageSlots { note, role, slots });
     }
 
     /// Pairs calls and results atom by atom.
@@ -340,7 +340,7 @@ impl Work {
         edits
     }
 
-    fn edit_line(&self, message: usize, line: &Line, stub: &str, edits: &mut Vec<Edit>) {
+    fn edit_line(&self, message: usize, line: &MessageSlots, stub: &str, edits: &mut Vec<Edit>) {
         let (mut left, mut results, mut texts) = (0, 0, 0);
         let mut gone: Vec<usize> = Vec::new();
         let mut inserted: Vec<InsertedResult> = Vec::new();

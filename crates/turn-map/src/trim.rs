@@ -56,7 +56,7 @@ const NAMES: [&str; 5] = [
 ];
 
 impl TrimPolicy {
-    /// Returns a result's text shortened; `None` when it stays as it is.
+    /// Returns a result's text shortened; `None` if it stays as it is.
     ///
     /// `pointer` is the argument of the tool that expands the message; an empty one is not mentioned.
     pub fn trim_result(
@@ -90,7 +90,7 @@ impl TrimPolicy {
         }
     }
 
-    /// Returns a text part's text shortened; `None` when it stays as it is, as under every policy but
+    /// Returns a text part's text shortened; `None` if it stays as it is, as under every policy but
     /// [`Block`](Self::Block).
     pub fn trim_text(
         &self,

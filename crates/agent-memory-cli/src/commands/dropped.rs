@@ -27,7 +27,7 @@ pub(super) fn print(app: &mut App, key: &str, dropped: &[Dropped]) -> anyhow::Re
     const LISTED: usize = 20;
     let tokens = dropped.iter().map(|dropped| dropped.message.tokens).sum();
     app.out.line(&format!(
-        "The new summaries tell nothing of {}, {}:",
+        "The new summaries do not mention {}, {}:",
         count(dropped.len() as u64, "message", "messages"),
         count(tokens, "token", "tokens"),
     ))?;

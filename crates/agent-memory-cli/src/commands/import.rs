@@ -19,8 +19,8 @@ const NAMED: usize = 20;
 
 /// Result of an import, as JSON.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Answer {
-    pub(crate) sessions: Vec<Row>,
+pub(crate) struct ImportedFiles {
+    pub(crate) sessions: Vec<ImportedSession>,
     /// Skipped files of directories.
     pub(crate) skipped_files: Vec<SkippedFile>,
     /// Results for the summaries in transcripts; empty unless requested.
@@ -30,7 +30,7 @@ pub(crate) struct Answer {
 
 /// One session of one file.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct ImportedSession {
     file: String,
     #[serde(flatten)]
     session: SessionImport,
@@ -48,7 +48,7 @@ pub(crate) struct SkippedFile {
     reason: String,
 }
 
-impl Answer {
+impl ImportedFiles {
     /// Imports a transcript, and returns the key of its main session. Lines that may have been part of a conversation
     /// and did not become messages are listed on stderr.
     pub(crate) async fn take(
@@ -86,7 +86,7 @@ impl Answer {
                 ));
             }
             let in_use = imported.main.as_ref() == Some(&session.session);
-            self.sessions.push(Row {
+            self.sessions.push(ImportedSession {
                 file: file.to_owned(),
                 session,
                 skipped: skipped.take().unwrap_or_default(),
@@ -142,16 +142,20 @@ impl Answer {
     pub(crate) fn table(&self) -> String {
         let header = ["session", "format", "messages", "notes", "new", "known"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
-        rows.extend(self.sessions.iter().map(|Row { session: row, .. }| {
-            vec![
-                clip(row.session.as_str(), 60).into_owned(),
-                row.format.clone(),
-                number(row.messages),
-                number(row.notes),
-                number(row.inserted),
-                number(row.duplicates.saturating_sub(row.erased)),
-            ]
-        }));
+        rows.extend(
+            self.sessions
+                .iter()
+                .map(|ImportedSession { session: row, .. }| {
+                    vec![
+                        clip(row.session.as_str(), 60).into_owned(),
+                        row.format.clone(),
+                        number(row.messages),
+                        number(row.notes),
+                        number(row.inserted),
+                        number(row.duplicates.saturating_sub(row.erased)),
+                    ]
+                }),
+        );
         table(&rows)
     }
 }
@@ -165,20 +169,19 @@ fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
             let fate = match warning.kind.as_str() {
                 "too_long" => {
                     let limit = ReadOptions::default().max_line_bytes >> 20;
-                    format!("is longer than {limit} MiB and was left out")
+                    format!("is longer than {limit} MiB and was skipped")
                 }
                 "incomplete" => {
-                    "is not finished and was left out: import the file again when it is".to_owned()
+                    "is incomplete and was skipped: import the file again when it is complete".to_owned()
                 }
                 "unknown_role" => "has none of the roles system, developer, user, assistant and \
-                                   tool: it is kept as a note, which no model sees"
+                                   tool: it is stored as a note, which is never sent to a model"
                     .to_owned(),
                 "queued" => {
-                    "holds words that were typed while the agent was busy, and no line says yet \
-                             that they were sent: they were left out until one does"
+                    "has text that was typed while the agent was busy, and no line sends it yet: it is skipped until one does"
                         .to_owned()
                 }
-                kind => format!("was left out: {kind}"),
+                kind => format!("was skipped: {kind}"),
             };
             format!("warning: line {} of {file} {fate}", number(warning.line))
         })
@@ -211,7 +214,7 @@ pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Fai
 
 pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     let session = args.session.as_deref();
-    let mut answer = Answer::default();
+    let mut answer = ImportedFiles::default();
     let mut sources: Vec<(PathBuf, bool)> = Vec::new();
     for path in &args.paths {
         if path.is_dir() {
@@ -274,7 +277,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
                 .into());
         }
         let text = format!(
-            "there is no transcript in what was given; {} looked at",
+            "found no transcript; {} read",
             count(answer.skipped_files.len() as u64, "file was", "files were")
         );
         return Err(Failure::new(Kind::Empty, text)
@@ -308,7 +311,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
                 count(lost, "line or file was", "lines or files were")
             ),
         )
-        .hint("everything else was imported; leave --strict out to accept that")
+        .hint("everything else was imported; omit --strict to accept this")
         .into()),
         _ => Ok(()),
     }

@@ -7,7 +7,7 @@ use crate::args::Index;
 use crate::output::count;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct IndexReport {
     session: String,
     messages: u64,
     summaries: u64,
@@ -30,7 +30,7 @@ pub(crate) async fn run(app: &mut App, args: &Index) -> anyhow::Result<()> {
         None => None,
     };
     let (segments, indexed) = session.index_size().await?;
-    let answer = Answer {
+    let answer = IndexReport {
         session: session.key().to_string(),
         messages: progress.messages,
         summaries: progress.summaries,

@@ -45,7 +45,7 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from > to
     {
-        let text = format!("--from {from} --to {to} is no range");
+        let text = format!("--from {from} --to {to} is not a range");
         return Err(Failure::new(Kind::Usage, text)
             .hint("give the smaller number first; the first is 1")
             .into());

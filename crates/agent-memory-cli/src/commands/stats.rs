@@ -11,21 +11,21 @@ use crate::app::App;
 use crate::output::{bytes, count, number, percent, table};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct StatsReport {
     database: String,
     bytes: u64,
     conversations: u64,
     messages: u64,
     tokens: u64,
     summaries: u64,
-    views: Vec<View>,
+    views: Vec<ViewTotals>,
     /// Time since which erased words may still be in the database's files.
     pending_wipe: Option<String>,
 }
 
 /// Totals of all views with one name.
 #[derive(Debug, Default, Serialize)]
-struct View {
+struct ViewTotals {
     name: String,
     conversations: u64,
     spans: u64,
@@ -38,7 +38,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let place = app.place()?;
     let pending_wipe = memory.store().pending_wipe().await?;
-    let mut answer = Answer {
+    let mut answer = StatsReport {
         database: place.path.display().to_string(),
         bytes: place.bytes(),
         conversations: 0,
@@ -48,7 +48,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         views: Vec::new(),
         pending_wipe: pending_wipe.map(|at| at.to_string()),
     };
-    let mut views: BTreeMap<String, View> = BTreeMap::new();
+    let mut views: BTreeMap<String, ViewTotals> = BTreeMap::new();
     let mut summaries = BTreeSet::new();
     let mut filter = ConversationFilter::default();
     filter.archived = true;

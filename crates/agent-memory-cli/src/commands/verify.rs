@@ -46,7 +46,7 @@ impl Verified {
 }
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct DatabaseReport {
     ok: bool,
     #[serde(flatten)]
     report: VerifyReport,
@@ -61,7 +61,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
         None => memory.verify().await?,
         Some(name) => app.session(&memory, name).await?.verify().await?,
     };
-    let answer = Answer {
+    let answer = DatabaseReport {
         ok: report.is_ok(),
         report,
         pending_wipe: pending_wipe.map(|at| at.to_string()),
@@ -77,7 +77,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
             count(answer.report.views, "view", "views"),
         );
         if answer.ok {
-            app.out.line(&format!("all is right: {checked}"))?;
+            app.out.line(&format!("no violations: {checked}"))?;
         } else {
             for violation in &answer.report.violations {
                 app.out.line(&format!("wrong: {violation}"))?;

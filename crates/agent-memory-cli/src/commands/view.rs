@@ -16,7 +16,7 @@ use crate::output::{count, number, one_line};
 const PAGE: usize = 256;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ViewReport {
     session: String,
     view: String,
     version: u64,
@@ -94,7 +94,7 @@ pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
         false => None,
     };
     let snapshot = shown.snapshot();
-    let mut answer = Answer {
+    let mut answer = ViewReport {
         session: session.key().to_string(),
         view: snapshot.view.to_string(),
         version: snapshot.version.0,
@@ -169,14 +169,14 @@ async fn history(session: &Session) -> anyhow::Result<Vec<Version>> {
     }
 }
 
-fn heading(answer: &Answer) -> String {
+fn heading(answer: &ViewReport) -> String {
     let newest = match answer.newest {
         newest if newest == answer.version => String::new(),
-        newest => format!(" (the newest is {newest})"),
+        newest => format!(" (the latest is {newest})"),
     };
     let reverted = match answer.reverted {
         Some("already") => "Nothing to revert: the view shows the same spans now.\n",
-        Some(_) => "Reverted: the newest version shows what the earlier one showed.\n",
+        Some(_) => "Reverted: the latest version shows the spans of the earlier one.\n",
         None => "",
     };
     format!(

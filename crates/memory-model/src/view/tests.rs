@@ -229,7 +229,7 @@ fn bad_splices_are_named() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "3-5 cuts the span 2-5, which can only be replaced whole"
+        "3-5 divides the span 2-5, which can only be replaced whole"
     );
     let error = view.splice(
         at,
@@ -271,7 +271,7 @@ fn bad_rows_are_named() {
         ),
         (
             vec![start(1, SpanBody::Raw), start(3, SpanBody::Raw)],
-            "the spans at 1 and 3 should be one",
+            "the spans at 1 and 3 should be merged",
         ),
         (
             vec![start(1, SpanBody::Omitted), start(1, SpanBody::Raw)],

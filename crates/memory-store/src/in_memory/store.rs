@@ -37,7 +37,12 @@ impl Store for InMemoryStore {
             .ok()
             .filter(|id| *id <= MAX_CONVERSATIONS)
             .map(ConversationId)
-            .ok_or_else(|| Error::new(ErrorKind::Limit, "the store is full: open another"))?;
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Limit,
+                    "the store has the maximum number of conversations: open another",
+                )
+            })?;
         let parent = new.origin.parent().map(|parent| inner.get(parent));
         let parent = parent.transpose()?;
         let mut info = created(new, id, parent.map(|parent| &parent.info))?;

@@ -71,7 +71,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
         rest = page.next;
         if rest.is_some_and(|next| next.first <= range.first || next.last > range.last) {
             let message = format!(
-                "{}: reading {range} goes on at {}: the rest was not read",
+                "{}: the page after {range} begins at {}, which it already contains or skips: the rest was not read",
                 conversation.key,
                 rest.map_or(Seq::NONE, |next| next.first)
             );
@@ -98,7 +98,10 @@ impl Check<'_> {
     fn entry(&mut self, range: SeqRange, seq: Seq, entry: Option<LogEntry>, report: &mut Report) {
         let key = &self.conversation.key;
         if seq < self.expected || !range.contains(seq) {
-            let message = format!("{key}: an entry {seq} is where {} belongs", self.expected);
+            let message = format!(
+                "{key}: entry {seq} is at the position of entry {}",
+                self.expected
+            );
             report.add(ViolationKind::EntryMisplaced, message);
             return;
         }
@@ -118,7 +121,7 @@ impl Check<'_> {
         let erased = self.erasures.covers(seq);
         let hash = entry.message.body().map(|body| entry.message.hash(&body));
         if !erased && hash.ok() != Some(entry.hash) {
-            let message = format!("{key}: entry {seq} is not what was stored: its hash differs");
+            let message = format!("{key}: entry {seq} was changed: its hash differs");
             report.add(ViolationKind::EntryChanged, message);
         }
         if let Some(rules) = self.rules.filter(|_| !erased) {

@@ -214,11 +214,11 @@ async fn family<S: Store + ?Sized>(
         report.add(ViolationKind::FamilyWrong, message);
     }
     if segments_of(&conversation.origin, parent.as_ref(), *id) != conversation.segments {
-        let message = format!("{key}: its segments are not what its origin gives");
+        let message = format!("{key}: its segments do not match its origin");
         report.add(ViolationKind::FamilyWrong, message);
     }
     if conversation.family != parent.map_or(*id, |parent| parent.family) {
-        let message = format!("{key}: it is not of its parent's family");
+        let message = format!("{key}: it is not in its parent's family");
         report.add(ViolationKind::FamilyWrong, message);
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::inherit::SummaryScope;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) seq: Seq,
-    /// As recorded; `None` when the entry cannot be read.
+    /// As recorded; `None` if the entry cannot be read.
     pub(super) hash: Option<Hash>,
     /// Running sum of tokens, as recorded.
     pub(super) running: u64,
@@ -125,7 +125,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// The hashes of all entries in a range; `None` when one is missing.
+    /// The hashes of all entries in a range; `None` if one is missing.
     pub(super) fn hashes(&self, range: SeqRange) -> Option<Vec<Hash>> {
         let mut hashes = Vec::new();
         let from = self.pieces.partition_point(|(p, _)| p.last < range.first);

@@ -21,7 +21,7 @@ pub enum BreakerState {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FailureRecord {
     /// Failures since the last success.
     failures: u32,
     /// Time at which it opened.
@@ -35,7 +35,7 @@ struct State {
 /// The breaker of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    state: Mutex<State>,
+    state: Mutex<FailureRecord>,
 }
 
 /// A permitted call. Dropping it, as a cancelled call does, has no effect.
@@ -47,7 +47,7 @@ pub(crate) struct Pass<'a> {
 }
 
 impl Breaker {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FailureRecord> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,10 +70,10 @@ impl Breaker {
     }
 
     pub(crate) fn reset(&self) {
-        *self.lock() = State::default();
+        *self.lock() = FailureRecord::default();
     }
 
-    /// Counts a failure, and opens the breaker after the policy's number of failures in a row.
+    /// FailureRecord a failure, and opens the breaker after the policy's number of failures in a row.
     pub(crate) fn fail(&self, policy: BreakerPolicy, now: Duration, text: String) {
         let mut state = self.lock();
         state.last_failure = text;
@@ -148,7 +148,7 @@ mod tests {
     };
 
     #[test]
-    fn it_opens_on_the_third_failure_in_a_row_and_a_success_starts_anew() {
+    fn it_opens_on_the_third_failure_in_a_row_and_a_success_resets_it() {
         let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for round in 0..5 {
             for _ in 0..2 {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_are_told_count_like_those_of_calls() {
+    fn recorded_failures_count_like_failed_calls() {
         let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for _ in 0..2 {
             breaker.fail(policy, SECOND, "elsewhere".to_owned());

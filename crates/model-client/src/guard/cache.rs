@@ -7,17 +7,17 @@ use crate::{CacheKey, Completion, Stop};
 
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CacheState {
     answers: BTreeMap<CacheKey, Completion>,
     oldest_first: VecDeque<CacheKey>,
 }
 
 impl Cache {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -29,7 +29,7 @@ impl Cache {
     }
 
     pub(crate) fn clear(&self) {
-        *self.lock() = State::default();
+        *self.lock() = CacheState::default();
     }
 
     /// Keeps a complete answer, and at most `entries` in all.

@@ -58,7 +58,7 @@ pub enum AttemptKind<'a> {
     Failed {
         /// Text of the failure.
         error: &'a str,
-        /// Wait before the next attempt; `None` when there is none.
+        /// Wait before the next attempt; `None` if there is none.
         retry_in: Option<Duration>,
     },
     /// The caller dropped the call.

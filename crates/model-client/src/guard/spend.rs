@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_reserved_beyond_a_limit() {
+    fn no_call_is_reserved_beyond_a_limit() {
         let ledger = Ledger::default();
         let policy = SpendPolicy {
             calls: Some(3),

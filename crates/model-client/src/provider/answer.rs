@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_is_no_part_of_the_text() {
+    fn reasoning_is_not_part_of_the_text() {
         let of = |text, stop| {
             let answer = written("m", text, stop).map_err(|failure| failure.kind());
             answer.map(|answer| (answer.text, answer.stop))

@@ -95,7 +95,7 @@ impl Endpoint {
         if let Some(key) = &self.key {
             let value = HeaderValue::from_str(&format!("Bearer {}", key.secret()));
             let mut value = value.map_err(|_| {
-                let what = "the key has characters that no key has";
+                let what = "the key has characters that a header cannot contain";
                 Failure::new(FailureKind::Auth, what)
             })?;
             value.set_sensitive(true);
@@ -136,7 +136,7 @@ impl Endpoint {
     /// Reads the JSON of an answer. Some routers report a provider's error with a status of success.
     pub(super) fn json(&self, body: &str) -> Result<Value, Failure> {
         let value: Value =
-            serde_json::from_str(body).map_err(|_| self.bad("answered with no JSON"))?;
+            serde_json::from_str(body).map_err(|_| self.bad("did not answer with JSON"))?;
         if value.get("error").is_some_and(|error| !error.is_null()) {
             let said = self.secrets.redact(said(&value).unwrap_or_default());
             return Err(self.bad(&format!("answered with an error ({})", shown(&said))));
@@ -152,9 +152,9 @@ impl Endpoint {
     /// Returns the failure of a broken connection.
     fn broken(&self, error: &reqwest::Error) -> Failure {
         let (kind, what) = match () {
-            () if error.is_timeout() => (FailureKind::TimedOut, "gave no answer in time"),
+            () if error.is_timeout() => (FailureKind::TimedOut, "did not answer in time"),
             () if error.is_connect() => (FailureKind::Unreachable, "cannot be reached"),
-            () => (FailureKind::Unreachable, "broke the connection off"),
+            () => (FailureKind::Unreachable, "closed the connection early"),
         };
         Failure::new(kind, format!("{} {what}", self.whom))
     }

@@ -49,7 +49,7 @@ impl GenAi {
     /// name that `genai` knows.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`] when the provider is not known.
+    /// [`FailureKind::InvalidClient`] if the provider is not known.
     pub fn new(provider: &str, model: &str) -> Result<Self, Failure> {
         let Some(kind) = AdapterKind::from_lower_str(provider) else {
             let text =
@@ -249,7 +249,7 @@ impl GenAi {
                 return Failure::new(FailureKind::Empty, format!("{} wrote nothing", self.whom()));
             }
             _ => {
-                let what = format!("{whom} answered in another form than it is known for");
+                let what = format!("{whom} answered in an unexpected form");
                 return Failure::new(FailureKind::BadAnswer, what);
             }
         };
@@ -264,18 +264,18 @@ impl GenAi {
             }
             Web::Reqwest(error) if error.is_timeout() => Failure::new(
                 FailureKind::TimedOut,
-                format!("{whom} gave no answer in time"),
+                format!("{whom} did not answer in time"),
             ),
             Web::Reqwest(error) if error.is_connect() => Failure::new(
                 FailureKind::Unreachable,
                 format!("{whom} cannot be reached"),
             ),
             Web::Reqwest(_) => {
-                let what = format!("{whom} broke the connection off");
+                let what = format!("{whom} closed the connection early");
                 Failure::new(FailureKind::Unreachable, what)
             }
             _ => {
-                let what = format!("{whom} answered with something else than JSON");
+                let what = format!("{whom} did not answer with JSON");
                 Failure::new(FailureKind::BadAnswer, what)
             }
         }

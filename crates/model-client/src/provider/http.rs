@@ -140,7 +140,7 @@ pub(super) fn without_secrets(url: &reqwest::Url) -> String {
 }
 
 /// Returns a provider's address without user info, query and fragment, so that it may be shown;
-/// `None` when `url` is not an address with a host.
+/// `None` if `url` is not an address with a host.
 pub fn public_url(url: &str) -> Option<String> {
     let url = reqwest::Url::parse(url.trim()).ok()?;
     url.has_host().then(|| without_secrets(&url))
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_said_is_told_on_one_line_without_the_key() {
+    fn a_servers_text_is_shown_on_one_line_without_the_key() {
         let mut secrets = Secrets::default();
         secrets.add_key(&crate::ApiKey::new("sk-secret"));
         let body = format!(

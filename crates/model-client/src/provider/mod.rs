@@ -1,4 +1,4 @@
-//! Clients of real models, each behind its feature.
+//! Clients of real models, each with its feature.
 
 mod answer;
 #[cfg(feature = "openai-compatible")]

@@ -50,7 +50,7 @@ impl HttpServer {
     /// Listens on a port of the loopback address; 0 chooses a free one. Clients must send `token`.
     ///
     /// # Errors
-    /// `Protocol` when the port is taken.
+    /// `Protocol` if the port is taken.
     pub async fn bind(server: MemoryServer, port: u16, token: AccessToken) -> Result<Self> {
         let failed = |error: std::io::Error| {
             let message =

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_found_in_what_is_broken() {
+    fn ids_are_found_in_broken_requests() {
         for (text, id) in [
             (r#"{"jsonrpc":"2.0","id":7,"#, json!(7)),
             (r#"{"id" : "a-\"b" , "x":"#, json!("a-\"b")),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_has_an_error() {
+    fn unreadable_requests_have_an_error() {
         let code = |bytes: &[u8]| match read(bytes) {
             Err(unreadable) => unreadable.error.code.0,
             Ok(message) => i32::from(message.is_some()),

@@ -97,7 +97,7 @@ pub async fn updates_of_one_job_are_applied_in_order<S: FullStore>(store: &S) {
 }
 
 /// Each publish of a call sees the effects of the earlier ones; a lost or refused one undoes no other.
-pub async fn several_publishes_are_told_apart<F: Fixture>(fixture: &F) {
+pub async fn several_publishes_have_separate_outcomes<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = Chat::filled(&store, 12).await;
     let leaf = async |first, last, fence: Option<&Fence>| Publish {

@@ -40,7 +40,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
 }
 
 /// Words of the entries and of all their summaries are removed; the rest stays and verifies.
-pub async fn an_erasure_takes_words_and_what_was_made_from_them<S: FullStore>(store: &S) {
+pub async fn an_erasure_removes_words_and_derived_summaries<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=20).map(said)).await;
     let untouched = chat.show_leaf("dag", range(1, 2), "dry").await;
@@ -119,7 +119,7 @@ pub async fn an_erasure_takes_words_and_what_was_made_from_them<S: FullStore>(st
 }
 
 /// A summary of sources that were read before an erasure is not published, and no job planned before it is granted.
-pub async fn an_erasure_outdates_what_was_read_before_it<S: FullStore>(store: &S) {
+pub async fn an_erasure_outdates_earlier_reads<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=20).map(said)).await;
     let fork = chat.fork("fork", 10).await;

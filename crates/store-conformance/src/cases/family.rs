@@ -111,7 +111,7 @@ pub async fn conversations_are_listed_in_order<S: FullStore>(store: &S) {
 }
 
 /// A patch changes only the fields that it names.
-pub async fn update_changes_what_it_names<S: FullStore>(store: &S) {
+pub async fn update_changes_only_named_fields<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.fill(2).await;
     let before = chat.info().await;
@@ -263,7 +263,7 @@ pub async fn forks_keep_their_own_external_ids<S: FullStore>(store: &S) {
 }
 
 /// A spawned conversation belongs to the family and shares no log.
-pub async fn spawned_conversations_share_nothing<S: FullStore>(store: &S) {
+pub async fn spawned_conversations_share_no_log<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(3).await;
     let spawn = |parent| Origin::Spawn {

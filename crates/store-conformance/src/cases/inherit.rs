@@ -140,7 +140,7 @@ pub async fn a_fork_inherits_every_view<S: FullStore>(store: &S) {
 
 /// A fork sees its ancestors' summaries that cover only the shared part, made at any time, and no others; no other
 /// conversation sees a fork's summaries.
-pub async fn summaries_are_seen_with_what_they_cover<S: FullStore>(store: &S) {
+pub async fn summaries_of_shared_messages_are_visible<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 20).await;
     let early = chat.leaf_over("dag", 1, 4).await;
     let child = chat.fork("child", 10).await;

@@ -222,7 +222,7 @@ pub async fn a_fence_guards_a_publish<S: FullStore>(store: &S) {
 }
 
 /// Numbers of fences are never reused, so an old fence stays stale for ever.
-pub async fn an_old_fence_never_comes_back<S: FullStore>(store: &S) {
+pub async fn an_old_fence_is_never_valid_again<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut old = vec![granted(chat.claim_briefly("job", "a").await)];
     for _ in 0..3 {

@@ -103,7 +103,7 @@ pub async fn parents_and_sources<S: FullStore>(store: &S) {
 }
 
 /// A summary keeps its sources, its different children, and the ranks of its lines.
-pub async fn sources_stand_apart_from_children<S: FullStore>(store: &S) {
+pub async fn sources_are_separate_from_children<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let leaf = chat.show_leaf("handoff", range(1, 6), "so far").await;
     // Its sources are nested and overlap: the latest messages are also read verbatim.

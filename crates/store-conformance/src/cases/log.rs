@@ -199,7 +199,7 @@ pub async fn figures_of_another_estimator_are_refused<S: FullStore>(store: &S) {
 }
 
 /// A note has a position and costs 0 tokens, for any given cost.
-pub async fn notes_are_kept_and_cost_nothing<S: FullStore>(store: &S) {
+pub async fn notes_are_kept_and_free<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let note = Message::note(Role::System, vec![Part::text("the model changed")]);
     let mut noted = entry(note.clone());

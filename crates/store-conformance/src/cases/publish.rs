@@ -82,7 +82,7 @@ pub async fn publishing_twice_is_already_done<S: FullStore>(store: &S) {
 }
 
 /// Publishing the current spans creates no new version.
-pub async fn publishing_nothing_new_is_already_done<S: FullStore>(store: &S) {
+pub async fn publishing_the_same_spans_is_already_done<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 6).await;
     let same = vec![raw(range(2, 3))];
     let done = chat.put("dag", range(2, 3), same, vec![]).await;
@@ -96,7 +96,7 @@ pub async fn publishing_nothing_new_is_already_done<S: FullStore>(store: &S) {
 }
 
 /// A publish with outdated expected spans has no effect and stores no summary.
-pub async fn a_lost_publish_changes_nothing<S: FullStore>(store: &S) {
+pub async fn a_lost_publish_has_no_effect<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let winner = chat.show_leaf("dag", range(3, 6), "winner").await;
     let before = chat.everything().await;

@@ -172,7 +172,7 @@ pub async fn views_are_independent<S: FullStore>(store: &S) {
 }
 
 /// The saving of a view is the cost of the messages minus the cost of their spans.
-pub async fn saved_is_what_the_view_saves<S: FullStore>(store: &S) {
+pub async fn saved_is_the_difference_of_costs<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let sums: Vec<Seq> = (0..=12).map(Seq).collect();
     let sums = chat.running(&sums).await;

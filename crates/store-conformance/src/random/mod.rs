@@ -31,7 +31,7 @@ async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
 /// `cases` sequences are the same at every run. A failure is shrunk to a short sequence before it is reported.
 ///
 /// # Panics
-/// When the stores disagree or do not verify.
+/// If the stores disagree or do not verify.
 pub async fn random_ops<F: Fixture>(fixture: &F, cases: u32) {
     let mut runner = TestRunner::deterministic();
     let strategy = prop::collection::vec(op(), 1..60);

@@ -77,7 +77,7 @@ impl<'a, F: Fixture> World<'a, F> {
         let store = fixture.fresh().await;
         Self {
             fixture,
-            other: fixture.beside(&store).await,
+            other: fixture.second_store(&store).await,
             store: Some(store),
             reference: InMemoryStore::new(),
             simple: Simple::default(),

@@ -95,8 +95,7 @@ async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Res
                 found.push(Violation::new(
                     ViolationKind::HistoryChanged,
                     format!(
-                        "publication {version} of view {view} of conversation {conversation}: its time is not what was \
-                         stored"
+                        "publication {version} of view {view} of conversation {conversation}: its time was changed"
                     ),
                 ));
             }
@@ -154,13 +153,13 @@ async fn conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Re
             if conversation_hash(&info) != record {
                 found.push(Violation::new(
                     ViolationKind::ConversationChanged,
-                    format!("{key}: its row is not what was stored: its hash differs"),
+                    format!("{key}: its row was changed: its hash differs"),
                 ));
             }
             if views_hash(&names) != recorded_views {
                 found.push(Violation::new(
                     ViolationKind::ViewMissing,
-                    format!("{key}: its views are not those that were published: one was removed, added or renamed"),
+                    format!("{key}: a view was removed, added or renamed"),
                 ));
             }
             let family = families.entry(info.family).or_insert((0, Hash::ZERO));
@@ -216,10 +215,7 @@ async fn summaries(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result
                 }
                 Ok((summary, _)) => (
                     ViolationKind::SummaryChanged,
-                    format!(
-                        "{}: its row is not what was stored: its hash differs",
-                        summary.id
-                    ),
+                    format!("{}: its row was changed: its hash differs", summary.id),
                 ),
                 Err(error) => (
                     ViolationKind::SummaryChanged,
@@ -246,10 +242,7 @@ async fn check_payloads(on: &mut impl Executor, found: &mut Vec<Violation>) -> R
             if !data.is_ok_and(|data| pack::payload_hash(&data).0 == *hash) {
                 found.push(Violation::new(
                     ViolationKind::EntryChanged,
-                    format!(
-                        "the payload {} is not what was stored: restore a backup",
-                        row.int(0)?
-                    ),
+                    format!("the payload {} was changed: restore a backup", row.int(0)?),
                 ));
             }
         }

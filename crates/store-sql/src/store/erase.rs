@@ -17,7 +17,7 @@ use crate::convert::{packed, to_count};
 use crate::executor::{Database, Executor};
 use crate::pack::Facts;
 use crate::row::Columns as _;
-use crate::search::Which;
+use crate::search::SegmentSelection;
 use crate::{conversation, erasure as sql, message, summary, vector};
 
 /// Number of rows read at once.
@@ -55,7 +55,8 @@ impl<D: Database> SqlStore<D> {
             let found = sql::payloads_of(log.conversation, log.range);
             let found = on.all(&found).await?;
             let payloads: Vec<i64> = found.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
-            let from = Which::From(log.conversation, IndexedKind::Messages, log.range.first.0);
+            let from =
+                SegmentSelection::From(log.conversation, IndexedKind::Messages, log.range.first.0);
             self.forget_segments(on, from).await?;
             on.run(&vector::delete_range(log.conversation, log.range))
                 .await?;
@@ -69,7 +70,7 @@ impl<D: Database> SqlStore<D> {
             self.forget_facts(on, log.conversation).await?;
         }
         for seen in erased.seen_by.iter().filter(|_| !summaries.is_empty()) {
-            let all = Which::From(seen.conversation, IndexedKind::Summaries, 0);
+            let all = SegmentSelection::From(seen.conversation, IndexedKind::Summaries, 0);
             self.forget_segments(on, all).await?;
         }
         for keys in summaries.chunks(ROWS) {
@@ -81,7 +82,11 @@ impl<D: Database> SqlStore<D> {
             on.run(&sql::delete_prepared(seen.conversation)).await?;
             on.run(&sql::count_erasure(seen.conversation)).await?;
             // An erased call may come before the messages of a fork.
-            let from = Which::From(seen.conversation, IndexedKind::Messages, seen.range.first.0);
+            let from = SegmentSelection::From(
+                seen.conversation,
+                IndexedKind::Messages,
+                seen.range.first.0,
+            );
             self.forget_segments(on, from).await?;
         }
         if erase.range.is_none() {
@@ -120,7 +125,7 @@ impl<D: Database> SqlStore<D> {
     /// to the next program that opens it for writing.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// If the database cannot be written.
     pub(super) async fn finish_wipe(&self) -> Result<()> {
         let mut writer = self.database.write().await?;
         let pending = self.pending_wipes(&mut writer).await?;
@@ -199,13 +204,13 @@ impl<D: Database> SqlStore<D> {
         for seen in seen_by {
             let own = made.entry(seen.conversation).or_default();
             let scope = SummaryScope::own(seen.conversation);
-            let mut after = summary::After::Nothing;
+            let mut after = summary::SummaryStart::Nothing;
             loop {
                 let rows = on.all(&summary::log(scope, &[], after, PAGE)).await?;
                 let Some(last) = rows.last() else {
                     break;
                 };
-                after = summary::After::Key(last.int(0)?);
+                after = summary::SummaryStart::Key(last.int(0)?);
                 own.extend(self.with_links(on, &rows).await?);
             }
         }

@@ -13,7 +13,7 @@ use crate::batch::Batch;
 use crate::conversation;
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
-use crate::view::{self as sql, Where};
+use crate::view::{self as sql, SpanRows};
 
 /// More spans than a range can have.
 const ALL: u64 = 1 << 32;
@@ -67,7 +67,7 @@ impl<D: Database> SqlStore<D> {
             return Ok(None);
         };
         let version = memory_model::ViewVersion(crate::to_count("version", row.int(0)?)?);
-        let up_to = Where::Rising(Seq::FIRST, at.next());
+        let up_to = SpanRows::Rising(Seq::FIRST, at.next());
         let rows = starts(on, parent.id, view, version, up_to, ALL).await?;
         let mut cut = ViewCut::new(&rows, at);
         while let Some(id) = cut.crossing().cloned() {

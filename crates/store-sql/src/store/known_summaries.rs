@@ -10,10 +10,10 @@ use super::pages::batched;
 use crate::batch::Batch;
 use crate::executor::Executor;
 use crate::row::Columns;
-use crate::summary::{self, Known};
+use crate::summary::{self, StoredSummary};
 
 /// Facts about a summary that a publish needs.
-pub(super) fn known_summary(row: &Known) -> KnownSummary {
+pub(super) fn known_summary(row: &StoredSummary) -> KnownSummary {
     KnownSummary {
         range: row.range,
         depth: row.depth,
@@ -26,7 +26,7 @@ pub(super) async fn known_summaries(
     on: &mut impl Executor,
     conversation: ConversationId,
     asked: &[&str],
-) -> Result<BTreeMap<SummaryId, Known>> {
+) -> Result<BTreeMap<SummaryId, StoredSummary>> {
     if asked.is_empty() {
         return Ok(BTreeMap::new());
     }
@@ -46,7 +46,7 @@ pub(super) fn push_known_summaries(batch: &mut Batch, id: ConversationId, asked:
 /// The facts about summaries, by id: if several have one id, the nearest, which comes first.
 pub(super) fn known_of<'r, R: Columns + 'r>(
     rows: impl Iterator<Item = &'r R>,
-) -> Result<BTreeMap<SummaryId, Known>> {
+) -> Result<BTreeMap<SummaryId, StoredSummary>> {
     let mut found = BTreeMap::new();
     for row in rows {
         let row = summary::known(row)?;

@@ -86,7 +86,7 @@ impl<D: Database> SqlStore<D> {
     /// Returns a store on an open database, and finishes an interrupted erasure if there is one.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// If the database cannot be written.
     pub async fn opened((database, is_cut_short): (D, bool)) -> Result<Self> {
         let store = Self::new(database);
         if is_cut_short {

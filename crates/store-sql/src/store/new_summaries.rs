@@ -9,7 +9,7 @@ use memory_store::implementors::KnownSummary;
 use super::ROWS;
 use super::known_summaries::known_summary;
 use crate::batch::Batch;
-use crate::summary::{self, Known, LinkRole, LinkRow};
+use crate::summary::{self, LinkRole, LinkRow, StoredSummary};
 
 /// The summaries that a conversation sees, and those that publishes add.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct NewSummaries<'p> {
 
 impl<'p> NewSummaries<'p> {
     /// `known` are stored; new keys follow the last one.
-    pub(super) fn new(known: BTreeMap<SummaryId, Known>, last_key: i64) -> Self {
+    pub(super) fn new(known: BTreeMap<SummaryId, StoredSummary>, last_key: i64) -> Self {
         let known = known
             .into_iter()
             .map(|(id, row)| (id, (row.id, known_summary(&row))))

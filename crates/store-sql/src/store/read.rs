@@ -41,7 +41,7 @@ impl<D: Database> SqlStore<D> {
             let own = segment.up_to(head)?;
             Some((segment.source, range.intersect(&own)?))
         });
-        let parts = parts.flat_map(|(source, part)| Part::of(source, read, part));
+        let parts = parts.flat_map(|(source, part)| LogPart::of(source, read, part));
         for part in parts {
             self.read_part(on, &part, &mut rows).await?;
             if rows.is_full() {
@@ -62,7 +62,7 @@ impl<D: Database> SqlStore<D> {
     async fn read_part(
         &self,
         on: &mut impl Executor,
-        part: &Part<'_>,
+        part: &LogPart<'_>,
         rows: &mut Rows,
     ) -> Result<()> {
         let statement = part.statement(rows.free(), LARGEST);
@@ -95,7 +95,7 @@ impl<D: Database> SqlStore<D> {
     async fn read_large(
         &self,
         on: &mut impl Executor,
-        part: &Part<'_>,
+        part: &LogPart<'_>,
         rows: &mut Rows,
         from: usize,
         mut facts: Option<Facts>,
@@ -142,7 +142,7 @@ impl<D: Database> SqlStore<D> {
         let found = found.filter(|facts| facts.revision() >= revision);
         let facts = found.ok_or_else(|| {
             let what = format!("the facts of conversation {source}");
-            corrupt(what, format!("revision {revision} is gone"))
+            corrupt(what, format!("revision {revision} is missing"))
         })?;
         let known = KnownFacts {
             facts: Some(facts.clone()),
@@ -160,25 +160,29 @@ fn lacking_facts(row: &impl Columns, facts: Option<&Facts>) -> Result<Option<i64
 }
 
 /// Entries of an own log that one statement reads.
-enum Places<'r> {
+enum EntryStatement<'r> {
     Range(SeqRange),
     Only(&'r [Seq]),
 }
 
 /// A part of the own log of a conversation.
-struct Part<'r> {
+struct LogPart<'r> {
     source: ConversationId,
-    places: Places<'r>,
+    places: EntryStatement<'r>,
     order: Order,
 }
 
-impl<'r> Part<'r> {
+impl<'r> LogPart<'r> {
     /// Divides a part of an own log into statements.
     fn of(source: ConversationId, read: &'r LogRead, part: SeqRange) -> Vec<Self> {
-        let places: Vec<Places<'_>> = match (read.only_in(part), read.order) {
-            (None, _) => vec![Places::Range(part)],
-            (Some(only), Order::OldestFirst) => only.chunks(POSITIONS).map(Places::Only).collect(),
-            (Some(only), Order::NewestFirst) => only.rchunks(POSITIONS).map(Places::Only).collect(),
+        let places: Vec<EntryStatement<'_>> = match (read.only_in(part), read.order) {
+            (None, _) => vec![EntryStatement::Range(part)],
+            (Some(only), Order::OldestFirst) => {
+                only.chunks(POSITIONS).map(EntryStatement::Only).collect()
+            }
+            (Some(only), Order::NewestFirst) => {
+                only.rchunks(POSITIONS).map(EntryStatement::Only).collect()
+            }
         };
         let part = |places| Self {
             source,
@@ -195,8 +199,8 @@ impl<'r> Part<'r> {
         };
         let source = self.source.0;
         match self.places {
-            Places::Range(range) => message::range(source, range, order, limit, largest),
-            Places::Only(only) => message::positions(source, only, order, limit, largest),
+            EntryStatement::Range(range) => message::range(source, range, order, limit, largest),
+            EntryStatement::Only(only) => message::positions(source, only, order, limit, largest),
         }
     }
 

@@ -66,8 +66,8 @@ impl<D: Database> SqlStore<D> {
         now: Timestamp,
     ) -> Result<()> {
         let changed = match sql::settle_job(fence, update, now) {
-            sql::Settle::Update(update) => on.run(&update).await?,
-            sql::Settle::Delete(delete) => on.run(&delete).await?,
+            sql::JobChange::Update(update) => on.run(&update).await?,
+            sql::JobChange::Delete(delete) => on.run(&delete).await?,
         };
         match changed {
             0 => Err(self.why_lost(on, fence).await?),

@@ -19,14 +19,14 @@ const LONGEST_WORD: usize = 30;
 
 /// The words of texts: Latin ones, and all others.
 #[derive(Debug, Default)]
-struct Words {
+struct WordsByScript {
     latin: String,
     latin_letters: usize,
     other: String,
     other_letters: usize,
 }
 
-impl Words {
+impl WordsByScript {
     fn of(text: &str) -> Self {
         let mut words = Self::default();
         words.read(text);
@@ -125,7 +125,7 @@ fn is_mark(c: char) -> bool {
 /// Lenient: the clear language of any single text counts as the conversation's, and so does a summary
 /// that repeats the conversation's words.
 pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
-    let mut told = Words::default();
+    let mut told = WordsByScript::default();
     for text in summary {
         told.read(text);
         told.read("\n");
@@ -133,7 +133,7 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     if told.telling().is_none() {
         return false;
     }
-    let mut all = Words::default();
+    let mut all = WordsByScript::default();
     for text in said {
         all.read(text);
         all.read("\n");
@@ -152,7 +152,7 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     }
     let mut other_script = whole.is_some_and(|(_, script)| script != Script::Latin);
     for text in said {
-        let words = Words::of(text);
+        let words = WordsByScript::of(text);
         let found = words.language();
         // Words of another script in much code identify no language, and may be in the summary's.
         if is_written(found) || (script != Script::Latin && words.is_mixed()) {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Option<Lang> {
-        Words::of(text).language().map(|(lang, _)| lang)
+        WordsByScript::of(text).language().map(|(lang, _)| lang)
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_clear_is_not_judged() {
+    fn unclear_languages_are_not_judged() {
         for text in [
             "",
             "ok",
@@ -205,10 +205,11 @@ mod tests {
 
     #[test]
     fn code_is_left_out() {
-        let words =
-            Words::of("Das ist `parse_block` in src/lexer.rs (nextToken), wirklich: l'été.");
+        let words = WordsByScript::of(
+            "Das ist `parse_block` in src/lexer.rs (nextToken), wirklich: l'été.",
+        );
         assert_eq!(words.latin, "Das ist in wirklich l'été ");
-        let words = Words::of("`next_token`を直しました。 cargo test は");
+        let words = WordsByScript::of("`next_token`を直しました。 cargo test は");
         assert_eq!(words.other.replace(' ', ""), "を直しました。は");
     }
 }

@@ -56,7 +56,7 @@ impl Division {
 }
 
 /// The summary of a part of a source.
-struct Part {
+struct PartSummary {
     range: SeqRange,
     depth: u32,
     text: String,
@@ -65,9 +65,9 @@ struct Part {
     latest_at: Timestamp,
 }
 
-impl Part {
+impl PartSummary {
     /// Returns the summary of a part, cut to twice its target, so that all parts together are shorter
-    /// than their source; `None` when the text is blank.
+    /// than their source; `None` if the text is blank.
     fn new(request: &SummaryRequest<'_>, text: &str) -> Option<Self> {
         let most = request.target_tokens.saturating_mul(2).max(1);
         let text = cut_to_tokens(text, most, request.estimator)?;
@@ -108,7 +108,7 @@ struct Group {
 
 /// Result of a pass over a source.
 enum Pass {
-    Parts(Vec<Part>),
+    Parts(Vec<PartSummary>),
     /// The provider stopped the model in a part.
     Stopped(SummarizerResponse),
 }
@@ -130,7 +130,7 @@ pub(super) async fn summarize(
             let text = made.pop().map_or_else(String::new, |part| part.text);
             return Ok(SummarizerResponse::new(text));
         }
-        let pieces: Vec<Source<'_>> = made.iter().map(Part::source).collect();
+        let pieces: Vec<Source<'_>> = made.iter().map(PartSummary::source).collect();
         let mut merge = request.with_source(&pieces);
         merge.target_tokens = division.target.min(merge.source_tokens());
         if let Some(prompt) = window.fit(asker.prompts.render(&merge), &merge) {
@@ -231,8 +231,8 @@ async fn pass(
                 ..SummarizerResponse::default()
             }));
         }
-        let Some(part) = Part::new(&part, &answer.text) else {
-            let what = format!("it wrote nothing for part {} of {parts}", made.len() + 1);
+        let Some(part) = PartSummary::new(&part, &answer.text) else {
+            let what = format!("it wrote no text for part {} of {parts}", made.len() + 1);
             let failure = Failure::new(FailureKind::Empty, what);
             return Err(Error::provider(asker.id, failure));
         };

@@ -46,10 +46,10 @@ impl Slot {
 /// A text with slots: `Summarise this.\n\n{source}`. It has no other braces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Template(Vec<Piece>);
+pub struct Template(Vec<TemplatePart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
     Slot(Slot),
 }
@@ -58,7 +58,7 @@ impl Template {
     /// Parses a text with slots.
     ///
     /// # Errors
-    /// [`InvalidTemplate`] when a brace is not closed or the name between two braces is not a slot.
+    /// [`InvalidTemplate`] if a brace is not closed or the name between two braces is not a slot.
     pub fn parse(text: &str) -> Result<Self, InvalidTemplate> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -70,13 +70,13 @@ impl Template {
                 return Err(invalid(format_args!("there is no slot {name}")));
             };
             if !before.is_empty() {
-                pieces.push(Piece::Text(before.to_owned()));
+                pieces.push(TemplatePart::Text(before.to_owned()));
             }
-            pieces.push(Piece::Slot(*slot));
+            pieces.push(TemplatePart::Slot(*slot));
             rest = tail;
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
+            pieces.push(TemplatePart::Text(rest.to_owned()));
         }
         Ok(Self(pieces))
     }
@@ -89,16 +89,16 @@ impl Template {
     /// Returns the slots in order.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Slot(slot) => Some(*slot),
+            TemplatePart::Text(_) => None,
+            TemplatePart::Slot(slot) => Some(*slot),
         })
     }
 
     /// Returns the lines of the text between the slots.
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
         let texts = self.0.iter().filter_map(|piece| match piece {
-            Piece::Text(text) => Some(text.as_str()),
-            Piece::Slot(_) => None,
+            TemplatePart::Text(text) => Some(text.as_str()),
+            TemplatePart::Slot(_) => None,
         });
         texts.flat_map(str::lines)
     }
@@ -108,8 +108,8 @@ impl Template {
         let mut out = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Slot(slot) => out.push_str(&fill(*slot)),
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Slot(slot) => out.push_str(&fill(*slot)),
             }
         }
         out
@@ -119,8 +119,8 @@ impl Template {
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
-            Piece::Text(text) => f.write_str(text),
-            Piece::Slot(slot) => write!(f, "{{{}}}", slot.as_str()),
+            TemplatePart::Text(text) => f.write_str(text),
+            TemplatePart::Slot(slot) => write!(f, "{{{}}}", slot.as_str()),
         })
     }
 }

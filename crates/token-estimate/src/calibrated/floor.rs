@@ -27,7 +27,7 @@ struct Set {
     bits: u32,
 }
 
-/// Bytes of the facts of the code points below 65,536, two in each, and of the blocks of 64 behind them.
+/// Bytes of the facts of the code points below 65,536, two in each, and of the blocks of 64 after them.
 const PLANE: usize = 0x8000;
 const BLOCKS: usize = 0x200;
 

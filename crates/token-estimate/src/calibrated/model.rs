@@ -26,7 +26,7 @@ pub(crate) struct Model {
 
 /// Reading position in a text, with the state of the machine.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     row: usize,
     fine: usize,
 }
@@ -41,7 +41,7 @@ const fn row(state: u16) -> usize {
 }
 
 /// A text begins as a line does.
-const BEGIN: Place = Place {
+const BEGIN: Position = Position {
     row: row(machine::START),
     fine: class::F_NEWLINE as usize,
 };
@@ -178,11 +178,11 @@ impl Model {
     }
 
     #[inline(always)]
-    fn step(&self, packed: u16, place: &mut Place) -> u64 {
+    fn step(&self, packed: u16, place: &mut Position) -> u64 {
         let fine = usize::from(packed >> 8);
         let entry = self.steps[(place.row + usize::from(packed & 0xff)) & (machine::ENTRIES - 1)];
         let pair = self.pairs[pair(place.fine, fine)];
-        *place = Place {
+        *place = Position {
             row: (entry & 0xffff) as usize,
             fine,
         };
@@ -208,7 +208,7 @@ impl Model {
 
     /// Reads ASCII. A long stretch is read at four places at once, each but the first after a character that leaves no
     /// doubt of the state, so that the processor need not wait for one table look-up before it begins the next.
-    fn stretch(&self, bytes: &[u8], place: Place) -> (u64, Place) {
+    fn stretch(&self, bytes: &[u8], place: Position) -> (u64, Position) {
         if bytes.len() >= LONG {
             let quarter = bytes.len() / 4;
             let cuts = [1, 2, 3].map(|n| sure(bytes, n * quarter));
@@ -232,7 +232,7 @@ impl Model {
         (sum, place)
     }
 
-    fn four(&self, parts: [&[u8]; 4], places: [Place; 4]) -> (u64, Place) {
+    fn four(&self, parts: [&[u8]; 4], places: [Position; 4]) -> (u64, Position) {
         let [a, b, c, d] = parts;
         let [mut p, mut q, mut r, mut s] = places;
         let (mut w, mut x, mut y, mut z) = (0, 0, 0, 0);
@@ -284,7 +284,7 @@ fn ascii_prefix(bytes: &[u8]) -> usize {
 
 /// The first place from `from` on, within 256 bytes, at which the state does not depend on earlier text: after a letter
 /// or digit that is followed by one space or newline.
-fn sure(bytes: &[u8], from: usize) -> Option<(usize, Place)> {
+fn sure(bytes: &[u8], from: usize) -> Option<(usize, Position)> {
     let window = bytes.get(from..)?;
     let found = window
         .windows(2)
@@ -295,14 +295,14 @@ fn sure(bytes: &[u8], from: usize) -> Option<(usize, Place)> {
     } else {
         (machine::NEWLINE1, class::F_NEWLINE)
     };
-    let place = Place {
+    let place = Position {
         row: row(state),
         fine: usize::from(fine),
     };
     Some((from + found + 2, place))
 }
 
-/// For the fit: hands over each counter that the text raises, pairs after the machine's.
+/// For the fit: calls `counter` with each counter that the text raises, pairs after the machine's.
 #[cfg(feature = "fit")]
 pub(crate) fn raise(classes: &Classes, text: &str, counter: &mut dyn FnMut(usize)) {
     let (mut state, mut before) = (machine::START, BEGIN.fine);

@@ -143,7 +143,10 @@ impl ModelInfo {
         } else if self.safety_factor < SafetyFactor::ONE {
             "give it a safety factor of at least 1".to_owned()
         } else if !is_date(&self.as_of) {
-            format!("{:?} is no day: write `as_of` as in 2026-11-23", self.as_of)
+            format!(
+                "{:?} is not a date: write `as_of` as in 2026-11-23",
+                self.as_of
+            )
         } else {
             return Ok(());
         };

@@ -30,7 +30,7 @@ use crate::Error;
 ///
 /// A name matches in the first of these ways that finds a row:
 ///
-/// 1. as it is: `gpt-4o-2024-05-13`;
+/// 1. unchanged: `gpt-4o-2024-05-13`;
 /// 2. without the prefix before a slash, from the first slash on: `openai/gpt-5`, `models/gemini-2.5-pro`;
 /// 3. in each of these forms, but without `-latest` or a date at the end: `claude-sonnet-4-5-20250929`,
 ///    `claude-sonnet-4-5@20250929`, `gpt-4o-2024-08-06`.
