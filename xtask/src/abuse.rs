@@ -1,4 +1,4 @@
-//! Plays the abuse of the program with new seeds for a while.
+//! Runs the abuse of the program with new seeds for a while.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,11 +12,11 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::mode::root;
 
-/// Seeds of a round differ by this much, so that no two rounds play the same case.
+/// Difference of the seeds of two rounds, so that no two rounds play the same case.
 const CASES: u64 = 4;
 
-/// Plays rounds of all scenarios until the time is over. Stops at the first failing round, whose output names the seed
-/// and the command that plays the case again.
+/// Runs rounds of all scenarios until the time ends. Stops at the first failing round, which prints the seed and the
+/// command that repeats the case.
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     const USAGE: &str = "usage: cargo xtask abuse --minutes N [--seed N] [SCENARIO]";
     let mut minutes = None;

@@ -1,4 +1,4 @@
-//! The public items of each library crate, as rustdoc sees them.
+//! The public items of each library crate, from rustdoc.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::mode::{root, target_folder};
 
-/// Set where cargo calls this program in place of rustdoc; see [`document`].
+/// Set if cargo calls this program instead of rustdoc; see [`document`].
 const AS_RUSTDOC: &str = "AGENT_MEMORY_XTASK_AS_RUSTDOC";
 
 /// Writes the items of each crate into a file in `target/api`, one a line, and prints their numbers.
@@ -43,12 +43,12 @@ fn items() -> anyhow::Result<Vec<(String, String)>> {
     listed.collect()
 }
 
-/// Whether cargo has called this program in place of rustdoc.
+/// Whether cargo called this program instead of rustdoc.
 pub(crate) fn is_called_as_rustdoc() -> bool {
     std::env::var_os(AS_RUSTDOC).is_some()
 }
 
-/// Runs rustdoc with unstable options allowed, as its description of a crate as data is one.
+/// Runs rustdoc with unstable options, which its JSON output needs.
 pub(crate) fn call_rustdoc() -> anyhow::Result<()> {
     let status = Command::new("rustdoc")
         .args(std::env::args_os().skip(1))
@@ -59,8 +59,8 @@ pub(crate) fn call_rustdoc() -> anyhow::Result<()> {
     std::process::exit(status.code().unwrap_or(1))
 }
 
-/// Describes crates as data, with all their features. Unstable options are allowed to rustdoc alone:
-/// a variable that all of cargo sees would have every build script run again.
+/// Writes rustdoc JSON of crates, with all their features. Only rustdoc gets the unstable options: an environment
+/// variable for all of cargo would rerun every build script.
 fn document(crates: &[String]) -> anyhow::Result<()> {
     let packages = crates.iter().flat_map(|name| ["--package", name]);
     let output = Command::new(cargo())
@@ -119,7 +119,7 @@ fn library_crates() -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Lists the public items of a documented crate, one a line; those for tests may change.
+/// Lists the public items of a documented crate, one a line, without those for tests, which may change.
 fn public_items(name: &str) -> anyhow::Result<String> {
     let json = target_folder()
         .join("doc")

@@ -1,8 +1,7 @@
 //! Circles of modules: within a crate, no module may use another that leads back to it.
 //!
-//! A module is a file, or an inline `mod`. It uses another when a path in its code leads to something that is
-//! defined there. A re-export leads to where a thing is defined, and is itself no use: it is a door, and what
-//! stands behind it needs to know nothing of it. Tests beside the code are left out.
+//! A module is a file, or an inline `mod`. It uses another module if a path in its code leads to a definition there. A
+//! re-export leads to the definition, and is not itself a use. Unit tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use syn::{Item, UseTree};
 
 use crate::mode::root;
 
-/// The place of a module: the names from the crate's root, which has none.
+/// Path of a module: the names from the crate's root, which has an empty path.
 type Place = Vec<String>;
 
 /// Fails when a module of a library or of the program leads back to itself.
@@ -61,12 +60,12 @@ fn crate_name(source: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// What stands in one module.
+/// Content of one module.
 #[derive(Default)]
 struct Module {
     /// The paths in its code, from the crate's root.
     paths: Vec<Place>,
-    /// What a name leads to that is imported or re-exported here.
+    /// Targets of the names that are imported or re-exported here.
     imports: BTreeMap<String, Place>,
 }
 
@@ -84,7 +83,7 @@ impl Modules {
         Ok(modules)
     }
 
-    /// `folder` is where the files of the module's own modules are.
+    /// `folder` contains the files of the module's child modules.
     fn read_file(&mut self, file: &Path, folder: &Path, place: Place) -> anyhow::Result<()> {
         let text =
             std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
@@ -148,7 +147,7 @@ impl Modules {
             .collect()
     }
 
-    /// The module that defines what a path leads to, through imports and re-exports.
+    /// The module that defines the target of a path, through imports and re-exports.
     fn definition(&self, path: &[String], depth: usize) -> Option<Place> {
         // A re-export that leads to itself does not compile; a glob may meet one that is no item of ours.
         if depth > 16 {
@@ -179,7 +178,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The path from the crate's root; nothing for another crate's.
+    /// The path from the crate's root; `None` for another crate's.
     fn absolute(&self, path: &[String]) -> Option<Place> {
         let mut place = match path.first()?.as_str() {
             "crate" => Vec::new(),
@@ -288,7 +287,7 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// One line for each set of modules that lead to each other, with who uses whom.
+/// One line for each set of modules that lead to each other, with their uses.
 fn circles(uses: &BTreeMap<Place, BTreeSet<Place>>) -> Vec<String> {
     let reached: BTreeMap<&Place, BTreeSet<&Place>> = uses
         .keys()

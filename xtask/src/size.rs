@@ -1,4 +1,4 @@
-//! How large the workspace is: code lines, crates, public items, packages, and the program.
+//! Size of the workspace: code lines, crates, public items, packages, and the program.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::mode::{root, target_folder};
 use crate::sources::{files, folders};
 use crate::surface::surface;
 
-/// Code lines of some files: neither blank nor only a comment.
+/// Code lines of files: neither blank nor only a comment.
 #[derive(Clone, Copy, Default)]
 struct Lines {
     /// In `src`, unit tests included.
     src: usize,
-    /// Of `src`, those of unit tests.
+    /// Of `src`, lines of unit tests.
     unit_tests: usize,
     /// In `tests`.
     tests: usize,
@@ -125,7 +125,7 @@ fn package(folder: &Path) -> anyhow::Result<Lines> {
     Ok(lines)
 }
 
-/// Lines of all packages in a folder, or of the folder if it is a package. Of `xtask`, without research.
+/// Lines of all packages in a folder, or of the folder if it is a package. Excludes research in `xtask`.
 fn nested(folder: &Path, without_research: bool) -> anyhow::Result<Lines> {
     let mut lines = Lines::default();
     if folder.join("src").is_dir() {
@@ -142,7 +142,7 @@ fn nested(folder: &Path, without_research: bool) -> anyhow::Result<Lines> {
     Ok(lines)
 }
 
-/// Code lines of a file, and how many of them are unit tests. These are last in a file, or all of it.
+/// Number of code lines of a file, and of its unit tests, which are last in a file or all of it.
 fn count(text: &str, all_tests: bool) -> (usize, usize) {
     let (mut code, mut tests) = (0, 0);
     let mut in_tests = all_tests;

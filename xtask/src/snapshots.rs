@@ -7,8 +7,8 @@ use anyhow::{Context as _, ensure};
 
 use crate::mode::root;
 
-/// Compares the snapshot files in `crates` with those that a test run referred to: `references` is
-/// the file that insta writes to when `INSTA_SNAPSHOT_REFERENCES_FILE` names it.
+/// Compares the snapshot files in `crates` with those that a test run used: `references` is the file that insta writes
+/// if `INSTA_SNAPSHOT_REFERENCES_FILE` is set to it.
 pub(crate) fn run(references: &str) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(references).with_context(|| {
         format!("read {references}: run the tests with INSTA_SNAPSHOT_REFERENCES_FILE={references}")
@@ -23,7 +23,7 @@ pub(crate) fn run(references: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The snapshot files below a folder whose paths are on none of the lines.
+/// The snapshot files below a folder without a line in `lines`.
 fn unreferenced(folder: &Path, lines: &str) -> anyhow::Result<Vec<String>> {
     let read: BTreeSet<PathBuf> = lines
         .lines()

@@ -80,7 +80,7 @@ impl App {
     }
 
     /// Opens a database, to be closed at the end of the command. Warns of other users' access only if the open
-    /// succeeds: before that, the file may be no database.
+    /// succeeds: before that, the file may not be a database.
     async fn opened(
         &self,
         place: &Place,
@@ -104,7 +104,7 @@ impl App {
         }
     }
 
-    /// Closes the opened databases, and syncs what was written to the disk.
+    /// Closes the opened databases, and syncs the written data to the disk.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
         let opened = self.opened.take();
         let mut closed = Ok(());
@@ -114,7 +114,7 @@ impl App {
         Ok(closed?)
     }
 
-    /// Adds to an error about a lock which database is locked, and how long the command waited.
+    /// Adds the locked database and the duration of the wait to an error about a lock.
     pub(crate) fn explained(&self, mut failure: Failure) -> Failure {
         if failure.kind == Kind::DatabaseBusy
             && let Ok(place) = self.place()
@@ -136,12 +136,12 @@ impl App {
         Place::find(self.store.as_deref())
     }
 
-    /// Opens the existing database to read: a command that reads never creates one.
+    /// Opens the existing database for reading. Never creates one.
     pub(crate) async fn open(&self) -> anyhow::Result<Memory> {
         self.open_to_search(&Table::default()).await
     }
 
-    /// As [`open`](Self::open), for searches that count these vectors too.
+    /// As [`open`](Self::open), for searches that also count these vectors.
     pub(crate) async fn open_to_search(&self, table: &Table) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
@@ -163,8 +163,8 @@ impl App {
         }
     }
 
-    /// Brings an older database up to the schema that this program reads, and says so on stderr. What is in it stays as
-    /// it is.
+    /// Migrates an older database to this program's schema, and reports this on stderr. The stored data does not
+    /// change.
     async fn update(&self, place: &Place) -> anyhow::Result<()> {
         let options = self.options(None);
         let store = options.open(&place.path).await;
@@ -177,12 +177,12 @@ impl App {
         Ok(())
     }
 
-    /// Opens the existing database to write, and prints its path on stderr.
+    /// Opens the existing database for writing, and prints its path on stderr.
     pub(crate) async fn open_to_change(&self) -> anyhow::Result<Memory> {
         self.open_to_index(&Table::default()).await
     }
 
-    /// As [`open_to_change`](Self::open_to_change), to keep these vectors too.
+    /// As [`open_to_change`](Self::open_to_change), to store these vectors too.
     pub(crate) async fn open_to_index(&self, table: &Table) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
@@ -219,8 +219,8 @@ impl App {
         Ok(memory)
     }
 
-    /// Opens the session with this name, or the only one whose name begins with it. Forks and
-    /// sub-agents of such a session do not count: their names begin like their parent's.
+    /// Opens the session with this name, or the only one with a name that begins so. Forks and sub-agents of such a
+    /// session do not count: their names begin with their parent's.
     pub(crate) async fn session(&self, memory: &Memory, name: &str) -> anyhow::Result<Session> {
         if let Some(session) = memory.find_session(name).await? {
             return Ok(session);
@@ -307,7 +307,7 @@ impl App {
         words.join(" ")
     }
 
-    /// Formats this run's own command to paste into a shell, to go on at a cursor.
+    /// Formats this run's command to paste into a shell, with a cursor.
     pub(crate) fn again(cursor: &str) -> String {
         let given = std::env::args_os().skip(1);
         let mut given = given.map(|word| word.to_string_lossy().into_owned());
@@ -329,7 +329,7 @@ impl App {
     }
 }
 
-/// Removes the conversations whose parent is among them.
+/// Removes the conversations that have an ancestor in the list.
 fn without_descendants(found: Vec<Conversation>) -> Vec<Conversation> {
     let ids: HashSet<ConversationId> = found.iter().map(|found| found.id).collect();
     let descends = |found: &Conversation| {
@@ -339,7 +339,7 @@ fn without_descendants(found: Vec<Conversation>) -> Vec<Conversation> {
     found.into_iter().filter(|found| !descends(found)).collect()
 }
 
-/// Whether the command line names the database: a pasted command takes the environment's again.
+/// Whether the command line names the database. If not, a pasted command uses the environment's again.
 fn given() -> bool {
     std::env::args_os().any(|argument| {
         let argument = argument.to_string_lossy();
@@ -347,7 +347,7 @@ fn given() -> bool {
     })
 }
 
-/// Returns how this program was called: by name, or by a path, as under `cargo run`.
+/// Returns the way in which this program was called: by name, or by a path, as under `cargo run`.
 fn program() -> String {
     const NAME: &str = "agent-memory";
     let Some(called) = std::env::args_os().next() else {

@@ -14,20 +14,20 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use self::retrieval::named;
 pub(crate) use self::retrieval::{Describe, Expand, Files, Grep, Index, Recall, Vectors};
 
-/// The exit codes, as `--help` lists them. `error.rs` gives them.
+/// The exit codes in `--help`, which `error.rs` assigns.
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done, also when nothing was left to do or nothing was found
-  1  something else went wrong
+  0  done, including without work or hits
+  1  any other failure
   2  the command line is wrong
   3  there is no such session, summary or message, or no database yet
-  4  the input is wrong: unreadable, empty, not text, of no known format
-  5  the database is not ours, of another version, damaged, or cannot be read or written
+  4  the input is invalid: unreadable, empty, not text, of an unknown format
+  5  the database belongs to another program or version, is damaged, or cannot be read or written
   6  the budget is too small
-  7  verification found something wrong
-  8  something was skipped, and --strict was given
+  7  verification found violations
+  8  lines or files were skipped under --strict
   9  another process kept the database locked for longer than --lock-timeout
-  10 nothing was done: another process is at work on the same summaries
+  10 another process works on the same summaries, so no work was done
   130, 143  stopped by SIGINT (Ctrl-C), by SIGTERM";
 
 /// The command line.
@@ -98,7 +98,7 @@ pub(crate) enum Command {
     Grep(Grep),
     /// Recall what a session said about something: the best passages within a budget, or one message
     Recall(Recall),
-    /// List which messages of a session read, changed or ran what, the last first
+    /// List the messages of a session that read or changed files or ran commands, latest first
     Files(Files),
     /// Show the details of a summary
     Describe(Describe),
@@ -110,17 +110,17 @@ pub(crate) enum Command {
     View(View),
     /// List the sessions
     Sessions(Sessions),
-    /// Show the size of the database and what it stores
+    /// Show the size of the database and the number of stored objects
     Stats,
-    /// Verify that nothing was lost or changed
+    /// Verify that the stored data is complete and unchanged
     Verify(Verify),
-    /// Index for searches what is not indexed yet, or make the index anew
+    /// Index the rest of a session for searches, or rebuild its index
     Index(Index),
     /// Rewrite the summaries that no model wrote, with a model
     Redo(Redo),
     /// Erase the words of a range for ever, also in the forks and summaries that show them
     Erase(Erase),
-    /// Erase all that a session itself said, and archive it
+    /// Erase a session's own log, and archive it
     Delete(Delete),
     /// Set a session's title and channel, archive or unarchive it
     Set(Set),
@@ -144,7 +144,7 @@ pub(crate) struct Compact {
     /// Compaction strategy, which becomes the session's [default: the session's own, at first dag]
     #[arg(long, value_parser = strategy())]
     pub(crate) strategy: Option<Strategy>,
-    /// When to stop: after one pass over messages and one over summaries, or when nothing is left
+    /// When to stop: after one pass over messages and one over summaries, or when there is no more to compact
     #[arg(long, default_value = "full", value_parser = named::<Mode>(&["incremental", "full"]))]
     pub(crate) mode: Mode,
     /// Summarizer
@@ -162,7 +162,7 @@ pub(crate) struct Compact {
     /// Budget of the context that is shown afterwards, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
-    /// Also print of which messages the new summaries tell nothing, and how to get them back
+    /// Also print the messages that the new summaries do not mention, with commands that show them
     #[arg(long)]
     pub(crate) report_dropped: bool,
 }
@@ -225,12 +225,12 @@ fn share(text: &str) -> Result<f64, String> {
 /// The summarizer's options.
 #[derive(Debug, Args)]
 pub(crate) struct Writing {
-    /// Summarizer: extractive, which needs no model and no key, or PROVIDER:MODEL,
-    /// such as openai:gpt-5-mini, ollama:qwen3:8b, compatible:NAME with --base-url, and, where
-    /// the program was built with the feature genai, anthropic:NAME or gemini:NAME
+    /// Summarizer: extractive, without a model or key, or PROVIDER:MODEL, such as openai:gpt-5-mini, ollama:qwen3:8b,
+    /// compatible:NAME with --base-url, and, if the program was built with the feature genai, anthropic:NAME or
+    /// gemini:NAME
     #[arg(long, value_name = "SUMMARIZER", default_value = "extractive")]
     pub(crate) summarizer: String,
-    /// Model to ask if the first fails: MODEL of the same provider, or PROVIDER:MODEL
+    /// Model to use if the first fails: MODEL of the same provider, or PROVIDER:MODEL
     #[arg(long, value_name = "MODEL")]
     pub(crate) fallback_model: Option<String>,
     /// The provider's address, up to /chat/completions [default: the provider's own]
@@ -271,7 +271,7 @@ pub(crate) struct Writing {
 /// Sets of prompts.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Prompts {
-    /// A short list of what to keep and what to drop
+    /// A short list of facts to keep and to drop
     Standard,
     /// A handoff of seven sections
     HandoffSections,
@@ -281,7 +281,7 @@ pub(crate) enum Prompts {
     NumberedSections,
 }
 
-/// Wraps a key, so that it is shown nowhere.
+/// Wraps a key, so that it is never shown.
 fn key(text: &str) -> Result<ApiKey, std::convert::Infallible> {
     Ok(ApiKey::new(text))
 }
@@ -294,14 +294,13 @@ pub(crate) struct Redo {
     /// Summarizer
     #[command(flatten)]
     pub(crate) writing: Writing,
-    /// Maximum number of model calls; each retry counts. The next run continues, and asks last for
-    /// summaries that were refused before [default: no limit]
+    /// Maximum number of model calls; each retry counts. The next run continues, and retries refused summaries at its end [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
-    /// Make the extracts of older versions anew, without a model
+    /// Rewrite the extracts of older versions, without a model
     #[arg(long, conflicts_with_all = ["summarizer", "max_calls"])]
     pub(crate) extracts: bool,
-    /// Print what would be rewritten, without calling a model or writing anything
+    /// Print the summaries to rewrite, without calling a model or changing the database
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -354,16 +353,17 @@ pub(crate) struct Context {
     /// Budget of the context, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 32_000)]
     pub(crate) budget: u64,
-    /// Most pictures of the context: older ones are left out
+    /// Maximum number of pictures in the context: older ones are left out
     #[arg(long, value_name = "COUNT")]
     pub(crate) pictures: Option<usize>,
-    /// Most bytes of the context, pictures and files in Base64: the oldest of these are left out, then text
+    /// Maximum size of the context in bytes, with pictures and files in Base64: the oldest of these are left out, then
+    /// text is shortened
     #[arg(long, value_name = "BYTES")]
     pub(crate) bytes: Option<u64>,
-    /// Strategy whose view is assembled [default: the session's own]
+    /// Strategy with the view to assemble [default: the session's own]
     #[arg(long, value_parser = strategy())]
     pub(crate) strategy: Option<Strategy>,
-    /// Version of the view to assemble from; `view --history` lists them [default: the newest]
+    /// Version of the view to assemble from; `view --history` lists them [default: the latest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) at: Option<u64>,
     /// Output format; --json alone is the same as json
@@ -372,7 +372,7 @@ pub(crate) struct Context {
     /// File with the system prompt: it begins the context, and is counted in the budget
     #[arg(long, value_name = "FILE")]
     pub(crate) system: Option<PathBuf>,
-    /// Also print the receipt: what was left out, shortened and moved (JSON always has it)
+    /// Also print the receipt: omissions, shortened and moved parts (JSON always has it)
     #[arg(long)]
     pub(crate) receipt: bool,
 }
@@ -395,7 +395,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The provider whose request the format is, if it is one.
+    /// The provider with this form of requests, if there is one.
     pub(crate) fn provider(self) -> Option<Provider> {
         match self {
             Form::Text | Form::Json => None,
@@ -431,16 +431,16 @@ pub(crate) struct Erase {
     /// Position of the last entry [default: the first]
     #[arg(long, value_name = "SEQ")]
     pub(crate) to: Option<u32>,
-    /// All entries that contexts do not show as they are: those under summaries, and those left out
+    /// All entries that contexts do not show verbatim: summarized and omitted ones
     #[arg(long, conflicts_with_all = ["from", "to"])]
     pub(crate) archived: bool,
     /// With --archived: only entries of at least this age, in days; 0 for all [default: 0]
     #[arg(long, value_name = "DAYS", conflicts_with_all = ["from", "to"], value_parser = clap::value_parser!(u32).range(..=36_500))]
     pub(crate) older_than: Option<u32>,
-    /// Why; kept for ever, so do not repeat what is erased
+    /// Reason; kept for ever, so do not repeat the erased words
     #[arg(long, value_name = "TEXT", required_unless_present = "dry_run")]
     pub(crate) reason: Option<String>,
-    /// Tell what would be erased, and in which sessions; change nothing
+    /// Print the entries and sessions that would be erased, without changing the database
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -450,10 +450,10 @@ pub(crate) struct Erase {
 pub(crate) struct Delete {
     /// The session: its name, or the beginning of it, of 4 characters at least
     pub(crate) session: String,
-    /// Why; kept for ever, so do not repeat what is erased
+    /// Reason; kept for ever, so do not repeat the erased words
     #[arg(long, value_name = "TEXT", required_unless_present = "dry_run")]
     pub(crate) reason: Option<String>,
-    /// Tell what would be erased, and in which sessions; change nothing
+    /// Print the entries and sessions that would be erased, without changing the database
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -483,16 +483,16 @@ pub(crate) struct Set {
 pub(crate) struct View {
     /// The session: its name or the beginning of it
     pub(crate) session: String,
-    /// Version to show; 0 shows all messages as they are [default: the newest]
+    /// Version to show; 0 shows all messages verbatim [default: the latest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) at: Option<u64>,
     /// Show the changes from this version to the shown one
     #[arg(long, value_name = "VERSION")]
     pub(crate) diff: Option<u64>,
-    /// First publish what this version showed, as a new version
+    /// First publish the spans of this version, as a new version
     #[arg(long, value_name = "VERSION", conflicts_with = "at")]
     pub(crate) revert_to: Option<u64>,
-    /// Also list all versions, and the publication that made each
+    /// Also list all versions, with their publications
     #[arg(long)]
     pub(crate) history: bool,
     /// Number of levels to show below the spans
@@ -525,7 +525,7 @@ pub(crate) struct Export {
     /// summaries, summary_messages, summary_parents, context_items
     #[arg(long, value_name = "FILE")]
     pub(crate) sqlite: Option<PathBuf>,
-    /// Print a session file as pi reads it: the summary of what was handed over, and the messages since
+    /// Print a session file for pi: the summary of the handoff, and the messages since
     #[arg(long, conflicts_with = "sqlite")]
     pub(crate) session_file: bool,
 }
@@ -533,7 +533,7 @@ pub(crate) struct Export {
 /// Arguments of `tokens`.
 #[derive(Debug, Args)]
 pub(crate) struct Tokens {
-    /// Files; their raw text is counted, whatever their format
+    /// Files; their raw text is counted, in any format
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 }
@@ -542,21 +542,21 @@ pub(crate) struct Tokens {
 #[cfg(feature = "mcp")]
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
-    /// A session that clients can look into: its name or the beginning of it; may be given several times, and
-    /// then each call names the one it means [default: the only session there is]
+    /// A session that clients can read: its name or the beginning of it; may be given several times, and then each call
+    /// names one of them [default: the only session]
     #[arg(long = "session", value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
-    /// Serve over HTTP at this port of 127.0.0.1 instead; 0 takes any that is free. Clients send a token, which is in
-    /// AGENT_MEMORY_TOKEN or is made and printed on stderr
+    /// Serve over HTTP at this port of 127.0.0.1 instead; 0 chooses a free port. Clients send a token from
+    /// AGENT_MEMORY_TOKEN, or a new one that is printed on stderr
     #[arg(long, value_name = "PORT")]
     pub(crate) http: Option<u16>,
-    /// Size that no reply reaches, in tokens
+    /// Size that every reply stays below, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..))]
     pub(crate) reply_tokens: u64,
-    /// Time after which a search answers with what it has found, in seconds
+    /// Time after which a search returns its results so far, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub(crate) time_limit: u64,
-    /// Which vectors of words it counts.
+    /// Vectors of words that searches count.
     #[command(flatten)]
     pub(crate) vectors: Vectors,
 }

@@ -1,4 +1,4 @@
-//! Errors as a person and a script see them: a sentence, a hint, a kind and an exit code.
+//! Errors for a person and a script: a sentence, a hint, a kind and an exit code.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use agent_memory::{
 use serde::Serialize;
 use serde_json::json;
 
-/// What kind of thing went wrong: what `--json` calls it, and the exit code.
+/// Kind of a failure: its name in `--json`, and the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -20,21 +20,21 @@ pub(crate) enum Kind {
     Usage,
     /// A session, summary or message does not exist.
     NotFound,
-    /// The beginning of a name fits several sessions.
+    /// The beginning of a name matches several sessions.
     Ambiguous,
     /// There is no database yet.
     NoDatabase,
     /// A file cannot be read.
     Unreadable,
-    /// A file holds nothing.
+    /// A file is empty.
     Empty,
     /// A file is not text.
     NotText,
     /// A file is of no known format.
     UnknownFormat,
-    /// A value cannot be right.
+    /// A value is invalid.
     Invalid,
-    /// A file is no database of ours.
+    /// A file is not a database of agent-memory.
     ForeignDatabase,
     /// The database was written by a newer version.
     NewerSchema,
@@ -50,15 +50,15 @@ pub(crate) enum Kind {
     Database,
     /// The budget is too small.
     BudgetTooSmall,
-    /// Verification found something wrong.
+    /// Verification found violations.
     VerificationFailed,
     /// Something was skipped under `--strict`.
     Skipped,
     /// The summarizer failed.
     Summarizer,
-    /// A limit on calls kept a command from doing anything.
+    /// A limit on calls stopped a command before its first change.
     CallLimit,
-    /// Another process is at work.
+    /// Another process holds the work.
     Held,
     /// Stopped by SIGINT.
     #[serde(rename = "stopped")]
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-/// Why a command failed.
+/// Failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: Kind,
@@ -114,7 +114,7 @@ impl Failure {
         }
     }
 
-    /// Says what to do.
+    /// Adds the next step.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -129,7 +129,7 @@ impl Failure {
         }})
     }
 
-    /// Finds out what an error of any layer means.
+    /// Returns the failure for an error of any layer.
     pub(crate) fn from_any(error: anyhow::Error) -> Self {
         let error = match error.downcast::<Failure>() {
             Ok(failure) => return failure,
@@ -165,11 +165,11 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Another process is at work on all that is left to do.
+/// Another process works on everything that remains to do.
 pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
     let mut text = "nothing was done: ".to_owned();
     match held {
-        None => text.push_str("somebody else is at work on the same summaries"),
+        None => text.push_str("another process works on the same summaries"),
         Some(held) => {
             match ProcessOwner::parse(&held.owner) {
                 Some(process) => {
@@ -181,7 +181,7 @@ pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
                 None => text.push_str(&held.owner),
             }
             text.push_str(&format!(
-                " is at work on the same summaries, until {} at the latest",
+                " works on the same summaries, until {} at the latest",
                 held.until
             ));
         }
@@ -189,7 +189,7 @@ pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
     Failure::new(Kind::Held, text).hint("run it again when that process has ended")
 }
 
-/// What a reader's error about the file `name` means.
+/// Returns the failure for a reader's error about the file `name`.
 pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) -> Failure {
     use agent_memory::transcripts::ErrorKind;
     const GIVE: &str = "give a Claude Code or pi session, or lines such as \
@@ -200,8 +200,9 @@ pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) 
             unreadable(name, cause.map(ToString::to_string).as_deref())
         }
         ErrorKind::Empty => Failure::new(Kind::Empty, format!("{name} is empty")).hint(GIVE),
-        ErrorKind::NotText => Failure::new(Kind::NotText, format!("{name} is not text"))
-            .hint("give a transcript of one JSON object a line; unpack it first if it is packed"),
+        ErrorKind::NotText => Failure::new(Kind::NotText, format!("{name} is not text")).hint(
+            "give a transcript of one JSON object a line; decompress it first if it is compressed",
+        ),
         ErrorKind::Encoding => {
             let text = error.to_string();
             let text = text.split(": ").next().unwrap_or(&text).to_owned();
@@ -223,8 +224,7 @@ pub(crate) fn unreadable(name: &str, cause: Option<&str>) -> Failure {
         Some(cause) => format!("cannot read {name}: {cause}"),
         None => format!("cannot read {name}"),
     };
-    Failure::new(Kind::Unreadable, message)
-        .hint("check that it is there, that it is a file, and that you may read it")
+    Failure::new(Kind::Unreadable, message).hint("check that it exists, is a file, and can be read")
 }
 
 fn from_memory(error: &agent_memory::Error) -> Failure {
@@ -264,7 +264,7 @@ fn store_kind(kind: StoreKind) -> Kind {
     }
 }
 
-/// The libraries' errors name the object and, after a colon, say what to do.
+/// Splits an error of the libraries: the object, and after a colon the next step.
 fn advised(kind: Kind, text: &str, error: &dyn std::error::Error) -> Failure {
     let mut failure = match text.rsplit_once(": ") {
         Some((message, hint)) => Failure::new(kind, message).hint(hint),
@@ -272,7 +272,7 @@ fn advised(kind: Kind, text: &str, error: &dyn std::error::Error) -> Failure {
     };
     let mut cause = error.source();
     while let Some(error) = cause {
-        // Wrappers often repeat the text of what they wrap.
+        // Wrappers often repeat the text of the error inside.
         let text = error.to_string();
         if !failure.message.contains(&text) && !text.contains(&failure.message) {
             failure.message = format!("{} ({text})", failure.message);
@@ -290,14 +290,14 @@ mod tests {
     fn advice_becomes_the_hint() {
         let error = agent_memory::store::Error::new(
             StoreKind::NewerSchema,
-            "x.db has schema 9, this program knows up to 1: update the program",
+            "x.db has schema 9, but this program supports up to 1: update the program",
         )
         .with_source("deeper");
         let failure = Failure::from_any(error.into());
         assert_eq!(failure.kind.exit_code(), 5);
         assert_eq!(
             failure.message,
-            "x.db has schema 9, this program knows up to 1 (deeper)"
+            "x.db has schema 9, but this program supports up to 1 (deeper)"
         );
         assert_eq!(failure.hint.as_deref(), Some("update the program"));
     }

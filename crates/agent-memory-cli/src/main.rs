@@ -50,9 +50,9 @@ fn run_in(app: &mut App, command: Command) -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     let done = runtime.block_on(commands::run(app, command));
-    // Whatever came of it, what was written is on the disk before the last line is printed.
+    // In any case, written data is on the disk before the last line is printed.
     let closed = runtime.block_on(app.close());
-    // What was found out is shown even when the command then failed.
+    // Results so far are shown even if the command failed later.
     let flushed = app.out.flush();
     // A call that a client no longer waits for keeps nobody waiting.
     runtime.shutdown_background();
@@ -61,9 +61,9 @@ fn run_in(app: &mut App, command: Command) -> anyhow::Result<()> {
     Ok(flushed?)
 }
 
-/// Prints help and version, or what is wrong with the command line.
+/// Prints help and version, or an error of the command line.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Whoever reads may have closed the pipe.
+    // The reader may have closed the pipe.
     let _ = error.print();
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
@@ -89,7 +89,7 @@ fn fail(failure: &Failure, json: bool) -> ExitCode {
     ExitCode::from(failure.kind.exit_code())
 }
 
-/// Whether the reader of stdout went away, as `| head` does when it has enough.
+/// Whether the reader of stdout closed it, as `| head` does.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>();

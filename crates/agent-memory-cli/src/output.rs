@@ -1,8 +1,7 @@
-//! Writing: results to stdout, everything else to stderr.
+//! Writes results to stdout, everything else to stderr.
 //!
-//! All text for people goes through [`safe`], so that nothing in a transcript, a file's name or a
-//! session's reaches the terminal as a command. Names go through [`one_line`] as well, so that none
-//! can look like a line of our own.
+//! All text for people passes through [`safe`], so that no text of a transcript or name of a file or session reaches
+//! the terminal as a command. Names also pass through [`one_line`], so that none can look like a line of the program.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Stdout, Write};
@@ -10,8 +9,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Writer of results to stdout. A closed pipe is an error of the kind `BrokenPipe`, at which `main`
-/// ends quietly.
+/// Writer of results to stdout. A closed pipe is an error of the kind `BrokenPipe`, on which `main` exits quietly.
 #[derive(Debug)]
 pub(crate) struct Output {
     out: BufWriter<Stdout>,
@@ -29,7 +27,7 @@ impl Output {
         self.out.write_all(safe(text).as_bytes())
     }
 
-    /// Writes text as one line, whatever it contains.
+    /// Writes any text as one line.
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(one_line(text).as_bytes())?;
         self.out.write_all(b"\n")
@@ -58,7 +56,7 @@ impl Output {
     }
 }
 
-/// Writes text as one line to stderr, whatever it contains. Ignores errors, such as a closed stderr.
+/// Writes any text as one line to stderr. Ignores errors, such as a closed stderr.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", one_line(text));
 }
@@ -146,7 +144,7 @@ pub(crate) fn number(number: u64) -> String {
     out
 }
 
-/// Formats a number of things: `1 message`, `1,200 messages`.
+/// Formats a number with its noun: `1 message`, `1,200 messages`.
 pub(crate) fn count(how_many: u64, one: &str, many: &str) -> String {
     format!(
         "{} {}",
@@ -186,8 +184,8 @@ pub(crate) fn clip(text: &str, max: usize) -> Cow<'_, str> {
     }
 }
 
-/// Renders rows as columns: the first aligned to the left, the others to the right, by the width of
-/// characters in a terminal. Each row is one line, whatever its cells contain.
+/// Renders rows as columns: the first aligned to the left, the others to the right, by the width of characters in a
+/// terminal. Each row is one line, with any cells.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let cells = |row: &Vec<String>| row.iter().map(|cell| one_line(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -247,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_commands_the_terminal() {
+    fn control_characters_are_replaced() {
         assert_eq!(
             safe("\x1b[2J\x1b]0;title\x07 a\tb\r\nc\rd\u{9b}31m \x7f\0\u{202e}"),
             "␛[2J␛]0;title␇ a\tb\nc␍d\u{fffd}31m ␡␀⟦RLO⟧"

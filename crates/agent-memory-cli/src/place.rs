@@ -19,11 +19,8 @@ impl Place {
         let Some(store) = store else {
             let directory = data_directory(&|name| std::env::var_os(name).map(PathBuf::from));
             let directory = directory.ok_or_else(|| {
-                Failure::new(
-                    Kind::Usage,
-                    "there is no home directory to keep a database in",
-                )
-                .hint("name one with --store PATH")
+                Failure::new(Kind::Usage, "there is no home directory for the database")
+                    .hint("name one with --store PATH")
             })?;
             return Ok(Self {
                 path: directory.join("agent-memory").join("memory.db"),
@@ -36,7 +33,7 @@ impl Place {
         })
     }
 
-    /// Whether a database exists: an empty file is none.
+    /// Whether a database exists. An empty file does not count.
     pub(crate) fn exists(&self) -> bool {
         match std::fs::metadata(&self.path) {
             Ok(meta) => !meta.is_file() || meta.len() > 0,
@@ -51,7 +48,7 @@ impl Place {
         };
         if self.default {
             return create_private(parent).map_err(|error| {
-                let text = format!("cannot make the directory {}: {error}", parent.display());
+                let text = format!("cannot create the directory {}: {error}", parent.display());
                 Failure::new(Kind::Database, text).hint("name another place with --store PATH")
             });
         }
@@ -62,7 +59,8 @@ impl Place {
             "there is no directory {} for the database",
             parent.display()
         );
-        Err(Failure::new(Kind::Database, text).hint("make it, or name another place with --store"))
+        Err(Failure::new(Kind::Database, text)
+            .hint("create it, or name another place with --store"))
     }
 
     /// Returns a warning if other users may read or write the database, which is a file and was opened. The permissions
@@ -99,8 +97,7 @@ impl Place {
     }
 }
 
-/// Creates a directory and its parents with mode 0700, whatever the umask, and syncs their names to
-/// the disk.
+/// Creates a directory and its parents with mode 0700, for any umask, and syncs their names to the disk.
 #[cfg(unix)]
 fn create_private(directory: &Path) -> std::io::Result<()> {
     use std::fs::Permissions;
@@ -147,12 +144,12 @@ fn parse(store: &str) -> Result<PathBuf, Failure> {
         return Err(usage("--store is empty".to_owned()));
     }
     if path.is_empty() || path == ":memory:" {
-        return Err(usage(format!("--store {store} names no file")));
+        return Err(usage(format!("--store {store} does not name a file")));
     }
     Ok(PathBuf::from(path))
 }
 
-/// Returns the user's data directory. `XDG_DATA_HOME` wins on every platform.
+/// Returns the user's data directory. `XDG_DATA_HOME` takes precedence on every platform.
 fn data_directory(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let set = |name| variable(name).filter(|path| path.is_absolute());
     let platform = || {

@@ -8,7 +8,7 @@ use agent_memory::{
 use crate::args::Policy;
 
 impl Policy {
-    /// Returns the planner's policy: `default` with the options of the command line.
+    /// Returns the planner's policy: `default` changed by the options of the command line.
     fn dag(&self, mut policy: DagPolicy) -> DagPolicy {
         if let Some(messages) = self.leaf_messages {
             policy.leaf_min_messages = messages;

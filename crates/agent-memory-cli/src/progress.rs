@@ -14,23 +14,22 @@ use tokio::time::Instant;
 
 use crate::output::{count, note, safe};
 
-/// Waits for a model after which a line is written where there is no terminal; then each minute.
+/// Durations of waiting for a model after which a line is written without a terminal; the second repeats.
 const TOLD_AFTER: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(60)];
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// What is being done, and what is waited for. On a terminal it is one line that is replaced and
-/// goes away; without one (or with `--json`) only failed attempts and long waits for a model are
-/// told, a line each.
+/// The current task and wait. On a terminal it is one line that is replaced and removed; without one (or with `--json`)
+/// only failed attempts and long waits for a model are printed, a line each.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// What is being done.
+struct ProgressState {
+    /// The current task.
     task: String,
     /// Attempts under way, by their numbers.
     attempts: BTreeMap<u64, Attempt>,
@@ -44,7 +43,7 @@ struct Attempt {
     attempts: u32,
     timeout: Option<Duration>,
     since: Instant,
-    /// The wait that was told of last.
+    /// The last wait that was printed.
     told: Duration,
 }
 
@@ -62,8 +61,8 @@ impl Attempt {
     }
 }
 
-impl State {
-    /// What is being done, and the attempt that waits longest.
+impl ProgressState {
+    /// The current task, and the attempt that waits longest.
     fn text(&self, now: Instant) -> String {
         let Some(longest) = self.attempts.values().min_by_key(|attempt| attempt.since) else {
             return self.task.clone();
@@ -111,7 +110,7 @@ impl Progress {
         }
     }
 
-    /// Shows once a second how long the model has been waited for, until the progress is dropped.
+    /// Shows once a second the duration of the wait for the model, until the progress is dropped.
     pub(crate) fn keep_current(self: &Arc<Self>) {
         let progress = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -127,23 +126,23 @@ impl Progress {
         });
     }
 
-    /// Says what is being done.
+    /// Sets the current task.
     pub(crate) fn say(&self, text: &str) {
         text.clone_into(&mut self.state().task);
         self.show(Instant::now());
     }
 
-    /// Writes a line to stderr that stays.
+    /// Writes a permanent line to stderr.
     pub(crate) fn aside(&self, text: &str) {
         self.bar.suspend(|| note(text));
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProgressState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,7 +151,7 @@ impl Progress {
         self.bar.set_message(safe(&text).into_owned());
     }
 
-    /// Brings the terminal's line up to date; without a terminal returns the line that is due.
+    /// Updates the terminal's line; without a terminal returns the line that is due.
     fn tick(&self, now: Instant) -> Option<String> {
         if self.terminal {
             if !self.state().attempts.is_empty() {
@@ -163,7 +162,7 @@ impl Progress {
         self.state().due(now)
     }
 
-    /// Takes in an event; without a terminal returns the line that tells of it.
+    /// Handles an event; without a terminal returns the line about it.
     fn observe(&self, event: &AttemptEvent<'_>, now: Instant) -> Option<String> {
         let mut state = self.state();
         if let AttemptKind::Started { timeout } = event.kind {
@@ -189,7 +188,7 @@ impl Progress {
         let waited = ended.map_or(0, |attempt| {
             now.saturating_duration_since(attempt.since).as_secs()
         });
-        let again = retry_in.map(|wait| format!("; asking again in {} s", wait.as_secs()));
+        let again = retry_in.map(|wait| format!("; next attempt in {} s", wait.as_secs()));
         let line = format!(
             "model {}: attempt {} of {} failed after {waited} s ({error}){}",
             event.model,
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_failures_and_long_waits_are_told_on_lines() {
+    fn without_a_terminal_failures_and_long_waits_are_printed_on_lines() {
         let (progress, _screen) = progress(false);
         let start = Instant::now();
         assert_eq!(progress.observe(&event(1, 1, started()), start), None);
@@ -305,8 +304,8 @@ mod tests {
         let failed = event(1, 1, AttemptKind::Failed { error, retry_in });
         assert_eq!(
             progress.observe(&failed, start + SECOND * 120).unwrap(),
-            "model small: attempt 1 of 3 failed after 120 s (no answer within 120000 ms); asking \
-             again in 1 s"
+            "model small: attempt 1 of 3 failed after 120 s (no answer within 120000 ms); next \
+             attempt in 1 s"
         );
         assert_eq!(progress.tick(start + SECOND * 300), None);
     }

@@ -1,7 +1,7 @@
 //! Handling of SIGINT and SIGTERM.
 //!
-//! A command that holds leases is cancelled by the first signal: it gives them back and closes its database. Every
-//! other command, and the second signal, end the program at once; what was committed stays.
+//! The first signal cancels a command that holds leases: it releases them and closes its database. The first signal
+//! ends every other command at once, and the second one ends any command; committed data stays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -15,11 +15,11 @@ use crate::error::{Failure, Kind};
 pub(crate) struct Stop {
     /// Cancelled by the first signal while leases are held.
     cancel: CancellationToken,
-    state: Arc<State>,
+    state: Arc<SignalState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SignalState {
     /// Whether leases are held.
     held: AtomicBool,
     /// Number of the first signal; 0 before it.
@@ -44,7 +44,7 @@ impl Stop {
         Ok(())
     }
 
-    /// Does nothing: without these signals the system ends the program.
+    /// Does nothing: without a handler the system ends the program on these signals.
     #[cfg(not(unix))]
     pub(crate) fn listen(&self) -> std::io::Result<()> {
         Ok(())
@@ -54,7 +54,7 @@ impl Stop {
     fn signalled(&self, signal: i32) {
         let first = self.state.signal.swap(signal, Ordering::SeqCst) == 0;
         if first && self.state.held.load(Ordering::SeqCst) {
-            crate::output::note("stopping: what is held is given back; again to end at once");
+            crate::output::note("stopping: releasing leases; send the signal again to end at once");
             self.cancel.cancel();
             return;
         }
@@ -75,13 +75,13 @@ impl Stop {
             _ => Kind::Interrupted,
         };
         Failure::new(kind, "stopped by a signal")
-            .hint("nothing is lost: what was published stays; run it again to go on")
+            .hint("published summaries stay; run it again to continue")
     }
 }
 
 /// Guard of a command that holds leases.
 #[derive(Debug)]
-pub(crate) struct Holding(Arc<State>);
+pub(crate) struct Holding(Arc<SignalState>);
 
 impl Drop for Holding {
     fn drop(&mut self) {

@@ -13,7 +13,7 @@ use crate::error::{Failure, Kind};
 pub(crate) struct Table(Option<Arc<StaticTable>>);
 
 impl Table {
-    /// A memory whose questions count its vectors.
+    /// Returns a builder for a memory with searches that count the table's vectors.
     pub(crate) fn builder(&self) -> Builder {
         match &self.0 {
             Some(table) => Memory::builder().embedder(Arc::<StaticTable>::clone(table)),

@@ -1,14 +1,14 @@
-//! The token that clients of a server over HTTP show.
+//! The token that clients of a server over HTTP send.
 
 use agent_memory::retrieval::mcp::AccessToken;
 
 use crate::error::{Failure, Kind};
 use crate::output::note;
 
-/// Name of the variable that holds a token. A command line is no place for it: other users of the machine can read it.
+/// Name of the variable with a token. A command line must not hold it: other users of the machine can read it.
 const VARIABLE: &str = "AGENT_MEMORY_TOKEN";
 
-/// Takes the token of the environment, or makes a new one and prints on stderr how clients show it.
+/// Returns the token of the environment, or makes a new one and prints on stderr how to send it.
 pub(crate) fn access_token() -> Result<AccessToken, Failure> {
     if let Some(given) = std::env::var_os(VARIABLE).filter(|given| !given.is_empty()) {
         let token = given.into_string().ok().and_then(AccessToken::new);

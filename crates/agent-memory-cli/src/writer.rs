@@ -1,4 +1,4 @@
-//! Who writes the summaries: from the command line and the environment to summarizers.
+//! Summarizers from the command line and the environment.
 
 use std::io::Read;
 use std::path::Path;
@@ -21,17 +21,17 @@ use crate::args::{Policy, Prompts, Writing};
 use crate::error::{Failure, Kind};
 use crate::progress::Progress;
 
-/// What needs no model.
+/// The summarizer without a model.
 const EXTRACTIVE: &str = "extractive";
 
-/// A provider, and where its key is in the environment.
+/// A provider, and the environment variable with its key.
 struct Provider {
     name: &'static str,
     key: Option<&'static str>,
     client: Client,
 }
 
-/// Which client talks to a provider, and the address unless one is given.
+/// Client for a provider, and the address unless one is given.
 enum Client {
     Slim(Option<&'static str>),
     GenAi,
@@ -65,13 +65,13 @@ const PROVIDERS: [Provider; 5] = [
     },
 ];
 
-/// The summarizers that were asked for; none of them for `extractive`.
+/// The requested summarizers; none of them for `extractive`.
 #[derive(Debug, Default)]
 pub(crate) struct Writers {
     all: Vec<Arc<dyn Summarizer>>,
     /// Minimum share of the terms of a class that a summary retains, if it was given.
     min_retained: Option<f64>,
-    /// What is compacted, and when, if that was said.
+    /// The compaction policy, if it was given.
     policy: Policy,
     guards: GuardPolicy,
 }
@@ -145,12 +145,12 @@ impl Writers {
         }
     }
 
-    /// Whether a model writes.
+    /// Whether a model writes summaries.
     pub(crate) fn has_model(&self) -> bool {
         !self.all.is_empty()
     }
 
-    /// Lets them write what the builder's memory needs, guarded.
+    /// Adds the guarded summarizers to a builder.
     pub(crate) fn apply(&self, mut builder: Builder, progress: &Arc<Progress>) -> Builder {
         builder = self.policy.apply(builder, DagPolicy::default());
         let mut all = self.all.iter().cloned();
@@ -174,7 +174,7 @@ impl Writers {
     }
 }
 
-/// The default guards with the time and the attempts that were asked for.
+/// The default guards with the requested time-out and attempts.
 fn guards(args: &Writing) -> GuardPolicy {
     let mut guards = GuardPolicy::default();
     if let Some(seconds) = args.model_timeout {
@@ -196,14 +196,13 @@ fn guards(args: &Writing) -> GuardPolicy {
     guards
 }
 
-/// What to tell of a model that did not write everything, on one line; `redo` is the command that
-/// asks it again.
+/// A line about the summaries that a model did not write; `redo` is the command that asks it again.
 pub(crate) fn model_failures(report: &ModelReport, redo: &str) -> Option<String> {
     let advice = report.advice().filter(|_| !report.is_ok())?;
     Some(format!("{report}: {advice}, then run {redo}"))
 }
 
-/// A model's summarizer with the prompts and the window that were asked for.
+/// A model's summarizer with the requested prompts and window.
 fn summarizer(
     (provider, model): (&str, &str),
     client: impl ChatModel + 'static,
@@ -232,7 +231,7 @@ fn names() -> String {
     PROVIDERS.map(|provider| provider.name).join(", ")
 }
 
-/// A provider that is known, and its model, which may have colons of its own.
+/// A known provider, and its model. The model's name may contain colons.
 fn split(text: &str) -> Option<(&'static Provider, &str)> {
     let (name, model) = text.split_once(':')?;
     let provider = PROVIDERS.iter().find(|provider| provider.name == name)?;
@@ -254,10 +253,10 @@ const KEY_BEGINNINGS: [&str; 12] = [
     "github_pat_",
     "eyJ",
 ];
-/// Letters and digits without a mark between them, from which on they are no name: of a key, in hexadecimal or base64.
+/// Number of adjacent letters and digits that is too long for a name and belongs to a key, in hexadecimal or base64.
 const KEY_RUN: usize = 32;
 
-/// Whether a text that should be a name has a key in it.
+/// Whether a text that should be a name contains a key.
 fn has_key(text: &str) -> bool {
     let word = |c: char| c.is_whitespace() || matches!(c, ':' | '/' | '=' | '"' | '\'' | ',');
     let begins = |word: &str| KEY_BEGINNINGS.iter().any(|begin| word.starts_with(begin));
@@ -275,7 +274,7 @@ fn shown(name: &str) -> Option<&str> {
     (name.len() <= LONGEST && !has_key(name)).then_some(name)
 }
 
-/// Refuses a model's name that is a key: it would be printed, stored and sent as the name.
+/// Refuses a model's name that looks like a key: it would be printed, stored and sent as the name.
 fn refuse_key(option: &str, model: &str) -> Result<(), Failure> {
     if has_key(model) {
         let text = format!("what {option} gives looks like a key, not like a model's name");
@@ -325,7 +324,7 @@ pub(crate) fn redo_command(app: &App, args: &Writing, session: &str) -> String {
     app.command(&words, &[session])
 }
 
-/// A client. Address and key of the command line are those of the first provider.
+/// A client. Address and key of the command line are for the first provider.
 fn client(
     provider: &Provider,
     model: &str,

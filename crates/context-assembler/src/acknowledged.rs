@@ -12,11 +12,11 @@ const MARK: &str = "[Previous conversation summary]";
 const REPLY: &str = "Understood. I go on from there.";
 
 impl Context {
-    /// Returns the context with each summary as two messages, counted anew: the user's with the text alone, and the
-    /// assistant's that acknowledges it. `None` if that costs more than the budget allows.
+    /// Returns the context with each summary as two messages, and recounted: the user's message with the text alone,
+    /// and the assistant's that acknowledges it. `None` if that costs more than the budget allows.
     ///
-    /// The text of a summary stays escaped: nothing in it can speak as somebody else. It no longer tells a model how to
-    /// expand the summary.
+    /// The text of a summary stays escaped, so that it cannot pose as another speaker. It no longer says how to expand
+    /// the summary.
     pub fn with_acknowledged_summaries(mut self, accounting: &dyn Accounting) -> Option<Self> {
         let mut messages = Vec::with_capacity(self.messages.len());
         for message in std::mem::take(&mut self.messages) {

@@ -1,5 +1,4 @@
-//! Shares tokens among summaries: how much the summaries of a view may cost together, and which form of
-//! each they are shown in.
+//! Shares tokens among summaries: the total cost of a view's summaries, and the form in which each is shown.
 
 use memory_model::Accounting;
 
@@ -12,8 +11,8 @@ const SHARE_OF_OLDER: f64 = 0.75;
 
 /// Tokens that are enough for the summaries of a view, at most thirteen sixteenths of the room.
 const ENOUGH: u64 = 6_000;
-/// Tokens up to which the summaries may be seven eighths of the room: a small room has messages of the newest group alone,
-/// and the rest of it is of little use to others.
+/// Tokens up to which the summaries may be seven eighths of the room: in a small room only messages of the latest group
+/// fit besides, and the rest is of little use to others.
 const MOST_OF_SMALL: u64 = 2_688;
 
 /// Cost of the summaries of a view, in tokens.
@@ -33,8 +32,8 @@ impl SummaryCosts {
         self.whole.min(share.max(self.headlines))
     }
 
-    /// Tokens of the summaries of a view with other blocks that cost `others`: all but
-    /// the whole steps of `step` tokens by which the view is over the room.
+    /// Tokens of the summaries of a view with other blocks that cost `others`: all except the whole steps of `step`
+    /// tokens by which the view exceeds the room.
     pub(crate) fn share(self, others: u64, room: u64, step: u64) -> u64 {
         let over = self.whole.saturating_add(others).saturating_sub(room);
         let steps = over.div_ceil(step).max(1);
@@ -50,19 +49,19 @@ impl SummaryCosts {
             .min(left.max(filled_part(room)).max(self.headlines))
     }
 
-    /// The largest smaller share of at most `left` tokens, for a newest group that needs some of the
+    /// The largest smaller share of at most `left` tokens, for a latest group that needs some of the
     /// [`share`](Self::share); `None` if not even the headlines fit.
     ///
-    /// Shares are [levels](level), so that the summaries stay as they are while newest groups of other sizes come and go.
+    /// Shares are [levels](level), so that the summaries stay the same while the size of the latest group varies.
     pub(crate) fn smaller_share(self, left: u64) -> Option<u64> {
         let share = self.whole.min(level(left).max(self.headlines));
         (share <= left).then_some(share)
     }
 }
 
-/// The largest level of at most `tokens` tokens. Levels depend on nothing else, so that no smaller room has a larger one.
-/// They are close in small contexts, in which every line counts, and far apart in large ones, for which a provider's cache
-/// is worth more.
+/// The largest level of at most `tokens` tokens. Levels do not depend on the context, so that a smaller room never has
+/// a larger level. They are close in small contexts, in which every line counts, and far apart in large ones, for which
+/// a provider's cache is worth more.
 fn level(tokens: u64) -> u64 {
     let step = match tokens {
         ..2_048 => 32,
@@ -86,8 +85,8 @@ struct Growth {
 /// Chooses the forms of summaries, oldest first, that cost at most `tokens` together.
 ///
 /// All grow from their headlines at once, each in proportion to its size and to the root of the number of its messages,
-/// and newer ones faster. Their forms
-/// grow in an order that does not depend on `tokens`, so with more of them no summary gets a shorter form.
+/// and newer ones faster. The order of growth does not depend on `tokens`, so that with more tokens no summary gets a
+/// shorter form.
 pub(crate) fn allot(
     summaries: &[&Forms<'_>],
     tokens: u64,

@@ -16,24 +16,23 @@ use crate::policy::{AssemblyPolicy, Budget};
 use crate::preamble::Preamble;
 use crate::shorten::shorten;
 
-/// Assembles a context within `budget`: its cost by `accounting` and a request's cost beside its
-/// messages are within the budget's [`limit`](Budget::limit), by the estimator's own factor unless the
-/// budget has one.
+/// Assembles a context within `budget`: its cost by `accounting`, together with the overhead of a request, is within
+/// the budget's [`limit`](Budget::limit). The limit uses the estimator's safety factor unless the budget has one.
 ///
-/// The preamble comes first and is always whole: its cost is taken from the budget first.
-/// The newest group is always included, shortened where necessary.
+/// The preamble comes first and is always whole: its cost is taken from the budget first. The latest group is always
+/// included, shortened if necessary.
 ///
-/// Providers accept the messages: the results of each call stand right behind its message and
-/// nowhere else, in tool messages of their own. Lines of one response are joined, calls without a
-/// result get a stub, results move behind their calls, those that came too late are text where
-/// they stand, and no two calls have the same id. The receipt names what was moved and renamed.
+/// Providers accept the messages: the results of each call directly follow its message, in separate tool messages.
+/// Lines of one response are joined, calls without a result get a stub, results move to their calls, late results
+/// become text at their place, and no two calls have the same id. The receipt lists the moved results and renamed
+/// calls.
 ///
 /// A budget may also limit [pictures](Budget::with_pictures) and [bytes](Budget::with_bytes).
 ///
 /// # Errors
-/// `TooFewBytes` when the newest group does not fit in the budget's bytes. `BudgetTooSmall` when preamble and newest group do not fit however much the group is
-/// shortened; `needed` is then the smallest budget that does. Not with
-/// [`whole_tail`](AssemblyPolicy::whole_tail), which goes over the budget instead.
+/// `TooFewBytes` if the latest group does not fit in the budget's bytes. `BudgetTooSmall` if preamble and latest group
+/// do not fit even with the group fully shortened; `needed` is then the smallest sufficient budget. Not with
+/// [`whole_tail`](AssemblyPolicy::whole_tail), which exceeds the budget instead.
 pub fn assemble(
     input: &AssemblyInput,
     preamble: &Preamble<'_>,
@@ -49,7 +48,7 @@ pub fn assemble(
     let mut limit = budget.limit();
     let mut least = 0;
     loop {
-        let room = Room {
+        let room = AttemptLimits {
             budget,
             limit,
             media,
@@ -97,9 +96,9 @@ fn too_few_bytes(most: u64, needed: u64) -> Error {
 }
 
 /// Limits of one attempt at a context.
-struct Room {
+struct AttemptLimits {
     budget: Budget,
-    /// Maximum estimated cost, in tokens: that of the budget, or less.
+    /// Maximum estimated cost, in tokens: the budget's limit, or less.
     limit: u64,
     media: MediaLimits,
 }
@@ -107,11 +106,11 @@ struct Room {
 fn assemble_within(
     input: &AssemblyInput,
     preamble: &Preamble<'_>,
-    room: Room,
+    room: AttemptLimits,
     policy: &AssemblyPolicy,
     accounting: &dyn Accounting,
 ) -> Result<Context, Error> {
-    let Room {
+    let AttemptLimits {
         budget,
         limit,
         media,
@@ -184,7 +183,7 @@ fn assemble_within(
     })
 }
 
-/// The message that tells the state of the conversation.
+/// The message with the state of the conversation.
 fn state(
     input: &AssemblyInput,
     blocks: &[Block<'_>],
@@ -200,7 +199,7 @@ fn state(
     Some(message)
 }
 
-/// Takes the blocks of the newest `tail` messages, and of the others, newest first, each that fits.
+/// Takes the blocks of the latest `tail` messages, and of the others each that fits, newest first.
 fn newest_that_fit(blocks: &[Block<'_>], room: u64, tail: usize) -> Vec<Choice> {
     let (mut used, mut messages) = (0_u64, 0);
     let mut chosen: Vec<Choice> = Vec::new();
@@ -216,7 +215,7 @@ fn newest_that_fit(blocks: &[Block<'_>], room: u64, tail: usize) -> Vec<Choice> 
     chosen
 }
 
-/// The newest block that is neither whole nor a form of a summary.
+/// The latest block that is neither whole nor a form of a summary.
 fn boundary(blocks: &[Block<'_>], shown: &[ShownAs]) -> Option<Dropped> {
     let mut newest_first = blocks.iter().zip(shown).rev();
     let boundary = newest_first
@@ -228,7 +227,7 @@ fn boundary(blocks: &[Block<'_>], shown: &[ShownAs]) -> Option<Dropped> {
     })
 }
 
-/// The minimum cost of the newest block that shows something, in tokens.
+/// The minimum cost of the latest visible block, in tokens.
 fn least_tokens(block: &Block<'_>, accounting: &dyn Accounting) -> u64 {
     let least = match degrade(&block.fitted.messages, block.range, 0, accounting) {
         Ok(_) => 0,
@@ -242,8 +241,8 @@ fn least_tokens(block: &Block<'_>, accounting: &dyn Accounting) -> u64 {
     }
 }
 
-/// Returns what the view shows and the context does not. Neighbours are one entry, even with notes
-/// between them.
+/// Returns the ranges that the view shows and the context does not. Neighbours are one entry, even with notes between
+/// them.
 fn dropped(blocks: &[Block<'_>], shown: &[ShownAs]) -> Vec<Dropped> {
     let mut out: Vec<Dropped> = Vec::new();
     let mut neighbour = false;

@@ -18,7 +18,7 @@ pub(crate) enum Content<'a> {
     Summary(&'a Summary),
     /// A group of messages, raw or trimmed.
     Group,
-    /// A remark that the view leaves messages out.
+    /// A remark that the view omits messages.
     Omission,
     /// Messages that were not read.
     Unread,
@@ -34,21 +34,21 @@ pub(crate) struct Block<'a> {
     pub(crate) messages: usize,
     /// The block's messages, as providers accept them.
     pub(crate) fitted: Fitted,
-    /// Cost when rendered, in tokens. Stubs and headings add to `cost`; joined lines of a response and a cap
-    /// take from it.
+    /// Cost when rendered, in tokens. Stubs and headings increase it above `cost`; joined lines of a response and a cap
+    /// decrease it.
     pub(crate) tokens: u64,
     /// Maximum tokens of the context that the block may take.
     pub(crate) limit: u64,
     /// Whether it has a message of the running request.
     pub(crate) is_requested: bool,
-    /// Whether a summary covers its messages, too.
+    /// Whether a summary also covers its messages.
     pub(crate) is_quoted: bool,
     /// The step that shortened it to its share of the room, and its cost before, in tokens.
     pub(crate) capped: Option<(DegradationStep, u64)>,
 }
 
 impl Block<'_> {
-    /// Whether the block shows something; a single note does not.
+    /// Whether the block is visible; a single note is not.
     pub(crate) fn shows(&self) -> bool {
         !self.fitted.messages.is_empty()
     }
@@ -167,7 +167,7 @@ fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
 }
 
 /// The groups of neighbouring entries, which a policy may shorten. `cost` is the cost that the view records for all of
-/// them, where it is not the sum of their costs.
+/// them, if it is not the sum of their costs.
 fn groups<'a>(
     entries: &[LogEntry],
     trim: Option<&TrimPolicy>,

@@ -9,15 +9,15 @@ use crate::policy::step_size;
 /// Minimum tokens that remain of a boundary group that is shown in part.
 const SMALLEST_BOUNDARY: u64 = 128;
 
-/// Blocks that go into the context together, and the form in which they are shown.
+/// Blocks that are included together, and the form in which they are shown.
 pub(crate) struct Choice {
     /// Indices of the blocks.
     pub(crate) blocks: Range<usize>,
-    pub(crate) shown: Shown,
+    pub(crate) shown: ChosenForm,
 }
 
 /// The form in which blocks are shown.
-pub(crate) enum Shown {
+pub(crate) enum ChosenForm {
     /// One block of at most this cost, in tokens: whole, or shortened. It is left out if it cannot be shortened
     /// that much.
     Within(u64),
@@ -35,7 +35,7 @@ pub(crate) struct ShortForm {
 }
 
 impl Choice {
-    pub(crate) fn one(block: usize, shown: Shown) -> Self {
+    pub(crate) fn one(block: usize, shown: ChosenForm) -> Self {
         Self {
             blocks: block..block + 1,
             shown,
@@ -43,51 +43,51 @@ impl Choice {
     }
 
     pub(crate) fn whole(block: usize) -> Self {
-        Self::one(block, Shown::Within(u64::MAX))
+        Self::one(block, ChosenForm::Within(u64::MAX))
     }
 
     pub(crate) fn within(block: usize, limit: u64) -> Self {
-        Self::one(block, Shown::Within(limit))
+        Self::one(block, ChosenForm::Within(limit))
     }
 }
 
-/// The index of the newest block that shows something.
+/// The index of the latest visible block.
 pub(crate) fn newest(blocks: &[Block<'_>]) -> Option<usize> {
     blocks.iter().rposition(Block::shows)
 }
 
-/// A block that is no summary.
+/// A block that is not a summary.
 pub(crate) struct Other<'v, 'a> {
     /// Index of the block.
     pub(crate) index: usize,
     pub(crate) block: &'v Block<'a>,
-    /// Cost that the view records for those before it, in tokens.
+    /// Cost that the view records for the earlier blocks, in tokens.
     pub(crate) start: u64,
 }
 
 impl Other<'_, '_> {
-    /// Cost that the view records for the block and those before it, in tokens.
+    /// Cost that the view records for the block and the earlier ones, in tokens.
     fn end(&self) -> u64 {
         self.start.saturating_add(self.block.cost)
     }
 }
 
-/// Place in a list before which blocks are dropped.
+/// Position in a list before which blocks are dropped.
 #[derive(Default)]
 pub(crate) struct Cut {
     /// Tokens that are dropped.
     pub(crate) drop: u64,
-    /// Place in the list of the first block that stays whole.
+    /// Index in the list of the first block that stays whole.
     pub(crate) first: usize,
-    /// Place of a block that is so large that dropping it would leave a hole, and the tokens that remain of it.
+    /// Index of a block that is too large to be dropped without a hole, and the tokens that remain of it.
     pub(crate) partial: Option<(usize, u64)>,
 }
 
-/// Drops the oldest blocks in whole steps. Keeps the block at the place `newest`, which must fit, and those after it.
+/// Drops the oldest blocks in whole steps. Keeps the block at the index `newest`, which must fit, and the later ones.
 ///
 /// Steps are counted in the costs that the view records, so that they are the same at every assembly. Rendered costs
-/// decide which blocks fit. If rendering adds so much that a step would drop more than its size of the context, the step is
-/// halved until it does not: a step of one token drops only what does not fit.
+/// decide which blocks fit. If rendering adds so much that a step would drop more than its size of the context, the
+/// step is halved until it does not: a step of one token drops only blocks that do not fit.
 pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64) -> Cut {
     let after = tokens_from(others);
     let from = |place: usize| after.get(place).copied().unwrap_or(0);
@@ -135,7 +135,7 @@ pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64
     }
 }
 
-/// The rendered cost of the blocks from each place on, in tokens; one entry more than blocks.
+/// The rendered cost of the blocks from each index on, in tokens; one entry more than blocks.
 fn tokens_from(others: &[Other<'_, '_>]) -> Vec<u64> {
     let mut sums = vec![0_u64];
     for other in others.iter().rev() {

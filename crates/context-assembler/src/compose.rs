@@ -3,14 +3,14 @@
 use memory_model::Accounting;
 
 use crate::blocks::{Block, Content};
-use crate::choose::{Choice, Shown};
+use crate::choose::{Choice, ChosenForm};
 use crate::context::{
     ContextMessage, Degradation, DegradationStep, MessageOrigin, Receipt, ShortenedSummary,
 };
 use crate::degrade::{degrade, total};
 use crate::ids::CallIds;
 
-/// How a block is shown.
+/// Form in which a block is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownAs {
     Nothing,
@@ -36,7 +36,7 @@ pub(crate) fn compose(
             continue;
         };
         let shown_as = match choice.shown {
-            Shown::Form(form) => {
+            ChosenForm::Form(form) => {
                 if let Content::Summary(summary) = block.content {
                     receipt.shortened.push(ShortenedSummary {
                         summary_id: summary.id.clone(),
@@ -51,7 +51,7 @@ pub(crate) fn compose(
                 messages.push(form.message);
                 ShownAs::Kept
             }
-            Shown::Digest(message) => {
+            ChosenForm::Digest(message) => {
                 let tokens = of_choice.iter().map(|block| block.tokens);
                 receipt.degraded.push(Degradation {
                     first: block.range.first,
@@ -63,7 +63,7 @@ pub(crate) fn compose(
                 messages.push(message);
                 ShownAs::Shortened
             }
-            Shown::Within(limit) => {
+            ChosenForm::Within(limit) => {
                 let begin = messages.len();
                 let limit = limit.min(block.limit);
                 // No estimator counts ids: the cost of a block stays the same.
@@ -121,7 +121,7 @@ pub(crate) fn compose(
     shown
 }
 
-/// Marks messages as quoted: a summary covers them, too.
+/// Marks messages as quoted: a summary also covers them.
 fn quoted(messages: &mut [ContextMessage]) {
     for message in messages {
         if let MessageOrigin::Message { first, last } | MessageOrigin::Trimmed { first, last } =

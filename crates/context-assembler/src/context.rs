@@ -116,7 +116,7 @@ pub struct ContextMessage {
 }
 
 impl ContextMessage {
-    /// Creates a message without a name, whose cost is not counted yet: 0.
+    /// Creates a message without a name. Its cost is 0 until it is counted.
     pub fn new(role: Role, source: MessageOrigin, parts: Vec<Part>) -> Self {
         Self {
             role,
@@ -137,21 +137,21 @@ pub enum MessageOrigin {
     Identity,
     /// The application's system prompt.
     System,
-    /// Messages of the log, verbatim. More than one where lines of one model response were joined.
+    /// Messages of the log, verbatim. More than one if lines of one model response were joined.
     Message {
         /// First position.
         first: Seq,
         /// Last position.
         last: Seq,
     },
-    /// Messages of the log, shortened; the receipt says how.
+    /// Messages of the log, shortened; the receipt has the ways.
     Trimmed {
         /// First position.
         first: Seq,
         /// Last position.
         last: Seq,
     },
-    /// Messages of the log that a message before stands for, too.
+    /// Messages of the log that an earlier message also covers.
     Quoted {
         /// First position.
         first: Seq,
@@ -160,9 +160,9 @@ pub enum MessageOrigin {
     },
     /// The state of the conversation.
     State {
-        /// First position that it tells about.
+        /// First position that it describes.
         first: Seq,
-        /// Last position that it tells about.
+        /// Last position that it describes.
         last: Seq,
     },
     /// A summary.
@@ -174,7 +174,7 @@ pub enum MessageOrigin {
         /// Id of the summary.
         summary_id: SummaryId,
     },
-    /// A remark that messages were left out by the view.
+    /// A remark that the view omits messages.
     Omitted {
         /// First position.
         first: Seq,
@@ -184,8 +184,8 @@ pub enum MessageOrigin {
 }
 
 impl MessageOrigin {
-    /// Returns the positions of the messages that the message stands for; `None` for the identity, the
-    /// system prompt, and messages for which another one stands.
+    /// Returns the positions of the messages that the message replaces; `None` for the identity, the system prompt, and
+    /// messages that another one covers.
     pub fn range(&self) -> Option<SeqRange> {
         match self {
             MessageOrigin::Identity
@@ -214,31 +214,30 @@ pub struct Receipt {
     pub system_tokens: u64,
     /// Cost of the identity, in tokens.
     pub identity_tokens: u64,
-    /// Cost of a request beside its messages, in tokens, tools included; not part of the context's tokens.
+    /// Cost of a request in addition to its messages, in tokens, tools included; not part of the context's tokens.
     pub request_tokens: u64,
     /// Cost of the definitions of tools, in tokens.
     #[serde(skip_serializing_if = "is_zero")]
     pub tools_tokens: u64,
-    /// Tokens by which the policy shortened summaries and dropped the oldest messages in steps; 0 when the
-    /// whole view fits. The beginning of a context changes only when this figure does.
+    /// Tokens by which the policy shortened summaries and dropped the oldest messages in steps; 0 if the whole view
+    /// fits. The beginning of a context changes only together with this figure.
     pub stepped_tokens: u64,
     /// Summaries that were shortened for the budget, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<ShortenedSummary>,
     /// Ranges that were left out for the budget, in order; neighbours are one entry.
     pub dropped: Vec<Dropped>,
-    /// The newest span or group that the budget does not take whole: the one that a step cuts, the first
-    /// misfit, or the newest group if it was shortened. Its tokens are its rendered cost.
+    /// The latest span or group that is not included whole: the one that a step cuts, the first that does not fit, or
+    /// the latest group if it was shortened. Its tokens are its rendered cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boundary: Option<Dropped>,
     /// Ranges that were shortened for the budget.
     pub degraded: Vec<Degradation>,
     /// Ids of the interrupted and open calls that got a stub as their result.
     pub stubbed_calls: Vec<String>,
-    /// Results that were moved after their calls, the only place where providers accept them.
+    /// Results that were moved to directly follow their calls, as providers require.
     pub moved_results: Vec<MovedResult>,
-    /// Calls that got another id, with their results, because theirs was empty or used by an earlier
-    /// call.
+    /// Calls that got another id, with their results, because their id was empty or used by an earlier call.
     pub renamed_calls: Vec<RenamedCall>,
     /// Positions of the requests that the user still waits for.
     #[serde(skip)]
@@ -310,7 +309,7 @@ pub struct ShortenedSummary {
     pub of_lines: usize,
     /// Cost of the whole summary, in tokens.
     pub from_tokens: u64,
-    /// Cost of what is shown, in tokens.
+    /// Cost of the shown form, in tokens.
     pub to_tokens: u64,
 }
 
@@ -335,7 +334,7 @@ pub struct Degradation {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DegradationStep {
-    /// Tool results were replaced by stubs that point to them, oldest first; the newest stays.
+    /// Tool results were replaced by stubs that point to them, oldest first; the latest stays.
     StubbedResults,
     /// The largest texts were clipped in the middle, with a pointer.
     Clipped,
@@ -350,12 +349,12 @@ pub enum DegradationStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Not even the newest group fits, however much it is shortened.
+    /// Even the fully shortened latest group does not fit.
     BudgetTooSmall {
         /// Smallest sufficient budget, in tokens.
         needed: u64,
     },
-    /// The budget's limit of bytes is too small for the preamble and the newest group.
+    /// The budget's limit of bytes is too small for the preamble and the latest group.
     TooFewBytes {
         /// Bytes of the smallest context that was tried.
         needed: u64,
@@ -368,7 +367,7 @@ pub struct Error {
     pub(crate) kind: ErrorKind,
     /// The limit, in tokens or bytes.
     pub(crate) budget: u64,
-    /// Cost of a request beside the view, in tokens.
+    /// Cost of a request in addition to the view, in tokens.
     pub(crate) fixed: u64,
 }
 
@@ -385,13 +384,12 @@ impl fmt::Display for Error {
             ErrorKind::BudgetTooSmall { needed } => write!(
                 f,
                 "a budget of {} tokens is too small: {needed} are needed, {} of them for the request, the system \
-                 prompt, the identity and the tools, and the rest for the newest messages, shortened as far as possible",
+                 prompt, the identity and the tools, and the rest for the latest messages, fully shortened",
                 self.budget, self.fixed
             ),
             ErrorKind::TooFewBytes { needed } => write!(
                 f,
-                "a budget of {} bytes is too small: the newest messages, shortened as far as possible and with what \
-                 begins the context, have {needed}",
+                "a budget of {} bytes is too small: the beginning of the context and the fully shortened latest messages need {needed}",
                 self.budget
             ),
         }

@@ -13,7 +13,7 @@ use crate::render::{range_pointer, render_text};
 /// Minimum length of a clipped text, in tokens.
 const SMALLEST_CLIP: u64 = 16;
 
-/// Length from which a text's cost is derived from its part's cost rather than counted, in bytes.
+/// Length from which a text's cost is derived from its part's cost instead of counted, in bytes.
 const LARGE_TEXT: usize = 16_384;
 /// Number of levels that are tried before all levels are searched.
 const GUESSES: usize = 4;
@@ -21,7 +21,7 @@ const GUESSES: usize = 4;
 /// Shortens a group to at most `limit` tokens. Returns the last step and the messages; fails with the cost of the
 /// shortest form.
 ///
-/// A smaller limit takes a later step, and no step makes anything larger.
+/// A smaller limit leads to a later step, and no step makes a part larger.
 pub(crate) fn degrade(
     whole: &[ContextMessage],
     range: SeqRange,
@@ -89,7 +89,7 @@ pub(crate) fn is_mostly_text(messages: &[ContextMessage], accounting: &dyn Accou
     unclippable <= total(messages) / 4
 }
 
-/// The cost of a part as far as clipping leaves it out whole, in tokens.
+/// The cost of the part's content that clipping cannot shorten, in tokens.
 fn unclippable_tokens(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
     match part {
         Part::Text { .. } | Part::ToolCall { .. } => 0,
@@ -142,8 +142,8 @@ fn part_cost(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
         .saturating_sub(accounting.parts(role, &[]))
 }
 
-/// Replaces results by stubs, oldest first, until the messages fit. The newest result stays, because
-/// the model waits for it.
+/// Replaces results by stubs, oldest first, until the messages fit. The latest result stays, because the model waits
+/// for it.
 fn with_stubs(
     messages: &[ContextMessage],
     limit: u64,
@@ -267,7 +267,7 @@ fn stub(message: &ContextMessage, part: &Part, accounting: &dyn Accounting) -> O
 struct Clippable {
     message: usize,
     part: usize,
-    /// Text of the part; `None` for one that is left out whole.
+    /// Text of the part; `None` for one that is only omitted whole.
     text: Option<String>,
     /// Cost of the text by itself, in tokens.
     text_tokens: u64,
@@ -377,7 +377,7 @@ fn clip_largest(
     if total(&clipped(SMALLEST_CLIP)) > limit {
         return None;
     }
-    // A level above the limit clips nothing that has to be.
+    // At a level above the limit the messages cannot fit.
     let largest = blocks.iter().map(|block| block.tokens).max().unwrap_or(0);
     let level = last_that(largest.min(limit), |level| {
         level <= SMALLEST_CLIP || total(&clipped(level)) <= limit
@@ -385,8 +385,8 @@ fn clip_largest(
     Some(clipped(level.max(SMALLEST_CLIP)))
 }
 
-/// The highest level at which the messages fit if every part above it costs the level and its cost beside its text, in
-/// tokens; `None` when the other parts alone do not fit.
+/// The highest level at which the messages fit if every part above it costs the level and the part's cost without its
+/// text, in tokens; `None` if the other parts alone do not fit.
 fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Option<u64> {
     let clipped_at = |level: u64, block: &Clippable| {
         let beside = block.tokens.saturating_sub(block.text_tokens);
@@ -442,7 +442,7 @@ fn at_level(
     out
 }
 
-/// The remark in the place of a part that is no text.
+/// The remark that replaces a part without text.
 pub(crate) fn no_text(part: &Part, pointer: &str) -> String {
     match part {
         Part::Image(_) => remark(format!("image left out; expand {pointer}")),
@@ -475,8 +475,8 @@ fn clipped_part(
     }
 }
 
-/// A text's beginning and end, with a pointer between them, at most `tokens` together; `whole` is
-/// what it costs, in tokens. With no room for any text the shorter of text and pointer is left.
+/// A text's beginning and end, with a pointer between them, at most `tokens` together; `whole` is the text's cost, in
+/// tokens. If no text fits, returns the shorter of text and pointer.
 fn clip(text: &str, whole: u64, tokens: u64, pointer: &str, accounting: &dyn Accounting) -> String {
     clip_counted(text, whole, tokens, pointer, accounting.estimator())
         .unwrap_or_else(|| text.to_owned())

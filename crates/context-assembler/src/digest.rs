@@ -1,5 +1,5 @@
-//! Digests: one text for neighbouring messages that were dropped. It points to them, and has the beginnings
-//! and ends of all, or of some, as far as its limit allows: people's texts before output of tools, the newest first.
+//! Digests: one text that replaces neighbouring dropped messages. It points to them, and has the beginnings and ends of
+//! all or some, as far as its limit allows: texts of people before output of tools, newest first.
 
 use std::collections::HashMap;
 
@@ -12,28 +12,28 @@ use crate::degrade::{last_that, total};
 use crate::marks::{escape_marks, remark};
 use crate::render::range_pointer;
 
-/// Least length of a message's beginning, in characters: less says nothing.
+/// Minimum length of a message's beginning, in characters: shorter ones are useless.
 const SHORTEST_HEAD: usize = 72;
 
 /// Longest name of an author, in characters.
 const LONGEST_AUTHOR: usize = 24;
 
-/// Length from which a shortened message shows its end, too, in characters.
+/// Length from which a shortened message also shows its end, in characters.
 const BOTH_ENDS: usize = 32;
 
 /// Least length of a message's end, in characters.
 const SHORTEST_TAIL: usize = 8;
 
-/// Longest end of a message that is never left out, in characters: an ellipsis would save nothing.
+/// Longest end of a message that is never omitted, in characters: an ellipsis would be as long.
 const SHORTEST_END: usize = 4;
 
-/// Bytes of a text that cost at least a token, by any estimator.
+/// Number of bytes of a text that cost at least a token, by any estimator.
 const BYTES_PER_TOKEN: u64 = 16;
 
-/// Renders a digest of each stretch, oldest first, that cost at most `limit` tokens together if their
-/// pointers do. Returns also whether they have all text of the messages.
+/// Renders a digest of each stretch, oldest first, which cost at most `limit` tokens together if their pointers do.
+/// Also returns whether they have all text of the messages.
 ///
-/// With a larger limit and fewer messages at the end of the stretches, no beginning of a message is shorter.
+/// With a larger limit and fewer messages at the end of the stretches, no beginning of a message becomes shorter.
 pub(crate) fn digests(
     stretches: &[&[Block<'_>]],
     limit: u64,
@@ -41,7 +41,7 @@ pub(crate) fn digests(
 ) -> (Vec<ContextMessage>, bool) {
     let most_bytes = limit.saturating_mul(BYTES_PER_TOKEN);
     // Heads of the messages, newest first, those that speak before all others; no more than could be shown.
-    let mut heads: Vec<Head> = Vec::new();
+    let mut heads: Vec<Excerpt> = Vec::new();
     let mut all_heads = true;
     for (stretch, blocks) in stretches.iter().enumerate().rev() {
         for block in blocks.iter().rev().filter(|block| block.is_group()) {
@@ -58,7 +58,7 @@ pub(crate) fn digests(
     let render = |count: usize, chars: usize| -> Vec<ContextMessage> {
         let messages = stretches.iter().enumerate().filter_map(|(at, blocks)| {
             let heads = heads.iter().take(count).filter(|head| head.stretch == at);
-            let mut heads: Vec<&Head> = heads.collect();
+            let mut heads: Vec<&Excerpt> = heads.collect();
             heads.sort_by_key(|head| head.place);
             let lines: Vec<String> = heads.iter().map(|head| head.line(chars)).collect();
             let mut message = digest(blocks, &lines)?;
@@ -93,16 +93,16 @@ fn levels(longest: usize) -> Vec<usize> {
 }
 
 /// The beginning of a message.
-struct Head {
+struct Excerpt {
     /// Index of the message's stretch.
     stretch: usize,
-    /// Position of the message, and its place in its block.
+    /// Position of the message, and its index in its block.
     place: (Seq, usize),
-    /// Whether it is somebody's text, not output of a tool or a call alone.
+    /// Whether it is a text, and not output of a tool or a call alone.
     speaks: bool,
-    /// Position and author, as they are shown.
+    /// Position and author in shown form.
     author: String,
-    /// Text of the message on one line, as far as it could be shown.
+    /// Text of the message on one line, up to the longest part that could be shown.
     text: String,
     /// Number of characters of the text.
     chars: usize,
@@ -110,10 +110,10 @@ struct Head {
     end: Option<String>,
 }
 
-impl Head {
+impl Excerpt {
     /// The beginning and the end of the message, `chars` characters together.
     ///
-    /// With more characters neither is shorter.
+    /// With more characters neither becomes shorter.
     fn line(&self, chars: usize) -> String {
         let author = &self.author;
         if self.chars <= chars.saturating_add(SHORTEST_END) {
@@ -126,7 +126,7 @@ impl Head {
         let end = self.text.char_indices().nth(head);
         let end = end.map_or(self.text.len(), |(end, _)| end);
         let head_text = self.text.get(..end).unwrap_or_default();
-        // No word is cut where there is another one.
+        // Ends between words, unless the text would lose half of its length.
         let words = head_text
             .rfind(is_open)
             .filter(|end| *end > head_text.len() / 2);
@@ -168,7 +168,7 @@ fn digest(blocks: &[Block<'_>], lines: &[String]) -> Option<ContextMessage> {
     };
     let mut text = remark(format!("{what}; expand {pointer}"));
     if !lines.is_empty() {
-        // A line feed behind the last line, so that nothing at its end looks like a remark.
+        // A line feed after the last line, so that its end cannot look like a remark.
         let body = format!("\n{}\n", lines.join("\n"));
         text.push_str(escape_marks(&body).trim_end());
     }
@@ -184,7 +184,7 @@ fn digest(blocks: &[Block<'_>], lines: &[String]) -> Option<ContextMessage> {
 }
 
 /// The heads of a block's messages, in order, with at most `most` characters of each text.
-fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
+fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Excerpt> {
     let mut tools: HashMap<&str, &str> = HashMap::new();
     for part in block
         .fitted
@@ -216,7 +216,7 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
             None => author.push(&message.role.to_string()),
         }
         let is_text = |part: &Part| matches!(part, Part::Text { .. });
-        Head {
+        Excerpt {
             stretch,
             place: (first, place),
             speaks: tool.is_none() && message.parts.iter().any(is_text),
@@ -226,7 +226,7 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Head> {
             end,
         }
     };
-    // A stub has the source of its call, and says nothing.
+    // A stub has the origin of its call, and no text.
     let before = std::iter::once(None).chain(block.fitted.messages.iter().map(Some));
     let messages = block.fitted.messages.iter().zip(before);
     let is_stub = |message: &ContextMessage, before: Option<&ContextMessage>| {
@@ -243,7 +243,7 @@ struct OneLine {
     chars: usize,
     /// Maximum number of characters.
     most: usize,
-    /// Bytes at the end of each text that are taken.
+    /// Number of bytes at the end of each text that are taken.
     end_bytes: usize,
 }
 
@@ -291,7 +291,7 @@ impl OneLine {
         }
     }
 
-    /// Adds a text behind a space.
+    /// Adds a text after a space.
     fn push(&mut self, text: &str) {
         let start = text.len().saturating_sub(self.end_bytes);
         let text = text

@@ -15,7 +15,7 @@ pub(crate) struct Line {
     pub(crate) name: Option<String>,
     pub(crate) source: MessageOrigin,
     pub(crate) parts: Vec<Placed>,
-    /// Whether it was inserted for results that are missing or stood elsewhere.
+    /// Whether it was inserted for results that are missing or were elsewhere.
     pub(crate) inserted: bool,
 }
 
@@ -36,8 +36,8 @@ pub(crate) struct Fitted {
     pub(crate) renamed: Vec<RenamedCall>,
 }
 
-/// Puts the results of each call right behind its message, with stubs for those that are missing,
-/// in messages of their own; makes the calls' ids unique; and leaves no message without content.
+/// Moves the results of each call directly after its message, into separate messages, with stubs for missing ones;
+/// makes the calls' ids unique; and leaves no message without content.
 pub(crate) fn fit(lines: Vec<Line>) -> Fitted {
     let plan = sanitize(&lines, &remark("no result"));
     let stubbed = plan.findings.into_iter();
@@ -73,7 +73,7 @@ pub(crate) fn fit(lines: Vec<Line>) -> Fitted {
     fitted
 }
 
-/// A result that moves behind the message `after`; `None` for a stub.
+/// A result that moves to the place after the message `after`; `None` for a stub.
 fn moved(lines: &[Line], after: usize, result: &InsertedResult) -> Option<MovedResult> {
     let InsertedResult::Moved { message, part } = *result else {
         return None;
@@ -101,11 +101,11 @@ fn placed(lines: &[Line], message: usize, part: usize) -> Option<&Placed> {
     lines.get(message)?.parts.get(part)
 }
 
-/// A line as messages: results stand in a tool's messages of their own.
+/// Splits a line into messages: results are in separate tool messages.
 fn messages_of(line: Line) -> Vec<ContextMessage> {
     let mut messages: Vec<ContextMessage> = Vec::with_capacity(2);
     if line.inserted {
-        // What moved says where it is from; a stub belongs to its call.
+        // A moved result keeps its position; a stub has its call's.
         for Placed { part, seq } in line.parts {
             let source = match seq {
                 Some(seq) => MessageOrigin::Message {

@@ -1,10 +1,10 @@
-//! Forms of a summary: its lines of at least a rank. A longer form has every line of a shorter one. A line with `…` behind it
-//! is continued in the summary and not in the form.
+//! Forms of a summary: its lines of at least a rank. A longer form has every line of a shorter one. A line that ends
+//! with `…` is continued in the summary but not in the form.
 
 use memory_model::{Accounting, Summary};
 
 use crate::accounting::cost;
-use crate::choose::{Choice, ShortForm, Shown};
+use crate::choose::{Choice, ChosenForm, ShortForm};
 use crate::marks::escape_summary;
 use crate::render::render_summary_form;
 
@@ -13,7 +13,7 @@ const HEADLINE_TOKENS: u64 = 60;
 
 /// Beginning of a line that continues the one before it.
 const CONTINUES: &str = "  ";
-/// Mark behind a line that is not continued.
+/// Mark at the end of a line without its continuation.
 const LEFT_OUT: &str = " …";
 
 /// The forms of a summary, from the headline to the whole summary.
@@ -21,16 +21,16 @@ pub(crate) struct Forms<'a> {
     /// Index of the summary's block.
     pub(crate) index: usize,
     summary: &'a Summary,
-    lines: Vec<Line<'a>>,
-    /// Cost of each short form, in tokens, the headline first. That of the headline is exact, and the others
-    /// are added up from their lines. Empty where the summary is only shown whole.
+    lines: Vec<SummaryLine<'a>>,
+    /// Cost of each short form, in tokens, the headline first. The headline's cost is exact; the others are sums over
+    /// their lines. Empty if the summary is only shown whole.
     short: Vec<u64>,
     /// Cost of the whole summary, in tokens.
     whole: u64,
 }
 
 /// A line of a summary.
-struct Line<'a> {
+struct SummaryLine<'a> {
     text: &'a str,
     /// Cost, in tokens.
     tokens: u64,
@@ -83,7 +83,7 @@ impl<'a> Forms<'a> {
         }
         let form = self.short_form(form, accounting);
         let tokens = form.message.tokens;
-        (Choice::one(self.index, Shown::Form(form)), tokens)
+        (Choice::one(self.index, ChosenForm::Form(form)), tokens)
     }
 
     /// Costs of the short forms that cost less than the whole summary, in tokens.
@@ -140,15 +140,14 @@ impl<'a> Forms<'a> {
     }
 }
 
-/// The lines of a summary, with their costs and forms. Where the lines have no ranks, earlier lines are in
-/// shorter forms.
-fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<Line<'a>> {
-    let line = |text| Line {
+/// The lines of a summary, with their costs and forms. In lines without ranks, earlier lines are in shorter forms.
+fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<SummaryLine<'a>> {
+    let line = |text| SummaryLine {
         text,
         tokens: accounting.text(&escape_summary(text)).saturating_add(1),
         form: 0,
     };
-    let mut lines: Vec<Line<'a>> = summary.text().split('\n').map(line).collect();
+    let mut lines: Vec<SummaryLine<'a>> = summary.text().split('\n').map(line).collect();
     if let Some(ranks) = summary.body.ranks() {
         let mut distinct = ranks.to_vec();
         distinct.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,5 +1,4 @@
-//! From an atom of the log to messages that providers accept: every call has its result right
-//! behind its message, and no result stands elsewhere.
+//! Renders an atom of the log as messages that providers accept: the result of every call directly follows its message.
 
 use std::collections::HashMap;
 
@@ -11,22 +10,21 @@ use crate::fit::{Fitted, Line, Placed, fit};
 use crate::marks::{escape_marks, quoted, remark};
 use crate::render::part_text;
 
-/// An atom's entries as messages: lines of one response are joined, calls without a result get a
-/// stub, results move behind their calls, and results that came too late or answer no call of an
-/// assistant become text.
+/// An atom's entries as messages: lines of one response are joined, calls without a result get a stub, results move to
+/// their calls, and late results and results without an assistant's call become text.
 ///
-/// `entries` are the atom's, whose positions are sequence numbers. `shown` returns the parts of an entry as they are
-/// shown, with their texts escaped.
+/// `entries` are the atom's entries; positions are sequence numbers. `shown` returns the parts of an entry in the form
+/// to show, with their texts escaped.
 pub(crate) fn render_atom(
     atom: &Atom,
     entries: &[LogEntry],
     mut shown: impl FnMut(&LogEntry) -> Vec<Part>,
 ) -> Fitted {
     let mut lines: Vec<Line> = Vec::with_capacity(entries.len());
-    // An atom holds the lines of one response at most, or neighbouring lines without an id that
-    // results have shown to be one: the id, and where their message stands.
+    // An atom holds the lines of at most one response, or neighbouring lines without an id that results connect: the
+    // id, and the index of their message.
     let mut response: Option<(Option<&str>, usize)> = None;
-    // Calls by somebody who is no assistant.
+    // Calls in messages of other roles than the assistant.
     let mut foreign: HashMap<String, Seq> = HashMap::new();
     let mut late = atom.late();
     for entry in entries
@@ -80,7 +78,7 @@ pub(crate) fn render_atom(
     fit(lines)
 }
 
-/// Takes the beginning of a slice, as far as `belongs` says.
+/// Takes the beginning of a slice, as long as `belongs` holds.
 fn take_while<'a, T>(rest: &mut &'a [T], belongs: impl FnMut(&T) -> bool) -> &'a [T] {
     let (taken, left) = rest.split_at(rest.partition_point(belongs));
     *rest = left;
@@ -105,7 +103,7 @@ fn flatten_content(part: &mut Part) {
     }
 }
 
-/// Makes text of the results among a message's parts for which there is a heading, the newest first.
+/// Turns the results of a message with a heading into text, latest first.
 fn results_to_text(parts: &mut Vec<Part>, mut heading: impl FnMut(&str) -> Option<String>) {
     let mut newest_first = Vec::with_capacity(parts.len());
     for part in std::mem::take(parts).into_iter().rev() {
@@ -122,8 +120,8 @@ fn results_to_text(parts: &mut Vec<Part>, mut heading: impl FnMut(&str) -> Optio
     *parts = newest_first;
 }
 
-/// The heading of a result that came too late. Where several results of a message name the same call, the first may
-/// answer it; those in `late` are the last.
+/// The heading of a late result. If several results of a message name the same call, the first may answer it; the ones
+/// in `late` are the last.
 fn late_heading(late: &mut Vec<&LateResult>, id: &str) -> Option<String> {
     let late = late.remove(late.iter().rposition(|late| *late.id == *id)?);
     let id = quoted(&late.id);
@@ -133,7 +131,7 @@ fn late_heading(late: &mut Vec<&LateResult>, id: &str) -> Option<String> {
     })
 }
 
-/// A result as parts that are none: a heading, then its content.
+/// A result as parts that are not results: a heading, then its content.
 fn result_text(part: Part, mut heading: String) -> Vec<Part> {
     let Part::ToolResult {
         content, is_error, ..
@@ -151,7 +149,7 @@ fn result_text(part: Part, mut heading: String) -> Vec<Part> {
     }
 }
 
-/// Makes text of the calls in a message that is no assistant's, which no provider accepts.
+/// Turns the calls of a message that is not the assistant's into text, because no provider accepts them.
 fn calls_to_text(parts: &mut [Part], seq: Seq, foreign: &mut HashMap<String, Seq>) {
     for part in parts {
         let Part::ToolCall {

@@ -6,20 +6,20 @@ use memory_model::Part;
 
 use crate::context::{ContextMessage, RenamedCall};
 
-/// The ids of the calls in a context, as far as it was put together.
+/// The ids of the calls in the part of a context that was assembled.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds {
     taken: HashSet<String>,
-    /// The number that was last put behind an id.
+    /// The latest number appended to an id.
     numbers: HashMap<String, u64>,
 }
 
 impl CallIds {
-    /// Takes the ids of further messages in. Where a call has an id that is taken, it and its
-    /// result get another: then the messages are returned, rewritten.
+    /// Takes the ids of further messages. If an id is taken already, its call and result get another: then returns the
+    /// rewritten messages.
     ///
-    /// The messages hold each call together with its result, under ids of their own. What comes
-    /// later changes no id before it, so an unchanged beginning stays the same bytes.
+    /// Each call is in the same messages as its result. Later messages do not change earlier ids, so that an unchanged
+    /// beginning stays the same bytes.
     pub(crate) fn take(
         &mut self,
         messages: &[ContextMessage],
@@ -60,7 +60,7 @@ impl CallIds {
         Some(messages)
     }
 
-    /// The id with a number behind it that makes it one that is not taken.
+    /// The id with an appended number that makes it unique.
     fn unused(&mut self, id: &str) -> String {
         let number = self.numbers.entry(id.to_owned()).or_insert(1);
         loop {

@@ -1,10 +1,10 @@
 //! Marks around text that a context adds to the messages, and the escaping of their look-alikes.
 //!
-//! Three things in a context are nobody's words: summaries (`<summary id=…>`), the identity
-//! (`<memory>`), and remarks (`[… 900 tokens left out; expand message:7 …]`). A model trusts them,
-//! so no text of a message may look like one, nor like the tag (`<system>`) that encloses a system message
-//! for a provider without system messages in a conversation. In a message's text, the `<` of such a tag is
-//! written `&lt;`, and the `[…` of a remark is written `[...`. The log keeps the text as it is.
+//! Three kinds of text in a context come from no speaker: summaries (`<summary id=…>`), the identity (`<memory>`), and
+//! remarks (`[… 900 tokens left out; expand message:7 …]`). A model trusts them, so no text of a message may look like
+//! one, nor like the tag (`<system>`) that encloses a system message for a provider without system messages in a
+//! conversation. In a message's text, the `<` of such a tag is written `&lt;`, and the `[…` of a remark is written
+//! `[...`. The log keeps the original text.
 
 use std::borrow::Cow;
 
@@ -25,17 +25,16 @@ pub(crate) fn quoted(id: &str) -> String {
     escape_marks(id).escape_debug().to_string()
 }
 
-/// Escapes look-alikes of marks in a text from a message. O(bytes), without an allocation where there
-/// are none.
+/// Escapes look-alikes of marks in a text from a message. O(bytes); does not allocate if there are none.
 pub(crate) fn escape_marks(text: &str) -> Cow<'_, str> {
     escape_tags(text, |_, rest| {
         Tag::at_start(rest).is_some_and(|tag| tag.is_mark())
     })
 }
 
-/// Escapes look-alikes of marks in the text of a summary, and the tags that would end it or speak as somebody else. All
-/// other characters stay, so that a command or a line of code can be copied: `<name>` is no such tag, and the `<` of a
-/// type's parameters, directly behind a word, begins none.
+/// Escapes look-alikes of marks in the text of a summary, and the tags that would end it or pose as another speaker.
+/// All other characters stay, so that commands and code can be copied: `<name>` is not such a tag, and the `<` of a
+/// type's parameters, directly after a word, begins none.
 pub(crate) fn escape_summary(text: &str) -> Cow<'_, str> {
     let behind_word = |at: usize| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -50,7 +49,8 @@ pub(crate) fn escape_summary(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Escapes look-alikes of remarks, and the tags that `is_mark` knows by the place of their `<` and the text from there.
+/// Escapes look-alikes of remarks, and the tags that `is_mark` recognises by the position of their `<` and the text
+/// from there.
 fn escape_tags(text: &str, is_mark: impl Fn(usize, &str) -> bool) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
@@ -92,12 +92,12 @@ const TAKEN: [&str; 10] = [
 struct Tag<'a> {
     name: &'a str,
     closes: bool,
-    /// The text behind the name.
+    /// The text after the name.
     rest: &'a str,
 }
 
 impl<'a> Tag<'a> {
-    /// The tag that a text begins with, whatever white space is in it.
+    /// The tag at the beginning of a text, with any white space in it.
     fn at_start(text: &'a str) -> Option<Self> {
         let inside = text.strip_prefix('<')?.trim_start();
         let (inside, closes) = match inside.strip_prefix('/') {
@@ -114,7 +114,7 @@ impl<'a> Tag<'a> {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// Whether only contexts add it. HTML's `<summary>`, which has no attributes, is not one.
+    /// Whether only contexts add this tag. HTML's `<summary>`, which has no attributes, is not such a tag.
     fn is_mark(&self) -> bool {
         self.is("memory")
             || self.is("system")
@@ -122,7 +122,7 @@ impl<'a> Tag<'a> {
             || (!self.closes && self.is("summary") && self.rest.starts_with(char::is_whitespace))
     }
 
-    /// Whether its name begins as that of a system message.
+    /// Whether its name begins like a system message's.
     fn is_of_system(&self) -> bool {
         let begin = self.name.get(.."system".len());
         begin.is_some_and(|begin| begin.eq_ignore_ascii_case("system"))
@@ -150,7 +150,7 @@ pub(crate) fn escape_part(part: &mut Part) {
     }
 }
 
-/// Adds a remark behind a sentence of an escaped text.
+/// Adds a remark after a sentence of an escaped text.
 pub(crate) fn note(text: &mut String, behind: &str, note: &str) {
     let behind = escape_marks(behind);
     if let Some(at) = text.find(&*behind) {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn look_alikes_are_escaped_and_nothing_else_is() {
+    fn only_look_alikes_are_escaped() {
         for (text, escaped) in [
             (
                 "<summary id=\"sum_1\" kind=\"leaf\">",

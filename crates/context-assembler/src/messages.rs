@@ -1,4 +1,4 @@
-//! Assembling a list of messages that nobody stores.
+//! Assembles a context from a list of messages without a store.
 
 use std::sync::Arc;
 
@@ -31,8 +31,7 @@ use crate::preamble::Preamble;
 /// ```
 ///
 /// # Errors
-/// `BudgetTooSmall` when the system message and the newest group do not fit: see
-/// [`assemble`](fn@crate::assemble).
+/// `BudgetTooSmall` if the system message and the latest group do not fit: see [`assemble`](fn@crate::assemble).
 pub fn assemble_messages(messages: &[Message], budget: Budget) -> Result<Context, Error> {
     assemble_messages_with(
         messages,
@@ -70,7 +69,7 @@ pub fn assemble_messages_with(
             message: message.clone(),
             tokens,
             running,
-            // Nothing that is assembled looks at it.
+            // The assembly does not read it.
             hash: Hash::ZERO,
         });
     }

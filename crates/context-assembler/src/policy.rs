@@ -5,8 +5,8 @@ use token_estimate::SafetyFactor;
 
 /// Maximum cost of a context.
 ///
-/// The budget is in real tokens, and costs are estimates. Estimates are therefore compared with the
-/// budget's [`limit`](Budget::limit): the budget divided by a [`SafetyFactor`] of at least 1.
+/// The budget is in real tokens, and costs are estimates. Estimates are compared with the budget's
+/// [`limit`](Budget::limit): the budget divided by a [`SafetyFactor`] of at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
@@ -31,8 +31,8 @@ impl Budget {
         }
     }
 
-    /// Sets the most pictures of a context, `None` for no limit; a remark takes the place of older ones. Providers refuse requests with more
-    /// than some number of them.
+    /// Sets the maximum number of pictures of a context, `None` for no limit; a remark replaces each older one.
+    /// Providers refuse requests with too many pictures.
     #[must_use]
     pub fn with_pictures(self, most: impl Into<Option<usize>>) -> Self {
         Self {
@@ -41,9 +41,9 @@ impl Budget {
         }
     }
 
-    /// Sets the most bytes of a context, `None` for no limit: the parts of its messages as JSON, with pictures and files in Base64. Remarks take the
-    /// place of the oldest pictures and files, and texts are shortened after that. Fields that a provider's shape adds do
-    /// not count.
+    /// Sets the maximum size of a context in bytes, `None` for no limit: the parts of its messages as JSON, with
+    /// pictures and files in Base64. Remarks replace the oldest pictures and files first; then texts are shortened.
+    /// Fields that a provider's shape adds do not count.
     #[must_use]
     pub fn with_bytes(self, most: impl Into<Option<u64>>) -> Self {
         Self {
@@ -52,12 +52,12 @@ impl Budget {
         }
     }
 
-    /// Most pictures, if there is a limit.
+    /// Maximum number of pictures, if there is a limit.
     pub fn pictures(self) -> Option<usize> {
         self.pictures
     }
 
-    /// Most bytes, if there is a limit.
+    /// Maximum size in bytes, if there is a limit.
     pub fn bytes(self) -> Option<u64> {
         self.bytes
     }
@@ -94,7 +94,7 @@ impl Budget {
         }
     }
 
-    /// Smallest budget, in tokens, whose limit by the same factor is at least `limit` tokens: the
+    /// Returns the smallest budget, in tokens, that has a limit of at least `limit` tokens by the same factor: the
     /// upper bound of the real tokens of an estimate.
     pub fn tokens_needed_for(self, limit: u64) -> u64 {
         self.factor().multiply(limit)
@@ -112,17 +112,17 @@ impl From<u64> for Budget {
     }
 }
 
-/// Rule for what a context takes from a view.
+/// Rule that selects the content of a context from a view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AssemblyPolicy {
-    /// Number of steps in a budget. What the view is over it is taken off in whole steps, so that the start of
-    /// the context changes rarely and a provider's prompt cache holds. Default 4: a quarter at a time. With 0 a
-    /// context is filled for itself alone: it shows as much as fits.
+    /// Number of steps in a budget. The excess of the view is removed in whole steps, so that the start of the context
+    /// changes rarely and a provider's prompt cache holds. Default 4: a quarter at a time. With 0 there are no steps: a
+    /// context shows as much as fits.
     pub steps: u64,
-    /// Number of the newest messages that are always included whole, even over the budget. Older groups and
-    /// summaries are then taken whole, newest first, and each one that does not fit is left out. Default
-    /// `None`: the budget is hard, and what does not fit is shortened before anything is left out.
+    /// Number of latest messages that are always included whole, even over the budget. Older groups and summaries are
+    /// then included whole if they fit, newest first. Default `None`: the budget is hard, and content is shortened
+    /// before it is omitted.
     pub whole_tail: Option<usize>,
 }
 
@@ -136,8 +136,7 @@ impl Default for AssemblyPolicy {
 }
 
 impl AssemblyPolicy {
-    /// The policy of a single context, such as one that a person reads or that another agent begins with: without
-    /// steps.
+    /// The policy of a single context, such as one for a person or for the start of another agent: without steps.
     pub fn once() -> Self {
         Self {
             steps: 0,
@@ -151,25 +150,25 @@ impl AssemblyPolicy {
 pub struct InputLimits {
     /// Number of summaries, newest first.
     pub summaries: u64,
-    /// Tokens that the summaries may cost together before those that unfold to summaries are worth more than these. 0 in a
-    /// context with steps, which keeps its beginning.
+    /// Total cost of the summaries, in tokens, up to which summaries of summaries are replaced by their children. 0
+    /// in a context with steps, which keeps its beginning.
     pub unfolded_tokens: u64,
-    /// Cost of messages that no summary stands for, newest first, in tokens. The group that holds the
-    /// last of these tokens is needed whole.
+    /// Cost of messages without a summary, newest first, in tokens. The group that holds the last of these tokens is
+    /// needed whole.
     pub message_tokens: u64,
-    /// Maximum number of tokens that a single message takes of `message_tokens`, because a context shows no more of it.
+    /// Maximum number of tokens of a single message that count in `message_tokens`, because a context shows no more of
+    /// it.
     pub tokens_per_message: u64,
 }
 
 /// Least cost of a summary's headline, in tokens, by which the number of summaries is limited.
 const LEAST_HEADLINE: u64 = 40;
 
-/// Cost of the newest messages that are needed whatever the budget, in tokens: those that are left out are
-/// shown as digests.
+/// Cost of the latest messages that are needed at any budget, in tokens: omitted ones are shown as digests.
 const MESSAGES_FOR_DIGESTS: u64 = 20_000;
 
 impl AssemblyPolicy {
-    /// Returns the limits on what [`assemble`](crate::assemble()) needs of a view: what is beyond them may be
+    /// Returns the limits on the part of a view that [`assemble`](crate::assemble()) needs: the rest may be
     /// [`Item::Unread`](crate::Item). A [`whole_tail`](Self::whole_tail) needs the whole view.
     ///
     /// `view_tokens` is the cost of the view and `fixed` the cost before it (an identity), in tokens.
@@ -183,8 +182,8 @@ impl AssemblyPolicy {
             };
         }
         let room = budget.limit().saturating_sub(fixed);
-        // Steps are counted from the start of the view. One step more than fits is needed, because a response
-        // whose lines are joined costs less rendered than recorded.
+        // Steps are counted from the start of the view. One step more than fits is needed, because a response of joined
+        // lines costs less rendered than recorded.
         let step = step_size(room, self.steps);
         let steps = view_tokens.saturating_sub(room).div_ceil(step);
         let unneeded = steps.saturating_sub(1).saturating_mul(step);
@@ -202,8 +201,8 @@ impl AssemblyPolicy {
     }
 }
 
-/// Limits on the summaries of a context without steps, if messages fill the rest of the room: sixteenths of the room, and
-/// tokens in addition. A small room is nearly all for summaries, a large one for messages.
+/// Limits on the summaries of a context without steps, if messages fill the rest of the room: sixteenths of the room,
+/// and tokens in addition. A small room is used mostly for summaries, a large one for messages.
 const FILLED: [(u64, u64); 3] = [(15, 0), (11, 250), (5, 1_500)];
 
 /// Tokens of the summaries in a context without steps, if messages fill the rest of the room.
@@ -215,7 +214,7 @@ pub(crate) fn filled_part(room: u64) -> u64 {
 /// Part of the room that a group may cost: a quarter.
 const LARGE_SHARE: u64 = 4;
 
-/// Limit from which every group can be shortened to it, in tokens.
+/// Limit to which every group can be shortened, in tokens.
 pub(crate) const ABOVE_EVERY_FLOOR: u64 = 1_000;
 
 /// Tokens that a single group may cost if other messages need the rest of the room.

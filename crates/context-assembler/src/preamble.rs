@@ -1,11 +1,11 @@
-//! What begins every request of a conversation.
+//! Beginning of every request of a conversation.
 
 use memory_model::{Accounting, Part, Role};
 
 use crate::accounting::cost;
 use crate::context::{ContextMessage, MessageOrigin};
 
-/// What begins every request of a conversation, before the messages of its view.
+/// Beginning of every request of a conversation, before the messages of its view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Preamble<'a> {
     /// The application's system prompt, the first message.
@@ -32,8 +32,8 @@ impl Preamble<'_> {
         messages.collect()
     }
 
-    /// Returns the cost of a request before the first message of the view, in tokens: the preamble and the
-    /// request's own overhead.
+    /// Returns the cost of a request before the first message of the view, in tokens: the preamble and the request's
+    /// overhead.
     pub fn tokens(&self, accounting: &dyn Accounting) -> u64 {
         let messages = self.messages(accounting).into_iter();
         messages

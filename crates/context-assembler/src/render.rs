@@ -10,8 +10,8 @@ use crate::context::{ContextMessage, MessageOrigin};
 use crate::fit::{Line, Placed, fit};
 use crate::marks::{escape_marks, escape_part, escape_summary, quoted, remark};
 
-/// Id of the rendering of summaries by [`render_summary`]. Its version changes with every change of
-/// the rendered text; figures that were counted under another version are then not compared.
+/// Id of the rendering of summaries by [`render_summary`]. Its version changes with every change of the rendered text,
+/// and figures of different versions are not compared.
 pub const SUMMARY_RENDERING: &str = "summary-xml@3";
 
 /// Returns the argument of the expand tool that shows the message at `seq` whole.
@@ -30,7 +30,7 @@ pub(crate) fn range_pointer(range: SeqRange) -> String {
 
 /// Renders a summary: as XML in a user's message, or as the messages that the summary holds.
 ///
-/// `<parents>` names the summaries among its sources. `descendant_count` is there where the summary's
+/// `<parents>` lists the ids of the summaries among its sources. `descendant_count` is included if the summary's
 /// figures have it: see [`SummaryFigures`](memory_model::SummaryFigures).
 pub fn render_summary(summary: &Summary) -> Vec<ContextMessage> {
     let source = origin(summary);
@@ -51,7 +51,7 @@ fn origin(summary: &Summary) -> MessageOrigin {
     }
 }
 
-/// Renders a form of a summary: `lines` of its lines, whose text is `text`.
+/// Renders a form of a summary: `lines` of its lines, with the text `text`.
 pub(crate) fn render_summary_form(
     summary: &Summary,
     text: &str,
@@ -67,7 +67,7 @@ pub(crate) fn render_summary_form(
     ContextMessage::new(Role::User, origin(summary), vec![Part::text(xml)])
 }
 
-/// The messages of a summary that holds its own: `[{"role": …, "parts": […]}, …]`.
+/// The messages of a summary that contains rendered messages: `[{"role": …, "parts": […]}, …]`.
 fn own_messages(json: &str, source: &MessageOrigin) -> Option<Vec<ContextMessage>> {
     #[derive(serde::Deserialize)]
     struct Own {
@@ -149,7 +149,7 @@ fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Renders the remark for messages that a view leaves out.
+/// Renders the remark for messages that a view omits.
 pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
     let text = remark(format!(
         "{} messages left out: {}–{}",
@@ -170,8 +170,7 @@ pub fn render_text(messages: &[ContextMessage]) -> String {
     render(messages, true)
 }
 
-/// Renders messages as [`render_text`] does, without their costs: for snapshots, in which another estimator then
-/// changes no line of a message.
+/// Renders messages as [`render_text`] does, without their costs: for snapshots that do not depend on the estimator.
 pub fn render_text_without_tokens(messages: &[ContextMessage]) -> String {
     render(messages, false)
 }
@@ -210,7 +209,7 @@ fn render(messages: &[ContextMessage], with_tokens: bool) -> String {
     out
 }
 
-/// A part as text. The texts of messages are taken as they are: in a context they are escaped.
+/// A part as text. The texts of messages are not changed: in a context they are escaped.
 pub(crate) fn part_text(part: &Part, out: &mut String) {
     match part {
         Part::Text { text } => indent(text, out),
@@ -256,8 +255,8 @@ pub(crate) fn part_text(part: &Part, out: &mut String) {
     }
 }
 
-/// Each line of `text`, indented. Whatever a terminal may take for the end of a line ends one, and
-/// other control characters are written as escapes, so that no text can move the cursor.
+/// Each line of `text`, indented. Every character that a terminal may treat as the end of a line ends one, and other
+/// control characters are written as escapes, so that no text can move the cursor.
 fn indent(text: &str, out: &mut String) {
     const ENDS: [char; 6] = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     for line in text.lines().flat_map(|line| line.split(ENDS)) {

@@ -1,5 +1,4 @@
-//! Chooses the blocks of a context so that it covers the whole view: blocks are shortened before any is
-//! left out.
+//! Chooses the blocks of a context so that it covers the whole view: blocks are shortened before any is omitted.
 
 use std::ops::Range;
 
@@ -7,23 +6,23 @@ use memory_model::Accounting;
 
 use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
-use crate::choose::{Choice, Other, Shown, cut, newest};
+use crate::choose::{Choice, ChosenForm, Other, cut, newest};
 use crate::context::{ContextMessage, Receipt};
 use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
 use crate::policy::{ABOVE_EVERY_FLOOR, large_share, step_size};
-use crate::skeleton::{Piece, Run, Skeleton};
+use crate::skeleton::{Run, Skeleton, SkeletonPiece};
 
 /// Part of the room that a single request may cost: a quarter.
 const REQUEST_SHARE: u64 = 4;
 
-/// Part of the room that the newest group may cost: half of it.
+/// Part of the room that the latest group may cost: half of it.
 const NEWEST_SHARE: u64 = 2;
 
-/// Part of the room that is left for digests, at least, in a context without steps.
+/// Minimum part of the room for digests in a context without steps.
 const DIGEST_SHARE: u64 = 20;
 
-/// Number of times that the room for digests is made smaller because their messages have less text.
+/// Number of times that the room for digests is reduced because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
 
 /// A view that is shortened to fit.
@@ -38,9 +37,9 @@ struct Shortening<'v, 'a> {
     others: Vec<Other<'v, 'a>>,
     room: u64,
     steps: u64,
-    /// Index of the newest group; `None` if the view ends with a summary.
+    /// Index of the latest group; `None` if the view ends with a summary.
     newest: Option<usize>,
-    /// Cost of the newest group, in tokens.
+    /// Cost of the latest group, in tokens.
     newest_tokens: u64,
     accounting: &'v dyn Accounting,
 }
@@ -101,8 +100,8 @@ fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn 
     }
 }
 
-/// Limits large groups to their share of the room, so that none takes the room of all others. Requests have a limit of their
-/// own. If small blocks leave more, the large groups share it evenly.
+/// Limits large groups to their share of the room, so that none takes the room of all others. Requests have a separate
+/// limit. If small blocks leave more, the large groups share it evenly.
 fn limit_large(
     blocks: &mut [Block<'_>],
     newest: usize,
@@ -141,7 +140,7 @@ fn limit_large(
     }
 }
 
-/// The largest amount such that all of `costs` that are larger fit into `room` tokens if they are cut down to it.
+/// The largest amount at which all larger `costs` fit into `room` tokens together when cut down to it.
 fn even_share(costs: &mut [u64], room: u64) -> u64 {
     costs.sort_unstable();
     let (mut left, mut count) = (room, costs.len() as u64);
@@ -161,9 +160,9 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
     let mut others = Vec::new();
     for piece in &skeleton.pieces {
         let (indices, is_run) = match piece {
-            Piece::Summary(_) => continue,
-            Piece::Small(indices, _) => (indices, false),
-            Piece::Run(run) => (&run.blocks, true),
+            SkeletonPiece::Summary(_) => continue,
+            SkeletonPiece::Small(indices, _) => (indices, false),
+            SkeletonPiece::Run(run) => (&run.blocks, true),
         };
         for index in indices.clone() {
             let Some(block) = blocks.get(index) else {
@@ -186,8 +185,8 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
 }
 
 impl Shortening<'_, '_> {
-    /// Chooses the largest of several fixed amounts for summaries that leaves room for the newest group. `newest` is the
-    /// index of the newest block that shows something.
+    /// Chooses the largest of several fixed amounts for summaries that leaves room for the latest group. `newest` is
+    /// the index of the latest visible block.
     fn choices(&self, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         let (room, costs) = (self.room, self.costs);
         let (mut stored, mut rendered) = (0_u64, 0_u64);
@@ -230,7 +229,7 @@ impl Shortening<'_, '_> {
     }
 
     /// Tokens of the summaries in a context without steps: fewer if a digest of the messages between them and the
-    /// newest group needs room.
+    /// latest group needs room.
     fn filling(&self, others: u64) -> u64 {
         let share = self.costs.filling(others, self.room);
         if self.pointers == 0 || others.saturating_add(share) <= self.room {
@@ -243,8 +242,8 @@ impl Shortening<'_, '_> {
         share.min(left.max(self.costs.headlines))
     }
 
-    /// Chooses summaries of `share` tokens, the other blocks from the first step on that fits, and digests of the
-    /// blocks before it.
+    /// Chooses summaries of `share` tokens, the other blocks from the first step that fits, and digests of the earlier
+    /// blocks.
     fn with_others(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
         let room = self.room.saturating_sub(share);
         // Room for digests; less if the dropped messages have less text.
@@ -307,7 +306,7 @@ impl Shortening<'_, '_> {
         let digests = stretches.into_iter().zip(digested);
         choices.extend(digests.map(|(blocks, message)| Choice {
             blocks,
-            shown: Shown::Digest(message),
+            shown: ChosenForm::Digest(message),
         }));
         choices
     }
@@ -330,7 +329,7 @@ impl Shortening<'_, '_> {
         self.blocks.get(blocks.clone()).unwrap_or_default()
     }
 
-    /// Summaries of `share` tokens, the newest group whole, and pointers to the other blocks.
+    /// Summaries of `share` tokens, the latest group whole, and pointers to the other blocks.
     fn with_newest(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
         let newest = self.newest.unwrap_or(self.blocks.len());
         let before = self.others.iter().take_while(|other| other.index < newest);
@@ -343,12 +342,12 @@ impl Shortening<'_, '_> {
         choices
     }
 
-    /// The pointer to a run, without its newest group.
+    /// The pointer to a run, without its latest group.
     fn pointer(&self, run: &Run) -> Option<Choice> {
         let end = self.newest.unwrap_or(self.blocks.len());
         Some(Choice {
             blocks: run.blocks.start..run.blocks.end.min(end),
-            shown: Shown::Digest(run.pointer.clone()?),
+            shown: ChosenForm::Digest(run.pointer.clone()?),
         })
     }
 
@@ -359,9 +358,11 @@ impl Shortening<'_, '_> {
         let mut forms = Vec::new();
         for piece in &self.skeleton.pieces {
             match piece {
-                Piece::Summary(of_summary) => forms.push(of_summary),
-                Piece::Small(blocks, _) => choices.extend(blocks.clone().map(Choice::whole)),
-                Piece::Run(_) => {}
+                SkeletonPiece::Summary(of_summary) => forms.push(of_summary),
+                SkeletonPiece::Small(blocks, _) => {
+                    choices.extend(blocks.clone().map(Choice::whole))
+                }
+                SkeletonPiece::Run(_) => {}
             }
         }
         choices.extend(allot(&forms, share, self.accounting));
@@ -371,9 +372,9 @@ impl Shortening<'_, '_> {
     /// Cost of blocks that are shown whole or in a short form, in tokens.
     fn cost(&self, choices: &[Choice]) -> u64 {
         let costs = choices.iter().map(|choice| match &choice.shown {
-            Shown::Form(form) => form.message.tokens,
-            Shown::Digest(message) => message.tokens,
-            Shown::Within(_) => self
+            ChosenForm::Form(form) => form.message.tokens,
+            ChosenForm::Digest(message) => message.tokens,
+            ChosenForm::Within(_) => self
                 .slice(&choice.blocks)
                 .iter()
                 .map(Block::shown_tokens)
@@ -382,8 +383,8 @@ impl Shortening<'_, '_> {
         costs.sum()
     }
 
-    /// Chooses the newest group, shortened if necessary, and the newest headlines and pointers of `tokens` tokens
-    /// together. `newest` is the index of the newest block that shows something.
+    /// Chooses the latest group, shortened if necessary, and the latest headlines and pointers of `tokens` tokens
+    /// together. `newest` is the index of the latest visible block.
     fn with_newest_pieces(&self, tokens: u64, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         receipt.stepped_tokens = self.costs.whole.saturating_sub(tokens);
         let limit = self.limit_of_newest(self.room.saturating_sub(tokens));
@@ -393,9 +394,11 @@ impl Shortening<'_, '_> {
         let mut choices = Vec::new();
         for piece in self.skeleton.pieces.iter().skip(pieces) {
             match piece {
-                Piece::Summary(forms) => choices.push(forms.choice(0, self.accounting).0),
-                Piece::Small(blocks, _) => choices.extend(blocks.clone().map(Choice::whole)),
-                Piece::Run(run) => choices.extend(self.pointer(run)),
+                SkeletonPiece::Summary(forms) => choices.push(forms.choice(0, self.accounting).0),
+                SkeletonPiece::Small(blocks, _) => {
+                    choices.extend(blocks.clone().map(Choice::whole))
+                }
+                SkeletonPiece::Run(run) => choices.extend(self.pointer(run)),
             }
         }
         if self.newest.is_some() {
@@ -406,7 +409,7 @@ impl Shortening<'_, '_> {
         choices
     }
 
-    /// The largest limit of the newest group: `limit`, or the least cost of the group.
+    /// The largest limit of the latest group: `limit`, or the minimum cost of the group.
     fn limit_of_newest(&self, limit: u64) -> u64 {
         let newest = self.newest.and_then(|index| self.blocks.get(index));
         let Some(block) = newest.filter(|block| block.tokens > limit) else {
@@ -419,10 +422,10 @@ impl Shortening<'_, '_> {
         floor.map_or(limit, |floor| floor.min(block.tokens).min(self.room))
     }
 
-    /// Chooses the newest summary alone, for a room too small for its headline and anything else.
+    /// Chooses the latest summary alone, for a room too small for its headline and another block.
     fn newest_summary(&self, newest: usize) -> Choice {
         let forms = self.skeleton.pieces.iter().find_map(|piece| match piece {
-            Piece::Summary(forms) if forms.index == newest => Some(forms),
+            SkeletonPiece::Summary(forms) if forms.index == newest => Some(forms),
             _ => None,
         });
         match forms.filter(|forms| forms.tokens(0) <= self.room) {

@@ -1,5 +1,4 @@
-//! The least that a context shows of a view: a headline of each summary, and a pointer to each run of other
-//! blocks.
+//! Minimum content of a context for a view: a headline of each summary, and a pointer to each run of other blocks.
 
 use std::ops::Range;
 
@@ -12,18 +11,18 @@ use crate::digest::digests;
 use crate::forms::Forms;
 
 /// A piece of a view: a summary, or the blocks between two of them.
-pub(crate) enum Piece<'a> {
+pub(crate) enum SkeletonPiece<'a> {
     Summary(Forms<'a>),
-    /// A request, or a run that costs no more than a pointer to it: it is always whole.
+    /// A request, or a run that costs at most as much as a pointer to it: it is always whole.
     Small(Range<usize>, u64),
     Run(Run),
 }
 
-/// Neighbouring blocks that are no summaries.
+/// Neighbouring blocks that are not summaries.
 pub(crate) struct Run {
     pub(crate) blocks: Range<usize>,
-    /// A pointer to the blocks that may be dropped. `None` if they have no digest, because they were not all read,
-    /// a summary covers them, or they show nothing.
+    /// A pointer to the blocks that may be dropped. `None` if they have no digest, because some were not read, a
+    /// summary covers them, or they are not visible.
     pub(crate) pointer: Option<ContextMessage>,
 }
 
@@ -34,20 +33,20 @@ impl Run {
     }
 }
 
-impl Piece<'_> {
+impl SkeletonPiece<'_> {
     /// Cost of the shortest form, in tokens.
     pub(crate) fn least(&self) -> u64 {
         match self {
-            Piece::Summary(forms) => forms.tokens(0),
-            Piece::Small(_, tokens) => *tokens,
-            Piece::Run(run) => run.pointer_tokens(),
+            SkeletonPiece::Summary(forms) => forms.tokens(0),
+            SkeletonPiece::Small(_, tokens) => *tokens,
+            SkeletonPiece::Run(run) => run.pointer_tokens(),
         }
     }
 }
 
 /// The pieces of a view, oldest first.
 pub(crate) struct Skeleton<'a> {
-    pub(crate) pieces: Vec<Piece<'a>>,
+    pub(crate) pieces: Vec<SkeletonPiece<'a>>,
 }
 
 impl<'a> Skeleton<'a> {
@@ -67,10 +66,10 @@ impl<'a> Skeleton<'a> {
             }
             let piece = match block.content {
                 Content::Summary(summary) => {
-                    Piece::Summary(Forms::new(index, summary, block.tokens, accounting))
+                    SkeletonPiece::Summary(Forms::new(index, summary, block.tokens, accounting))
                 }
                 _ if block.is_requested && Some(index) != kept => {
-                    Piece::Small(index..index + 1, block.tokens)
+                    SkeletonPiece::Small(index..index + 1, block.tokens)
                 }
                 _ => continue,
             };
@@ -94,9 +93,9 @@ impl<'a> Skeleton<'a> {
         };
         for piece in &self.pieces {
             let (whole, least) = match piece {
-                Piece::Summary(forms) => (forms.tokens(forms.count() - 1), forms.tokens(0)),
-                Piece::Small(_, tokens) => (*tokens, *tokens),
-                Piece::Run(_) => continue,
+                SkeletonPiece::Summary(forms) => (forms.tokens(forms.count() - 1), forms.tokens(0)),
+                SkeletonPiece::Small(_, tokens) => (*tokens, *tokens),
+                SkeletonPiece::Run(_) => continue,
             };
             costs.whole = costs.whole.saturating_add(whole);
             costs.headlines = costs.headlines.saturating_add(least);
@@ -107,7 +106,7 @@ impl<'a> Skeleton<'a> {
     /// Cost of the runs that are always whole, in tokens.
     pub(crate) fn small_tokens(&self) -> u64 {
         let small = self.pieces.iter().map(|piece| match piece {
-            Piece::Small(_, tokens) => *tokens,
+            SkeletonPiece::Small(_, tokens) => *tokens,
             _ => 0,
         });
         small.sum()
@@ -116,12 +115,12 @@ impl<'a> Skeleton<'a> {
     /// The runs that are not always whole, oldest first.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Run(run) => Some(run),
+            SkeletonPiece::Run(run) => Some(run),
             _ => None,
         })
     }
 
-    /// Index of the oldest of the newest pieces that cost at most `tokens` together in their shortest forms.
+    /// Index of the oldest of the latest pieces that cost at most `tokens` together in their shortest forms.
     pub(crate) fn newest_within(&self, tokens: u64) -> usize {
         let mut sum = 0_u64;
         let newest_first = self.pieces.iter().enumerate().rev();
@@ -142,7 +141,7 @@ fn run<'a>(
     range: Range<usize>,
     kept: Option<usize>,
     accounting: &dyn Accounting,
-) -> Piece<'a> {
+) -> SkeletonPiece<'a> {
     let run = blocks.get(range.clone()).unwrap_or_default();
     let read_whole = !run.iter().any(|block| block.is_unread() || block.is_quoted);
     let end = kept.map_or(range.end, |kept| range.end.min(kept));
@@ -156,8 +155,10 @@ fn run<'a>(
         .fold(0, u64::saturating_add);
     let before_summary = range.end < blocks.len();
     match pointer {
-        Some(pointer) if before_summary && tokens <= pointer.tokens => Piece::Small(range, tokens),
-        pointer => Piece::Run(Run {
+        Some(pointer) if before_summary && tokens <= pointer.tokens => {
+            SkeletonPiece::Small(range, tokens)
+        }
+        pointer => SkeletonPiece::Run(Run {
             blocks: range,
             pointer,
         }),

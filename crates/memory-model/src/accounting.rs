@@ -12,7 +12,7 @@ use crate::part::Part;
 use crate::summary::{Child, Recipe, Summary, SummaryFigures};
 use crate::time::Timestamp;
 
-/// Computes every cost that is stored, planned or compared with a budget, over what is rendered.
+/// Computes every cost that is stored, planned or compared with a budget, from the rendered form.
 pub trait Accounting: Send + Sync + fmt::Debug {
     /// Estimator that all costs are counted with.
     fn estimator(&self) -> &dyn TokenEstimator;

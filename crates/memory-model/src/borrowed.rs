@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_results_come_last_and_are_no_text_of_the_outer_result() {
+    fn nested_results_come_last_and_are_not_text_of_the_outer_result() {
         let raw = RawJson::parse(r#"{"type":"x"}"#).unwrap();
         let inner = result(ResultContent::Parts(vec![Part::text("inner")]));
         let content = ResultContent::Parts(vec![

@@ -1,8 +1,8 @@
-//! What agents' tools do and what their programs write, as typed facts.
+//! Conventions of agents: their tools and the texts that their programs write, as typed facts.
 //!
-//! Every agent has its own names for tools, its own arguments, and its own words around results and
-//! around what a user typed. [`AgentConventions`] translates them into facts. Code that reads a
-//! conversation, such as an extractive summarizer, knows the facts and no agent.
+//! Agents differ in the names and arguments of their tools, and in the words around results and around a user's text.
+//! [`AgentConventions`] translates them into facts. Code that reads a conversation, such as an extractive summarizer,
+//! depends on the facts alone.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::RawJson;
 
-/// Translates an agent's wording into facts.
+/// Translates an agent's conventions into facts.
 ///
 /// The default methods know no agent: they look at the common names of arguments and leave texts as
 /// they are.
@@ -20,13 +20,13 @@ pub trait AgentConventions: Send + Sync + Debug {
     /// conventions that may give different facts have different ids.
     fn id(&self) -> &str;
 
-    /// Returns what a tool call does.
+    /// Returns the effect of a tool call.
     fn tool_use(&self, name: &str, arguments: &str) -> ToolUse {
         let _ = name;
         ToolArguments::parse(arguments).tool_use()
     }
 
-    /// Returns what a tool's result says. `call` is what its call does, where that is known.
+    /// Returns the outcome in a tool's result. `call` is the effect of its call, if known.
     fn tool_result<'a>(
         &self,
         call: Option<&ToolUse>,
@@ -42,7 +42,7 @@ pub trait AgentConventions: Send + Sync + Debug {
         }
     }
 
-    /// Returns the id under which a call that creates a task put it into the list, as its result tells it.
+    /// Returns the id of the task that a call created, from its result.
     fn created_task<'a>(&self, call: &ToolUse, result: &'a str) -> Option<&'a str> {
         let _ = (call, result);
         None
@@ -55,7 +55,7 @@ pub trait AgentConventions: Send + Sync + Debug {
         None
     }
 
-    /// Returns which part of a user's message a person typed. `meta` is the message's metadata.
+    /// Returns the part of a user's message that a person typed. `meta` is the message's metadata.
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
         let _ = meta;
         UserText {
@@ -82,9 +82,9 @@ impl AgentConventions for GenericConventions {
 pub enum ToolAction {
     /// Runs a command in a shell; the subject is the command line.
     RunCommand,
-    /// Reads a file or a page and changes nothing.
+    /// Reads a file or a page, without changes.
     Read,
-    /// Searches or lists files and changes nothing.
+    /// Searches or lists files, without changes.
     Search,
     /// Changes a file.
     Edit,
@@ -101,14 +101,13 @@ pub enum ToolAction {
     Other,
 }
 
-/// What a tool call does.
+/// Effect of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolUse {
     /// Kind of the call.
     pub action: ToolAction,
-    /// What the call is about: a command line, a path, a query, a question, or a text such as a
-    /// plan. Empty where nothing tells.
+    /// Subject of the call: a command line, a path, a query, a question, or a text such as a plan. Empty if unknown.
     pub subject: String,
     /// Files that the call reads or changes.
     pub files: Vec<FileAccess>,
@@ -122,14 +121,14 @@ pub struct ToolUse {
     pub shell: Shell,
 }
 
-/// The shell of a command, as far as it decides the folder.
+/// Shell of a command, for finding the folder in which it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shell {
-    /// Nothing tells: a `cd` of an earlier call may still hold.
+    /// Unknown: a `cd` of an earlier call may still apply.
     #[default]
     Unknown,
-    /// In a new shell, in the folder in which the agent itself works.
+    /// In a new shell, in the agent's working folder.
     New,
     /// In a new shell, in this folder.
     In(String),
@@ -139,7 +138,7 @@ pub enum Shell {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskChange {
-    /// Id of the task; `None` for a new one, whose result has the id ([`AgentConventions::created_task`]).
+    /// Id of the task; `None` for a new one: its result has the id ([`AgentConventions::created_task`]).
     pub id: Option<String>,
     /// The new text of the task; `None` leaves it unchanged.
     pub subject: Option<String>,
@@ -151,14 +150,14 @@ pub struct TaskChange {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TaskState {
-    /// Somebody works on it.
+    /// In progress.
     Doing,
-    /// It is to be done.
+    /// Not begun.
     #[default]
     Open,
     /// It is done.
     Done,
-    /// Nobody is to do it any more.
+    /// Abandoned.
     Dropped,
 }
 
@@ -174,20 +173,20 @@ pub struct FileAccess {
 /// A text that a tool call replaces by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextEdit {
-    /// The text before; empty where a whole file is written.
+    /// The text before; empty if a whole file is written.
     pub old: String,
     /// The text after.
     pub new: String,
 }
 
-/// What a tool's result says.
+/// Outcome in a tool's result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutcome<'a> {
-    /// The result without what the agent's program puts around it.
+    /// The result without the text that the agent's program puts around it.
     pub text: Cow<'a, str>,
     /// Whether the call failed.
     pub is_error: bool,
-    /// Set where the user refused the call.
+    /// Set if the user refused the call.
     pub rejection: Option<Rejection<'a>>,
     /// Whether the call neither failed nor succeeded, because the user or another call's failure ended it.
     pub is_interrupted: bool,
@@ -198,23 +197,23 @@ pub struct ToolOutcome<'a> {
 pub struct Rejection<'a> {
     /// The words in which the agent's program reports it.
     pub notice: &'a str,
-    /// The user's own words; empty where the user gave no reason.
+    /// The user's words; empty if the user gave no reason.
     pub reason: &'a str,
 }
 
-/// A user's message, divided by who wrote what.
+/// A user's message, divided by author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserText<'a> {
-    /// What a person typed. A shell command that the user ran is written `! command`.
+    /// Text that a person typed. A shell command that the user ran is written `! command`.
     pub typed: Cow<'a, str>,
-    /// Texts that a program put into the message, as they stand.
+    /// Texts that a program put into the message, verbatim.
     pub injected: Vec<String>,
     /// Whether the typed text is a document, such as a summary of an earlier conversation.
     pub is_document: bool,
 }
 
-/// Names of the tools by which a model looks into its own memory. What they answer was said before, so a
-/// search leaves their calls and results out unless it is asked for them.
+/// Names of the tools with which a model searches its memory. Their answers repeat earlier messages, so a search leaves
+/// out these calls and results unless it is asked for them.
 pub const MEMORY_TOOLS: &[&str] = &[
     "memory_grep",
     "memory_describe",
@@ -223,9 +222,9 @@ pub const MEMORY_TOOLS: &[&str] = &[
     "memory_files",
 ];
 
-/// Returns whether a call of the name `called` is one of the tool `tool`: of this very name, or of it behind
-/// the name of a server, as clients of the Model Context Protocol write it (`mcp__server__tool`,
-/// `server__tool`, `mcp_server_tool`, `server.tool`, `server/tool`, `server:tool`).
+/// Returns whether a call of the name `called` is one of the tool `tool`: the name is equal, or is the tool's name
+/// after the name of a server, as clients of the Model Context Protocol write it (`mcp__server__tool`, `server__tool`,
+/// `mcp_server_tool`, `server.tool`, `server/tool`, `server:tool`).
 ///
 /// ```
 /// use memory_model::conventions::names_tool;
@@ -237,7 +236,7 @@ pub fn names_tool(called: &str, tool: &str) -> bool {
     let Some(server) = called.strip_suffix(tool) else {
         return false;
     };
-    // One mark is enough between server and tool where the whole name is not written with two.
+    // One mark is enough between server and tool unless the whole name is written with two.
     let is_marked = (server.starts_with("mcp_") || server.starts_with("mcp-"))
         && !server.starts_with("mcp__")
         && server.ends_with(['_', '-']);
@@ -255,7 +254,7 @@ pub fn is_memory_tool(name: &str) -> bool {
 const COMMAND_KEYS: [&str; 3] = ["command", "cmd", "script"];
 /// Names of arguments that hold a path.
 const PATH_KEYS: [&str; 4] = ["file_path", "path", "filename", "file"];
-/// Names of arguments that hold what a call is about, most telling first.
+/// Names of arguments that hold the subject of a call, most specific first.
 const SUBJECT_KEYS: [&str; 18] = [
     "command",
     "cmd",
@@ -284,8 +283,8 @@ const CONTENT_KEYS: [&str; 3] = ["content", "contents", "file_text"];
 pub struct ToolArguments(Value);
 
 impl ToolArguments {
-    /// Parses arguments: JSON, or a JSON string that holds JSON. Arguments that are neither are
-    /// empty. Names are in alphabetical order, whatever the source's.
+    /// Parses arguments: JSON, or a JSON string that holds JSON. Arguments that are neither are empty. Names are in
+    /// alphabetical order.
     pub fn parse(arguments: &str) -> Self {
         let value = serde_json::from_str::<Value>(arguments).unwrap_or_default();
         let inner = value
@@ -308,8 +307,8 @@ impl ToolArguments {
         flat(self.0.get(name)?)
     }
 
-    /// Returns the subject and the name of its argument: the first of these arguments that has a
-    /// text, else the first text there is.
+    /// Returns the subject and the name of its argument: the first of these arguments that has a text, else the first
+    /// text.
     pub fn subject(&self, names: &[&str]) -> (Option<&str>, String) {
         if let Value::String(text) = &self.0 {
             return (None, text.clone());
@@ -341,15 +340,15 @@ impl ToolArguments {
         out
     }
 
-    /// Returns the edits: pairs of arguments whose names begin with `old` and `new`, and contents
-    /// of whole files, which are arguments of these names.
+    /// Returns the edits: pairs of arguments with names that begin with `old` and `new`, and contents of whole files,
+    /// which are the arguments of the names in `content`.
     pub fn edits(&self, content: &[&str]) -> Vec<TextEdit> {
         let mut out = Vec::new();
         find_edits(&self.0, content, &mut out);
         out
     }
 
-    /// Returns what a call with these arguments does as far as their names tell.
+    /// Returns the effect of a call with these arguments, as far as their names determine it.
     pub fn tool_use(&self) -> ToolUse {
         let (key, subject) = self.subject(&SUBJECT_KEYS);
         let path = PATH_KEYS.iter().find_map(|name| self.text(name));

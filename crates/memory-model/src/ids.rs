@@ -13,7 +13,7 @@ macro_rules! string_id {
         pub struct $name(String);
 
         impl $name {
-            /// Wraps a string as it is.
+            /// Wraps a string unchanged.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
@@ -71,7 +71,7 @@ string_id! {
 string_id! {
     /// Name and version of the form in which a context shows summaries, such as `summary-xml@3`.
     ///
-    /// What a summary costs depends on it, so the figure is recorded with it.
+    /// The cost of a summary depends on the rendering, so both are recorded together.
     RenderingId
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for ConversationId {
     }
 }
 
-/// Version of a view: the number of times that it was published; 0 for a view that was never compacted.
+/// Version of a view: the number of publishes; 0 for a view that was never compacted.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -184,7 +184,7 @@ impl TryFrom<RangeEnds> for SeqRange {
     fn try_from(ends: RangeEnds) -> Result<Self, String> {
         let RangeEnds { first, last } = ends;
         Self::new(first, last).ok_or_else(|| {
-            format!("{first} to {last} is no range of messages: it is empty or begins before 1")
+            format!("{first} to {last} is not a range of messages: it is empty or begins before 1")
         })
     }
 }
@@ -196,7 +196,7 @@ impl SeqRange {
         (first >= Seq::FIRST && first <= last).then_some(Self(RangeEnds { first, last }))
     }
 
-    /// Returns the range that holds one position; for `Seq(0)`, which is no message, the first one.
+    /// Returns the range that holds one position; for `Seq(0)`, which is not a message, the first one.
     pub fn single(seq: Seq) -> Self {
         let seq = seq.max(Seq::FIRST);
         Self(RangeEnds {
@@ -248,7 +248,7 @@ mod tests {
             let json = format!(r#"{{"first":{first},"last":{last}}}"#);
             let error = serde_json::from_str::<SeqRange>(&json).unwrap_err();
             assert!(
-                error.to_string().contains("is no range of messages"),
+                error.to_string().contains("is not a range of messages"),
                 "{error}"
             );
         }

@@ -17,17 +17,16 @@ use crate::transcode::{self, TEXT_KEY};
 /// the text in a map with one entry, `{"$json": "the text"}`, so that no format changes it. Reading
 /// needs a self-describing format (TOML, CBOR, MessagePack, YAML), not bincode or postcard.
 ///
-/// Under `#[serde(flatten)]` serde parses JSON into values before this type sees it: what comes
-/// back is the same value with the same order of keys, but compact, and with numbers in their
-/// shortest form.
+/// Under `#[serde(flatten)]` serde parses JSON into values before this type sees it: the result is the same value with
+/// the same order of keys, but compact, and with numbers in their shortest form.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Checks that `text` is one JSON value and keeps it as it is.
+    /// Checks that `text` is one JSON value and keeps it unchanged.
     ///
     /// # Errors
-    /// When the text is not JSON.
+    /// If the text is not JSON.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         RawValue::from_string(text.into()).map(Self)
     }
@@ -35,12 +34,12 @@ impl RawJson {
     /// The JSON text of a serialisable value.
     ///
     /// # Errors
-    /// When the value cannot be written as JSON.
+    /// If the value cannot be written as JSON.
     pub fn from_value<T: Serialize>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
-    /// Takes a raw value as it is.
+    /// Wraps a raw value unchanged.
     pub fn from_raw(raw: &RawValue) -> Self {
         Self(raw.to_owned())
     }
@@ -57,14 +56,14 @@ impl RawJson {
 
     /// All strings in the value (keys too), decoded, one a line; lone surrogates become U+FFFD.
     ///
-    /// Search reads this beside the JSON text, so that a word is found whether or not the source
-    /// wrote it with escapes.
+    /// Search reads this in addition to the JSON text, so that a word is found whether or not the source wrote it with
+    /// escapes.
     pub fn decoded_strings(&self) -> String {
         decoded_strings(self.as_str())
     }
 
     /// Returns the JSON text with a note of the size in place of binary data: encrypted or signed values, data URLs and
-    /// long Base64. Everything else stays as it came. For readers of text: bytes tell them nothing and cost much.
+    /// long Base64. Everything else stays as it came. For readers of text, for which bytes are useless and expensive.
     pub fn without_bytes(&self) -> Cow<'_, str> {
         without_bytes(self.as_str())
     }
@@ -218,7 +217,7 @@ pub fn decoded_strings(json: &str) -> String {
     out
 }
 
-/// Byte offset of the quote that closes a JSON string whose opening quote was just read.
+/// Byte offset of the closing quote of a JSON string; `body` begins after its opening quote.
 fn string_end(body: &str) -> usize {
     let mut escaped = false;
     for (offset, byte) in body.bytes().enumerate() {
@@ -232,7 +231,7 @@ fn string_end(body: &str) -> usize {
     body.len()
 }
 
-/// Decodes the inside of a JSON string; what is not valid becomes U+FFFD.
+/// Decodes the inside of a JSON string; invalid parts become U+FFFD.
 fn decode_string(inside: &str, out: &mut String) {
     let mut chars = inside.chars();
     let mut high: Option<u32> = None;
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_left_out_and_nothing_else() {
+    fn only_bytes_are_left_out() {
         let shown = |json: &str| RawJson::parse(json).unwrap().without_bytes().into_owned();
         let bytes = "aB3/".repeat(75);
         for (json, expected) in [

@@ -41,7 +41,7 @@ impl EntryKind {
     }
 }
 
-/// Turn of an agent loop that a message belongs to.
+/// Turn of an agent loop that the message belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnId {
     /// Name of the loop.
@@ -81,7 +81,7 @@ pub struct Message {
     /// Name of the participant.
     #[serde(default)]
     pub name: Option<String>,
-    /// Agent loop and turn, where the host knows them.
+    /// Agent loop and turn, if the host knows them.
     #[serde(default)]
     pub turn: Option<TurnId>,
     /// Time of the message. Times in a log need not rise.
@@ -114,7 +114,7 @@ impl From<String> for Message {
 }
 
 impl Message {
-    /// Creates a user message of one text.
+    /// Creates a user message with one text.
     pub fn user(text: impl Into<String>) -> Message {
         Message::new(Role::User, vec![Part::text(text)])
     }
@@ -126,9 +126,9 @@ impl Message {
 
     /// Creates a system message of one text.
     ///
-    /// In a log it is a message like any other: a compaction summarizes it once it is old. Instructions that
-    /// every request must begin with do not belong into a log: pass them to the session instead
-    /// (`Session::with_system` of `agent-memory`), which never shortens or summarizes them.
+    /// In a log it is a message like any other: a compaction summarizes it once it is old. Instructions at the
+    /// beginning of every request do not belong in a log: pass them to the session instead (`Session::with_system` of
+    /// `agent-memory`), which never shortens or summarizes them.
     pub fn system(text: impl Into<String>) -> Message {
         Message::new(Role::System, vec![Part::text(text)])
     }

@@ -1,4 +1,4 @@
-//! Parts: what a message consists of.
+//! Parts of messages.
 
 use std::borrow::Cow;
 
@@ -9,18 +9,17 @@ use serde_json::value::RawValue;
 
 use crate::json::RawJson;
 
-/// How deep parts that are read may nest: a message's parts are the first level, the parts in a tool
-/// result's content the next. A tool result on the last level whose content is a list is kept as
-/// [`Part::Unknown`], verbatim, so that code may walk parts recursively.
+/// Maximum nesting of parts that are read: a message's parts are the first level, the parts in a tool result's content
+/// the next. On the last level, a tool result with a list as its content is kept as [`Part::Unknown`], verbatim, so
+/// that code may walk parts recursively.
 pub const MAX_PART_DEPTH: usize = 8;
 
 /// One part of a message.
 ///
-/// Reading never fails on a JSON object: what is not one of the known shapes, has a key twice, holds
-/// text that is not Unicode (a lone surrogate) or nests deeper than [`MAX_PART_DEPTH`] is kept as
-/// [`Part::Unknown`], verbatim.
+/// Reading never fails on a JSON object: an object of an unknown shape, with a duplicate key, with text that is not
+/// Unicode (a lone surrogate) or nested deeper than [`MAX_PART_DEPTH`] is kept as [`Part::Unknown`], verbatim.
 ///
-/// Any self-describing format can hold a part. How it carries raw JSON is said at [`RawJson`].
+/// Any self-describing format can hold a part. [`RawJson`] describes how raw JSON is carried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Text.
@@ -41,16 +40,16 @@ pub enum Part {
         id: String,
         /// The tool.
         name: String,
-        /// The arguments as they came: JSON, or a JSON string where the source had one.
+        /// The arguments as they came: JSON, or a JSON string if the source had one.
         arguments: RawJson,
     },
     /// The result of a tool call.
     ToolResult {
         /// The id of the call.
         call_id: String,
-        /// What the tool returned.
+        /// Content that the tool returned.
         content: ResultContent,
-        /// Whether the tool failed; `None` where the source does not say.
+        /// Whether the tool failed; `None` if the source does not say.
         is_error: Option<bool>,
     },
     /// An image.
@@ -64,7 +63,7 @@ pub enum Part {
     },
 }
 
-/// What a tool returned: a string, or a list of parts.
+/// Content of a tool's result: a string, or a list of parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ResultContent {
@@ -74,7 +73,7 @@ pub enum ResultContent {
     Parts(Vec<Part>),
 }
 
-/// An image or a file: its media type, and its data or where to find it.
+/// An image or a file: its media type, and its data or address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Media {
     /// The media type, such as `image/png`.
@@ -84,7 +83,7 @@ pub struct Media {
     pub source: MediaSource,
 }
 
-/// Where a medium's bytes are.
+/// Location of a medium's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum MediaSource {
     /// Base64 text, as it came.
@@ -114,8 +113,7 @@ impl Part {
 
     /// Calls `f` with every readable text in the part: texts, names, arguments, results.
     ///
-    /// JSON is given as it came and, where that differs, with its strings decoded. Image and file
-    /// data is left out.
+    /// JSON is given as it came and, if that differs, with its strings decoded. Image and file data is left out.
     pub fn visit_texts<'a>(&'a self, f: &mut dyn FnMut(Cow<'a, str>)) {
         match self {
             Part::Text { text } | Part::Reasoning { text, .. } => f(Cow::Borrowed(text)),
@@ -244,7 +242,7 @@ impl<'de> Deserialize<'de> for Part {
 /// Reads a JSON array of parts, without a copy of their text in between.
 ///
 /// # Errors
-/// When it is not a JSON array of objects.
+/// If it is not a JSON array of objects.
 pub fn parts_from_json(json: &[u8]) -> Result<Vec<Part>, serde_json::Error> {
     let raw: Vec<&RawValue> = serde_json::from_slice(json)?;
     raw.into_iter().map(checked_part).collect()
@@ -263,8 +261,7 @@ pub fn part_from_raw(raw: &RawValue) -> Part {
     part_on_level(raw, 1)
 }
 
-/// Reads a part that stands in a tool result's content: see [`MAX_PART_DEPTH`] and
-/// [`part_from_raw`].
+/// Reads a part from a tool result's content: see [`MAX_PART_DEPTH`] and [`part_from_raw`].
 pub fn inner_part_from_raw(raw: &RawValue) -> Part {
     part_on_level(raw, 2)
 }
@@ -276,7 +273,7 @@ fn part_on_level(raw: &RawValue, level: usize) -> Part {
     })
 }
 
-/// Reads a value that is present, so that `null` is not taken for a missing one.
+/// Reads a value that is present, so that `null` differs from a missing one.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -393,7 +390,7 @@ fn known_part(json: &str, level: usize) -> Option<Part> {
     })
 }
 
-/// The tag, where it stands as [`Part`] writes it: the look at the whole object is saved.
+/// The tag, if it is at the place at which [`Part`] writes it. This saves reading the whole object.
 fn written_tag(json: &str) -> Option<&str> {
     let (tag, _) = json.strip_prefix(r#"{"type":""#)?.split_once('"')?;
     tag.bytes()
@@ -417,7 +414,7 @@ fn result_content(json: &str, level: usize) -> Option<ResultContent> {
     }
 }
 
-/// Whether parts nest deeper than what is read may: see [`MAX_PART_DEPTH`].
+/// Whether parts nest deeper than parts that are read may: see [`MAX_PART_DEPTH`].
 pub(crate) fn nest_too_deeply(parts: &[Part]) -> bool {
     deeper_than(parts, MAX_PART_DEPTH)
 }
@@ -469,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_found_wherever_it_stands() {
+    fn a_tag_is_found_at_any_place() {
         for json in [
             r#"{"type":"text","text":"a"}"#,
             r#"{ "type" : "text" , "text" : "a" }"#,
@@ -537,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_kept() {
+    fn unknown_parts_are_kept() {
         for json in [
             r#"{"type":"text","text":"a\ud800"}"#,
             r#"{"type":"text","text":"a","text":"b"}"#,

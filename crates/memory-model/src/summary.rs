@@ -35,15 +35,15 @@ impl fmt::Display for Recipe {
     }
 }
 
-/// What a summary will be used for.
+/// Intended use of a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Purpose {
-    /// It takes the place of its sources.
+    /// It replaces its sources.
     #[default]
     Replace,
-    /// It takes the place of a turn's beginning; the end of the turn stays in view behind it.
+    /// It replaces a turn's beginning; the end of the turn stays in view after it.
     TurnPrefix,
 }
 
@@ -84,9 +84,8 @@ impl Child {
 
 /// A summary: it covers a contiguous range, was made from its sources and unfolds to its children.
 ///
-/// Most summaries unfold to what they were made from. A summary that is updated again and again has
-/// the previous one among its sources, and ranges of messages as children, so that its depth does
-/// not grow.
+/// Most summaries unfold to their sources. A summary that is updated repeatedly has the previous one among its sources,
+/// and ranges of messages as children, so that its depth does not grow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// `sum_` and the first 16 hex digits of `hash`.
@@ -95,10 +94,10 @@ pub struct Summary {
     pub range: SeqRange,
     /// 0 for a summary of messages alone, else 1 + the depth of its deepest child summary.
     pub depth: u32,
-    /// What its writer saw, in that order: at least one. Sources may overlap and be nested, and
-    /// none reaches beyond `range`'s last position.
+    /// Input of its writer, in that order: at least one source. Sources may overlap and be nested, and none reaches
+    /// beyond `range`'s last position.
     pub sources: Vec<Child>,
-    /// What it unfolds to, in order; the children partition `range`.
+    /// Its content, in order; the children partition `range`.
     pub children: Vec<Child>,
     /// Text of the summary, as ranked lines.
     pub body: SummaryBody,
@@ -133,17 +132,16 @@ pub struct Summary {
     pub hash: Hash,
 }
 
-/// Size of what a summary stands for: two figures of this model, and three with the names and
-/// meanings of the older memory engine. Kept in [`Summary::meta`] under `figures`.
+/// Size of a summary's content: two figures of this model, and three with the names and meanings of the older memory
+/// engine. Kept in [`Summary::meta`] under `figures`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryFigures {
     /// Number of messages that it covers, without notes.
     pub messages: u64,
     /// Cost of those messages, in tokens.
     pub message_tokens: u64,
-    /// Rows of the messages that it was made from directly, and for each summary that it was made
-    /// from one more than that one's own count. A message has a row for its text or its blocks, and
-    /// one for each reasoning, tool call and tool result.
+    /// Rows of the messages among its direct sources, and for each summary among them one more than that summary's
+    /// count. A message has a row for its text or its blocks, and one for each reasoning, tool call and tool result.
     pub descendant_count: u64,
     /// Cost of those rows and summaries, in tokens.
     pub descendant_token_count: u64,
@@ -152,7 +150,7 @@ pub struct SummaryFigures {
 }
 
 impl SummaryFigures {
-    /// Adds a message that the summary was made from directly: its rows, and its cost in tokens.
+    /// Adds a message among the direct sources: its rows, and its cost in tokens.
     pub fn add_message(&mut self, rows: u64, tokens: u64) {
         self.messages += 1;
         self.message_tokens += tokens;
@@ -163,7 +161,7 @@ impl SummaryFigures {
         }
     }
 
-    /// Adds a summary that the summary was made from: its figures, and its cost in tokens.
+    /// Adds a summary among the sources: its figures, and its cost in tokens.
     pub fn add_summary(&mut self, below: &Self, tokens: u64) {
         self.messages += below.messages;
         self.message_tokens += below.message_tokens;
@@ -180,8 +178,8 @@ struct FiguresOnly {
 }
 
 impl Summary {
-    /// Creates a summary that unfolds to its sources, with its hash and id. It costs 0 tokens, has
-    /// no model, figures or times, and no rendering: set these fields, none of which is hashed.
+    /// Creates a summary that unfolds to its sources, with its hash and id. The cost is 0 tokens, and the model,
+    /// figures, times and rendering are empty: set these fields, none of which is hashed.
     pub fn new(
         range: SeqRange,
         depth: u32,
@@ -335,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_covers_what_a_summary_says_and_not_what_it_costs() {
+    fn the_hash_covers_the_content_of_a_summary_and_not_its_cost() {
         let line = |text, rank| RankedLine { text, rank };
         let (first, rest) = (SeqRange::single(Seq(1)), SeqRange::new(Seq(2), Seq(3)));
         let children = [first, rest.unwrap()].map(|range| Child::Messages { range });

@@ -17,7 +17,7 @@ pub struct RankedLine<'a> {
 
 /// Text of a summary: lines in the order of the log, each with a rank.
 ///
-/// Ranks compare lines of one body. A body whose lines all have one rank has rank 0 for each.
+/// Ranks compare lines of one body. If all lines have one rank, each has rank 0.
 ///
 /// ```
 /// use memory_model::{RankedLine, SummaryBody};
@@ -37,7 +37,7 @@ pub struct SummaryBody {
 }
 
 impl SummaryBody {
-    /// Creates a body whose lines all have the same rank. Lines end at line feeds.
+    /// Creates a body of lines with the same rank. Lines end at line feeds.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -62,7 +62,7 @@ impl SummaryBody {
     /// equal.
     ///
     /// # Errors
-    /// [`RankCountError`] when there is not one rank for each line.
+    /// [`RankCountError`] if there is not one rank for each line.
     pub fn from_parts(text: String, ranks: Option<Vec<u8>>) -> Result<Self, RankCountError> {
         let Some(ranks) = ranks else {
             return Ok(Self::new(text));
@@ -81,7 +81,7 @@ impl SummaryBody {
         &self.text
     }
 
-    /// Returns the rank of each line; `None` when all are equal.
+    /// Returns the rank of each line; `None` if all are equal.
     pub fn ranks(&self) -> Option<&[u8]> {
         (!self.ranks.is_empty()).then_some(self.ranks.as_slice())
     }
@@ -112,7 +112,7 @@ impl From<String> for SummaryBody {
     }
 }
 
-/// Error returned when the number of ranks of a body is not that of its lines.
+/// Error returned when a body does not have one rank for each line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankCountError {
     lines: usize,
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_ranks_are_no_ranks() {
+    fn equal_ranks_are_not_stored() {
         let line = |text, rank| RankedLine { text, rank };
         let plain = SummaryBody::new("a\nb\n");
         assert_eq!(SummaryBody::ranked([line("a\nb", 7), line("", 7)]), plain);

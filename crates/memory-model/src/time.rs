@@ -54,9 +54,9 @@ impl Timestamp {
             .or_else(letter)
     }
 
-    /// Reads a number since the Unix epoch, with or without a fraction: of seconds, milliseconds, microseconds or nanoseconds,
-    /// by its size. `None` for any other text, and for a number too small for a moment after the spring of 1973: programs write
-    /// such a one, mostly zero, for a time that they do not know.
+    /// Reads a number since the Unix epoch, with or without a fraction: of seconds, milliseconds, microseconds or
+    /// nanoseconds, by its size. `None` for any other text, and for a number that is too small for a time after the
+    /// spring of 1973: programs write such numbers, mostly zero, for unknown times.
     pub fn from_number(text: &str) -> Option<Self> {
         let text = text.trim();
         if text.contains(['e', 'E']) {
@@ -89,7 +89,7 @@ impl Timestamp {
         number.checked_mul(unit)?.checked_add(rest).map(Self)
     }
 
-    /// Whether it is a time that somebody stated: a message without one has the time 0.
+    /// Whether the time is known: a message without a time has the time 0.
     pub fn is_known(self) -> bool {
         self != Self::default()
     }
@@ -99,7 +99,7 @@ impl Timestamp {
         Self(millis.saturating_mul(1000))
     }
 
-    /// Returns the time that passed since an earlier timestamp; zero where it is a later one.
+    /// Returns the time since an earlier timestamp; zero if that timestamp is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -122,7 +122,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Source of the current time. What depends on time takes a clock, so that tests can pass theirs.
+/// Source of the current time. Time-dependent code takes a clock, so that tests can pass theirs.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
@@ -157,8 +157,7 @@ pub struct StepClock {
 }
 
 impl StepClock {
-    /// Creates a clock whose first reading is `start`; each reading advances it by `step_micros`
-    /// microseconds.
+    /// Creates a clock with the first reading `start`; each reading advances it by `step_micros` microseconds.
     pub fn new(start: Timestamp, step_micros: i64) -> Self {
         Self {
             next: AtomicI64::new(start.0),
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_none() {
+    fn invalid_times_are_none() {
         for text in [
             "",
             "0",

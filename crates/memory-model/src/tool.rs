@@ -10,13 +10,13 @@ use crate::json::RawJson;
 use crate::message::Message;
 use crate::part::Part;
 
-/// A tool that a model may call, in no provider's shape.
+/// A tool that a model may call, in a provider-independent form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolDefinition {
-    /// The name that a call names.
+    /// The name by which the model calls the tool.
     pub name: String,
-    /// What the tool does, for the model.
+    /// Description of the tool for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema of the arguments, an object schema.
@@ -71,13 +71,12 @@ pub struct ToolCall<'a> {
 impl<'a> ToolCall<'a> {
     /// Parses the arguments. Blank arguments count as `{}`.
     ///
-    /// Arguments that are not JSON, which a log keeps as a JSON string of their text, are an error for
-    /// every type, so that a call that was cut off in its middle is never taken for a text. A tool that
-    /// takes free text reads [`text`](Self::text) instead.
+    /// Arguments that are not JSON, which a log keeps as a JSON string of their text, are an error for every type, so
+    /// that an incomplete call is never read as a text. A tool that takes free text reads [`text`](Self::text) instead.
     ///
     /// # Errors
-    /// When they are not JSON, or not of that type. The text of the error says so in words that a model can
-    /// act on: pass it back with [`failed`](Self::failed).
+    /// If they are not JSON, or not of that type. The text of the error is written for the model: pass it back with
+    /// [`failed`](Self::failed).
     ///
     /// ```
     /// use memory_model::{Message, RawJson};
@@ -117,8 +116,8 @@ impl<'a> ToolCall<'a> {
         Message::tool_result(self.id, text)
     }
 
-    /// Returns the message that answers the call with the text of what went wrong, marked as an error.
-    /// OpenAI's shapes have no field for the mark: they begin the text with `[tool error]`.
+    /// Returns the message that answers the call with an error text, marked as an error. OpenAI's shapes have no field for the
+    /// mark: they begin the text with `[tool error]`.
     pub fn failed(&self, text: impl Into<String>) -> Message {
         Message::failed_result(self.id, text)
     }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 /// The key of the one-entry map that carries JSON text in formats other than JSON.
 pub(crate) const TEXT_KEY: &str = "$json";
 
-/// How deep a value of another format may nest.
+/// Maximum nesting of a value of another format.
 const MAX_DEPTH: usize = 128;
 
 /// Whether `S` is a serializer of `serde_json`, which alone can write a raw value.
@@ -36,12 +36,12 @@ fn plain_name<T>() -> &'static str {
     name.strip_prefix("mut ").unwrap_or(name)
 }
 
-/// Reads one value of any self-describing format as JSON text, compact. A map that holds nothing
-/// but [`TEXT_KEY`] and JSON text stands for that text.
+/// Reads one value of any self-describing format as JSON text, compact. A map with [`TEXT_KEY`] and JSON text as its
+/// only entry is read as that text.
 ///
 /// # Errors
-/// When the value has no JSON form (bytes, a number that is not finite, a key that is no string) or
-/// nests deeper than [`MAX_DEPTH`].
+/// If the value has no JSON form (bytes, a number that is not finite, a key that is not a string) or nests deeper than
+/// [`MAX_DEPTH`].
 pub(crate) fn to_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let mut out = String::new();
     Transcoder {
@@ -189,7 +189,7 @@ impl<'de> Visitor<'de> for Transcoder<'_> {
     }
 }
 
-/// The JSON text that a JSON string holds; `None` when it holds anything else.
+/// The JSON text that a JSON string holds; `None` if it holds anything else.
 fn carried_text(value: &str) -> Option<String> {
     let text: String = serde_json::from_str(value).ok()?;
     let raw: &RawValue = serde_json::from_str(&text).ok()?;

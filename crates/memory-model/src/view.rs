@@ -1,7 +1,7 @@
 //! Views: partitions of a log into spans, and their algebra.
 //!
-//! Everything here is pure and total. Stores keep only where spans begin ([`SpanStart`]) and use
-//! [`splice_starts`] to turn a publish into the few rows that change.
+//! Everything here is pure and total. Stores keep only the starts of spans ([`SpanStart`]) and use [`splice_starts`] to
+//! turn a publish into the few rows that change.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Seq, SeqRange, SummaryId, TrimPolicyId};
 
-/// What a context shows for the messages of a span.
+/// Form in which a context shows the messages of a span.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanBody {
@@ -24,14 +24,14 @@ pub enum SpanBody {
     },
     /// The messages, each shortened by this trim policy.
     Trimmed(TrimPolicyId),
-    /// Nothing: the messages are left out, and counted.
+    /// The messages are left out, and counted.
     Omitted,
 }
 
 impl SpanBody {
-    /// Whether a span with this body may be cut in two, and joined with a neighbour that has the
-    /// same body, without changing what the messages cost. Summaries and trimmed spans are replaced
-    /// whole: a span has the cost of its whole body.
+    /// Whether a span with this body may be cut in two, and joined with a neighbour that has the same body, without
+    /// changing the messages' cost. Summaries and trimmed spans are replaced whole, because their cost is that of the
+    /// whole body.
     pub fn is_divisible(&self) -> bool {
         matches!(self, SpanBody::Raw | SpanBody::Omitted)
     }
@@ -70,15 +70,15 @@ impl fmt::Display for SpanRange {
     }
 }
 
-/// A range of the log and what a context shows for it.
+/// A range of the log and its form in a context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// Positions of the messages.
     pub range: SpanRange,
-    /// What a context shows for them.
+    /// Form in which a context shows them.
     pub body: SpanBody,
-    /// Cost of the body, in tokens. For `Raw` the sum of the costs of the messages that exist, set by
-    /// whoever reads the log; 0 in the pure algebra and for `Omitted`.
+    /// Cost of the body, in tokens. For `Raw` the sum of the costs of the messages that exist, set by the reader of the
+    /// log; 0 in the pure algebra and for `Omitted`.
     pub tokens: u64,
 }
 
@@ -108,19 +108,19 @@ impl Span {
     }
 }
 
-/// Start of a span and its body: the row that a store keeps. The span ends where the next begins.
+/// Start of a span and its body: the row that a store keeps. The span ends before the next start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanStart {
     /// First position, inclusive.
     pub first: Seq,
-    /// What stands for the messages from there.
+    /// Form of the messages from there.
     pub body: SpanBody,
     /// Cost of the body in tokens; 0 for `Raw` and `Omitted`.
     pub tokens: u64,
 }
 
 impl SpanStart {
-    /// The one start of a view that was never published: all messages as they are.
+    /// The start of a view that was never published: all messages verbatim.
     pub const FIRST: Self = Self {
         first: Seq::FIRST,
         body: SpanBody::Raw,
@@ -154,7 +154,7 @@ pub struct SpliceRows {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpliceError {
-    /// The view no longer holds what the caller expected: another publish came first.
+    /// The view does not hold the expected spans: another publish came first.
     #[error("the view holds {} other span(s) over the replaced range", found.len())]
     Lost {
         /// Spans that the view holds over the range.
@@ -169,7 +169,7 @@ pub enum SpliceError {
         problem: String,
     },
     /// The replaced range begins or ends inside a span that cannot be divided.
-    #[error("{at} cuts the span {span}, which can only be replaced whole")]
+    #[error("{at} divides the span {span}, which can only be replaced whole")]
     Divides {
         /// Range to replace.
         at: SeqRange,
@@ -220,7 +220,7 @@ impl View {
         }
     }
 
-    /// Creates the view whose spans begin at `starts`.
+    /// Creates the view with spans that begin at `starts`.
     ///
     /// # Errors
     /// A message that names the row, if the rows do not begin at 1, do not rise, hold neighbours that
@@ -245,7 +245,7 @@ impl View {
             }
             if left.body == right.body && left.body.is_divisible() {
                 return Err(format!(
-                    "the spans at {} and {} should be one",
+                    "the spans at {} and {} should be merged",
                     left.first, right.first
                 ));
             }
@@ -279,9 +279,8 @@ impl View {
     /// Returns the view in which `new` replaces the spans over `at`, which must still be `expect`.
     ///
     /// # Errors
-    /// [`SpliceError::Lost`] when the view holds something else over `at`;
-    /// [`SpliceError::NotTiling`] when `new` does not cover exactly `at`;
-    /// [`SpliceError::Divides`] when `at` cuts through a summary or a trimmed span.
+    /// [`SpliceError::Lost`] if the view holds other spans over `at`; [`SpliceError::NotTiling`] if `new` does not
+    /// cover exactly `at`; [`SpliceError::Divides`] if `at` cuts through a summary or a trimmed span.
     pub fn splice(&self, at: SeqRange, expect: &[Span], new: &[Span]) -> Result<View, SpliceError> {
         let rows = splice_starts(&self.starts(), at, expect, new)?;
         let mut starts = self.starts();
@@ -339,9 +338,8 @@ fn clip(spans: &[Span], at: SeqRange) -> Vec<Span> {
 
 /// Returns the rows that change when `new` replaces the spans over `at`, which must still be `expect`.
 ///
-/// `starts` are the view's rows around the range: from the row that covers the position before
-/// `at` (or the first row) through the row that begins right after `at`, if there is one. More
-/// rows do no harm.
+/// `starts` are the view's rows around the range: from the row that covers the position before `at` (or the first row)
+/// through the row that begins right after `at`, if there is one. Additional rows are allowed.
 ///
 /// # Errors
 /// As [`View::splice`].
@@ -367,8 +365,8 @@ pub fn splice_starts(
         }
     }
 
-    // The replacement with its neighbours, before merging: the row to the left, the new spans, and
-    // what continues after them.
+    // The replacement with its neighbours, before merging: the row to the left, the new spans, and the row that
+    // continues after them.
     let after = at.last.next();
     let left = starts.iter().rev().find(|start| start.first < at.first);
     let right = starts.iter().rev().find(|start| start.first <= after);

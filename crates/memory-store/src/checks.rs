@@ -1,4 +1,4 @@
-//! What every store checks of a conversation before it changes it.
+//! Checks that every store makes before it changes a conversation.
 
 use memory_model::{ConversationId, Seq};
 use token_estimate::EstimatorId;
@@ -6,10 +6,10 @@ use token_estimate::EstimatorId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Append, AppendAt, Conversation, JobKey};
 
-/// Checks that a log is as an append demands.
+/// Checks that a log satisfies the conditions of an append.
 ///
 /// # Errors
-/// `HeadMoved` when the log ends elsewhere, `EstimatorMismatch` when it is counted otherwise.
+/// `HeadMoved` if the log has another head, `EstimatorMismatch` if it uses another estimator.
 pub fn check_append(info: &Conversation, append: &Append) -> Result<()> {
     match append.at {
         AppendAt::Head(head) if head != info.head => {
@@ -21,10 +21,10 @@ pub fn check_append(info: &Conversation, append: &Append) -> Result<()> {
     }
 }
 
-/// Checks that a conversation can be forked at a position, counted with an estimator.
+/// Checks that a conversation can be forked at a position with an estimator.
 ///
 /// # Errors
-/// `Invalid` when the position is after the head, `EstimatorMismatch` when it is counted otherwise.
+/// `Invalid` if the position is after the head, `EstimatorMismatch` if the conversation uses another estimator.
 pub(crate) fn check_fork(parent: &Conversation, at: Seq, estimator: &EstimatorId) -> Result<()> {
     if at > parent.head {
         let (key, end) = (&parent.key, parent.head);
@@ -51,7 +51,7 @@ pub fn no_conversation(id: ConversationId) -> Error {
     )
 }
 
-/// The error that the lease on a job is another's.
+/// The error that another owner has the lease on a job.
 pub fn lease_lost(key: &JobKey) -> Error {
     Error::new(
         ErrorKind::Stale,

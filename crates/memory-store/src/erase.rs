@@ -10,8 +10,8 @@ use crate::read::read_spans;
 use crate::store::Store;
 use crate::types::{ConversationRef, Publish, Published};
 
-/// Shows the messages again where views show erased summaries, so that what was not erased is in
-/// contexts, and is summarised anew by the next compaction.
+/// Shows the messages again in views that show erased summaries: the remaining messages are in contexts, and the next
+/// compaction summarizes them again.
 async fn open_erased_spans<S: Store + ?Sized>(
     store: &S,
     erased: &Erased,
@@ -21,14 +21,14 @@ async fn open_erased_spans<S: Store + ?Sized>(
         let id = seen.conversation;
         let gone = store.erasures(id).await?.summaries;
         for view in store.views(id).await? {
-            // Another publisher may be faster: what it left is looked at again.
+            // Another publisher may be faster: read the view again then.
             while !open_in_view(store, id, &view.name, &gone, now).await? {}
         }
     }
     Ok(())
 }
 
-/// Opens the spans of a view. Returns whether none was lost to another publisher.
+/// Opens the spans of a view. Returns `false` if another publisher changed one first.
 async fn open_in_view<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -70,11 +70,11 @@ async fn open_in_view<S: Store + ?Sized>(
     Ok(all_open)
 }
 
-/// Erases words, and shows the messages again where views show erased summaries: what was not erased is in contexts, and is
-/// summarised anew by the next compaction. See [`Store::erase`].
+/// Erases words, and shows the messages again in views that show erased summaries: the remaining messages are in
+/// contexts, and the next compaction summarizes them again. See [`Store::erase`].
 ///
 /// # Errors
-/// Those of [`Store::erase`].
+/// As [`Store::erase`].
 pub async fn erase<S: Store + ?Sized>(
     store: &S,
     which: &ConversationRef,

@@ -1,4 +1,4 @@
-//! Erasure as data: what is asked for, what it concerns, and what stays recorded.
+//! Erasure as data: the request, the affected entries, and the record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +9,14 @@ use memory_model::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::Conversation;
 
-/// What stands where words were erased: the text of an erased summary, and of an erased message
-/// that cost at least 8 tokens. In place of a shorter message stands nothing, which costs no more
-/// than the message did.
+/// Replacement for erased words: the text of an erased summary, and of an erased message that cost at least 8 tokens. A
+/// cheaper message gets no text, so that it never costs more than before.
 pub const ERASED: &str = "[erased]";
 
 /// Key prefix of small values that hold prepared work. An erasure removes them, as it removes drafts.
 pub const PREPARED: &str = "prepared/";
 
-/// Cost from which [`ERASED`] costs no more than the message that it replaces, in tokens.
+/// Minimum cost of a message, in tokens, at which [`ERASED`] costs no more than the message.
 const ERASED_FROM: u64 = 8;
 
 /// A request to erase words for ever.
@@ -27,16 +26,16 @@ pub struct Erase {
     /// Positions of the entries, inclusive, as the conversation sees them; `None` for a conversation's
     /// own log with its title, metadata and small values.
     pub range: Option<SeqRange>,
-    /// Why. It is kept for ever, so it should not repeat what is erased.
+    /// Reason. It is kept for ever, so it should not repeat the erased words.
     pub reason: String,
-    /// Whether to tell only what would be erased.
+    /// Whether to report the erasure without carrying it out.
     pub dry_run: bool,
     /// Time of the call.
     pub now: Timestamp,
 }
 
 impl Erase {
-    /// Asks to erase the entries of a range, also where forks share them.
+    /// Creates a request to erase the entries of a range, including entries that forks share.
     pub fn range(range: SeqRange, reason: impl Into<String>, now: Timestamp) -> Self {
         Self {
             range: Some(range),
@@ -46,8 +45,8 @@ impl Erase {
         }
     }
 
-    /// Asks to erase all that a conversation itself said, and to archive it. What it shares with the
-    /// conversation that it was forked from stays.
+    /// Creates a request to erase a conversation's own log and archive the conversation. The log that it shares with
+    /// its parent stays.
     pub fn all(reason: impl Into<String>, now: Timestamp) -> Self {
         Self {
             range: None,
@@ -57,7 +56,7 @@ impl Erase {
         }
     }
 
-    /// Sets whether to tell only what would be erased.
+    /// Sets whether to report the erasure without carrying it out.
     pub fn with_dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
         self
@@ -87,19 +86,19 @@ impl ErasedRange {
     }
 }
 
-/// What was erased, or would be.
+/// Report of an erasure, or of a dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erased {
-    /// Whose own logs the entries are in.
+    /// Logs that hold the entries.
     pub logs: Vec<ErasedRange>,
-    /// Every conversation that shows some of them: these logs', and their forks.
+    /// Every conversation that shows some of them: the owners of these logs, and their forks.
     pub seen_by: Vec<ErasedRange>,
     /// Number of entries that still had words.
     pub entries: u64,
-    /// Number of summaries that were made from them, in all these conversations, and still had words.
+    /// Number of summaries of these entries, in all these conversations, that still had words.
     pub summaries: u64,
-    /// Number of jobs of these conversations whose prepared work is dropped.
+    /// Number of jobs of these conversations with prepared work that is dropped.
     pub drafts: u64,
     /// Logs with entries of the same hash, which are not erased: the same message, stored under another session's key.
     /// Each has the range from the first such entry to the last.
@@ -112,9 +111,9 @@ pub struct Erased {
 pub struct Erasure {
     /// Positions, inclusive, as the conversation sees them.
     pub range: SeqRange,
-    /// When.
+    /// Time of the erasure.
     pub at: Timestamp,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
@@ -129,7 +128,7 @@ impl Erasure {
     }
 }
 
-/// What was erased of all that a conversation sees.
+/// Erasures in everything that a conversation sees.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erasures {
@@ -154,7 +153,7 @@ impl Erasures {
     }
 }
 
-/// What an entry of this cost says once it is erased.
+/// Returns the parts of an erased entry that had this cost.
 pub fn erased_parts(tokens: u64) -> Vec<Part> {
     match tokens >= ERASED_FROM {
         true => vec![Part::text(ERASED)],
@@ -166,7 +165,7 @@ pub fn erased_parts(tokens: u64) -> Vec<Part> {
 /// conversation's family. The counts are still 0.
 ///
 /// # Errors
-/// `Invalid` when the range ends beyond the head, or the reason is empty.
+/// `Invalid` if the range ends beyond the head, or the reason is empty.
 pub fn plan_erasure(
     conversation: &Conversation,
     family: &[Conversation],
@@ -175,14 +174,12 @@ pub fn plan_erasure(
     let Conversation { key, head, .. } = conversation;
     let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
     if erase.reason.trim().is_empty() {
-        return invalid(format!(
-            "{key}: an erasure is recorded with a reason: give one"
-        ));
+        return invalid(format!("an erasure of {key} needs a reason: give one"));
     }
     let range = match erase.range {
         Some(range) if range.last > *head => {
             return invalid(format!(
-                "{key} ends at {head}: entries {range} cannot be erased, name a range within 1-{head}"
+                "cannot erase entries {range} of {key}, which ends at {head}: give a range within 1-{head}"
             ));
         }
         Some(range) => Some(range),
@@ -210,7 +207,7 @@ pub fn plan_erasure(
             let own = segments.find(|segment| segment.source == log.conversation)?;
             own.up_to(member.head)?.intersect(&log.range)
         };
-        // What a fork shares is the beginning of a log, so what it shows of a range is one stretch.
+        // A fork shares the beginning of a log, so it shows one contiguous part of a range.
         let parts: Vec<SeqRange> = erased.logs.iter().filter_map(shown).collect();
         if let (Some(first), Some(last)) = (parts.first(), parts.last())
             && let Some(range) = SeqRange::new(first.first, last.last)
@@ -225,8 +222,8 @@ pub fn plan_erasure(
     Ok(erased)
 }
 
-/// Names the summaries, of those that the conversations themselves made, whose words go with the
-/// erased entries: all that cover some of them, were made from some, or from such a summary.
+/// Returns the ids of the summaries to erase: of the summaries that the conversations made, the ones that cover an
+/// erased entry or are derived from one, directly or not.
 pub fn summaries_to_erase(
     seen_by: &[ErasedRange],
     made: &BTreeMap<ConversationId, Vec<Summary>>,

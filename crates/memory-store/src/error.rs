@@ -9,10 +9,9 @@ use std::fmt;
 pub enum ErrorKind {
     /// The conversation, summary or view does not exist.
     NotFound,
-    /// The request is invalid: an empty range, a fork beyond the head, a summary whose children do
-    /// not exist.
+    /// The request is invalid: an empty range, a fork beyond the head, a summary with missing children.
     Invalid,
-    /// The log's head is not where the caller said it is.
+    /// The log has another head than the caller expected.
     HeadMoved,
     /// The entries were counted with another estimator than the conversation's.
     EstimatorMismatch,
@@ -24,7 +23,7 @@ pub enum ErrorKind {
     ForeignDatabase,
     /// The database was written by a newer version.
     NewerSchema,
-    /// The database was written by an older version, and is opened for reading only.
+    /// The database was written by an older version, and is open for reading only.
     OlderSchema,
     /// The store is open for reading only, or its file or directory cannot be written.
     ReadOnly,
@@ -46,7 +45,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Creates an error. `message` names the object and says what to do next.
+    /// Creates an error. `message` names the object and the next step.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,

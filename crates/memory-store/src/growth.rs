@@ -14,7 +14,7 @@ const MAX_SEQ: Seq = Seq(u32::MAX - 1);
 /// Returns the bytes of entries, each with the hash of its message. A store needs no lock for them.
 ///
 /// # Errors
-/// `Invalid` when a message cannot be written.
+/// `Invalid` if a message cannot be written.
 pub fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
     let hashed = |entry: &NewEntry| {
         let body = entry.message.body().map_err(|source| {
@@ -48,7 +48,7 @@ pub struct Placed {
 }
 
 impl Growth {
-    /// Begins with a conversation and those of its visible entries that have external ids of entries to come.
+    /// Begins with a conversation and its visible entries with the external ids of the entries to add.
     pub fn new(conversation: Conversation, seen: BTreeMap<String, KnownEntry>) -> Self {
         Self {
             conversation,
@@ -57,11 +57,11 @@ impl Growth {
         }
     }
 
-    /// Adds an entry, of which `hash` is the message's hash and `body` its bytes. Returns nothing for one whose external id
-    /// is visible: it is not stored.
+    /// Adds an entry with the hash of its message and its bytes. Returns `None` if an entry with its external id is
+    /// visible: then it is not stored.
     ///
     /// # Errors
-    /// `Limit` when the log is full.
+    /// `Limit` if the log is full.
     pub fn add(&mut self, entry: &NewEntry, hash: Hash, body: &[u8]) -> Result<Option<Placed>> {
         let message = &entry.message;
         let external_id = message.external_id.as_deref();
@@ -76,7 +76,7 @@ impl Growth {
         let log = &mut self.conversation;
         if log.head >= MAX_SEQ {
             let key = &log.key;
-            let message = format!("the log of {key} is full: fork it at its head to go on");
+            let message = format!("the log of {key} is full: fork it at its head to continue");
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let tokens = match message.kind {

@@ -1,5 +1,5 @@
-//! What implementations of [`Store`](crate::Store) share: the checks that each call makes, how a log grows, the
-//! hashes over records, and what a new conversation and its views begin with. Callers of a store need none of it.
+//! Functions for implementations of [`Store`](crate::Store): the checks of each call, the growth of a log, the hashes
+//! over records, and the beginnings of new conversations and their views. Callers of a store do not need them.
 
 pub use crate::checks::{check_append, lease_lost, no_conversation};
 pub use crate::erasure::{erased_parts, plan_erasure, summaries_to_erase};

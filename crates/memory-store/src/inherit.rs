@@ -1,5 +1,5 @@
-//! What a new conversation takes over from its parent, as pure functions: the part of the log that it shares, whose
-//! summaries it sees, and the parent's views cut at a fork's point.
+//! Inheritance of a new conversation, as pure functions: the part of the parent's log that it shares, the summaries
+//! that it sees, and the parent's views cut at a fork's point.
 
 use memory_model::{
     Child, ConversationId, Hash, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceRows, Summary,
@@ -11,11 +11,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::publish::KnownSummary;
 use crate::types::{Conversation, NewConversation, Origin, segments_of};
 
-/// Returns the conversation as it is when it has been created below its parent, if it has one: with the id and what it
-/// sees of the parent's log, but without the tokens of that.
+/// Returns the conversation after its creation below its parent, if it has one: with the id and its view
+/// of the parent's log, but without the tokens of the shared part.
 ///
 /// # Errors
-/// `Invalid` or `EstimatorMismatch` when the parent can not be forked so.
+/// `Invalid` or `EstimatorMismatch` if the parent cannot be forked like this.
 pub fn created(
     new: &NewConversation,
     id: ConversationId,
@@ -47,14 +47,14 @@ pub fn created(
     })
 }
 
-/// A conversation whose summaries another one sees: itself, and for a fork its parent, the
-/// parent's parent and so on, as far as they are forks.
+/// A conversation with summaries that another one sees: itself, and for a fork its parent, the parent's parent and so
+/// on, as far as they are forks.
 ///
-/// Of an ancestor those summaries are seen that cover nothing after the fork's point, whenever
-/// they were made: then they were made from messages that both share.
+/// An ancestor's summary is seen if it covers no position after the fork's point: then it was made from shared
+/// messages. The time of its creation does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SummaryScope {
-    /// Whose summaries.
+    /// The conversation that made the summaries.
     pub conversation: ConversationId,
     /// The last position that a visible one may cover, inclusive; `None` for the conversation
     /// itself.
@@ -62,7 +62,7 @@ pub struct SummaryScope {
 }
 
 impl SummaryScope {
-    /// The conversation itself, which every lineage begins with.
+    /// The conversation itself, the first of every lineage.
     pub fn own(conversation: ConversationId) -> Self {
         Self {
             conversation,
@@ -78,18 +78,17 @@ impl SummaryScope {
         }
     }
 
-    /// Whether a summary of this conversation over `range` is seen.
+    /// Whether a summary of this conversation over `range` is visible.
     pub fn sees(&self, range: SeqRange) -> bool {
         self.last.is_none_or(|last| range.last <= last)
     }
 }
 
-/// A parent's view cut at a fork's point, in the making.
+/// An unfinished cut of a parent's view at a fork's point.
 ///
-/// Spans that end at or before the point stay as they are. A summary that crosses it is opened:
-/// its children take its place, and of them the one that crosses is opened again, until only
-/// messages cross. Their part up to the point is raw. So are shortened messages that cross the
-/// point: what a part of them costs is not known.
+/// Spans that end at or before the point stay as they are. A summary that crosses it is opened: its children replace
+/// it, and the child that crosses is opened too, until only messages cross. Their part up to the point is raw.
+/// Shortened messages that cross the point become raw as well, because the cost of a part of them is unknown.
 ///
 /// ```
 /// use memory_model::{SpanBody, Seq, SpanStart};
@@ -122,8 +121,8 @@ pub struct Inherited {
 }
 
 impl ViewCut {
-    /// Cuts a view at a point. `rows` are the parent's, those that begin at or before the position
-    /// after the point; more do no harm.
+    /// Cuts a view at a point. `rows` are the parent's, those that begin at or before the position after the point;
+    /// additional rows are allowed.
     pub fn new(rows: &[SpanStart], at: Seq) -> Self {
         let mut cut = Self {
             at,
@@ -152,11 +151,11 @@ impl ViewCut {
         self.crossing.as_ref()
     }
 
-    /// Puts the children of the crossing summary in its place, as far as they lie before the
-    /// point. `known` tells what the store knows of those that are summaries.
+    /// Replaces the crossing summary by its children, as far as they lie before the point. `known` returns the store's
+    /// facts about the summaries among them.
     ///
     /// # Errors
-    /// `Corrupt` when a child is missing.
+    /// `Corrupt` if a child is missing.
     pub fn open(
         &mut self,
         summary: &Summary,
@@ -202,11 +201,11 @@ impl ViewCut {
         });
     }
 
-    /// What the fork begins with; `None` when that is raw, as every view is before its first
+    /// Returns the first publication of the fork's view; `None` if the view is raw, like every view before its first
     /// publication.
     ///
     /// # Errors
-    /// `Corrupt` when the parent's rows are not a view, or a crossing summary was not opened.
+    /// `Corrupt` if the parent's rows are not a view, or if a crossing summary was not opened.
     pub fn finish(mut self) -> Result<Option<Inherited>> {
         let wrong = |problem: String| Error::new(ErrorKind::Corrupt, problem);
         if let Some(id) = self.crossing {

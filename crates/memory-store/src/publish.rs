@@ -1,4 +1,4 @@
-//! What every store checks before it publishes, as pure functions.
+//! Checks that every store makes before it publishes, as pure functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use memory_model::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Publish, Published};
 
-/// What a store must know of a summary that a publish refers to without bringing it along.
+/// Facts about a stored summary that a publish refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownSummary {
-    /// What it covers.
+    /// Range that it covers.
     pub range: SeqRange,
     /// Its depth.
     pub depth: u32,
@@ -49,7 +49,7 @@ pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
 /// The outcome of a publish with spans that do not fit a view at `version`.
 ///
 /// # Errors
-/// `Invalid` when they fit no view.
+/// `Invalid` if they fit no view.
 pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Result<Published> {
     match error {
         SpliceError::Lost { found } => {
@@ -64,16 +64,18 @@ pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Res
     }
 }
 
-/// Checks all of a publish that needs no store, and returns the ids of all summaries in it, which
-/// the store must look up for [`check_references`]: of one that is brought along the store may
-/// have its own, which stays as it is.
+/// Checks everything in a publish that can be checked without the store. Returns the ids of all its summaries, which
+/// the store must look up for [`check_references`]. The store may already have a summary that the publish contains; it
+/// does not change then.
 ///
 /// # Errors
 /// `Invalid`, naming the span or summary.
 pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> {
     let at = publish.at;
     if SeqRange::new(at.first, at.last).is_none() {
-        return Err(invalid(format!("cannot publish over {at}: it is no range")));
+        return Err(invalid(format!(
+            "cannot publish over {at}: it is not a range"
+        )));
     }
     if at.last > head {
         return Err(invalid(format!(
@@ -92,7 +94,7 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
         .collect();
     if given.len() != publish.summaries.len() {
         return Err(invalid(format!(
-            "the publish over {at} brings a summary twice"
+            "the publish over {at} contains a summary twice"
         )));
     }
     let mut referred = BTreeSet::new();
@@ -111,7 +113,7 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
     for id in given.keys() {
         if !referred.contains(*id) {
             return Err(invalid(format!(
-                "the publish over {at} brings {id}, which nothing uses"
+                "the publish over {at} contains {id}, but its spans and summaries do not use it"
             )));
         }
     }
@@ -124,7 +126,7 @@ fn check_summary(summary: &Summary) -> Result<()> {
     let id = &summary.id;
     if SeqRange::new(summary.range.first, summary.range.last).is_none() {
         return Err(invalid(format!(
-            "{id} covers {}, which is no range",
+            "{id} covers {}, which is not a range",
             summary.range
         )));
     }
@@ -138,17 +140,17 @@ fn check_summary(summary: &Summary) -> Result<()> {
         return Err(invalid(format!("{id} has no sources")));
     }
     for source in summary.sources.iter().map(Child::range) {
-        // A fork sees the summaries whose ranges it shares: their sources must be shared too.
+        // Forks see summaries within the range that they share, so the sources must be shared too.
         if SeqRange::new(source.first, source.last).is_none() || source.last > summary.range.last {
             return Err(invalid(format!(
-                "the source {source} of {id} is no range up to {}",
+                "the source {source} of {id} is not a range up to {}",
                 summary.range.last
             )));
         }
     }
     if summary.hash != summary.expected_hash() || *id != summary_id(summary.hash) {
         return Err(invalid(format!(
-            "the hash or id of {id} is not what its content gives"
+            "the hash or id of {id} does not match its content"
         )));
     }
     let leaf = summary
@@ -157,15 +159,15 @@ fn check_summary(summary: &Summary) -> Result<()> {
         .all(|child| child.summary().is_none());
     if leaf != (summary.depth == 0) {
         return Err(invalid(format!(
-            "{id} has depth {}, which its children do not give",
+            "{id} has depth {}, which does not match its children",
             summary.depth
         )));
     }
     Ok(())
 }
 
-/// Checks that spans and summaries agree with the summaries that they refer to; `stored` are those
-/// of [`check_shape`]'s ids that the conversation has.
+/// Checks that spans and summaries agree with the summaries that they refer to; `stored` are the summaries with
+/// [`check_shape`]'s ids that the conversation has.
 ///
 /// # Errors
 /// `Invalid`, naming the summary.
@@ -220,7 +222,7 @@ pub fn check_references(
     Ok(())
 }
 
-/// What is known of a child or a source that is a summary, which must cover what is named.
+/// Facts about a child or source summary. It must cover the given range.
 fn reference<'k>(
     summary: &Summary,
     named: &Child,
@@ -240,7 +242,7 @@ fn reference<'k>(
     Ok(Some(known))
 }
 
-/// What spans cost in a context, in tokens; `raw` gives the cost of messages.
+/// Returns the cost of spans in a context, in tokens; `raw` returns the cost of messages.
 pub fn spans_cost(spans: &[Span], raw: impl Fn(SeqRange) -> u64) -> u64 {
     spans
         .iter()

@@ -1,4 +1,4 @@
-//! Hashes over what a store keeps beside messages, views and texts, so that a change behind its back is noticed.
+//! Hashes over stored records other than messages, views and texts, so that changes from outside are detected.
 
 use memory_model::{
     ConversationId, FieldHasher, Hash, Message, RawJson, Seq, SessionKey, Summary, Timestamp,
@@ -7,7 +7,7 @@ use memory_model::{
 
 use crate::types::{Conversation, Origin};
 
-/// Returns the hash over a conversation's head row: everything in it but its segments.
+/// Returns the hash over a conversation's head row: all of it except its segments.
 pub fn conversation_hash(conversation: &Conversation) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory conversation 1");
     hasher.number(i64::from(conversation.id.0));
@@ -45,7 +45,7 @@ pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Ha
     hasher.finish()
 }
 
-/// Returns the hash over the names of a conversation's views, given by rising name; [`Hash::ZERO`] when there are none.
+/// Returns the hash over the names of a conversation's views, given by rising name; [`Hash::ZERO`] if there are none.
 pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory views 1");
     let mut any = false;
@@ -91,8 +91,8 @@ pub struct KnownEntry {
 }
 
 impl KnownEntry {
-    /// Whether `message`, whose hash is `hash` and whose bytes are `body`, is this entry told again. A time that
-    /// either of the two came without is not compared.
+    /// Whether `message`, with this hash and these bytes, is a repetition of this entry. Times are compared only if
+    /// both messages came with one.
     pub fn is_duplicate_of(
         &self,
         message: &Message,

@@ -8,12 +8,12 @@ use memory_model::{ConversationId, SummaryId};
 use crate::error::Result;
 use crate::types::Conversation;
 
-/// What a segment of a search index is made from.
+/// Source of a segment of a search index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexedKind {
     /// Messages of a conversation's own log.
     Messages,
-    /// Summaries that a conversation made, in the order in which they were made.
+    /// Summaries that a conversation made, in the order of creation.
     Summaries,
 }
 
@@ -27,12 +27,12 @@ impl IndexedKind {
     }
 }
 
-/// A segment, without what is in it.
+/// A segment, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexSegment {
-    /// The store's number for it. It is never given again.
+    /// The store's number for it. It is never reused.
     pub id: u64,
-    /// What it is made from.
+    /// Source of the segment.
     pub kind: IndexedKind,
     /// The first position, inclusive; of summaries, the number of the first one, from 1.
     pub first: u32,
@@ -47,10 +47,9 @@ pub struct IndexSegment {
 /// The segments of a conversation's own log and summaries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexState {
-    /// The segments, by kind and then by position. Those of one kind follow each other without a gap.
+    /// The segments, by kind and then by position. Segments of one kind follow each other without a gap.
     pub segments: Vec<IndexSegment>,
-    /// Number of erasures in the log and among the summaries. A segment that was made before one of them
-    /// is refused.
+    /// Number of erasures in the log and among the summaries. A segment made before an erasure is refused after it.
     pub erasures: u64,
 }
 
@@ -60,8 +59,8 @@ impl IndexState {
         self.segments.iter().filter(move |one| one.kind == kind)
     }
 
-    /// Whether a store in this state keeps a segment: see [`IndexStore::put_index_segment`].
-    /// `own_first` is the first position of the conversation's own log.
+    /// Whether a store in this state accepts a segment: see [`IndexStore::put_index_segment`]. `own_first` is the first
+    /// position of the conversation's own log.
     pub fn takes(&self, new: &NewIndexSegment<'_>, own_first: u32) -> bool {
         if new.erasures != self.erasures || new.last < new.first {
             return false;
@@ -89,7 +88,7 @@ impl IndexState {
         }
     }
 
-    /// Returns the state with a segment that it takes, which a store keeps by the number `id`.
+    /// Returns the state with an accepted segment, which the store keeps by the number `id`.
     pub fn with(mut self, new: &NewIndexSegment<'_>, id: u64) -> Self {
         self.segments.retain(|one| !new.replaces.contains(&one.id));
         let place = |one: &IndexSegment| (one.kind.as_str(), one.first);
@@ -109,10 +108,10 @@ impl IndexState {
     }
 }
 
-/// What a search by an index begins with.
+/// Data that a search by an index reads first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexSnapshot {
-    /// The conversation, as it was before the rest was read.
+    /// The conversation. It was read before the rest.
     pub conversation: Conversation,
     /// For each of [`Conversation::segments`] the index segments of that source, as [`IndexState::segments`].
     pub logs: Vec<Vec<IndexSegment>>,
@@ -123,7 +122,7 @@ pub struct IndexSnapshot {
 /// A part of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// The least key in it. Keys of a segment differ, and rise.
+    /// Smallest key in it. The keys of a segment rise strictly.
     pub key: Vec<u8>,
     /// The bytes.
     pub data: Vec<u8>,
@@ -132,7 +131,7 @@ pub struct Chunk {
 /// A segment to be kept.
 #[derive(Debug, Clone)]
 pub struct NewIndexSegment<'a> {
-    /// What it is made from.
+    /// Source of the segment.
     pub kind: IndexedKind,
     /// The first position or number, inclusive.
     pub first: u32,
@@ -142,44 +141,44 @@ pub struct NewIndexSegment<'a> {
     pub documents: u32,
     /// Name of its format, followed by checksums of its row and its chunks.
     pub format: &'a str,
-    /// What is in it.
+    /// Content.
     pub chunks: &'a [Chunk],
-    /// Number of erasures that [`IndexState`] told before the messages were read.
+    /// Number of erasures in [`IndexState`] before the messages were read.
     pub erasures: u64,
-    /// Segments whose place it takes; empty for one behind all others.
+    /// Segments that it replaces; empty if it follows all others.
     pub replaces: &'a [u64],
 }
 
 /// A store that keeps the segments of a search index.
 ///
-/// They can be made again from messages and summaries at any time, and are no part of what a store
-/// promises to keep. An erasure removes every segment that has words of what is erased, and those behind
-/// it, in the same transaction.
+/// Segments can be rebuilt from messages and summaries at any time, and a store need not preserve them. An erasure
+/// removes every segment that contains erased words, and all later ones, in the same transaction.
 #[async_trait]
 pub trait IndexStore: Send + Sync + fmt::Debug {
     /// Reads the start of a search in one request.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot>;
 
-    /// The segments of a conversation's own log and summaries, and what a new one is held against.
+    /// Returns the segments of a conversation's own log and summaries, with the number of erasures that a new segment
+    /// is checked against.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState>;
 
-    /// The keys of a segment's chunks, rising; empty where the segment was replaced meanwhile.
+    /// Returns the keys of a segment's chunks, rising; empty if the segment was replaced meanwhile.
     async fn index_keys(&self, segment: u64) -> Result<Vec<Vec<u8>>>;
 
     /// Reads the chunks of a segment with these keys, or all of them, by key; fewer if the segment was replaced meanwhile.
     async fn index_chunks(&self, segment: u64, keys: Option<&[Vec<u8>]>) -> Result<Vec<Chunk>>;
 
-    /// Keeps a segment. Returns the state with it, or `None` if it is not kept: another one is there, it does not follow
-    /// the last one of its kind, a segment that it replaces is gone, or something was erased since.
+    /// Keeps a segment. Returns the state with it, or `None` if it is not kept: another one is there, it does not
+    /// follow the last one of its kind, a segment that it replaces no longer exists, or entries were erased since.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn put_index_segment(
         &self,
         conversation: ConversationId,
@@ -189,6 +188,6 @@ pub trait IndexStore: Send + Sync + fmt::Debug {
     /// Removes all segments of a conversation.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn drop_index(&self, conversation: ConversationId) -> Result<()>;
 }

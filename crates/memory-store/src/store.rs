@@ -23,29 +23,27 @@ use crate::types::{
 use crate::vector_store::VectorStore;
 use crate::violation::Violation;
 
-/// A place where conversations are kept.
+/// Storage of conversations.
 ///
-/// Every call that writes is one transaction: after a failure, a crash or a dropped future the
-/// store is as before or as after, never between. No transaction object leaves a store.
+/// Every call that writes is one transaction: after a failure, a crash or a dropped future the store has the state
+/// before or after the call. No transaction object leaves a store.
 ///
-/// Reads see every write that was finished before they began. Reads of a [`Snapshot`] see the same
-/// whatever is written meanwhile.
+/// Reads see every write that finished before they began. Reads of a [`Snapshot`] do not see later writes.
 #[async_trait]
 #[auto_impl(Arc)]
 pub trait Store: Send + Sync + fmt::Debug {
     /// Gets the conversation with the key, or creates it. An existing one is returned as it is:
     /// its origin, estimator and title do not change.
     ///
-    /// A new fork's views begin as its parent's are, cut at its point: see [`ViewCut`]. That is
-    /// the first version of each, in the same transaction; a view of which only messages are left
-    /// is not published.
+    /// A new fork's views begin as its parent's views, cut at its point: see [`ViewCut`]. This is the first version of
+    /// each, in the same transaction; a view of messages alone is not published.
     ///
     /// # Errors
-    /// `NotFound` when the parent does not exist; `Invalid` when a fork begins beyond the
-    /// parent's head; `EstimatorMismatch` when a fork names another estimator than its parent's.
+    /// `NotFound` if the parent does not exist; `Invalid` if a fork begins beyond the
+    /// parent's head; `EstimatorMismatch` if a fork names another estimator than its parent's.
     async fn open(&self, new: &NewConversation) -> Result<Conversation>;
 
-    /// Looks a conversation up.
+    /// Looks up a conversation.
     async fn conversation(&self, which: &ConversationRef) -> Result<Option<Conversation>>;
 
     /// Conversations in the order of their numbers, from `after` (exclusive) on; at most `limit`.
@@ -67,15 +65,15 @@ pub trait Store: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> Result<Conversation>;
 
-    /// Appends entries in order. An entry whose external id is already visible is not stored
-    /// again; entries of the same call count as visible.
+    /// Appends entries in order. An entry is not stored if another with its external id is visible; earlier entries of
+    /// the same call count as visible.
     ///
     /// # Errors
-    /// `NotFound`; `HeadMoved`; `EstimatorMismatch`; `Limit` when the log would pass 2³² − 2
+    /// `NotFound`; `HeadMoved`; `EstimatorMismatch`; `Limit` if the log would pass 2³² − 2
     /// entries.
     async fn append(&self, conversation: ConversationId, append: &Append) -> Result<Appended>;
 
-    /// Reads a page of a log, across segments. `next` is the rest of the range, `None` when the
+    /// Reads a page of a log, across segments. `next` is the rest of the range, `None` if the
     /// page ends it or the head was reached.
     ///
     /// # Errors
@@ -86,8 +84,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// messages up to and including each. 0 at `Seq(0)`; beyond the head the sum at the head.
     async fn running(&self, conversation: ConversationId, at: &[Seq]) -> Result<Vec<u64>>;
 
-    /// The first position whose running sum is at least `running` tokens; `None` when the whole
-    /// log costs less.
+    /// The first position with a running sum of at least `running` tokens; `None` if the whole log costs less.
     async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>>;
 
     /// The positions of entries by external id, in the order asked; `None` for those not visible.
@@ -107,7 +104,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// omitted spans have 0 tokens here; see [`crate::fill_raw_tokens`].
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when the view has no such version yet.
+    /// `NotFound`; `Invalid` if the view has no such version yet.
     async fn spans(
         &self,
         snapshot: &Snapshot,
@@ -116,33 +113,31 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Span>>;
 
-    /// Replaces spans if the view still holds what the caller expects.
+    /// Replaces spans if the view still holds the expected ones.
     ///
     /// # Errors
-    /// As [`Store::publish_all`], those of the publish among them.
+    /// As [`Store::publish_all`], including the errors of the publish.
     async fn publish(&self, conversation: ConversationId, publish: &Publish) -> Result<Published> {
         let publishes = std::slice::from_ref(publish);
         let outcomes = self.publish_all(conversation, publishes).await?;
         only(outcomes).flatten()
     }
 
-    /// Publishes several times to one view, in order and in one transaction: each publish sees what
-    /// those before it left, summaries included. The outcome of each is told apart; a publish that
-    /// is lost or refused changes nothing and does not undo the others. The number of statements
-    /// does not grow with the number of publishes, up to 64 rows of a table.
+    /// Publishes several times to one view, in order and in one transaction: each publish sees the effects of the
+    /// earlier ones, summaries included. Each has its outcome; a publish that is lost or refused changes nothing and
+    /// does not undo the others. The number of statements does not grow with the number of publishes, up to 64 rows of
+    /// a table.
     ///
-    /// Each publish replaces spans if the view still holds what it expects. Token figures of raw and
-    /// omitted spans are not stored. A summary that the conversation already has is not changed by a
-    /// publish that brings it again. A publish that is done ends its fence's job; `Already` and
-    /// `Lost` leave it as it is.
+    /// Each publish replaces spans if the view still holds the expected ones. Token figures of raw and omitted spans
+    /// are not stored. A summary that the conversation already has is not changed by a publish that brings it again. An
+    /// outcome `Done` ends the fence's job; `Already` and `Lost` do not change the job.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when the publishes name different views. Of one publish: `Invalid` when
-    /// the new spans do not tile the range, lie beyond the head, or name summaries that are in
-    /// neither the publish nor the conversation or cover another range, when a given summary's
-    /// children do not tile its range, its children or sources do not exist, a source reaches
-    /// beyond its range, or its hash or id is not what its content gives; `Stale` when the fence is
-    /// lost.
+    /// `NotFound`; `Invalid` if the publishes name different views. For one publish: `Invalid` if the new spans do not
+    /// tile the range, lie beyond the head, or name summaries that are in neither the publish nor the conversation or
+    /// that cover another range; `Invalid` if a summary's children do not tile its range, its children or sources do
+    /// not exist, a source reaches beyond its range, or its hash or id does not match its content; `Stale` if the fence
+    /// is lost.
     async fn publish_all(
         &self,
         conversation: ConversationId,
@@ -158,17 +153,17 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Publication, ViewVersion>>;
 
-    /// Summaries by id, in the order asked; `None` for those that the conversation does not see.
-    /// It sees its own and those of its ancestors that cover only what it shares: see [`SummaryScope`]. Of
-    /// two with one id it sees the nearest.
+    /// Returns summaries by id, in the order of the ids; `None` for summaries that the conversation does not see. It
+    /// sees its own summaries, and the ancestors' summaries that cover only shared positions: see [`SummaryScope`]. If
+    /// two have one id it sees the nearest.
     async fn summaries(
         &self,
         conversation: ConversationId,
         ids: &[SummaryId],
     ) -> Result<Vec<Option<Summary>>>;
 
-    /// All summaries that a conversation sees, each once: those of its ancestors first, each in the
-    /// order of their making; after the one given.
+    /// Returns all summaries that a conversation sees, each once, after the given one: the ancestors' summaries first,
+    /// each conversation's in the order of creation.
     ///
     /// # Errors
     /// `NotFound` for the conversation, or when it has no such summary.
@@ -179,8 +174,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>>;
 
-    /// The summaries of a conversation itself, without those of its ancestors, in the order of
-    /// their making; after the one given.
+    /// Returns the summaries that a conversation itself made, after the given one, in the order of creation.
     ///
     /// # Errors
     /// As [`Store::summary_log`].
@@ -191,16 +185,15 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Page<Summary, SummaryId>>;
 
-    /// The summaries that have this one as a source or a child and are seen, in the order of
-    /// `summary_log`.
+    /// Returns the visible summaries that have this one as a source or a child, in the order of `summary_log`.
     async fn parents(
         &self,
         conversation: ConversationId,
         summary: &SummaryId,
     ) -> Result<Vec<SummaryId>>;
 
-    /// For each pair of a source hash and a recipe the newest summary made from it that is seen, if
-    /// one was ever published; the conversation's own before its ancestors'. In the order asked.
+    /// For each pair of a source hash and a recipe, returns the latest visible summary made from it, if one was
+    /// published; the conversation's own before its ancestors'. In the order of the pairs.
     async fn summaries_by_source(
         &self,
         conversation: ConversationId,
@@ -224,18 +217,16 @@ pub trait Store: Send + Sync + fmt::Debug {
         only(claims.await?)
     }
 
-    /// Asks for several jobs in one transaction, and answers for each in the order asked. A job is
-    /// granted when nobody holds it, the holder's lease has ended, or the holder itself asks again;
-    /// the others are granted all the same. Each grant makes the fences of earlier ones stale for
-    /// ever: a number is not used again even after the job is done or released.
+    /// Asks for several jobs in one transaction, and answers for each in the order asked. A job is granted if it is
+    /// free, the holder's lease has ended, or the holder itself asks again; a refused job does not affect the others.
+    /// Each grant makes the fences of earlier grants of the job stale for ever: a number is never reused, even after
+    /// the job is done or released.
     ///
-    /// A lease ends `ttl` after the store's own time, so that processes whose clocks differ agree on
-    /// it. With a time-to-live of zero it ends at once: anybody may claim the job, and until somebody
-    /// does the fence is good.
+    /// A lease ends `ttl` after the store's own time, so that processes with different clocks agree on it. With a
+    /// time-to-live of zero it ends at once: any owner may claim the job, and the fence stays valid until one does.
     ///
-    /// `erasures` is the conversation's [`erasures`](Conversation::erasures) before the words were read that the jobs
-    /// are about. After a further one no job is granted, and an erasure ends all leases: under a good fence, words are
-    /// as they were read.
+    /// `erasures` is the conversation's [`erasures`](Conversation::erasures) before the jobs' words were read. After a
+    /// further erasure no job is granted, and an erasure ends all leases: words do not change under a valid fence.
     ///
     /// # Errors
     /// `NotFound` for the conversation.
@@ -251,8 +242,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Renews, releases or completes a granted job.
     ///
     /// # Errors
-    /// `NotFound` for the conversation; `Stale` when the job was granted again meanwhile, or is
-    /// failed, released or done.
+    /// `NotFound` for the conversation; `Stale` if the job was granted again meanwhile, or has failed, was released or
+    /// is done.
     async fn settle(&self, fence: &Fence, outcome: &LeaseUpdate) -> Result<()> {
         let settled = [(fence.clone(), outcome.clone())];
         only(self.settle_all(&settled).await?).flatten()
@@ -262,7 +253,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// answers for each. A lost fence does not undo the others.
     ///
     /// # Errors
-    /// Of one job as [`Store::settle`].
+    /// For each job as [`Store::settle`].
     async fn settle_all(&self, settled: &[(Fence, LeaseUpdate)]) -> Result<Vec<Result<()>>>;
 
     /// A small value of a conversation.
@@ -272,7 +263,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// new revision. A value of `None` removes it.
     ///
     /// # Errors
-    /// `Stale` when the revision is another.
+    /// `Stale` if the revision is another.
     async fn put_state(
         &self,
         conversation: ConversationId,
@@ -281,27 +272,25 @@ pub trait Store: Send + Sync + fmt::Debug {
         value: Option<&memory_model::RawJson>,
     ) -> Result<u64>;
 
-    /// Erases words for ever, and records that and why. Bodies, names and metadata of the entries
-    /// are gone, with the words of every summary that was made from them and all prepared work of
-    /// the conversations that show them. Positions, roles, times, external ids, token figures and
-    /// hashes stay, so that everything else still verifies. Entries that forks share are gone in all
-    /// of them. Erasing again what is erased finishes what was left.
+    /// Erases words for ever, and records the erasure with its reason. Removes bodies, names and metadata of the
+    /// entries, the words of every summary derived from them, and all prepared work of the conversations that show
+    /// them. Positions, roles, times, external ids, token figures and hashes stay, so that everything else still
+    /// verifies. Entries that forks share are erased in all forks. Repeating an erasure finishes incomplete work.
     ///
-    /// Views are not changed: [`crate::erase`] calls this and then opens the spans that show an erased
-    /// summary. A store that keeps words in files returns only when no byte of them is left there.
+    /// Views are not changed: [`crate::erase`] calls this and then opens the spans that show an erased summary. A store
+    /// with files returns only when the files contain no byte of the words.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when the range ends beyond the head, when no reason is given, or when the
-    /// store cannot erase, which is what a store does that does not implement this call. `NotGone` when
-    /// a reader keeps old bytes in a file: the words are erased and recorded, and the same call
-    /// finishes the work once the reader has ended.
+    /// `NotFound`; `Invalid` if the range ends beyond the head, if there is no reason, or if the store does not
+    /// implement this call. `NotGone` if a reader keeps old bytes in a file: the words are erased and recorded, and
+    /// the same call finishes the work once the reader has ended.
     async fn erase(&self, conversation: ConversationId, erase: &Erase) -> Result<Erased> {
         let _ = erase;
         let message = format!("conversation {conversation}: this store cannot erase: use another");
         Err(Error::new(ErrorKind::Invalid, message))
     }
 
-    /// What was erased of all that a conversation sees. Nothing in a store that cannot erase.
+    /// Returns the erasures in everything that a conversation sees. Empty for a store that cannot erase.
     ///
     /// # Errors
     /// `NotFound`.
@@ -310,22 +299,21 @@ pub trait Store: Send + Sync + fmt::Debug {
         Ok(Erasures::default())
     }
 
-    /// The search index that the store keeps; `None` where it keeps none.
+    /// The search index that the store keeps; `None` if it keeps none.
     fn index(&self) -> Option<&dyn IndexStore> {
         None
     }
 
-    /// The vectors that the store keeps; `None` where it keeps none.
+    /// The vectors that the store keeps; `None` if it keeps none.
     fn vector_store(&self) -> Option<&dyn VectorStore> {
         None
     }
 }
 
-/// The answer for the one thing that was asked for.
+/// The only element of the answers.
 fn only<T>(mut answers: Vec<T>) -> Result<T> {
     answers.pop().ok_or_else(|| {
-        let message =
-            "the store gave no answer for what it was asked: this is a mistake in the store";
+        let message = "the store returned no answer to a request: this is a defect of the store";
         Error::new(ErrorKind::Corrupt, message)
     })
 }
@@ -334,12 +322,12 @@ fn only<T>(mut answers: Vec<T>) -> Result<T> {
 #[async_trait]
 #[auto_impl(Arc)]
 pub trait Maintain: Store {
-    /// Checks what only the database itself can check: its pages, indices, foreign keys, triggers
-    /// and that its rows agree with each other. [`crate::verify`] checks everything else.
+    /// Runs the checks that only the database can make: of its pages, indices, foreign keys and triggers, and of the
+    /// agreement between its rows. [`crate::verify`] makes all other checks.
     async fn check(&self) -> Result<Vec<Violation>>;
 
-    /// Returns the time of an erasure that was cut short, so that its words may still be in the database's files;
-    /// `None` if there is none. Opening the store to write, and erasing, removes them.
+    /// Returns the time of an interrupted erasure, which may have left words in the database's files; `None` if there
+    /// is none. Opening the store for writing, and erasing, removes them.
     ///
     /// # Errors
     /// Those of the store.
@@ -347,14 +335,14 @@ pub trait Maintain: Store {
         Ok(None)
     }
 
-    /// Where the data is, for people: a path, a URL without secrets, or `memory`.
+    /// Human-readable location of the data: a path, a URL without secrets, or `memory`.
     fn location(&self) -> String;
 
-    /// Finishes what is under way and gives resources back. The store is not used afterwards.
+    /// Finishes pending work and releases resources. The store must not be used afterwards.
     async fn close(&self) -> Result<()>;
 }
 
-/// A store with its maintenance: what the layers above hold behind one pointer.
+/// A store with its maintenance, behind one pointer.
 pub trait FullStore: Store + Maintain {}
 
 impl<S: Store + Maintain + ?Sized> FullStore for S {}

@@ -19,16 +19,16 @@ pub enum Origin {
     Fork {
         /// The parent.
         parent: ConversationId,
-        /// Last shared position; `Seq(0)` shares nothing.
+        /// Last shared position; `Seq(0)` if no position is shared.
         at: Seq,
     },
-    /// A sub-agent: started by a call in its parent's log, shares nothing.
+    /// A sub-agent: started by a call in its parent's log. Shares no positions.
     Spawn {
         /// The parent.
         parent: ConversationId,
         /// Position of the call in the parent's log; `Seq(0)` when unknown.
         at: Seq,
-        /// Id of the call; `None` when unknown.
+        /// Id of the call; `None` if unknown.
         call: Option<String>,
     },
 }
@@ -43,7 +43,7 @@ impl Origin {
     }
 }
 
-/// Arguments for opening a conversation; it is created when there is none with its key.
+/// Arguments for opening a conversation, which is created if none has the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewConversation {
     /// The caller's name for the conversation; unique in the store.
@@ -81,12 +81,12 @@ pub struct Segment {
     pub first: Seq,
     /// Last position, inclusive; `None` for the conversation's own, growing log.
     pub last: Option<Seq>,
-    /// Conversation whose own log it is.
+    /// Conversation that owns the log.
     pub source: ConversationId,
 }
 
 impl Segment {
-    /// Returns the positions of a log that ends at `head`; `None` when there are none.
+    /// Returns the positions of a log that ends at `head`; `None` if there are none.
     pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
         SeqRange::new(self.first, self.last.unwrap_or(head))
     }
@@ -101,7 +101,7 @@ pub struct Conversation {
     pub key: SessionKey,
     /// Origin.
     pub origin: Origin,
-    /// Root of its family: the conversation itself, or the one that it was forked or spawned from in the end.
+    /// Root of its family: the conversation itself, or its oldest ancestor by forks and spawns.
     pub family: ConversationId,
     /// Visible ranges of its ancestors' logs, then its own log, in order.
     pub segments: Vec<Segment>,
@@ -109,7 +109,7 @@ pub struct Conversation {
     pub head: Seq,
     /// Cost of all visible messages, in tokens.
     pub tokens: u64,
-    /// Chain over the hashes of its own log; [`Hash::ZERO`] when that is empty.
+    /// Chain over the hashes of its own log; [`Hash::ZERO`] if that log is empty.
     pub chain: Hash,
     /// Estimator of its token figures.
     pub estimator: EstimatorId,
@@ -123,8 +123,8 @@ pub struct Conversation {
     pub created_at: Timestamp,
     /// Time of the last append, publish or change.
     pub updated_at: Timestamp,
-    /// Number of erasures since its creation that removed words it saw. Compare it before using words of the log kept
-    /// in memory.
+    /// Number of erasures since its creation of words that it saw. Compare it before using words of the log from
+    /// memory.
     pub erasures: u64,
 }
 
@@ -137,13 +137,13 @@ impl Conversation {
         }
     }
 
-    /// Returns the whole visible log; `None` when it is empty.
+    /// Returns the whole visible log; `None` if it is empty.
     pub fn range(&self) -> Option<SeqRange> {
         SeqRange::new(Seq::FIRST, self.head)
     }
 }
 
-/// Returns a conversation's segments: for a fork what its parent sees up to its point, and its own log after that.
+/// Returns a conversation's segments: for a fork the parent's segments up to its point, and its own log after that.
 pub(crate) fn segments_of(
     origin: &Origin,
     parent: Option<&Conversation>,
@@ -204,7 +204,7 @@ pub struct ConversationPatch {
 pub struct Page<T, C = SeqRange> {
     /// The items, in the order asked for.
     pub items: Vec<T>,
-    /// Where the next page begins; `None` when this is the last.
+    /// Start of the next page; `None` on the last page.
     pub next: Option<C>,
 }
 
@@ -230,7 +230,7 @@ pub enum Order {
 pub struct LogRead {
     /// Positions to read; those beyond the head are ignored.
     pub range: SeqRange,
-    /// The positions of the range that are read, rising; `None` for all.
+    /// The positions of the range to read, rising; `None` for all.
     pub only: Option<Vec<Seq>>,
     /// Reading order.
     pub order: Order,
@@ -276,7 +276,7 @@ impl LogRead {
         self
     }
 
-    /// The positions of `only` in a part of the range; `None` where all are read.
+    /// Returns the positions of `only` in a part of the range; `None` if all are read.
     pub fn only_in(&self, part: SeqRange) -> Option<&[Seq]> {
         let only = self.only.as_deref()?;
         let begin = only.partition_point(|seq| *seq < part.first);
@@ -284,7 +284,7 @@ impl LogRead {
         Some(only.get(begin..end).unwrap_or_default())
     }
 
-    /// Returns what is left of a part of the range after a page that ended at `last`; `None` where nothing is.
+    /// Returns the rest of a part of the range after a page that ended at `last`; `None` if there is none.
     pub fn rest_of(&self, part: SeqRange, last: Seq) -> Option<SeqRange> {
         let rest = rest_of(part, self.order, last);
         rest.filter(|rest| self.only_in(*rest).is_none_or(|only| !only.is_empty()))
@@ -316,13 +316,13 @@ pub struct NewEntry {
     pub message: Message,
     /// Cost by the append's estimator, in tokens; 0 for a note.
     pub tokens: u64,
-    /// Whether `message.created_at` is the clock's because the caller gave no time. Then, and when
-    /// the time is 0, it is not compared with that of a stored entry of the same external id.
+    /// Whether `message.created_at` was set from the clock because the caller gave no time. Such a time, and the time
+    /// 0, is not compared with the time of a stored entry with the same external id.
     pub clocked: bool,
 }
 
 impl NewEntry {
-    /// An entry whose message has the caller's own time, or none.
+    /// An entry with a message that has the caller's time, or none.
     pub fn new(message: Message, tokens: u64) -> Self {
         Self {
             message,
@@ -370,11 +370,10 @@ impl Append {
 pub enum EntryOutcome {
     /// Stored at this position.
     Inserted(Seq),
-    /// An equal entry with its external id is already visible at this position. A time that one of
-    /// the two came without is not compared; the stored one stays as it is.
+    /// An equal entry with its external id is already visible at this position. Times are compared only if both came
+    /// with one; the stored entry does not change.
     Duplicate(Seq),
-    /// Another entry with its external id is already visible at this position; nothing was
-    /// stored.
+    /// Another entry with its external id is already visible at this position; the new one was not stored.
     Conflict(Seq),
 }
 
@@ -403,8 +402,8 @@ pub struct Snapshot {
     pub view: ViewName,
     /// The view's version; 0 for a view that was never published.
     pub version: ViewVersion,
-    /// How much less the view's spans cost than the messages they stand for, in tokens. Negative
-    /// if they cost more.
+    /// Difference between the cost of the messages and the cost of the view's spans, in tokens. Negative if the spans
+    /// cost more.
     pub saved: i64,
     /// Number of the view's spans.
     pub spans: u64,
@@ -440,7 +439,7 @@ pub struct ViewInfo {
 pub struct Publish {
     /// The view.
     pub view: ViewName,
-    /// The range whose spans are replaced; must lie in the log.
+    /// The range to replace; it must lie in the log.
     pub at: SeqRange,
     /// Spans that the view must still hold over the range.
     pub expect: Vec<Span>,
@@ -450,8 +449,8 @@ pub struct Publish {
     pub summaries: Vec<Summary>,
     /// A lease that must still be held; its job is done once the publish is.
     pub fence: Option<Fence>,
-    /// The conversation's [`erasures`](Conversation::erasures) before the words were read that the summaries were made
-    /// from. After a further one nothing is published.
+    /// The conversation's [`erasures`](Conversation::erasures) before the sources of the summaries were read. After a
+    /// further erasure the publish is refused.
     pub erasures: u64,
     /// Time of the call.
     pub now: Timestamp,
@@ -462,22 +461,21 @@ pub struct Publish {
 pub enum Published {
     /// The view has this new version.
     Done(ViewVersion),
-    /// The view already held the new spans; nothing changed.
+    /// The view already held the new spans; the store did not change.
     Already(ViewVersion),
-    /// The view held something else; nothing changed, no summary was stored.
+    /// The view held other spans; the store did not change.
     Lost {
         /// Spans that the view holds over the range.
         found: Vec<Span>,
     },
-    /// Words of the conversation were erased since those of the summaries were read; nothing changed, no summary was
-    /// stored.
+    /// Words of the conversation were erased since the sources of the summaries were read; the store did not change.
     Outdated,
 }
 
 /// One publish in a view's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
-    /// Version that it made.
+    /// Version that it created.
     pub version: ViewVersion,
     /// Range that it replaced.
     pub at: SeqRange,
@@ -525,7 +523,7 @@ pub fn publication_hash(
     hasher.finish()
 }
 
-/// Returns the hash over a publication's row: H(its hash ‖ its time). [`publication_hash`] leaves the time out.
+/// Returns the hash over a publication's row: H(its hash ‖ its time). [`publication_hash`] excludes the time.
 pub fn publication_record_hash(hash: Hash, at: Timestamp) -> Hash {
     let mut hasher = memory_model::FieldHasher::new("agent-memory publication record 1");
     hasher.hash(hash);
@@ -541,7 +539,7 @@ pub struct JobKey(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner(pub String);
 
-/// Proof of a lease. It is refused once the job was granted again.
+/// Proof of a lease. It is refused after a later grant of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fence {
     /// The conversation.
@@ -559,7 +557,7 @@ pub struct Draft(pub RawJson);
 /// Answer to a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The job is granted; the lease ends after its time to live unless renewed.
+    /// The job is granted; the lease ends after its time-to-live unless renewed.
     Granted(Fence),
     /// Another owner holds the job.
     Held {
@@ -570,7 +568,7 @@ pub enum Claim {
     },
     /// The work is prepared; publish it under this fence.
     Ready(Fence, Draft),
-    /// Words of the conversation were erased since they were read for the job: read them again.
+    /// Words of the conversation were erased since the job's words were read: read them again.
     Outdated,
 }
 
@@ -579,16 +577,14 @@ pub enum Claim {
 pub enum LeaseUpdate {
     /// The lease ends `ttl` from now, by the store's own time.
     Renew {
-        /// The new time-to-live. Zero ends the lease: anybody may claim the job then, with what was
-        /// prepared.
+        /// The new time-to-live. Zero ends the lease: then any owner may claim the job, with its prepared work.
         ttl: Duration,
     },
     /// The work is prepared and kept until it is published.
     Prepared(Draft),
-    /// The work failed; the job is free again and remembers how often it failed. Prepared work is
-    /// kept.
+    /// The work failed; the job is free again and counts its failures. Prepared work is kept.
     Failed,
-    /// The job is done or given up: nothing is kept.
+    /// The job is done or given up: its data is removed.
     Release,
 }
 

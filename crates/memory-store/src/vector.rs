@@ -1,10 +1,10 @@
-//! Vectors as they are kept: a byte for each component.
+//! Stored vectors, with a byte for each component.
 
 use crate::error::{Error, ErrorKind, Result};
 
 /// A vector with components of eight bits and one scale. It is not zero.
 ///
-/// A component differs from what it was made from by at most 1/254 of the largest one.
+/// A component differs from its original by at most 1/254 of the largest component.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
     scale: f32,
@@ -12,7 +12,7 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Rounds a vector; `None` when it is zero, or has a component that is no number.
+    /// Rounds a vector; `None` if it is zero, or has a component that is not a number.
     pub fn from_slice(vector: &[f32]) -> Option<Self> {
         let largest = vector.iter().fold(0.0_f32, |most, one| most.max(one.abs()));
         let is_sound = largest.is_normal() && vector.iter().all(|one| one.is_finite());
@@ -46,14 +46,14 @@ impl Vector {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads the bytes that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
-    /// `Corrupt` when the bytes are no vector of this dimension.
+    /// `Corrupt` if the bytes are not a vector of this dimension.
     pub fn from_bytes(bytes: &[u8], dimension: usize) -> Result<Self> {
         let corrupt = || {
             let message = format!(
-                "{} bytes are no vector of {dimension} components: embed the conversation anew",
+                "{} bytes are not a vector of {dimension} components: embed the conversation again",
                 bytes.len()
             );
             Error::new(ErrorKind::Corrupt, message)
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_vector_is_refused() {
+    fn invalid_vectors_are_refused() {
         let bytes = Vector::from_slice(&[1.0, 2.0]).expect("one").to_bytes();
         for (bytes, dimension) in [
             (&bytes[..], 3),

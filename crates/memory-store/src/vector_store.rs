@@ -8,15 +8,15 @@ use memory_model::{ConversationId, Seq, SeqRange};
 use crate::error::Result;
 use crate::vector::Vector;
 
-/// A message's position and its vector; `None` for an entry that has none: a note, an erased message, or
-/// a text of which the embedder knows nothing.
+/// A message's position and its vector; `None` for an entry without one: a note, an erased message, or a text that the
+/// embedder has no vector for.
 pub type PlacedVector = (Seq, Option<Vector>);
 
-/// How far the vectors of a conversation's own log reach.
+/// Extent of the stored vectors of a conversation's own log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VectorState {
-    /// The last position that vectors of this embedder were kept for; [`Seq::NONE`] when for none.
-    /// Before it only what was erased since has none.
+    /// Last position with a stored vector of this embedder; [`Seq::NONE`] if there is none. Before it, only entries
+    /// that were erased later lack a vector.
     pub last: Seq,
     /// Number of erasures in the own log.
     pub erasures: u64,
@@ -29,13 +29,13 @@ pub struct NewVectors<'a> {
     pub embedder: &'a str,
     /// The vectors of consecutive positions of the own log.
     pub vectors: &'a [PlacedVector],
-    /// What [`VectorStore::vector_state`] told before the messages were read.
+    /// State from [`VectorStore::vector_state`] before the messages were read.
     pub state: VectorState,
 }
 
 impl NewVectors<'_> {
-    /// Whether a store in this state keeps the vectors: they follow those that are kept, and nothing was
-    /// erased meanwhile. `own_first` is the first position of the conversation's own log, `head` its last.
+    /// Whether a store in this state accepts the vectors: they follow the stored ones, and no entry was erased
+    /// meanwhile. `own_first` is the first position of the conversation's own log, `head` its last.
     pub fn fit(&self, state: VectorState, own_first: Seq, head: Seq) -> bool {
         let begin = own_first.max(state.last.next());
         let mut places = self.vectors.iter().map(|(seq, _)| seq.0).zip(begin.0..);
@@ -45,25 +45,24 @@ impl NewVectors<'_> {
 
 /// A store that keeps a vector of each message, for each embedder.
 ///
-/// They can be made again from the messages at any time, and are no part of what a store promises to
-/// keep. An erasure removes the vectors of what it erases in the same transaction.
+/// Vectors can be rebuilt from the messages at any time, and a store need not preserve them. An erasure removes the
+/// vectors of the erased messages in the same transaction.
 #[async_trait]
 pub trait VectorStore: Send + Sync + fmt::Debug {
-    /// How far the vectors of a conversation's own log reach.
+    /// Returns the extent of the stored vectors of a conversation's own log.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn vector_state(
         &self,
         conversation: ConversationId,
         embedder: &str,
     ) -> Result<VectorState>;
 
-    /// The vectors that are kept of a range of a conversation's own log, in its order.
+    /// Returns the stored vectors of a range of a conversation's own log, in its order.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist; `Corrupt` when a vector has not `dimension`
-    /// components.
+    /// `NotFound` if the conversation does not exist; `Corrupt` if a vector does not have `dimension` components.
     async fn vectors(
         &self,
         conversation: ConversationId,
@@ -72,26 +71,25 @@ pub trait VectorStore: Send + Sync + fmt::Debug {
         range: SeqRange,
     ) -> Result<Vec<PlacedVector>>;
 
-    /// Keeps vectors of a conversation's own log. Returns whether they were kept: they are not where they
-    /// do not [fit](NewVectors::fit).
+    /// Stores vectors of a conversation's own log. Returns whether they were accepted: see [`fit`](NewVectors::fit).
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn put_vectors(
         &self,
         conversation: ConversationId,
         vectors: &NewVectors<'_>,
     ) -> Result<bool>;
 
-    /// The ids of the embedders that a conversation's own log has vectors of, in their order.
+    /// Returns the ids of the embedders that a conversation's own log has vectors of, in their order.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn embedders(&self, conversation: ConversationId) -> Result<Vec<String>>;
 
     /// Removes the vectors of a conversation's own log that an embedder made.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist.
+    /// `NotFound` if the conversation does not exist.
     async fn drop_vectors(&self, conversation: ConversationId, embedder: &str) -> Result<()>;
 }

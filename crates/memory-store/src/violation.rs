@@ -1,4 +1,4 @@
-//! What a verification finds.
+//! Findings of a verification.
 
 use std::fmt;
 
@@ -11,38 +11,38 @@ use serde::Serialize;
 pub enum ViolationKind {
     /// An entry of the log is missing.
     EntryMissing,
-    /// An entry is where another belongs, or there twice.
+    /// An entry is at another entry's position, or is there twice.
     EntryMisplaced,
     /// An entry cannot be read.
     EntryUnreadable,
-    /// An entry is not what was stored: its hash does not match its content.
+    /// An entry was changed: its hash does not match its content.
     EntryChanged,
     /// The chain over a log's hashes does not match the log.
     ChainBroken,
     /// An entry is not found by its external id.
     ExternalIdWrong,
-    /// A conversation's segments or family are not what its origin gives, or a member of a family
-    /// is missing or has another key.
+    /// A conversation's segments or family do not match its origin, or a member of a family is missing or has another
+    /// key.
     FamilyWrong,
-    /// A conversation's head row is not what was stored: its hash differs.
+    /// A conversation's head row was changed: its hash differs.
     ConversationChanged,
     /// A view that was published is missing.
     ViewMissing,
-    /// A token figure is not what the conversation's estimator gives.
+    /// A token figure differs from that of the conversation's estimator.
     EstimatorMixed,
     /// A sum of token figures is wrong.
     SumWrong,
     /// A view's spans do not cover every position exactly once.
     SpansOverlap,
-    /// A view's spans are not what its history of publications gives.
+    /// A view's spans differ from the result of its publications.
     ViewDiffers,
     /// The history of publications was changed or does not follow the rules.
     HistoryChanged,
-    /// A view shows a summary that is missing or covers something else.
+    /// A view shows a summary that is missing or covers another range.
     SpanWrong,
-    /// A summary is not what was stored.
+    /// A summary was changed after it was stored.
     SummaryChanged,
-    /// A summary's sources are not what it was made from.
+    /// A summary's sources were changed after it was made.
     SourceChanged,
     /// A summary's children do not tile its range.
     ChildRangeWrong,
@@ -52,13 +52,13 @@ pub enum ViolationKind {
     ForeignLineage,
     /// The database's own structure is damaged: pages, indices, keys, triggers.
     Database,
-    /// The search index is not what messages and summaries say, or a vector not what its message says.
+    /// The search index does not match the messages and summaries, or a vector does not match its message.
     SearchIndex,
-    /// Anything else that contradicts itself.
+    /// Any other contradiction.
     Other,
 }
 
-/// A contradiction in what is stored.
+/// A contradiction in the stored data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The kind.
@@ -94,12 +94,12 @@ pub struct Report {
     pub summaries: u64,
     /// Number of views replayed.
     pub views: u64,
-    /// What is wrong; empty when everything is right.
+    /// The contradictions found; empty if the data is sound.
     pub violations: Vec<Violation>,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether there are no violations.
     pub fn is_ok(&self) -> bool {
         self.violations.is_empty()
     }

@@ -1,4 +1,4 @@
-//! One call of a model, and what stands around it.
+//! One call of a model, and the guards around it.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::{ChatPrompt, Completion, Failure};
 pub struct ModelCall<'a> {
     /// Estimated tokens of the prompt.
     pub input_tokens: u64,
-    /// Tokens that the model is asked to write.
+    /// Tokens that the model may write.
     pub output_tokens: u64,
     /// Key under which a cache keeps the answer; `None` keeps it out of caches.
     pub cache_key: Option<CacheKey>,
@@ -31,8 +31,8 @@ impl fmt::Debug for ModelCall<'_> {
 }
 
 impl<'a> ModelCall<'a> {
-    /// Returns a call that `make` makes each time it is invoked. `tokens` are those of the prompt,
-    /// as `estimator` counts them, and those that the model is asked to write.
+    /// Returns a call that `make` makes each time it is invoked. `tokens` are the prompt's tokens, counted with
+    /// `estimator`, and the tokens that the model may write.
     pub fn new(
         tokens: (u64, u64),
         estimator: &'a dyn TokenEstimator,
@@ -56,13 +56,12 @@ impl<'a> ModelCall<'a> {
     /// Makes the call once.
     ///
     /// # Errors
-    /// Those of the model's client.
+    /// Errors of the model's client.
     pub async fn make(&self) -> Result<Completion, Failure> {
         (self.make)().await
     }
 
-    /// Returns the tokens to count for an answer: the provider's figures where it gave any, else
-    /// the estimate.
+    /// Returns the tokens to count for an answer: the provider's figures if there are any, otherwise the estimate.
     pub fn cost(&self, answer: &Completion) -> u64 {
         match answer.usage {
             Some(usage) => usage.total(),
@@ -73,7 +72,7 @@ impl<'a> ModelCall<'a> {
     }
 }
 
-/// Key of an answer in a cache: a hash of all that the answer depends on.
+/// Key of an answer in a cache: a hash of everything that the answer depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CacheKey([u8; 32]);
 
@@ -86,7 +85,7 @@ impl CacheKey {
         Self::new(texts.into_iter().chain([&limit[..], &room[..]]))
     }
 
-    /// Returns the key of these fields; their order and their bounds count.
+    /// Returns the key of these fields. Their order and bounds are part of it.
     pub fn new<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Self {
         let mut hasher = Sha256::new();
         for field in fields {
@@ -97,13 +96,13 @@ impl CacheKey {
     }
 }
 
-/// Stands around each call of a model: it makes the call once, several times, or not at all.
+/// Guard around each call of a model: makes the call once, several times, or not at all.
 #[async_trait]
 pub trait CallGuard: Send + Sync {
-    /// Makes a call. [`Completion::calls`] and [`Failure::calls`] say how often.
+    /// Makes a call. [`Completion::calls`] and [`Failure::calls`] are the number of attempts.
     ///
     /// # Errors
-    /// Those of the call, and those of the guard.
+    /// Errors of the call, and of the guard.
     async fn call(&self, call: ModelCall<'_>) -> Result<Completion, Failure>;
 }
 

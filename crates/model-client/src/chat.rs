@@ -13,10 +13,10 @@ use crate::Failure;
 /// Dropping the future cancels the call.
 #[async_trait]
 pub trait ChatModel: Send + Sync + Debug {
-    /// Returns the model's answer to the prompt, and what it cost where the client knows.
+    /// Returns the model's answer to the prompt, with its cost if the client knows it.
     ///
     /// # Errors
-    /// A [`Failure`] when there is no answer; its kind says whether to ask again.
+    /// A [`Failure`] if there is no answer; [`Failure::retryable`] is whether a retry may help.
     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure>;
 }
 
@@ -41,16 +41,16 @@ pub struct ChatPrompt {
     pub system: String,
     /// Text of the user message.
     pub user: String,
-    /// Output limit that the caller asks for, in tokens. A client may name a higher one, because
-    /// some models count reasoning as output; see [`ChatPrompt::output_limit`].
+    /// Requested output limit, in tokens. A client may send a higher one, because some models count reasoning as
+    /// output; see [`ChatPrompt::output_limit`].
     pub max_tokens: u64,
-    /// Largest answer, in tokens, that fits into the model's window beside this prompt; `None`
-    /// when the window is not known. No client names a higher limit.
+    /// Largest answer, in tokens, that fits into the model's window together with this prompt; `None` if the window is
+    /// not known. No client sends a higher limit.
     pub output_room: Option<u64>,
 }
 
 impl ChatPrompt {
-    /// Returns a prompt whose answer may take 1,024 tokens.
+    /// Returns a prompt for an answer of up to 1,024 tokens.
     pub fn new(system: impl Into<String>, user: impl Into<String>) -> Self {
         Self {
             system: system.into(),
@@ -60,8 +60,8 @@ impl ChatPrompt {
         }
     }
 
-    /// Returns the output limit to name to a provider, in tokens: `max_tokens`, or `min` where that
-    /// is more, within `output_room`.
+    /// Returns the output limit to send to a provider, in tokens: the larger of `max_tokens` and `min`, within
+    /// `output_room`.
     pub fn output_limit(&self, min: u64) -> u64 {
         let limit = self.max_tokens.max(min);
         self.output_room.map_or(limit, |room| limit.min(room))
@@ -95,7 +95,7 @@ impl Completion {
         }
     }
 
-    /// Returns whether the model wrote nothing although nothing stopped it.
+    /// Returns whether the completion is complete and has no text.
     pub fn is_empty(&self) -> bool {
         self.stop == Stop::Complete && self.text.trim().is_empty()
     }
@@ -110,7 +110,7 @@ pub enum Stop {
     Complete,
     /// The output limit was reached (`length`, `max_tokens`).
     CutOff,
-    /// The provider says that the model declined (`refusal`).
+    /// The provider reports that the model declined (`refusal`).
     Refused,
     /// The provider's content filter withheld the answer or stopped it (`content_filter`,
     /// `SAFETY`).
@@ -133,7 +133,7 @@ impl fmt::Display for Stop {
 pub struct ModelUsage {
     /// Tokens of the prompt.
     pub input: u64,
-    /// Tokens of the answer, those of reasoning included.
+    /// Tokens of the answer, reasoning included.
     pub output: u64,
 }
 

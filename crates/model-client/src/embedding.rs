@@ -12,10 +12,10 @@ use crate::{Failure, ModelUsage};
 /// Dropping the future cancels the call.
 #[async_trait]
 pub trait EmbeddingModel: Send + Sync + Debug {
-    /// Returns a vector for each text, in their order, and what that cost where the client knows.
+    /// Returns a vector for each text, in their order, with the cost if the client knows it.
     ///
     /// # Errors
-    /// A [`Failure`] when there is no answer; its kind says whether to ask again.
+    /// A [`Failure`] if there is no answer; [`Failure::retryable`] is whether a retry may help.
     async fn embed(&self, texts: &[String]) -> Result<Embeddings, Failure>;
 }
 
@@ -44,7 +44,7 @@ pub struct Embeddings {
 }
 
 impl Embeddings {
-    /// Returns vectors whose cost is not known.
+    /// Returns vectors with an unknown cost.
     pub fn new(vectors: Vec<Vec<f32>>) -> Self {
         Self {
             vectors,

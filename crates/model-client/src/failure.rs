@@ -32,7 +32,7 @@ pub enum FailureKind {
     Overloaded,
     /// No answer came in time.
     TimedOut,
-    /// No connection, or one that broke before the answer was whole.
+    /// There is no connection, or it broke before the answer was complete.
     Unreachable,
     /// The prompt is longer than the model can read.
     TooLong,
@@ -44,9 +44,9 @@ pub enum FailureKind {
     BadAnswer,
     /// The model, or a filter before it, refused to write.
     Refused,
-    /// The model was stopped before it was done.
+    /// The model was stopped before it finished.
     CutShort,
-    /// The model wrote nothing.
+    /// The model wrote no text.
     Empty,
     /// The model was not asked: too many calls failed in a row.
     BreakerOpen,
@@ -61,7 +61,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Returns the kind's name, as JSON has it.
+    /// Returns the kind's name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             FailureKind::Auth => "auth",
@@ -85,7 +85,7 @@ impl FailureKind {
         }
     }
 
-    /// Returns whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed later.
     pub fn retryable(self) -> bool {
         matches!(
             self,
@@ -97,7 +97,7 @@ impl FailureKind {
         )
     }
 
-    /// Returns whether a model was asked at all.
+    /// Returns whether a model was called.
     pub fn asked(self) -> bool {
         !matches!(
             self,
@@ -108,7 +108,7 @@ impl FailureKind {
         )
     }
 
-    /// Returns the kind for an HTTP status whose body says nothing more exact.
+    /// Returns the kind for an HTTP status, for a body without a more exact error.
     pub fn of_status(status: u16) -> Self {
         match status {
             401 | 403 => FailureKind::Auth,
@@ -132,15 +132,15 @@ impl FailureKind {
             FailureKind::Overloaded => "try again later",
             FailureKind::TimedOut => "try again later, or allow more time",
             FailureKind::Unreachable => "check the address and the network",
-            FailureKind::TooLong => "give the model less at once, or take one with a larger window",
+            FailureKind::TooLong => "send a shorter prompt, or use a model with a larger window",
             FailureKind::NotFound => "check the model's name and the address",
             FailureKind::BadRequest => "check the model's name and its options",
-            FailureKind::BadAnswer => "check that the address is that of the provider",
-            FailureKind::Refused => "take another model for this text",
+            FailureKind::BadAnswer => "check that the address belongs to the provider",
+            FailureKind::Refused => "use another model for this text",
             FailureKind::CutShort => "allow the model more tokens",
-            FailureKind::Empty => "try again, or take another model",
-            FailureKind::BreakerOpen => "wait until it is asked again, or reset the breaker",
-            FailureKind::SpendLimit => "raise the limit, or go on without a model",
+            FailureKind::Empty => "try again, or use another model",
+            FailureKind::BreakerOpen => "wait for the next attempt, or reset the breaker",
+            FailureKind::SpendLimit => "raise the limit, or continue without a model",
             FailureKind::Withdrawn => "compact what is left",
             FailureKind::InvalidClient => {
                 "name a known provider, or a base URL that begins with http"
@@ -157,13 +157,13 @@ impl fmt::Display for FailureKind {
 }
 
 impl Failure {
-    /// Returns a failure of one call. `what` says what happened and names the server or the model;
-    /// the kind's advice is appended.
+    /// Returns a failure of one call. `what` describes the failure and names the server or the model; the kind's advice
+    /// is appended.
     pub fn new(kind: FailureKind, what: impl fmt::Display) -> Self {
         Self::with_text(kind, format!("{what}: {}", kind.advice()))
     }
 
-    /// Returns a failure of one call whose text is `text` alone.
+    /// Returns a failure of one call with the text `text` alone.
     pub fn with_text(kind: FailureKind, text: impl Into<String>) -> Self {
         Self {
             kind,
@@ -184,7 +184,7 @@ impl Failure {
         self.calls
     }
 
-    /// Sets how long the provider asked to wait.
+    /// Sets the wait that the provider asked for.
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
@@ -195,12 +195,12 @@ impl Failure {
         self.kind
     }
 
-    /// Returns whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed later.
     pub fn retryable(&self) -> bool {
         self.kind.retryable()
     }
 
-    /// Returns how long the provider asked to wait before the next request.
+    /// Returns the wait that the provider asked for before the next request.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }

@@ -1,6 +1,6 @@
-//! Errors that say that a context is too long.
+//! Errors about a context that is too long.
 
-/// What providers and gateways say of a context that is too long; koda's patterns among them.
+/// Texts of providers and gateways about a context that is too long, including koda's patterns.
 const PATTERNS: [&str; 11] = [
     "too long",
     "context_length_exceeded",
@@ -15,8 +15,8 @@ const PATTERNS: [&str; 11] = [
     "request_too_large",
 ];
 
-/// Whether a provider's error says that the context is too long: by its text, or by the status 413 with a text that says
-/// "too large". The status is 0 where it is not known.
+/// Whether a provider's error says that the context is too long: by its text, or by the status 413 with a text that
+/// says "too large". The status is 0 if unknown.
 ///
 /// ```
 /// use model_client::is_context_overflow;

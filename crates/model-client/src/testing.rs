@@ -20,7 +20,7 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Returns a client that gives these texts and failures in order, and fails after them.
+    /// Returns a client that returns these texts and failures in order, and fails after them.
     pub fn new<T: Into<String>>(answers: impl IntoIterator<Item = Result<T, Failure>>) -> Self {
         let answers = answers.into_iter();
         let script = answers.map(|answer| answer.map(Completion::new)).collect();
@@ -116,8 +116,8 @@ impl FakeTimer {
         self.lock().waited.clone()
     }
 
-    /// Polls a future until it is ready. Whenever it is pending, advances the time to the end of the
-    /// wait that ends first; `None` when it waits for something else than time.
+    /// Polls a future until it is ready. Whenever it is pending, advances the time to the end of the wait that ends
+    /// first; `None` if it waits for anything other than time.
     pub fn drive<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let woken = Arc::new(Woken(AtomicBool::new(true)));

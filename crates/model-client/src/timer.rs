@@ -27,7 +27,7 @@ impl<T: Timer + ?Sized> Timer for std::sync::Arc<T> {
     }
 }
 
-/// Tokio's clock. Outside of a Tokio runtime nothing ever times out.
+/// Tokio's clock. Outside of a Tokio runtime, time-outs never happen.
 #[cfg(feature = "tokio")]
 #[derive(Debug, Clone, Copy)]
 pub struct TokioTimer {

@@ -22,7 +22,7 @@ use crate::tools::{echo, no_tool};
 pub struct SessionHit {
     /// Key of the session.
     pub session: SessionKey,
-    /// The hit. Scores of different sessions say nothing about each other.
+    /// The hit. Scores of different sessions are not comparable.
     #[serde(flatten)]
     pub hit: GrepHit,
 }
@@ -35,9 +35,9 @@ pub struct SessionsAnswer {
     pub pattern: String,
     /// Mode in which the pattern was read; of [`SearchMode::Auto`] the first in which any session has a hit.
     pub mode: SearchMode,
-    /// What was searched of each session.
+    /// Part of each session that was searched.
     pub scope: SearchScope,
-    /// What was done instead of what was asked, in words; `None` when nothing was.
+    /// Search that replaced the requested one, in words; `None` if there was no fallback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
     /// As of [`GrepAnswer`], of one of the sessions.
@@ -47,18 +47,18 @@ pub struct SessionsAnswer {
     pub sessions: usize,
     /// Whether there are no further hits.
     pub complete: bool,
-    /// Where to continue; `None` when complete. It is bound to these sessions and this question.
+    /// Where to continue; `None` if complete. It is bound to these sessions and this question.
     pub cursor: Option<String>,
-    /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
+    /// Whether the time of the call ended before the whole search: there may be fewer hits than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and
-    /// so on. By time: merged by time, each session in its own order.
+    /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and so on. By
+    /// time: merged by time, in the order of each session.
     pub hits: Vec<SessionHit>,
 }
 
 impl SessionsAnswer {
-    /// The answer as a model reads it: as [`GrepAnswer::to_text`], each line with its session.
+    /// The answer as text for a model: as [`GrepAnswer::to_text`], each line with its session.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         for note in self.note.into_iter().chain(self.fallback.as_deref()) {
@@ -93,25 +93,25 @@ impl SessionHit {
     }
 }
 
-/// How far the hits of a session were given.
+/// Extent of a session's hits that were returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum SessionPosition {
     Begin,
-    /// The number of its hits that were given, and the session's own cursor.
+    /// The number of its hits that were returned, and the session's cursor.
     At(usize, String),
     Done,
 }
 
-/// The letter of a cursor in a mode that was asked for.
+/// The letter of a cursor in a requested mode.
 const ASKED: char = 'm';
 
-fn write_cursor(stage: char, places: &[Place]) -> String {
+fn write_cursor(stage: char, places: &[SessionPosition]) -> String {
     let mut out = String::from(stage);
     for place in places {
         match place {
-            Place::Begin => out.push('.'),
-            Place::Done => out.push('-'),
-            Place::At(given, cursor) => {
+            SessionPosition::Begin => out.push('.'),
+            SessionPosition::Done => out.push('-'),
+            SessionPosition::At(given, cursor) => {
                 let _ = write!(out, "{given}/{}:{cursor}", cursor.len());
             }
         }
@@ -119,17 +119,17 @@ fn write_cursor(stage: char, places: &[Place]) -> String {
     out
 }
 
-/// Reads a cursor: its letter, and the place in each of `count` sessions. What a place leads to is held against
-/// its session, which takes its own cursors alone.
-fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
+/// Reads a cursor: its letter, and the position in each of `count` sessions. Each session checks its position, and
+/// accepts only its cursors.
+fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<SessionPosition>)> {
     let mut chars = text.trim().chars();
     let stage = chars.next().ok_or_else(|| foreign(text))?;
     let (mut rest, mut places) = (chars.as_str(), Vec::new());
     while !rest.is_empty() && places.len() < count {
         if let Some(behind) = rest.strip_prefix('.') {
-            (rest, _) = (behind, places.push(Place::Begin));
+            (rest, _) = (behind, places.push(SessionPosition::Begin));
         } else if let Some(behind) = rest.strip_prefix('-') {
-            (rest, _) = (behind, places.push(Place::Done));
+            (rest, _) = (behind, places.push(SessionPosition::Done));
         } else {
             let (figures, behind) = rest.split_once(':').ok_or_else(|| foreign(text))?;
             let (given, length) = figures.split_once('/').ok_or_else(|| foreign(text))?;
@@ -137,7 +137,7 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
             let (given, length) = (number(given)? as usize, number(length)? as usize);
             let split = behind.split_at_checked(length);
             let (cursor, behind) = split.ok_or_else(|| foreign(text))?;
-            places.push(Place::At(given, cursor.to_owned()));
+            places.push(SessionPosition::At(given, cursor.to_owned()));
             rest = behind;
         }
     }
@@ -147,21 +147,21 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<Place>)> {
     }
 }
 
-/// What a session answers.
-struct Found {
-    begin: Place,
-    /// `None` if all of its hits were given.
+/// Answer of a session.
+struct SessionHits {
+    begin: SessionPosition,
+    /// `None` if all of its hits were returned.
     answer: Option<GrepAnswer>,
-    /// Number of its hits that this answer gives.
+    /// Number of its hits in this answer.
     taken: usize,
 }
 
-impl Found {
-    /// Number of its hits that were given.
+impl SessionHits {
+    /// Number of its hits that were returned.
     fn given(&self) -> usize {
         match &self.begin {
-            Place::At(given, _) => given + self.taken,
-            Place::Begin | Place::Done => self.taken,
+            SessionPosition::At(given, _) => given + self.taken,
+            SessionPosition::Begin | SessionPosition::Done => self.taken,
         }
     }
 
@@ -169,37 +169,37 @@ impl Found {
         self.answer.as_ref()?.hits.get(self.taken)
     }
 
-    /// The place behind the hits that were taken.
-    fn place(&self) -> Place {
+    /// The position after the hits that were taken.
+    fn place(&self) -> SessionPosition {
         let Some(answer) = &self.answer else {
-            return Place::Done;
+            return SessionPosition::Done;
         };
         let cursor = match self.taken {
             taken if taken == answer.hits.len() => answer.cursor.as_ref(),
             0 => return self.begin.clone(),
             taken => answer.hits.get(taken - 1).map(|hit| &hit.cursor),
         };
-        cursor.map_or(Place::Done, |cursor| {
-            Place::At(self.given(), cursor.clone())
+        cursor.map_or(SessionPosition::Done, |cursor| {
+            SessionPosition::At(self.given(), cursor.clone())
         })
     }
 
-    /// Whether it may have a next hit that is not known.
+    /// Whether it may have an unknown next hit.
     fn is_short(&self) -> bool {
         let more = |answer: &GrepAnswer| answer.cursor.is_some();
         self.next().is_none() && self.answer.as_ref().is_some_and(more)
     }
 }
 
-/// The session whose hit comes next; `None` at the end, or where that cannot be told yet.
-fn next_of(found: &[Found], order: HitOrder) -> Option<usize> {
+/// The session with the next hit; `None` at the end, or if this is not known yet.
+fn next_of(found: &[SessionHits], order: HitOrder) -> Option<usize> {
     let heads = found.iter().enumerate();
     if order == HitOrder::Relevance {
         let open = heads.filter(|(_, one)| one.next().is_some() || one.is_short());
         let (at, next) = open.min_by_key(|(_, one)| one.given())?;
         return (!next.is_short()).then_some(at);
     }
-    if found.iter().any(Found::is_short) {
+    if found.iter().any(SessionHits::is_short) {
         return None;
     }
     let heads = heads.filter_map(|(at, one)| Some((one.next()?.created_at, at)));
@@ -211,9 +211,8 @@ fn next_of(found: &[Found], order: HitOrder) -> Option<usize> {
 }
 
 impl RetrievalSet {
-    /// Finds text in all conversations of the set that have the tool. Each is ranked by itself: nothing of one
-    /// counts in the ranking of another, and so scores are not compared. How hits are merged stands at
-    /// [`SessionsAnswer::hits`].
+    /// Finds text in all conversations of the set that have the tool. Each is ranked separately, so scores are not
+    /// comparable. [`SessionsAnswer::hits`] describes how hits are merged.
     ///
     /// # Errors
     /// As [`Retrieval::grep`]; `Invalid` for a cursor of other sessions.
@@ -231,7 +230,7 @@ impl RetrievalSet {
                 let (stage, places) = read_cursor(cursor, members.len())?;
                 (Some(stage), places)
             }
-            None => (None, vec![Place::Begin; members.len()]),
+            None => (None, vec![SessionPosition::Begin; members.len()]),
         };
         let mut stages = match args.mode {
             SearchMode::Auto => AUTO_STAGES.to_vec(),
@@ -264,16 +263,16 @@ impl RetrievalSet {
                 let asked = GrepArgs {
                     mode,
                     cursor: match begin {
-                        Place::At(_, cursor) => Some(cursor.clone()),
-                        Place::Begin | Place::Done => None,
+                        SessionPosition::At(_, cursor) => Some(cursor.clone()),
+                        SessionPosition::Begin | SessionPosition::Done => None,
                     },
                     ..args.clone()
                 };
                 let answer = match begin {
-                    Place::Done => None,
+                    SessionPosition::Done => None,
                     _ => Some(tools.answer_grep(&asked, false).await?),
                 };
-                found.push(Found {
+                found.push(SessionHits {
                     begin: begin.clone(),
                     answer,
                     taken: 0,
@@ -282,7 +281,7 @@ impl RetrievalSet {
             let answers = || found.iter().filter_map(|one| one.answer.as_ref());
             answer.note = answer.note.or_else(|| answers().find_map(|one| one.note));
             let found_fallback = answers().find_map(|one| one.fallback.clone());
-            let is_nothing = |one: &Found| one.next().is_none() && !one.is_short();
+            let is_nothing = |one: &SessionHits| one.next().is_none() && !one.is_short();
             if only.is_none() && found.iter().all(is_nothing) {
                 let of_pattern = found_fallback.filter(Fallback::is_of_pattern);
                 answer.fallback = of_pattern.map(|fallback| fallback.to_string());
@@ -297,7 +296,7 @@ impl RetrievalSet {
             let limits = limits.reduce(|one, other| one.within(&other));
             let limits = limits.unwrap_or_default();
             let limit = limits.hits(args.limit);
-            // The sessions whose hits were taken, in order.
+            // The sessions with hits that were taken, in order.
             let mut taken = Vec::new();
             let mut room = first.room(limits.answer_tokens);
             if room.reply.is_some() {
@@ -324,8 +323,8 @@ impl RetrievalSet {
                 taken.push(at);
             }
             loop {
-                let next: Vec<Place> = found.iter().map(Found::place).collect();
-                answer.complete = next.iter().all(|place| *place == Place::Done);
+                let next: Vec<SessionPosition> = found.iter().map(SessionHits::place).collect();
+                answer.complete = next.iter().all(|place| *place == SessionPosition::Done);
                 answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
                 // The cursor of many sessions can be long.
                 if frame.reply.is_none() || frame.holds(&answer.to_text(), &answer) {
@@ -350,10 +349,10 @@ mod tests {
     #[test]
     fn cursors_read_back() {
         let places = [
-            Place::Begin,
-            Place::At(12, "lm7@0123abcd".to_owned()),
-            Place::Done,
-            Place::At(3, "-.3:@".to_owned()),
+            SessionPosition::Begin,
+            SessionPosition::At(12, "lm7@0123abcd".to_owned()),
+            SessionPosition::Done,
+            SessionPosition::At(3, "-.3:@".to_owned()),
         ];
         let text = write_cursor('l', &places);
         assert_eq!(read_cursor(&text, 4).unwrap(), ('l', places.to_vec()));

@@ -1,4 +1,4 @@
-//! Reading the arguments of a call: lenient where the meaning is clear, and with errors that say what to do.
+//! Reads the arguments of a call: lenient if the meaning is clear, with errors that name the next step.
 
 use memory_model::Timestamp;
 use schemars::JsonSchema;
@@ -8,23 +8,22 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::text::short;
 
-/// Number in an error about an argument that has no number by default.
+/// Number in an error about an argument without a default number.
 const EXAMPLE: u64 = 12;
 
-/// A type of arguments, and the tool that takes them. Its fields are the arguments, and their comments tell a
-/// model what to give.
+/// A type of arguments for a tool. Its fields are the arguments, and their comments are descriptions for the model.
 pub(crate) trait Arguments: DeserializeOwned + JsonSchema + Send + 'static {
     const NAME: &'static str;
     const TITLE: &'static str;
     const DESCRIPTION: &'static str;
 }
 
-/// The arguments that a tool takes.
+/// The arguments of a tool.
 #[derive(Debug, Clone)]
 pub(crate) struct Declared {
     /// The schema of each argument by its name.
     pub(crate) arguments: Map<String, Value>,
-    /// Names of the arguments that cannot be left out.
+    /// Names of the required arguments.
     pub(crate) required: Vec<String>,
 }
 
@@ -38,7 +37,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     for (name, schema) in &tool.arguments {
         let is_required = tool.required.contains(name);
         let value = match given.remove(name) {
-            // What may be missing here has its own error later.
+            // A missing value has a separate error later.
             None | Some(Value::Null) => is_required.then(|| "".into()),
             Some(Value::String(text)) if !is_required && text.trim().is_empty() => None,
             Some(value) => Some(meant(name, schema, value)?),
@@ -59,7 +58,7 @@ impl Declared {
             required: serde_json::from_value(required).unwrap_or_default(),
         };
         for argument in declared.arguments.values_mut() {
-            // What can be left out need not be null.
+            // An optional value need not be null.
             if let Some([name, ..]) = argument["type"].as_array().map(Vec::as_slice) {
                 argument["type"] = name.clone();
             }
@@ -69,7 +68,7 @@ impl Declared {
         declared
     }
 
-    /// Returns the object of a call's arguments. Nothing at all is an empty one, and JSON in a string is read.
+    /// Returns the object of a call's arguments. Empty arguments are an empty object, and JSON in a string is parsed.
     pub(crate) fn object(&self, mut given: Value) -> Result<Map<String, Value>> {
         // The text of a call, and an object that was written as a string in it.
         for _ in 0..2 {
@@ -111,7 +110,7 @@ impl Declared {
     }
 }
 
-/// A value as its schema has it, where the meaning is clear.
+/// Converts a value to its schema's type if the meaning is clear.
 fn meant(name: &str, schema: &Value, value: Value) -> Result<Value> {
     let wrong =
         |expected: &str| Error::invalid(format!("{name} is {}: give {expected}", kind(&value)));
@@ -175,7 +174,7 @@ fn meant(name: &str, schema: &Value, value: Value) -> Result<Value> {
     }
 }
 
-/// The texts that a schema names.
+/// The texts that a schema lists.
 fn names(schema: &Value) -> Vec<&str> {
     let texts = schema["enum"].as_array().into_iter().flatten();
     texts.filter_map(Value::as_str).collect()
@@ -195,7 +194,7 @@ fn named(key: &str, text: &str, names: &[&str]) -> Result<Value> {
     })
 }
 
-/// Takes a text out of some arguments; nothing for a blank one.
+/// Takes a text out of arguments; `None` for a blank one.
 pub(crate) fn take_text(given: &mut Map<String, Value>, key: &str) -> Result<Option<String>> {
     match given.remove(key) {
         None | Some(Value::Null) => Ok(None),
@@ -236,8 +235,8 @@ fn did_you_mean<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String 
     near.map_or_else(String::new, |near| format!(", did you mean {near}"))
 }
 
-/// The name that is closest to a text, where one is close: at most a third of the longer text's characters
-/// differ, or one contains the other.
+/// Returns the name that is closest to a text, if one is close: at most a third of the longer text's characters differ,
+/// or one contains the other.
 pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A text that is no name at all costs no time.
     if text.len() > 64 {
@@ -253,7 +252,7 @@ pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> O
     close.min().map(|(_, name)| name)
 }
 
-/// Reads `20`, `-1` or `20.0`; what is below 0 becomes 0, what is too large the largest number.
+/// Reads `20`, `-1` or `20.0`; a negative number becomes 0, and one that is too large the largest number.
 fn whole(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse::<i128>() {
         return Some(u64::try_from(number.max(0)).unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! Cursors carry the session and the question that they belong to.
+//! Cursors that are bound to a session and a question.
 
 use std::fmt::Display;
 
@@ -7,10 +7,10 @@ use memory_model::{FieldHasher, SessionKey};
 use crate::error::{Error, Result};
 use crate::text::short;
 
-/// How many hex digits of the hash a cursor carries.
+/// Number of hex digits of the hash in a cursor.
 const TAG_DIGITS: usize = 8;
 
-/// What a cursor is bound to. A cursor is a position, `@`, and the beginning of a hash over the
+/// Binding of cursors to a session and a question. A cursor is a position, `@`, and the beginning of a hash over the
 /// session and the question.
 #[derive(Debug)]
 pub(crate) struct Binding {
@@ -37,20 +37,20 @@ impl Binding {
     /// The position of a cursor.
     ///
     /// # Errors
-    /// `Invalid` when the text is no cursor, or the cursor of another session or question.
+    /// `Invalid` if the text is not a cursor, or belongs to another session or question.
     pub(crate) fn position<'a>(&self, cursor: &'a str) -> Result<&'a str> {
         match cursor.trim().rsplit_once('@') {
             Some((position, tag)) if tag == self.tag => Ok(position),
             Some(_) => Err(foreign(cursor)),
             None => Err(Error::invalid(format!(
-                "{} is no cursor: pass one that an earlier answer gave",
+                "{} is not a cursor: pass one from an earlier answer",
                 short(cursor)
             ))),
         }
     }
 }
 
-/// The error for a cursor that no answer to this question gave.
+/// The error for a cursor that does not belong to this question.
 pub(crate) fn foreign(cursor: &str) -> Error {
     Error::invalid(format!(
         "the cursor {} belongs to another call: pass it in the session and with the arguments of \
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_taken_where_it_was_given_and_nowhere_else() {
+    fn a_cursor_is_only_accepted_for_its_question() {
         let binding =
             |session: &str, question: &str| Binding::new(&SessionKey::new(session), question);
         let own = binding("a", "grep x both");

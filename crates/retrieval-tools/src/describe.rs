@@ -26,8 +26,7 @@ impl Arguments for DescribeArgs {
         contain it and those it was made from.";
 }
 
-/// Answer of `describe`: a summary's text, figures and lineage. It serializes to the JSON that
-/// scripts rely on.
+/// Answer of `describe`: a summary's text, figures and lineage. It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Description {
@@ -45,8 +44,8 @@ pub struct Description {
     pub tokens: u64,
     /// Cost of its sources when it was made, in tokens.
     pub source_tokens: u64,
-    /// Number and cost of the messages it stands for, and the figures that have the names of the
-    /// older memory engine; `None` for a summary that was made without figures.
+    /// Number and cost of the messages that it covers, and the figures with the names of the older memory engine;
+    /// `None` for a summary made without figures.
     #[serde(flatten)]
     pub figures: Option<SummaryFigures>,
     /// The text, or its beginning when `clipped`.
@@ -64,12 +63,11 @@ pub struct Description {
     pub provisional: bool,
     /// Tier of the ladder that wrote it, such as `normal` or `extractive`.
     pub tier: String,
-    /// Name of the model that wrote it; `None` when none did.
+    /// Name of the model that wrote it; `None` without a model.
     pub model: Option<String>,
     /// Recipe: summarizer, ladder, prompts and estimator, as one line.
     pub recipe: String,
-    /// Record of its making, as a JSON object: target and cost, scores, refused tiers with the
-    /// reasons, what was left out.
+    /// Record of its making, as a JSON object: target and cost, scores, refused tiers with the reasons, omissions.
     pub meta: Option<RawJson>,
     /// Time at which it was made.
     #[serde(serialize_with = "rfc3339")]
@@ -121,8 +119,8 @@ impl Description {
         }
     }
 
-    /// Cuts what may be long until there is room for it: first `meta` and the lists of ids are left out where they take
-    /// more than half, then the content is cut.
+    /// Cuts the long fields until they fit in the room: first `meta` and the lists of ids are omitted if they take more
+    /// than half, then the content is cut.
     pub(crate) fn within(mut self, room: &Room<'_>) -> Self {
         let fits = |room: &Room<'_>, answer: &Self| room.holds(&answer.to_text(), answer);
         if fits(room, &self) {

@@ -14,11 +14,11 @@ pub enum ErrorKind {
     Corrupt,
     /// The store failed.
     Store(memory_store::ErrorKind),
-    /// A search that is not over a store failed; the source says how.
+    /// A search without a store failed; the source has the reason.
     Search,
     /// The tool set was derived without this tool.
     Denied,
-    /// The time of a derived tool set is over.
+    /// The time of a derived tool set has ended.
     Expired,
     /// A derived tool set has spent its tokens.
     Spent,
@@ -43,7 +43,7 @@ impl ErrorKind {
     }
 }
 
-/// Error of a tool: a kind, a message that names the object and says what to do, and the cause.
+/// Error of a tool: a kind, a message with the object and the next step, and the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -87,7 +87,7 @@ impl From<memory_search::Error> for Error {
         let source = error.source();
         let of_store = source.and_then(|source| source.downcast_ref::<memory_store::Error>());
         let kind = match (of_store, error.kind()) {
-            // A search over a store passes the store's errors on: they stay what they are.
+            // A search over a store returns the store's errors, which keep their kind.
             (Some(store), _) => kind_of(store.kind()),
             (None, Kind::NotFound) => ErrorKind::NotFound,
             (None, Kind::Invalid | Kind::Unsupported) => ErrorKind::Invalid,

@@ -14,7 +14,7 @@ use crate::text::{Cut, Moment, fenced, go_on, moment, parts, short};
 /// Maximum number of tokens in an answer when a call sets none.
 pub(crate) const DEFAULT_TOKEN_CAP: u64 = 4000;
 
-/// Maximum number of messages and summaries in an answer, whatever they cost.
+/// Maximum number of messages and summaries in an answer, at any cost.
 pub(crate) const MAX_CHILDREN: usize = 1000;
 
 /// Arguments of `expand`.
@@ -75,7 +75,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// What a cursor is bound to. How far messages go is left out: the log may grow meanwhile.
+    /// The question that a cursor is bound to. It excludes the end of the messages, because the log may grow meanwhile.
     pub(crate) fn question(&self) -> String {
         match self {
             Target::Summary(id) => format!("expand {id}"),
@@ -130,15 +130,14 @@ impl FromStr for Target {
     }
 }
 
-/// Where an unfolding goes on: at an item, or inside it.
+/// Position at which an unfolding continues: at an item, or inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpandCursor {
     /// The item's position in the log; for a summary, of the first message it covers.
     pub(crate) seq: Seq,
-    /// How many bytes of the item were given; 0 at its beginning.
+    /// Number of bytes of the item that were returned; 0 at its beginning.
     pub(crate) offset: usize,
-    /// What the whole item costs, in tokens, so that the next answer need not count it again; 0
-    /// when it is not known.
+    /// Cost of the whole item, in tokens, so that the next answer need not count it again; 0 if unknown.
     pub(crate) of_tokens: u64,
 }
 
@@ -177,8 +176,7 @@ impl ExpandCursor {
     }
 }
 
-/// Answer of `expand`: the children of a summary, or messages. It serializes to the JSON that
-/// scripts rely on.
+/// Answer of `expand`: the children of a summary, or messages. It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpandAnswer {
@@ -190,20 +188,19 @@ pub struct ExpandAnswer {
     pub last: Seq,
     /// Cost of `children`, in tokens; never more than the cap, unless a single character costs more.
     pub tokens: u64,
-    /// Whether nothing of the target follows.
+    /// Whether the answer reaches the end of the target.
     pub complete: bool,
-    /// Where to continue; `None` when complete. It is bound to this session and target.
+    /// Cursor for the rest; `None` if complete. It is bound to this session and target.
     pub cursor: Option<String>,
-    /// Cursor that skips the rest of a clipped last child; `None` when no child is clipped or
-    /// nothing follows it.
+    /// Cursor that skips the rest of a clipped last child; `None` if no child is clipped or the target ends there.
     #[serde(skip)]
     pub(crate) behind_clipped: Option<String>,
-    /// Pointers to ranges of messages, for `expand`, that together hold what follows, each about
-    /// equally costly: so any place of a long range is at hand. Empty when the next answer is likely
-    /// to complete this one, or summaries follow.
+    /// Pointers for `expand` to ranges of messages of about equal cost that together cover the rest, so that any part
+    /// of a long range can be read directly. Empty if the next answer is likely to complete this one, or summaries
+    /// follow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pointers: Vec<String>,
-    /// Number of notes in the log that were skipped; notes are no messages.
+    /// Number of notes in the log that were skipped; notes are not messages.
     pub notes: u64,
     /// Messages and summaries in the order of the log.
     pub children: Vec<ExpandedChild>,
@@ -231,25 +228,25 @@ pub struct ExpandedMessage {
     pub role: Role,
     /// Name of the participant.
     pub name: Option<String>,
-    /// Time at which it was said.
+    /// Time of the message.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// Cost, in tokens: at least the cost in a context, and everything readable (reasoning too) is
-    /// counted. For a piece, the cost of its text.
+    /// Cost, in tokens: at least the cost in a context; all readable content, including reasoning, is counted. For a
+    /// piece, the cost of its text.
     pub tokens: u64,
-    /// The parts as they were said. In a piece the first and last may be cut; the cut arguments of
-    /// a call and a cut unknown part are JSON strings of a piece of their JSON text.
+    /// The parts, verbatim. In a piece the first and last may be cut; the cut arguments of a call and a cut unknown
+    /// part are JSON strings of a piece of their JSON text.
     pub parts: Vec<Part>,
-    /// Whether this is a piece, or something was left out of it.
+    /// Whether this is a piece, or content was omitted.
     pub clipped: bool,
     /// For a piece: pointer to the whole message, for `expand`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// For a piece: its place in the whole.
+    /// For a piece: its position in the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
-    /// Bytes of images and files that were left out, because one alone costs more than the cap.
-    /// Their parts have empty data.
+    /// Bytes of images and files that were omitted, because one alone costs more than the cap. Their parts have empty
+    /// data.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out_bytes: usize,
 }
@@ -275,13 +272,12 @@ pub struct ExpandedSummary {
     /// For a piece: id of the whole summary, for `describe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// For a piece: its place in the whole.
+    /// For a piece: its position in the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
 }
 
-/// Place of a piece in the whole that it was cut from. All pieces together hold every byte exactly
-/// once.
+/// Position of a piece in the whole that it was cut from. All pieces together hold every byte exactly once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Piece {
@@ -293,7 +289,7 @@ pub struct Piece {
     pub of: usize,
     /// Cost of the whole, in tokens.
     pub of_tokens: u64,
-    /// Part that the piece begins in: indices, outermost first; empty for a summary.
+    /// Part in which the piece begins: indices, outermost first; empty for a summary.
     pub path: Vec<usize>,
     /// Start in that part's content, in bytes: above 0 when an earlier piece began the part.
     pub at: usize,
@@ -358,7 +354,7 @@ impl ExpandAnswer {
 }
 
 impl ExpandedChild {
-    /// The lines that a model reads, behind an empty one.
+    /// The lines for a model, after an empty one.
     pub(crate) fn write(&self, out: &mut String) {
         out.push('\n');
         match self {

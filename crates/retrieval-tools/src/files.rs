@@ -40,14 +40,14 @@ impl UseKind {
     }
 }
 
-/// What came of a use.
+/// Outcome of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UseOutcome {
-    /// The result does not say that it failed.
+    /// The result does not report a failure.
     Done,
-    /// The result says that it failed.
+    /// The result reports a failure.
     Failed,
     /// The user refused the call.
     Refused,
@@ -93,19 +93,19 @@ impl Arguments for FilesArgs {
         and command it lists all uses.";
 }
 
-/// Answer of `files`. It serializes to the JSON that scripts rely on.
+/// Answer of `files`. It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FilesAnswer {
-    /// The path that was asked for.
+    /// The requested path.
     pub path: Option<String>,
-    /// The text that the command was to have.
+    /// The requested text of the command.
     pub command: Option<String>,
     /// Whether there are no earlier uses.
     pub complete: bool,
-    /// Where to continue; `None` when complete. It is bound to this session and question.
+    /// Cursor for the rest; `None` if complete. It is bound to this session and question.
     pub cursor: Option<String>,
-    /// Whether the time of the call was over before all was read: there may be fewer uses than asked for.
+    /// Whether the time of the call ended before all was read: there may be fewer uses than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The uses, the last first.
@@ -118,7 +118,7 @@ pub struct FilesAnswer {
 pub struct FileUse {
     /// Position of the message with the call.
     pub seq: Seq,
-    /// Position of the message with the result; `None` when it was not found.
+    /// Position of the message with the result; `None` if it was not found.
     pub result_seq: Option<Seq>,
     /// The tool.
     pub tool: String,
@@ -129,9 +129,9 @@ pub struct FileUse {
     /// The command, cut at 1,000 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What came of it.
+    /// Outcome of the use.
     pub outcome: UseOutcome,
-    /// When the call was made.
+    /// Time of the call.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
 }
@@ -144,7 +144,7 @@ impl FileUse {
         line
     }
 
-    /// Cuts what is long until it fits.
+    /// Cuts the long fields until the use fits.
     pub(crate) fn shorten(&mut self, fits: impl Fn(&Self) -> bool) {
         let mut chars = MAX_COMMAND_CHARS;
         while !fits(self) && chars > 0 {
@@ -156,7 +156,7 @@ impl FileUse {
         }
     }
 
-    /// The line that a model reads, without its number.
+    /// The line for a model, without its number.
     fn write(&self, out: &mut String) {
         let _ = write!(
             out,
@@ -186,7 +186,7 @@ impl FileUse {
 }
 
 impl FilesAnswer {
-    /// The answer as a model reads it: one numbered line a use, and how to go on when there are more.
+    /// The answer as text for a model: one numbered line a use, and the cursor if there are more.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if self.uses.is_empty() {
@@ -209,15 +209,15 @@ impl FilesAnswer {
     }
 }
 
-/// What is asked of each call.
+/// Conditions on the calls.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct UseFilter {
     path: Option<String>,
     command: Option<String>,
     action: Option<UseKind>,
 }
 
-impl Wanted {
+impl UseFilter {
     pub(crate) fn new(args: &FilesArgs) -> Self {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
         Self {
@@ -227,7 +227,7 @@ impl Wanted {
         }
     }
 
-    /// What a call used, where it is asked for: its kind, its files, and its command.
+    /// Returns the kind, the files and the command of a call that satisfies the conditions.
     pub(crate) fn of(&self, used: &ToolUse) -> Option<(UseKind, Vec<String>, Option<String>)> {
         let ran = used.action == ToolAction::RunCommand;
         let kind = match () {
@@ -260,8 +260,8 @@ impl Wanted {
     }
 }
 
-/// A path with `/` between its names, without `./` before them, in composed form: macOS writes names of files with marks behind
-/// their letters.
+/// A path with `/` between its names, without `./` before them, in composed form: macOS writes combining marks after
+/// letters in file names.
 fn plain(path: &str) -> String {
     let path = composed(path).replace('\\', "/");
     let mut rest = path.as_str();

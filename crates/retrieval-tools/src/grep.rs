@@ -52,9 +52,9 @@ pub struct GrepArgs {
     pub echoes: bool,
     /// Number of messages to show before and after each hit; 0 if not given, at most 5.
     pub around: usize,
-    /// Whether each found message is shown with the newest one behind it that says otherwise. It takes a second
-    /// search, by relevance; false by default, and true for arguments that a model gives. Of the order
-    /// `Relevance`, and without `echoes`.
+    /// Whether each found message is shown with the latest message after it that contradicts it. It takes a second
+    /// search, by relevance; false by default, and true for arguments from a model. Only in the order `Relevance`, and
+    /// without `echoes`.
     #[serde(skip, default = "yes")]
     pub corrections: bool,
     /// Only messages from this position on.
@@ -127,7 +127,7 @@ impl GrepArgs {
         }
     }
 
-    /// The positions that are asked for.
+    /// The requested positions.
     pub(crate) fn range(&self) -> crate::Result<Option<SeqRange>> {
         if self.first.is_none() && self.last.is_none() {
             return Ok(None);
@@ -158,7 +158,7 @@ impl GrepArgs {
         query
     }
 
-    /// Whether something beside the scope keeps messages out.
+    /// Whether a filter other than the scope excludes messages.
     pub(crate) fn is_filtered(&self) -> bool {
         !self.roles.is_empty()
             || !self.tools.is_empty()
@@ -173,7 +173,7 @@ impl GrepArgs {
         self.corrections && self.order == HitOrder::Relevance && !self.echoes
     }
 
-    /// What a cursor is bound to.
+    /// The question that a cursor is bound to.
     pub(crate) fn question(&self) -> String {
         let asked = Self {
             limit: 0,
@@ -192,45 +192,45 @@ impl From<&str> for GrepArgs {
     }
 }
 
-/// Answer of `grep`. It serializes to the JSON that scripts rely on.
+/// Answer of `grep`. It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GrepAnswer {
     /// The pattern.
     pub pattern: String,
-    /// Mode that was asked for.
+    /// Requested mode.
     pub mode: SearchMode,
     /// Name of the strategy that found the hits.
     pub strategy: Cow<'static, str>,
-    /// What was searched.
+    /// Part of the conversation that was searched.
     pub scope: SearchScope,
-    /// Fallback that the search used, in words; `None` when it used none.
+    /// Fallback that the search used, in words; `None` if it used none.
     #[serde(serialize_with = "in_words", skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Fallback>,
-    /// Note that the search index is damaged; `None` when no damage was found.
+    /// Note that the search index is damaged; `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
     /// Whether there are no further hits.
     pub complete: bool,
-    /// Where to continue; `None` when complete. It is bound to this session and question.
+    /// Cursor for the rest; `None` if complete. It is bound to this session and question.
     pub cursor: Option<String>,
-    /// What a wider search finds, where this one finds nothing.
+    /// Result of a wider search, if this one has no hits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wider: Option<WiderSearch>,
-    /// Echoes that were left out, where this search finds nothing and some of them would match.
+    /// Echoes that were left out, if this search has no hits and some of them would match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echoes: Option<EchoCount>,
     /// Messages without a time that match apart from the time limits; `None` without such limits or messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undated: Option<UndatedCount>,
-    /// Whether the time of the call was over before all was searched: there may be fewer hits than asked for.
+    /// Whether the time of the call ended before the whole search: there may be fewer hits than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The hits, in the order of the search.
     pub hits: Vec<GrepHit>,
 }
 
-/// Messages that a search left out because they call these tools or are their results.
+/// Messages that a search excluded because they call these tools or are their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EchoCount {
@@ -240,7 +240,7 @@ pub struct EchoCount {
     pub complete: bool,
 }
 
-/// Messages without a time: `since` leaves them out, and `until` takes them for old ones.
+/// Messages without a time: `since` excludes them, and `until` treats them as old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UndatedCount {
@@ -248,12 +248,12 @@ pub struct UndatedCount {
     pub messages: usize,
     /// Whether there are no more than these.
     pub complete: bool,
-    /// Whether they are left out.
+    /// Whether they are excluded.
     pub left_out: bool,
 }
 
 impl UndatedCount {
-    /// The line that a model reads.
+    /// The line for a model.
     fn write(&self, out: &mut String) {
         let (more, fate) = (
             if self.complete { "" } else { " or more" },
@@ -270,7 +270,7 @@ impl UndatedCount {
     }
 }
 
-/// A message beside a hit, in short.
+/// A neighbour of a hit, shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NearMessage {
@@ -278,9 +278,9 @@ pub struct NearMessage {
     pub seq: Seq,
     /// The message's role.
     pub role: Role,
-    /// The beginning of its text, or the text around what it is shown for, with `…` where it was cut.
+    /// The beginning of its text, or the text around the relevant words, with `…` where it was cut.
     pub snippet: String,
-    /// When the message was said.
+    /// Time of the message.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
     /// Name of the message's author, if it has one.
@@ -289,7 +289,7 @@ pub struct NearMessage {
 }
 
 impl NearMessage {
-    /// The lines that a model reads.
+    /// The lines for a model.
     pub(crate) fn line(&self, label: &str) -> String {
         let mut out = label.to_owned();
         let citation = Citation {
@@ -304,13 +304,13 @@ impl NearMessage {
     }
 }
 
-/// What a search finds with a wider scope or without filters.
+/// Result of a search with a wider scope or without filters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WiderSearch {
-    /// What was searched.
+    /// Part of the conversation that was searched.
     pub scope: SearchScope,
-    /// Whether the roles, tools, positions and times of the question were left out.
+    /// Whether the roles, tools, positions and times of the question were ignored.
     pub unfiltered: bool,
     /// Number of hits.
     pub hits: usize,
@@ -356,33 +356,33 @@ pub struct GrepHit {
     /// The last message that a summary covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Seq>,
-    /// The source's own id of a message.
+    /// The source's id of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
     /// A message's role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// How well it matches; higher is better. 0 where the strategy does not rank.
+    /// Score of the match; higher is better. 0 if the strategy does not rank.
     pub score: f64,
     /// The text around the first match, with `…` where it was cut.
     pub snippet: String,
-    /// When the message was said or the summary was made.
+    /// Time of the message, or of the summary's creation.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// The messages right before it, where they were asked for; without those that the answer shows already.
+    /// The messages directly before it, if requested; without messages that the answer shows already.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<NearMessage>,
-    /// The messages right behind it, likewise.
+    /// The messages directly after it, in the same way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<NearMessage>,
-    /// The newest message that says otherwise about the same thing, as far as words tell: see
-    /// [`memory_search::Changes`]. In the order by relevance alone.
+    /// The latest message that contradicts it, judged by its words: see [`memory_search::Changes`]. Only in the order
+    /// by relevance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<NearMessage>,
     /// Name of the message's author; `None` for messages without one and for summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The cursor right after it.
+    /// The argument of `expand` that reads the hit: `message:12`, or a summary's id.
     #[serde(skip)]
     pub(crate) cursor: String,
 }
@@ -396,7 +396,7 @@ impl GrepHit {
         }
     }
 
-    /// The lines that a model reads, without their number.
+    /// The lines for a model, without their number.
     pub(crate) fn write(&self, out: &mut String) {
         if let Some(seq) = self.seq {
             let citation = Citation {
@@ -431,7 +431,7 @@ impl GrepHit {
         line
     }
 
-    /// Shortens the snippet until it fits, or nothing of it is left.
+    /// Shortens the snippet until it fits or is empty.
     pub(crate) fn shorten(&mut self, fits: impl Fn(&Self) -> bool) {
         if fits(self) {
             return;
@@ -454,8 +454,7 @@ pub(crate) const AFTER: &str = "after: ";
 pub(crate) const LATER: &str = "changed later: ";
 
 /// Note of an answer when the search index is damaged.
-pub(crate) const DAMAGED_INDEX: &str = "the search index is damaged: what it should hold was read from the messages, and \
-    no hit is missing; index the session again";
+pub(crate) const DAMAGED_INDEX: &str = "the search index is damaged: the messages were read instead, so no hit is missing; index the session again";
 
 /// A scope in words.
 fn words(scope: SearchScope) -> &'static str {
@@ -485,11 +484,11 @@ impl GrepAnswer {
         }
     }
 
-    /// Keeps the first hits that there is room for, at least one, which is shortened then.
+    /// Keeps the first hits that fit in the room, at least one, which is shortened if necessary.
     pub(crate) fn fit(&mut self, mut room: Room<'_>) {
         let mut hits = std::mem::take(&mut self.hits);
         let cursor = self.cursor.clone();
-        // What is written around the hits, with the longest cursor there may be.
+        // The text around the hits, with the longest possible cursor.
         let cursors = hits.iter().map(|hit| &hit.cursor).chain(&cursor);
         self.cursor = cursors.max_by_key(|cursor| cursor.len()).cloned();
         self.hits.extend(hits.first().map(|hit| GrepHit {
@@ -512,14 +511,14 @@ impl GrepAnswer {
         self.hits = hits;
     }
 
-    /// The answer as a model reads it: the numbered hits, each with its citation and its snippet, of which several lines
-    /// are indented; how the hits were found, and how to go on when there are more.
+    /// The answer as text for a model: the numbered hits, each with its citation and its snippet, with further lines
+    /// indented; then the way in which the hits were found, and the cursor if there are more.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if let Some(note) = self.note {
             let _ = writeln!(out, "Note: {note}.");
         }
-        // If nothing was found at all, it does not matter which mode was tried last.
+        // Without hits, it does not matter which mode was tried last.
         let is_told = |fallback: &&Fallback| !self.hits.is_empty() || fallback.is_of_pattern();
         if let Some(fallback) = self.fallback.as_ref().filter(is_told) {
             let _ = writeln!(out, "Note: {fallback}.");

@@ -1,11 +1,11 @@
-//! Limits of the host, whatever a call asks for.
+//! Limits of the host for all calls.
 
 use serde::{Deserialize, Serialize};
 
 use crate::grep::DEFAULT_LIMIT;
 
-/// Limits set by the host. No argument of a call exceeds them. An answer that a limit cut short is
-/// incomplete and has a cursor.
+/// Limits set by the host. No argument of a call exceeds them. An answer that a limit shortened is incomplete and has a
+/// cursor.
 ///
 /// An answer goes into the context of the next call and stays there for a while. The default suits
 /// windows of 128,000 tokens and more; for a smaller one take [`for_window`](Self::for_window).
@@ -16,11 +16,11 @@ pub struct RetrievalLimits {
     pub hits: usize,
     /// Maximum number of tokens of content in an answer of `expand`; 20,000. 0 counts as 1.
     pub expand_tokens: u64,
-    /// Maximum number of tokens in the text of an answer of `describe`; 20,000. The summary's id and
-    /// the fixed lines are always given.
+    /// Maximum number of tokens in the text of an answer of `describe`; 20,000. The summary's id and the fixed lines
+    /// are always included.
     pub describe_tokens: u64,
-    /// Maximum number of tokens in the text of an answer of `grep` or `files`, and of passages in an answer
-    /// of `recall`; 8,000. At least one hit is given, clipped where needed.
+    /// Maximum number of tokens in the text of an answer of `grep` or `files`, and of passages in an answer of
+    /// `recall`; 8,000. At least one hit is included, clipped if needed.
     pub answer_tokens: u64,
 }
 
@@ -46,9 +46,8 @@ impl RetrievalLimits {
         }
     }
 
-    /// Returns the default limits for a model whose window has `tokens` tokens: the content of an answer takes
-    /// at most about an eighth of it. A hit of `grep` has up to 500 characters
-    /// and counts as 150 tokens.
+    /// Returns the default limits for a model with a window of `tokens` tokens: the content of an answer takes at most
+    /// about an eighth of it. A hit of `grep` has up to 500 characters and counts as 150 tokens.
     pub fn for_window(tokens: u64) -> Self {
         let default = Self::default();
         let part = (tokens / 8).max(1);
@@ -61,7 +60,7 @@ impl RetrievalLimits {
         }
     }
 
-    /// The number of hits in an answer of a call that asks for some; 0 asks for the default.
+    /// The number of hits in an answer to a call that requests some; 0 requests the default.
     pub(crate) fn hits(&self, asked: usize) -> usize {
         let asked = if asked == 0 { DEFAULT_LIMIT } else { asked };
         asked.min(self.hits.max(1))

@@ -1,16 +1,15 @@
 //! A server of the [Model Context Protocol](https://modelcontextprotocol.io) over retrieval tools.
 //!
-//! A [`MemoryServer`] serves the tools of a [`RetrievalSet`] and nothing else: which conversations a client can
-//! reach is decided when it is made. It keeps no state between calls: which session is meant and where an answer
-//! goes on travel in a call's arguments. So it serves the revisions of the protocol that begin with a handshake
-//! (2024-11-05 to 2025-11-25) and the one that has none (2026-07-28) alike.
+//! A [`MemoryServer`] serves only the tools of a [`RetrievalSet`], which fixes the conversations that a client can
+//! reach. It keeps no state between calls: the session and the position in an answer are arguments of each call. So it
+//! supports the revisions of the protocol with a handshake (2024-11-05 to 2025-11-25) and the one without (2026-07-28).
 //!
-//! Every reply is bounded: its text and its structured content together hold fewer than
-//! 10,000 tokens unless the host sets another number, and what does not fit comes with a cursor.
+//! Every reply is bounded: its text and its structured content together hold fewer than 10,000 tokens unless the host
+//! sets another number, and the rest is available by a cursor.
 //!
-//! Every request gets an answer, also one that cannot be read. No call keeps the others waiting: each is answered on a
-//! thread of its own, at most four at once. A call that takes longer than 10 seconds returns its results so
-//! far. A cancelled call ends, and so do the calls in flight when the client closes its side.
+//! Every request gets an answer, even an unreadable one. Calls run on separate threads, at most four at once, so that
+//! none delays the others. A call that takes longer than 10 seconds returns its results so far. A cancelled call ends,
+//! and so do the calls in flight when the client closes its side.
 
 #[cfg(feature = "mcp-http")]
 mod http;
@@ -54,19 +53,19 @@ use crate::set::RetrievalSet;
 use crate::text::short;
 use crate::tools::ToolAnswer;
 
-/// Number of tokens that no reply reaches unless the host sets another.
+/// Default of the number of tokens that every reply stays below.
 const DEFAULT_REPLY_TOKENS: u64 = 10_000;
 
 /// Time after which a call returns its results so far, unless the host sets another.
 const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// Time behind its limit that a call has to bring its answer together.
+/// Time after its limit in which a call must complete its answer.
 const ANSWERING: Duration = Duration::from_secs(10);
 
-/// Calls that are answered at once; others wait.
+/// Number of concurrent calls; further ones wait.
 const MOST_CALLS: usize = 4;
 
-/// Address of the resource that shows the newest messages.
+/// Address of the resource with the latest messages.
 const RECENT: &str = "memory://recent";
 /// Address of the resource that shows figures.
 const STATS: &str = "memory://stats";
@@ -83,9 +82,9 @@ pub struct MemoryServer {
     reply_tokens: u64,
     time_limit: Duration,
     version: String,
-    /// Room for calls, shared by all connections.
-    room: Arc<Semaphore>,
-    /// Tells that the client has closed its side, and that the time for answers is over.
+    /// Permits for concurrent calls, shared by all connections.
+    call_slots: Arc<Semaphore>,
+    /// Signals that the client has closed its side and that the time for answers has ended.
     closed: Option<watch::Receiver<bool>>,
 }
 
@@ -97,12 +96,12 @@ impl MemoryServer {
             reply_tokens: DEFAULT_REPLY_TOKENS,
             time_limit: DEFAULT_TIME_LIMIT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            room: Arc::new(Semaphore::new(MOST_CALLS)),
+            call_slots: Arc::new(Semaphore::new(MOST_CALLS)),
             closed: None,
         }
     }
 
-    /// Sets the number of tokens that no reply reaches; at least 500 are needed for an answer.
+    /// Sets the number of tokens that every reply stays below; at least 500 are needed for an answer.
     pub fn with_reply_tokens(mut self, tokens: u64) -> Self {
         self.reply_tokens = tokens.max(500);
         self
@@ -114,23 +113,23 @@ impl MemoryServer {
         self
     }
 
-    /// Sets the version that clients are told.
+    /// Sets the version that is reported to clients.
     pub fn with_version(mut self, version: impl Into<String>) -> Self {
         self.version = version.into();
         self
     }
 
-    /// Serves one client over standard input and output until it leaves. Nothing else may be written to
-    /// standard output meanwhile.
+    /// Serves one client over standard input and output until it disconnects. Nothing else may be written to standard
+    /// output meanwhile.
     ///
     /// # Errors
-    /// `Protocol` when the client does not speak the protocol, or the connection fails.
+    /// `Protocol` if the client does not speak the protocol, or the connection fails.
     pub async fn serve_stdio(self) -> Result<()> {
         let (reader, writer) = rmcp::transport::stdio_pipes();
         self.serve(reader, writer).await
     }
 
-    /// Serves one client over a connection until it leaves. Calls still in flight one second later end.
+    /// Serves one client over a connection until it disconnects. Calls still in flight one second later end.
     ///
     /// # Errors
     /// As [`serve_stdio`](Self::serve_stdio).
@@ -155,8 +154,8 @@ impl MemoryServer {
         ended.map(drop).map_err(|error| failed(error.to_string()))
     }
 
-    /// Does work on a thread of its own, so that other requests are answered meanwhile. It ends when the request is
-    /// cancelled, and is told to stop when its time is over or the client has left.
+    /// Runs work on a separate thread, so that other requests are answered meanwhile. It ends when the request is
+    /// cancelled, and is signalled to stop when its time ends or the client has disconnected.
     async fn apart<T, F>(
         &self,
         context: RequestContext<RoleServer>,
@@ -172,12 +171,12 @@ impl MemoryServer {
             let is_closed = closed.as_ref().is_some_and(|closed| *closed.borrow());
             is_closed || cancelled.is_cancelled() || Instant::now() >= until
         });
-        let (server, room) = (self.clone(), Arc::clone(&self.room));
+        let (server, slots) = (self.clone(), Arc::clone(&self.call_slots));
         let (cancelled, runtime) = (context.ct.clone(), Handle::current());
         let answered = async move {
-            let place = room.acquire_owned().await;
+            let slot = slots.acquire_owned().await;
             let work = spawn_blocking(move || {
-                let _place = place;
+                let _slot = slot;
                 runtime.block_on(async {
                     tokio::select! {
                         biased;
@@ -233,7 +232,7 @@ impl MemoryServer {
         Ok(result)
     }
 
-    /// The newest messages of each session, as text.
+    /// The latest messages of each session, as text.
     async fn recent(&self) -> Result<String> {
         let members: Vec<_> = self.tools.members().collect();
         let mut each = self.reply_tokens / 2 / (members.len().max(1) as u64);
@@ -261,7 +260,7 @@ impl MemoryServer {
         }
     }
 
-    /// Figures of each session, as JSON; of as many as fit, and how many there are more.
+    /// Figures of each session, as JSON: as many as fit, and the number of the others.
     async fn stats(&self) -> Result<String> {
         #[derive(Serialize)]
         struct All<'a> {
@@ -286,7 +285,7 @@ impl MemoryServer {
         }
     }
 
-    /// Whether some texts together make no reply too long.
+    /// Whether these texts fit together in a reply.
     fn fits(&self, texts: &[&str]) -> bool {
         let Some((_, tools)) = self.tools.members().next() else {
             return true;

@@ -1,4 +1,4 @@
-//! What a derived tool set may still see and spend. A grant can only be made smaller.
+//! Permissions and remaining tokens of a derived tool set. A grant can only be reduced.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,33 +9,31 @@ use memory_model::{Clock, Seq, SeqRange, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::Target;
 
-/// What a tool set gives away when another is derived from it. Each setting narrows what the tool set
-/// itself may do; what is not set stays as it is.
+/// Restrictions of a derived tool set. Each setting narrows the permissions of the original; unset ones do not change
+/// them.
 ///
-/// A narrowed tool set sees a summary only where it sees all of its messages, so that no summary tells of
-/// what is hidden.
+/// A narrowed tool set sees a summary only if it sees all of its messages, so that no summary reveals hidden messages.
 #[derive(Debug, Clone, Default)]
 pub struct Narrowing {
-    /// Messages to see: a range of them, or those of a summary.
+    /// Visible messages: a range, or the messages of a summary.
     pub within: Option<Target>,
-    /// Maximum depth of the summaries to see; 0 for leaves alone.
+    /// Maximum depth of visible summaries; 0 for leaves alone.
     pub depth: Option<u32>,
-    /// Number of tokens that all answers together may hold: what `expand` and `recall` count as their tokens, and the
-    /// text of other answers. Every clone of the derived tool set, and every
-    /// tool set that is derived from it, spends the same tokens.
+    /// Number of tokens that all answers together may hold: the `tokens` of `expand` and `recall`, and the text of
+    /// other answers. All clones of the derived tool set, and all tool sets derived from it, share these tokens.
     pub tokens: Option<u64>,
-    /// Time from which on every call fails, and the clock that tells it.
+    /// Time from which every call fails, with the clock for it.
     pub until: Option<(Timestamp, Arc<dyn Clock>)>,
-    /// The only tools that can be called, by their names; none for all.
+    /// Names of the permitted tools; `None` for all.
     pub tools: Option<BTreeSet<String>>,
 }
 
-/// What a tool set may see and spend.
+/// Permissions and tokens of a tool set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grant {
-    /// The messages that can be seen; `None` for all.
+    /// The visible messages; `None` for all.
     pub(crate) range: Option<SeqRange>,
-    /// The maximum depth of summaries that can be seen.
+    /// The maximum depth of visible summaries.
     pub(crate) depth: Option<u32>,
     allowances: Vec<Arc<AtomicU64>>,
     ends: Vec<(Timestamp, Arc<dyn Clock>)>,
@@ -43,14 +41,14 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// The grant that is left under a narrowing; `range` is what its target covers.
+    /// The grant reduced by a narrowing; `range` is the range of its target.
     pub(crate) fn narrowed(&self, by: &Narrowing, range: Option<SeqRange>) -> Result<Self> {
         let mut grant = self.clone();
         if let Some(range) = range {
             let seen = self.visible(range);
             grant.range = Some(seen.ok_or_else(|| {
                 Error::invalid(format!(
-                    "this tool set sees nothing of messages:{}-{}: narrow it to what it sees",
+                    "this tool set does not see messages:{}-{}: narrow it to a range that it sees",
                     range.first, range.last
                 ))
             })?);
@@ -71,12 +69,12 @@ impl Grant {
         Ok(grant)
     }
 
-    /// Whether all of the conversation can be seen.
+    /// Whether the whole conversation is visible.
     pub(crate) fn sees_all(&self) -> bool {
         self.range.is_none() && self.depth.is_none()
     }
 
-    /// What can be seen of a range.
+    /// The visible part of a range.
     pub(crate) fn visible(&self, range: SeqRange) -> Option<SeqRange> {
         match self.range {
             Some(own) => own.intersect(&range),
@@ -84,30 +82,30 @@ impl Grant {
         }
     }
 
-    /// Whether a message can be seen.
+    /// Whether a message is visible.
     pub(crate) fn sees(&self, seq: Seq) -> bool {
         self.range.is_none_or(|range| range.contains(seq))
     }
 
-    /// Whether a summary over a range can be seen, if its depth can.
+    /// Whether a summary over a range is visible, if its depth permits.
     pub(crate) fn covers(&self, range: &SeqRange) -> bool {
         self.range.is_none_or(|own| own.covers(range))
     }
 
-    /// Whether a summary can be seen.
+    /// Whether a summary is visible.
     pub(crate) fn sees_summary(&self, range: &SeqRange, depth: u32) -> bool {
         self.covers(range) && self.depth.is_none_or(|most| depth <= most)
     }
 
-    /// Whether a tool can be called.
+    /// Whether a tool is permitted.
     pub(crate) fn allows(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.contains(tool))
     }
 
-    /// Begins an answer of a tool: takes at most `most` of the tokens that are left.
+    /// Begins an answer of a tool: takes at most `most` of the remaining tokens.
     ///
     /// # Errors
-    /// `Denied` for a tool that cannot be called; `Expired` after the end; `Spent` when no token is left.
+    /// `Denied` for a tool that is not permitted; `Expired` after the end; `Spent` if no token remains.
     pub(crate) fn begin(&self, tool: &str, most: u64) -> Result<Spending<'_>> {
         if !self.allows(tool) {
             return Err(Error::new(
@@ -119,7 +117,7 @@ impl Grant {
             if clock.now() >= *at {
                 return Err(Error::new(
                     ErrorKind::Expired,
-                    format!("this tool set ended at {at}: ask for a new one"),
+                    format!("this tool set expired at {at}: request a new one"),
                 ));
             }
         }
@@ -151,7 +149,7 @@ impl Grant {
     }
 }
 
-/// Tokens that an answer under way may hold. What is not used goes back.
+/// Tokens that an answer in progress may hold. Unused ones are returned.
 #[derive(Debug)]
 pub(crate) struct Spending<'a> {
     allowances: &'a [Arc<AtomicU64>],

@@ -1,4 +1,4 @@
-//! What `grep` shows beside its hits: neighbours, and what was said otherwise later.
+//! Additions of `grep` to its hits: neighbours, and later contradictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,26 +13,26 @@ use crate::retrieval::Retrieval;
 use crate::room::Room;
 use crate::text::clip;
 
-/// Length of the snippet of a message beside a hit, in characters.
+/// Length of the snippet of a neighbour of a hit, in characters.
 const NEAR_CHARS: usize = 160;
 
 /// Number of characters of a message that are searched for changes.
 const READ_CHARS: usize = 600;
 
-/// Messages among which one is looked for that says otherwise.
+/// Number of candidates for a contradiction.
 const CANDIDATES: usize = 40;
 
-/// Hits whose words are asked for to find such messages.
+/// Number of hits with words that are used in the query for such candidates.
 const ASKED_HITS: usize = 3;
 
-/// Characters of the pattern that are asked for with them.
+/// Maximum length of the pattern in that query, in characters.
 const ASKED_PATTERN_CHARS: usize = 2_000;
 
-/// Characters of each of these hits.
+/// Maximum length of each of these hits in that query, in characters.
 const ASKED_CHARS: usize = 120;
 
 impl Retrieval {
-    /// Adds the messages before and after each found message, as far as there is room for them.
+    /// Adds the messages before and after each found message, as far as they fit in the room.
     pub(crate) async fn add_around(
         &self,
         around: usize,
@@ -77,8 +77,8 @@ impl Retrieval {
         Ok(())
     }
 
-    /// Adds to each found message the newest one behind it that says otherwise, as far as there is room for it. Asks
-    /// the search once.
+    /// Adds to each found message the latest message after it that contradicts it, as far as it fits in the room. Makes
+    /// one search.
     pub(crate) async fn add_later(
         &self,
         args: &GrepArgs,
@@ -106,7 +106,7 @@ impl Retrieval {
         query.range = self.grant.range;
         let found = match self.find(&query).await {
             Ok(found) => found.hits,
-            // A search that does not rank: what was found is all there is.
+            // The search does not rank: there are no further messages.
             Err(error) if error.kind() == SearchErrorKind::Unsupported => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -157,7 +157,7 @@ impl Retrieval {
     }
 }
 
-/// The beginning of what can be read of a message.
+/// The beginning of a message's readable text.
 fn in_short(entry: &LogEntry) -> NearMessage {
     let mut snippet = String::new();
     entry.visit_texts(&mut |text| {

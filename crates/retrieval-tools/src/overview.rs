@@ -1,4 +1,4 @@
-//! What a conversation holds, and its end.
+//! Figures of a conversation, and its latest messages.
 
 use memory_model::{Seq, SeqRange, SessionKey, ViewName, ViewVersion};
 use serde::Serialize;
@@ -7,18 +7,18 @@ use crate::error::Result;
 use crate::expand::{ExpandAnswer, ExpandArgs, Target};
 use crate::retrieval::Retrieval;
 
-/// Figures of what a tool set sees of a session.
+/// Figures of the part of a session that a tool set sees.
 #[derive(Debug, Serialize)]
 pub(crate) struct Overview<'a> {
     session: &'a SessionKey,
-    /// First message that can be seen; `None` when there is none.
+    /// First visible message; `None` if there is none.
     first: Option<Seq>,
     last: Option<Seq>,
     /// Number of log entries from the first to the last, notes included.
     messages: u64,
-    /// Cost of these, in tokens.
+    /// Their cost, in tokens.
     tokens: u64,
-    /// The views that were published; none for a tool set that does not see everything.
+    /// The published views; none for a tool set that does not see everything.
     views: Vec<ViewOverview>,
 }
 
@@ -31,7 +31,7 @@ struct ViewOverview {
 }
 
 impl Retrieval {
-    /// Returns figures of what this tool set sees.
+    /// Returns figures of the part that this tool set sees.
     pub(crate) async fn overview<'a>(&self, session: &'a SessionKey) -> Result<Overview<'a>> {
         let seen = self.visible().await?;
         let mut overview = Overview {
@@ -63,8 +63,8 @@ impl Retrieval {
         Ok(overview)
     }
 
-    /// Returns the newest messages that together cost at most `tokens`; `None` when there are none. What the
-    /// newest costs beyond that is behind the answer's cursor.
+    /// Returns the latest messages that together cost at most `tokens`; `None` if there are none. The rest of a latest
+    /// message that costs more is available by the answer's cursor.
     pub(crate) async fn recent(&self, tokens: u64) -> Result<Option<ExpandAnswer>> {
         let Some(seen) = self.visible().await? else {
             return Ok(None);
@@ -77,7 +77,7 @@ impl Retrieval {
                 ..ExpandArgs::new(Target::Messages(range).to_string())
             };
             let answer = self.expand(args).await?;
-            // What is read may cost more than what a context shows of it.
+            // Reading a message may cost more than its form in a context.
             if answer.complete || range.first == seen.last {
                 return Ok(Some(answer));
             }
@@ -85,7 +85,7 @@ impl Retrieval {
         }
     }
 
-    /// The last messages of a range that cost at most `tokens` in a context, at least one.
+    /// Returns the range of the last messages that cost at most `tokens` in a context, at least one.
     async fn end_of(&self, seen: SeqRange, tokens: u64) -> Result<SeqRange> {
         let sums = self.store.running(self.conversation, &[seen.last]).await?;
         let before = sums

@@ -1,4 +1,4 @@
-//! Filling one answer of `expand` up to its cap.
+//! Fills one answer of `expand` up to its cap.
 
 use memory_model::{Accounting, LogEntry, Seq, Summary};
 
@@ -12,22 +12,22 @@ use crate::expand::{
 use crate::piece::{CutParts, Payload};
 use crate::room::Room;
 
-/// How much of an item an answer takes: the whole, or a piece of it.
-struct Take {
+/// Part of an item that an answer takes: the whole, or a piece of it.
+struct ItemPart {
     from: usize,
     to: usize,
     tokens: u64,
-    /// What the whole costs, in tokens, where this is a piece of it.
+    /// Cost of the whole item, in tokens, if this is a piece of it.
     of_tokens: Option<u64>,
 }
 
-/// An answer under way. A function that adds to it returns the beginning of the rest once there is no room for more.
+/// An answer in progress. A function that adds to it returns the start of the rest once the room is full.
 pub(crate) struct Page<'a> {
     pub(crate) accounting: &'a dyn Accounting,
-    /// Room for the children as they are written.
+    /// Room for the children in written form.
     pub(crate) room: Room<'a>,
     pub(crate) cap: u64,
-    /// Place where the first item resumes; without an offset from the second item on.
+    /// Position at which the first item resumes; offset 0 from the second item on.
     pub(crate) start: ExpandCursor,
     pub(crate) answer: ExpandAnswer,
 }
@@ -101,13 +101,13 @@ impl Page<'_> {
         })
     }
 
-    /// Adds an item, or of a first one that is too large a piece.
+    /// Adds an item, or a piece of the first one if it is too large.
     fn add(
         &mut self,
         seq: Seq,
         payload: &Payload<'_>,
         stored: u64,
-        written: &dyn Fn(&Take, u64) -> ExpandedChild,
+        written: &dyn Fn(&ItemPart, u64) -> ExpandedChild,
     ) -> Result<Option<ExpandCursor>> {
         let start = ExpandCursor { seq, ..self.start };
         (self.start.offset, self.start.of_tokens) = (0, 0);
@@ -139,25 +139,25 @@ impl Page<'_> {
         }
     }
 
-    /// Decides how much of an item to take; `None` where it begins no answer and does not fit whole. `stored` is what
-    /// it costs in a context. Counts no more of a long item than a few caps; the whole of it once, for its first piece.
+    /// Decides how much of an item to take; `None` if it does not begin the answer and does not fit whole. `stored` is
+    /// its cost in a context. Counts at most a few caps of a long item; the whole of it once, for its first piece.
     fn take(
         &self,
         start: &ExpandCursor,
         payload: &Payload<'_>,
         stored: u64,
         cap: u64,
-    ) -> Result<Option<Take>> {
+    ) -> Result<Option<ItemPart>> {
         let (from, total) = (start.offset, payload.len());
         let first = self.answer.children.is_empty();
-        // What is read costs at least what it costs in a context: some rules count reasoning 0.
+        // Reading costs at least the cost in a context: some rules count reasoning as 0.
         let whole = || {
             payload
                 .cost(self.accounting, (0, total), u64::MAX)
                 .max(stored)
         };
         let take = |to: usize, tokens: u64, of_tokens: Option<u64>| {
-            Ok(Some(Take {
+            Ok(Some(ItemPart {
                 from,
                 to,
                 tokens,
@@ -181,7 +181,7 @@ impl Page<'_> {
         }
         let to = payload.fit(self.accounting, from, cap);
         let tokens = payload.cost(self.accounting, (from, to), cap);
-        // The overhead of a message can be what made it too large: then all of it fits as text.
+        // A message may be too large because of its overhead: then all of it fits as text.
         let all = payload.cost(self.accounting, (from, to), u64::MAX) == tokens;
         if from == 0 && to == total && all {
             return take(to, tokens, None);

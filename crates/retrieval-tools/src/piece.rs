@@ -1,7 +1,7 @@
-//! Cutting what is too large for one answer, so that the pieces together hold every byte once.
+//! Cuts items that are too large for one answer into pieces that together hold every byte once.
 //!
-//! A message is seen as one text, its payload: the texts of its parts one after the other. An
-//! offset is a byte position in it. An image or file is one character there and is never cut.
+//! A message is treated as one text, its payload: the concatenated texts of its parts. An offset is a byte position in
+//! it. An image or file is one character in it and is never cut.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -10,10 +10,10 @@ use memory_model::{Accounting, Media, MediaSource, Message, Part, RawJson, Resul
 
 use crate::room::longest;
 
-/// What stands in a payload for a medium's data.
+/// Replacement for a medium's data in a payload.
 const MEDIUM: char = '\u{fffc}';
 
-/// What a message or summary says, as one text.
+/// The content of a message or summary, as one text.
 #[derive(Debug)]
 pub(crate) struct Payload<'a> {
     text: Cow<'a, str>,
@@ -27,12 +27,12 @@ struct Medium<'a> {
     part: &'a Part,
     role: Role,
     accounting: &'a dyn Accounting,
-    /// Counted when it is first asked for.
+    /// Counted on first use.
     tokens: OnceCell<u64>,
 }
 
 impl Medium<'_> {
-    /// What it costs, in tokens.
+    /// Its cost, in tokens.
     fn tokens(&self) -> u64 {
         *self.tokens.get_or_init(|| {
             let alone = Message::new(self.role, vec![self.part.clone()]);
@@ -63,8 +63,8 @@ impl<'a> Payload<'a> {
     fn collect(&mut self, parts: &'a [Part], role: Role, accounting: &'a dyn Accounting) {
         for part in parts {
             match leaf(part) {
-                Leaf::Text(text) => self.text.to_mut().push_str(text),
-                Leaf::Medium => {
+                PartContent::Text(text) => self.text.to_mut().push_str(text),
+                PartContent::Medium => {
                     self.media.push(Medium {
                         at: self.text.len(),
                         part,
@@ -74,7 +74,7 @@ impl<'a> Payload<'a> {
                     });
                     self.text.to_mut().push(MEDIUM);
                 }
-                Leaf::List(inner) => self.collect(inner, role, accounting),
+                PartContent::List(inner) => self.collect(inner, role, accounting),
             }
         }
     }
@@ -94,8 +94,7 @@ impl<'a> Payload<'a> {
         self.text.get(from..to).unwrap_or_default()
     }
 
-    /// What a piece costs, in tokens: its text, and its media that cost no more than `cap` each
-    /// (the others are left out of an answer).
+    /// Cost of a piece, in tokens: its text, and its media that cost at most `cap` each (an answer omits the others).
     pub(crate) fn cost(
         &self,
         accounting: &dyn Accounting,
@@ -126,8 +125,8 @@ impl<'a> Payload<'a> {
         tokens.saturating_add(accounting.text(text))
     }
 
-    /// The end of the longest piece from `from` on that costs at most `cap` tokens; it holds at
-    /// least one character, whatever that costs.
+    /// The end of the longest piece from `from` on that costs at most `cap` tokens; it holds at least one character, at
+    /// any cost.
     pub(crate) fn fit(&self, accounting: &dyn Accounting, from: usize, cap: u64) -> usize {
         let rest = self.slice(from, self.len());
         let bytes = longest(rest, |piece| {
@@ -137,7 +136,7 @@ impl<'a> Payload<'a> {
         from + bytes.max(first)
     }
 
-    /// What the medium at `at` costs, in tokens.
+    /// Cost of the medium at `at`, in tokens.
     fn medium(&self, at: usize) -> u64 {
         self.media
             .iter()
@@ -146,27 +145,27 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// What of a part is payload.
-enum Leaf<'a> {
+/// Content of a part that belongs to the payload.
+enum PartContent<'a> {
     Text(&'a str),
     Medium,
     List(&'a [Part]),
 }
 
-fn leaf(part: &Part) -> Leaf<'_> {
+fn leaf(part: &Part) -> PartContent<'_> {
     match part {
-        Part::Text { text } | Part::Reasoning { text, .. } => Leaf::Text(text),
-        Part::ToolCall { arguments, .. } => Leaf::Text(arguments.as_str()),
+        Part::Text { text } | Part::Reasoning { text, .. } => PartContent::Text(text),
+        Part::ToolCall { arguments, .. } => PartContent::Text(arguments.as_str()),
         Part::ToolResult { content, .. } => match content {
-            ResultContent::Text(text) => Leaf::Text(text),
-            ResultContent::Parts(parts) if parts.is_empty() => Leaf::Text(""),
-            ResultContent::Parts(parts) => Leaf::List(parts),
+            ResultContent::Text(text) => PartContent::Text(text),
+            ResultContent::Parts(parts) if parts.is_empty() => PartContent::Text(""),
+            ResultContent::Parts(parts) => PartContent::List(parts),
         },
         Part::Image(media) | Part::File(media) => match &media.source {
-            MediaSource::Data(_) => Leaf::Medium,
-            MediaSource::Url(url) => Leaf::Text(url),
+            MediaSource::Data(_) => PartContent::Medium,
+            MediaSource::Url(url) => PartContent::Text(url),
         },
-        Part::Unknown { raw } => Leaf::Text(raw.as_str()),
+        Part::Unknown { raw } => PartContent::Text(raw.as_str()),
     }
 }
 
@@ -181,13 +180,13 @@ pub(crate) struct CutParts<'a> {
     is_begun: bool,
     /// The parts, the first and the last possibly cut.
     pub(crate) parts: Vec<Part>,
-    /// Where in the message the first part's content stands: indices of parts, outermost first.
+    /// Location of the first part in the message: indices of parts, outermost first.
     pub(crate) path: Vec<usize>,
-    /// Where in that content the piece begins, in bytes.
+    /// Start of the piece in the content of that part, in bytes.
     pub(crate) at: usize,
-    /// Whether the last part's content goes on after the piece.
+    /// Whether the last part's content continues after the piece.
     pub(crate) open: bool,
-    /// How many bytes of media data were left out because they cost more than the cap.
+    /// Bytes of media data that were omitted because they cost more than the cap.
     pub(crate) left_out: usize,
 }
 
@@ -230,7 +229,7 @@ impl<'a> CutParts<'a> {
     fn part(&mut self, part: &Part) -> Option<Part> {
         let start = self.position;
         match leaf(part) {
-            Leaf::Text(text) => {
+            PartContent::Text(text) => {
                 let (a, b) = self.take(text.len())?;
                 if (a, b) == (0, text.len()) {
                     return Some(part.clone());
@@ -241,7 +240,7 @@ impl<'a> CutParts<'a> {
                     b == text.len(),
                 ))
             }
-            Leaf::Medium => {
+            PartContent::Medium => {
                 self.take(MEDIUM.len_utf8())?;
                 if self.payload.medium(start) <= self.cap {
                     return Some(part.clone());
@@ -254,7 +253,7 @@ impl<'a> CutParts<'a> {
                 }
                 Some(with_source(part, media, MediaSource::Data(String::new())))
             }
-            Leaf::List(inner) => {
+            PartContent::List(inner) => {
                 let inner = self.list(inner);
                 let Part::ToolResult {
                     call_id, is_error, ..
@@ -271,8 +270,8 @@ impl<'a> CutParts<'a> {
         }
     }
 
-    /// Passes content of `len` bytes; says which bytes of it lie in the piece. Empty content
-    /// belongs to the piece that begins with or spans its position, at the very end to the last.
+    /// Passes content of `len` bytes. Returns its bytes that lie in the piece. Empty content belongs to the piece that
+    /// begins at or spans its position, and at the very end to the last piece.
     fn take(&mut self, len: usize) -> Option<(usize, usize)> {
         let start = self.position;
         let end = start + len;
@@ -308,8 +307,7 @@ fn with_source(part: &Part, media: &Media, source: MediaSource) -> Part {
     }
 }
 
-/// A part with `text` in place of its content; what is JSON becomes a JSON string of the piece.
-/// A signature goes with the end.
+/// A part with `text` as its content; JSON becomes a JSON string of the piece. A signature belongs to the end.
 fn cut_leaf(part: &Part, text: &str, end: bool) -> Part {
     // A string can always be written as JSON.
     let json = |text: &str| RawJson::from_value(&text);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::Arguments;
 use crate::text::{Citation, behind, day_after, go_on, moment, on_one_line};
 
-/// Maximum tokens of an answer, as a model reads it, when a call sets none.
+/// Default of the maximum tokens of an answer as text for a model.
 pub(crate) const DEFAULT_BUDGET: u64 = 2_000;
 
 /// Arguments of `recall`: a query or a turn.
@@ -42,7 +42,7 @@ impl Default for RecallArgs {
 }
 
 impl RecallArgs {
-    /// Arguments that recall what answers a query.
+    /// Arguments that recall passages for a query.
     pub fn query(query: impl Into<String>) -> Self {
         Self {
             query: Some(query.into()),
@@ -73,29 +73,29 @@ impl From<&str> for RecallArgs {
     }
 }
 
-/// Answer of `recall`. It serializes to the JSON that scripts rely on.
+/// Answer of `recall`. It serializes to JSON for scripts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RecallAnswer {
-    /// The query; `None` when a message was recalled by its turn.
+    /// The query; `None` if a message was recalled by its turn.
     pub query: Option<String>,
-    /// The turn that was asked for.
+    /// The requested turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Seq>,
-    /// Note that the search index is damaged; `None` when no damage was found.
+    /// Note that the search index is damaged; `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
-    /// Cost of the passages' words, in tokens; with their citations ([`Self::to_text`]) at most the budget.
+    /// Cost of the passages' texts, in tokens; with their citations ([`Self::to_text`]) at most the budget.
     pub tokens: u64,
-    /// Whether these are all passages among the messages that were ranked, at most 256.
+    /// Whether these are all passages of the ranked messages, of which there are at most 256.
     pub complete: bool,
-    /// Where to continue; `None` when complete. It is bound to this session and query. Messages that are said
-    /// meanwhile are left out; they may change the order of the others a little.
+    /// Cursor for the rest; `None` if complete. It is bound to this session and query. Later messages are excluded;
+    /// they may change the order of the others a little.
     pub cursor: Option<String>,
-    /// Fallback that the search used, in words; `None` when it used none.
+    /// Fallback that the search used, in words; `None` if it used none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// Whether the time of the call was over before all was searched: better passages may be missing.
+    /// Whether the time of the call ended before the whole search: better passages may be missing.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The passages, the best first.
@@ -106,29 +106,28 @@ pub struct RecallAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Passage {
-    /// Position of the message; for words that only a summary has, of the first message that it covers.
+    /// Position of the message; for words that only a summary has, of its first message.
     pub seq: Seq,
-    /// The summaries that lead to the message, from the view's top down; empty for a message that the view
-    /// shows itself.
+    /// The summaries that lead to the message, from the view's top down; empty for a message that the view shows.
     pub path: Vec<SummaryId>,
-    /// Set where only this summary has the words: the passage is its text.
+    /// Set if only this summary has the words: the passage is its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_id: Option<SummaryId>,
     /// The message's role; `None` for a summary's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// The source's own id of the message.
+    /// The source's id of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// When the message was said or the summary was made.
+    /// Time of the message, or of the summary's creation.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// The words, with `…` where they were cut.
+    /// The text, with `…` where it was cut.
     pub text: String,
-    /// Cost of the words, in tokens.
+    /// Cost of the text, in tokens.
     pub tokens: u64,
-    /// How well the passage answers the query; higher is better. 1 for a message by its turn, 0 for one that is shown because
-    /// it is beside a passage and there is room.
+    /// Score of the passage; higher is better. 1 for a message by its turn, 0 for a neighbour of a passage that fills
+    /// the room.
     pub score: f64,
     /// Name of the message's author, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,18 +137,18 @@ pub struct Passage {
     pub changed: Vec<PassageChange>,
 }
 
-/// A later message that says otherwise than a passage.
+/// A later message that contradicts a passage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PassageChange {
     /// Position of the message.
     pub seq: Seq,
-    /// What it says.
+    /// Its statement.
     pub text: String,
 }
 
 impl Passage {
-    /// The words of a hit. Its place in the view and the cost of its words are not known yet.
+    /// The text of a hit. Its position in the view and its cost are not known yet.
     pub(crate) fn new(hit: Hit, score: f64) -> Self {
         let (seq, summary_id, role, external_id) = match hit.target {
             HitTarget::Message {
@@ -174,7 +173,7 @@ impl Passage {
         }
     }
 
-    /// All that can be read of a message, one text after the other.
+    /// All readable text of a message.
     pub(crate) fn of_entry(entry: LogEntry, path: Vec<SummaryId>, score: f64) -> Self {
         let mut texts = Vec::new();
         entry.visit_texts(&mut |text| {
@@ -197,7 +196,7 @@ impl Passage {
         }
     }
 
-    /// What `expand` takes to read all of it: `message:12`, or a summary's id.
+    /// The argument of `expand` that reads all of it: `message:12`, or a summary's id.
     pub fn pointer(&self) -> String {
         match &self.summary_id {
             Some(id) => id.to_string(),
@@ -205,7 +204,7 @@ impl Passage {
         }
     }
 
-    /// The citation after that of another passage, the later changes, and the words.
+    /// The citation after another passage's citation, the later changes, and the text.
     pub(crate) fn to_text(&self, before: Option<&Passage>) -> String {
         let is_found = |passage: &Passage| passage.score > 0.0;
         let begins_beside = before.is_some_and(is_found) && !is_found(self);
@@ -243,7 +242,7 @@ impl Passage {
     }
 }
 
-/// What an answer with passages ends with.
+/// The end of an answer with passages.
 pub(crate) fn ending(cursor: Option<&str>) -> String {
     let next = match cursor {
         None => "This is all that was found".to_owned(),
@@ -271,8 +270,8 @@ impl RecallAnswer {
         out
     }
 
-    /// The answer as a model reads it. Each passage begins with its citation, and its words are on the same line or on
-    /// indented ones. It costs at most the budget, unless this does not hold the citation of one passage.
+    /// The answer as text for a model. Each passage begins with its citation, and its text is on the same line or on
+    /// indented ones. It costs at most the budget, unless the budget is below one citation.
     pub fn to_text(&self) -> String {
         let mut out = self.beginning();
         if self.passages.is_empty() {

@@ -1,4 +1,4 @@
-//! How `recall` finds passages: by search, lineage and place, without a model.
+//! Finds passages for `recall`: by search, lineage and position, without a model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,16 +18,16 @@ use crate::room::{Room, longest};
 use crate::text::clip;
 use crate::tools::echo;
 
-/// Maximum number of messages with the exact words of a query that count as such.
+/// Maximum number of messages with the exact words of a query that get a higher score.
 const EXACT: usize = 32;
 
 /// Maximum number of messages that are ranked.
 const CANDIDATES: usize = 256;
 
-/// Number of passages that are shown with their neighbours if there is room left.
+/// Number of passages that are shown with their neighbours if room remains.
 const BESIDE: usize = 48;
 
-/// How far from a passage they may be.
+/// Maximum distance of a neighbour from a passage, in messages.
 const BESIDE_DISTANCE: u32 = 3;
 
 /// Minimum length of a passage that is cut to fit, in bytes.
@@ -39,14 +39,14 @@ const LEAST_LEFT: u64 = 32;
 /// Maximum length of a passage that a query finds, in characters.
 const PASSAGE_CHARS: usize = 1_200;
 
-// A message's score is that of the search, from 0 to 1 of the best, plus the weight of the exact words where it has them.
-// The sum is multiplied by 1 + LINEAGE · s, where s is the score of the best summary above it from 0 to 1, and by
-// 1 + RECENCY · p, where p is its place in the log from 0 to 1.
+// A message's score is the search's score relative to the best, from 0 to 1, plus the weight of the exact words if it
+// has them. The sum is multiplied by 1 + LINEAGE · s, where s is the score of the best summary above it from 0 to 1,
+// and by 1 + RECENCY · p, where p is its position in the log from 0 to 1.
 const EXACT_WEIGHT: f64 = 0.5;
 const LINEAGE: f64 = 0.25;
 const RECENCY: f64 = 0.1;
 
-/// Where a recall goes on: how many passages came before, and the end of the log at the first.
+/// Position of a recall: number of earlier passages, and the end of the log at the first answer.
 struct Position {
     skip: usize,
     head: Seq,
@@ -66,12 +66,11 @@ impl Retrieval {
     /// Recalls the passages that answer a query best, within a budget of tokens; or one message by its turn,
     /// which is its position.
     ///
-    /// The words of a passage are as they were said. The same log, view and query give the same passages; no
-    /// model is asked.
+    /// Passages are verbatim. The same log, view and query give the same passages; no model is called.
     ///
     /// # Errors
-    /// `Invalid` for neither a query nor a turn, for both, and for a cursor that this query did not give;
-    /// `NotFound` for a turn that is no message; whatever the search and the store give.
+    /// `Invalid` for neither a query nor a turn, for both, and for a cursor of another query; `NotFound` for a turn
+    /// that is not a message; errors of the search and the store.
     pub async fn recall(&self, args: impl Into<RecallArgs> + Send) -> Result<RecallAnswer> {
         let args = args.into();
         let budget = match args.budget {
@@ -132,8 +131,8 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Adds a passage, cut if there is room for a part of it, unless at most `least` tokens are left. Returns whether
-    /// there was room; for the first passage there always is.
+    /// Adds a passage, cut if a part of it fits, unless at most `least` tokens remain. Returns whether it was added;
+    /// the first passage always is.
     fn add(
         &self,
         answer: &mut RecallAnswer,
@@ -158,7 +157,7 @@ impl Retrieval {
         true
     }
 
-    /// Cuts the words of a passage until there is room for it with its citation, and counts them.
+    /// Cuts the text of a passage until it fits in the room with its citation, and counts it.
     fn shorten(&self, passage: &mut Passage, before: Option<&Passage>, room: &Room<'_>) {
         if !room.holds(&passage.to_text(before), passage) {
             let words = std::mem::take(&mut passage.text);
@@ -223,8 +222,7 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Fills the room that all passages leave with their neighbours, nearest first. What
-    /// tools answered is left out.
+    /// Fills the rest of the room with neighbours of the passages, nearest first. Results of tools are excluded.
     async fn add_beside(
         &self,
         answer: &mut RecallAnswer,
@@ -263,7 +261,8 @@ impl Retrieval {
         Ok(())
     }
 
-    /// Passages that may answer a query, the best first. Tells the answer what the searches were like.
+    /// Passages that may answer a query, the best first. Records the fallback and the notes of the searches in the
+    /// answer.
     async fn candidates(
         &self,
         query: &str,
@@ -282,7 +281,7 @@ impl Retrieval {
         let (ranked, is_long) = (self.ranked(&asked).await?, asked.has_long_pattern());
         let asked = ask(SearchMode::Literal, SearchScope::Messages, EXACT);
         let exact = match is_long {
-            // No message is asked for by so many words.
+            // A long query is not searched literally.
             true => Hits::new(Vec::new(), "", SearchScope::Messages, None),
             false => self.find(&asked).await?,
         };
@@ -355,7 +354,7 @@ impl Retrieval {
         Ok(candidates)
     }
 
-    /// The hits of a ranked query; where the search does not rank, of all words, or of the phrase.
+    /// The hits of a ranked query; of all words or of the phrase if the search does not rank.
     async fn ranked(&self, query: &Query) -> Result<Hits> {
         for mode in [SearchMode::Prose, SearchMode::Words] {
             let query = query.clone().with_mode(mode);
@@ -371,7 +370,7 @@ impl Retrieval {
         Ok(self.find(&query).await?)
     }
 
-    /// The summaries that lead to each of some messages, from the top of the view down. Asks the store once
+    /// The summaries that lead to each of these messages, from the top of the view down. Makes one request to the store
     /// for each level and each few summaries.
     async fn paths(&self, seqs: &BTreeSet<Seq>) -> Result<BTreeMap<Seq, Vec<SummaryId>>> {
         let mut paths: BTreeMap<Seq, Vec<SummaryId>> = BTreeMap::new();
@@ -413,7 +412,7 @@ impl Retrieval {
         Ok(paths)
     }
 
-    /// The summaries that a view shows for some messages.
+    /// The summaries that a view shows for these messages.
     async fn tops(
         &self,
         view: &ViewName,
@@ -433,7 +432,7 @@ impl Retrieval {
         Ok(tops)
     }
 
-    /// The view whose summaries lead to messages.
+    /// The view with the summaries that lead to messages.
     async fn lineage_view(&self) -> Result<Option<ViewName>> {
         if let Some(view) = &self.view {
             return Ok(Some(view.clone()));
@@ -443,7 +442,7 @@ impl Retrieval {
     }
 }
 
-/// Whether a message is words alone, of a user or an assistant.
+/// Whether a message is plain text of a user or an assistant.
 fn is_said(entry: &LogEntry) -> bool {
     let is_text = |part: &Part| matches!(part, Part::Text { .. });
     entry.kind != EntryKind::Note

@@ -1,4 +1,4 @@
-//! Which passages of `recall` later messages changed, and how these change their order.
+//! Marks passages of `recall` that later messages changed, and reorders them.
 
 use memory_model::Role;
 use memory_search::{Changes, Said};
@@ -8,14 +8,14 @@ use crate::recall::{Passage, PassageChange};
 /// Factor on the score of a passage that a later message changed.
 const STALE: f64 = 0.5;
 
-/// Most changes that are shown with a passage.
+/// Maximum number of changes shown with a passage.
 const SHOWN_CHANGES: usize = 3;
 
 /// Maximum length of a change's text, in characters.
 const CHANGE_CHARS: usize = 120;
 
-/// Adds to each passage the changes by later ones. If the question asks for a changed statement, the later one is as good an
-/// answer as the earlier one, and comes before it.
+/// Adds to each passage the changes by later ones. If the question is about a changed statement, the later one answers
+/// it as well as the earlier one, and comes before it.
 pub(crate) fn renew(passages: &mut [Passage], question: &str) {
     let is_agent = passages.iter().any(|one| one.role == Some(Role::Tool));
     let is_said = |one: &&mut Passage| one.role.is_some_and(|role| role != Role::Tool);
@@ -24,11 +24,11 @@ pub(crate) fn renew(passages: &mut [Passage], question: &str) {
     said.sort_by_key(|one| one.seq);
     let texts = said.iter().map(|one| read(&one.text, one.role, is_agent));
     let changes = Changes::new(texts.collect(), question);
-    // The newest of the messages that change what is asked for, of each.
+    // For each, the latest of the messages that change the statement in question.
     let mut stale: Vec<Option<usize>> = vec![None; said.len()];
     for (place, newest) in stale.iter_mut().enumerate() {
         let mut all = changes.of(place);
-        // What is asked for comes first.
+        // Changes of the statement in question come first.
         all.sort_by_key(|change| !change.is_asked);
         let mut shown: Vec<PassageChange> = Vec::new();
         for change in all {
@@ -63,7 +63,7 @@ pub(crate) fn renew(passages: &mut [Passage], question: &str) {
         let best = score(&scores, by).max(before);
         set(&mut scores, by, best);
     }
-    // From the newest on: what changes a message has its score already.
+    // From the latest on: a message that changes another has its score already.
     for (place, by) in changed.rev() {
         let most = score(&scores, by) * BELOW;
         let own = score(&scores, place);
@@ -93,10 +93,10 @@ pub(crate) fn read(text: &str, role: Option<Role>, is_agent: bool) -> Said {
     }
 }
 
-/// The highest score of a changed passage, as a part of the score of the one that changes it.
+/// The highest score of a changed passage, relative to the score of the one that changes it.
 const BELOW: f64 = 0.999;
 
-/// The text of a change, shortened in front: a value is most often at its end.
+/// The text of a change, shortened at its beginning: a value is usually at its end.
 fn short(text: &str) -> String {
     let text = text.trim_matches(|c: char| c.is_whitespace() || ",;".contains(c));
     let length = text.chars().count();

@@ -20,14 +20,13 @@ use crate::narrowing::{Grant, Narrowing};
 use crate::room::Room;
 use crate::text::short;
 
-/// Log entries, or summaries, read at once.
+/// Number of log entries, or summaries, read at once.
 pub(crate) const BATCH: usize = 64;
 
 /// The retrieval tools of one conversation.
 ///
-/// It is a capability: whatever the arguments, it sees the conversation it was made for and nothing
-/// else. A fork sees what it shares of its parent's log. [`narrow`](Self::narrow) derives a tool set that
-/// sees less; nothing derives one that sees more.
+/// It is a capability: with any arguments, it sees only the conversation that it was made for. A fork sees the shared
+/// part of its parent's log. [`narrow`](Self::narrow) derives a tool set that sees less; a derived one never sees more.
 #[derive(Debug, Clone)]
 pub struct Retrieval {
     pub(crate) store: Arc<dyn Store>,
@@ -39,12 +38,12 @@ pub struct Retrieval {
     pub(crate) grant: Grant,
     /// Ends searches early.
     pub(crate) stop: Option<SearchStop>,
-    /// Number of tokens that the text and the JSON of an answer hold together at most, where both are sent.
+    /// Maximum number of tokens of the text and the JSON of an answer together, if both are sent.
     pub(crate) reply: Option<u64>,
     pub(crate) limits: RetrievalLimits,
     /// The limits of the tool set that this one was derived from.
     ceiling: RetrievalLimits,
-    /// The conversation's key, once it was looked up. It never changes.
+    /// The conversation's key, once it was read. It never changes.
     key: Arc<OnceLock<SessionKey>>,
 }
 
@@ -72,41 +71,39 @@ impl Retrieval {
         }
     }
 
-    /// Sets the search that `grep` and `recall` ask, such as an index over the same store.
+    /// Sets the search of `grep` and `recall`, such as an index over the same store.
     pub fn with_search(mut self, search: Arc<dyn Search>) -> Self {
         self.search = search;
         self
     }
 
-    /// Sets what the tools of the conversation's agent do, for `files`. By default the names of arguments
-    /// tell.
+    /// Sets the conventions of the conversation's agent, for `files`. By default the names of arguments are used.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.conventions = conventions;
         self
     }
 
-    /// Sets the view whose summaries lead to the passages of `recall`; by default the first by name that
-    /// was published.
+    /// Sets the view with the summaries that lead to the passages of `recall`; by default the first published one by
+    /// name.
     pub fn with_view(mut self, view: ViewName) -> Self {
         self.view = Some(view);
         self
     }
 
-    /// Sets the limits that no argument of a call exceeds. A derived tool set keeps within the limits of
-    /// the one that it was derived from.
+    /// Sets the limits for all calls. A derived tool set keeps within the limits of its original.
     pub fn with_limits(mut self, limits: RetrievalLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets the check that ends searches early. An answer that ran out of time is incomplete and has a cursor.
+    /// Sets the check that ends searches early. An answer without enough time is incomplete and has a cursor.
     pub fn with_stop(mut self, stop: SearchStop) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Sets the key of the conversation, which cursors are bound to. Without it the key is read from
-    /// the store once, with the first cursor.
+    /// Sets the key of the conversation, to which cursors are bound. Without it the key is read from the store once,
+    /// with the first cursor.
     pub fn with_session_key(mut self, key: SessionKey) -> Self {
         self.key = Arc::new(OnceLock::from(key));
         self
@@ -117,7 +114,7 @@ impl Retrieval {
         self.conversation
     }
 
-    /// The limits that hold.
+    /// The effective limits.
     pub fn limits(&self) -> RetrievalLimits {
         self.limits.within(&self.ceiling)
     }
@@ -125,8 +122,8 @@ impl Retrieval {
     /// Derives a tool set that sees and spends less.
     ///
     /// # Errors
-    /// `Invalid` when nothing of what it is narrowed to can be seen; `NotFound` for a summary that this tool
-    /// set does not see; whatever the store gives.
+    /// `Invalid` if the target has no visible messages; `NotFound` for a summary that this tool set does not see;
+    /// errors of the store.
     pub async fn narrow(&self, by: &Narrowing) -> Result<Self> {
         let range = match &by.within {
             None => None,
@@ -139,7 +136,7 @@ impl Retrieval {
         Ok(narrowed)
     }
 
-    /// The room of an answer whose text has at most this many tokens.
+    /// The room of an answer with at most this many tokens of text.
     pub(crate) fn room(&self, text: u64) -> Room<'_> {
         Room {
             accounting: &*self.accounting,
@@ -148,7 +145,7 @@ impl Retrieval {
         }
     }
 
-    /// What the cursors of a question are bound to.
+    /// The binding of a question's cursors.
     pub(crate) async fn binding(&self, question: &str) -> Result<Binding> {
         if let Some(key) = self.key.get() {
             return Ok(Binding::new(key, question));
@@ -157,7 +154,7 @@ impl Retrieval {
         Ok(Binding::new(self.key.get_or_init(|| key), question))
     }
 
-    /// Where a question goes on; `None` at its beginning.
+    /// The position at which a question continues; `None` at its beginning.
     pub(crate) async fn position<T>(
         &self,
         question: &str,
@@ -172,11 +169,10 @@ impl Retrieval {
         position.map(Some).ok_or_else(|| foreign(cursor))
     }
 
-    /// Describes a summary: its text, figures, lineage and how it was made, within the host's limit.
+    /// Describes a summary: its text, figures, lineage and making, within the host's limit.
     ///
     /// # Errors
-    /// `Invalid` for an empty id; `NotFound` when the conversation has no such summary; whatever
-    /// the store gives.
+    /// `Invalid` for an empty id; `NotFound` if the conversation has no such summary; errors of the store.
     pub async fn describe(&self, id: &SummaryId) -> Result<Description> {
         if id.as_str().trim().is_empty() {
             return Err(Error::invalid(
@@ -208,7 +204,7 @@ impl Retrieval {
         Ok(description)
     }
 
-    /// Those of some summaries that this tool set sees.
+    /// The summaries among these that this tool set sees.
     pub(crate) async fn seen(&self, ids: &[SummaryId]) -> Result<Vec<SummaryId>> {
         let mut seen = Vec::new();
         for ids in ids.chunks(BATCH) {
@@ -253,16 +249,16 @@ impl Retrieval {
         })
     }
 
-    /// The messages that can be seen now; `None` when there are none.
+    /// The visible messages; `None` if there are none.
     pub(crate) async fn visible(&self) -> Result<Option<SeqRange>> {
         let all = self.info().await?.range();
         Ok(all.and_then(|all| self.grant.visible(all)))
     }
 
-    /// What can be seen of a range of messages.
+    /// The visible part of a range of messages.
     ///
     /// # Errors
-    /// `NotFound` when that is nothing.
+    /// `NotFound` if it is empty.
     pub(crate) async fn part_of(&self, asked: SeqRange) -> Result<SeqRange> {
         let seen = self.visible().await?;
         let range = seen.and_then(|seen| seen.intersect(&asked));

@@ -1,20 +1,20 @@
-//! The room of an answer under way.
+//! The room of an answer in progress.
 
 use memory_model::Accounting;
 use serde::Serialize;
 
-/// What an answer may still hold, in tokens.
+/// Tokens that an answer may still hold.
 #[derive(Debug, Clone)]
 pub(crate) struct Room<'a> {
     pub(crate) accounting: &'a dyn Accounting,
     /// For its text.
     pub(crate) text: u64,
-    /// For its text and its JSON together, where both are sent.
+    /// For its text and its JSON together, if both are sent.
     pub(crate) reply: Option<u64>,
 }
 
 impl Room<'_> {
-    /// What something costs that is written as text and as JSON: its text, and both.
+    /// Cost of an item that is written as text and as JSON: its text, and both together.
     fn costs<T: Serialize>(&self, text: &str, json: &T) -> (u64, u64) {
         let text = self.accounting.text(text);
         let json = self.reply.and_then(|_| serde_json::to_string(json).ok());
@@ -23,16 +23,16 @@ impl Room<'_> {
         (text, text + json)
     }
 
-    /// Whether there is room for something.
+    /// Whether an item fits.
     pub(crate) fn holds<T: Serialize>(&self, text: &str, json: &T) -> bool {
-        // Without a limit nothing is counted.
+        // Without a limit, tokens are not counted.
         self.text == u64::MAX && self.reply.is_none() || {
             let (text, both) = self.costs(text, json);
             text <= self.text && self.reply.is_none_or(|left| both <= left)
         }
     }
 
-    /// Takes the room of something, if there is enough.
+    /// Takes the room of an item if it fits.
     pub(crate) fn take<T: Serialize>(&mut self, text: &str, json: &T) -> bool {
         let holds = self.holds(text, json);
         if holds {
@@ -41,7 +41,7 @@ impl Room<'_> {
         holds
     }
 
-    /// Takes the room of something that is always there.
+    /// Takes the room of an item that is always included.
     pub(crate) fn spend<T: Serialize>(&mut self, text: &str, json: &T) {
         if self.text == u64::MAX && self.reply.is_none() {
             return;
@@ -61,8 +61,8 @@ impl Room<'_> {
     }
 }
 
-/// Returns the length of the longest beginning of a text that fits, in bytes; 0 where none does. Tries short ones
-/// first: a text can be huge.
+/// Returns the length of the longest beginning of a text that fits, in bytes; 0 if none does. Tries short ones first: a
+/// text can be huge.
 pub(crate) fn longest(text: &str, mut fits: impl FnMut(&str) -> bool) -> usize {
     let mut fits_to = |end: usize| text.get(..end).is_some_and(&mut fits);
     let (mut good, mut bad) = (0, text.len() + 1);

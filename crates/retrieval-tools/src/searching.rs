@@ -1,4 +1,4 @@
-//! How `grep` asks a search.
+//! Searches for `grep`.
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, SeqRange, Timestamp};
@@ -20,8 +20,8 @@ impl Retrieval {
     /// Finds text in messages and summaries.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern or a cursor that no search for it in this session gave; `NotFound`
-    /// when nothing of the positions can be seen; whatever the search gives.
+    /// `Invalid` for an empty pattern or a cursor of another search or session; `NotFound` if none of the positions is
+    /// visible; errors of the search.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
         self.answer_grep(&args.into(), true).await
     }
@@ -45,7 +45,7 @@ impl Retrieval {
         Ok(hits)
     }
 
-    /// As [`grep`](Self::grep); looks wider where nothing is found only if asked.
+    /// As [`grep`](Self::grep). Only searches in a wider scope after an empty result if requested.
     pub(crate) async fn answer_grep(
         &self,
         args: &GrepArgs,
@@ -67,7 +67,7 @@ impl Retrieval {
         if room.reply.is_some() {
             echo(&mut answer.pattern);
         }
-        // The rest is for what is shown with the hits.
+        // The rest is for the messages shown with the hits.
         let share = match (args.around, args.shows_corrections()) {
             (1.., _) => room.without(2),
             (_, true) => room.without(8),
@@ -86,7 +86,7 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// As many of what a question finds as are counted.
+    /// The hits of a question, up to the maximum that is counted.
     async fn count(&self, mut query: Query, asked: Option<SeqRange>) -> Result<Hits> {
         query.snippet_chars = 1;
         query.range = match (self.grant.range, asked) {
@@ -96,7 +96,7 @@ impl Retrieval {
         Ok(self.find(&query).await?)
     }
 
-    /// How many messages the search left out because they are echoes.
+    /// Number of messages that the search excluded as echoes.
     async fn echoes(&self, args: &GrepArgs) -> Result<Option<EchoCount>> {
         let mut query = args.query(COUNTED);
         if query.searches_echoes() || !query.scope.has_messages() || query.has_long_pattern() {
@@ -106,7 +106,7 @@ impl Retrieval {
             .with_echoes()
             .with_scope(SearchScope::Messages)
             .with_order(HitOrder::Oldest);
-        // Nothing that was said matches, so that all that match are echoes.
+        // No other message matches, so that all matching ones are echoes.
         if matches!(query.mode, SearchMode::Auto | SearchMode::Prose) {
             query.mode = SearchMode::Literal;
         }
@@ -127,7 +127,7 @@ impl Retrieval {
         query = query
             .with_scope(SearchScope::Messages)
             .with_order(HitOrder::Oldest);
-        // The time of a message without one, and nothing else.
+        // Exactly the time of a message without one.
         let none = Timestamp::default();
         query.since = Some(none);
         query.until = Some(Timestamp(none.0 + 1));
@@ -139,7 +139,7 @@ impl Retrieval {
         }))
     }
 
-    /// What a wider search finds.
+    /// Result of a wider search.
     async fn wider(&self, args: &GrepArgs) -> Result<Option<WiderSearch>> {
         let scope = SearchScope::Both;
         let wide = GrepArgs {
@@ -172,13 +172,13 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Answers a query with what this tool set sees.
+    /// Answers a query from the part that this tool set sees.
     pub(crate) async fn find(&self, query: &Query) -> memory_search::Result<Hits> {
         let conversation = self.conversation;
         let stoppable = self.stop.clone().map(|stop| query.clone().with_stop(stop));
         let query = stoppable.as_ref().unwrap_or(query);
         if !self.grant.sees_all() {
-            return Seen(self).search(conversation, query).await;
+            return VisibleSearch(self).search(conversation, query).await;
         }
         let answer = self.search.search(conversation, query).await;
         match answer {
@@ -193,12 +193,12 @@ impl Retrieval {
     }
 }
 
-/// The search of a tool set that does not see everything: it leaves out the summaries that are hidden. Which
-/// messages are found is a filter of the query.
+/// The search of a tool set that does not see everything: it excludes hidden summaries. A filter of the query excludes
+/// hidden messages.
 #[derive(Debug)]
-struct Seen<'a>(&'a Retrieval);
+struct VisibleSearch<'a>(&'a Retrieval);
 
-impl Seen<'_> {
+impl VisibleSearch<'_> {
     async fn sees(&self, hit: &Hit) -> Result<bool> {
         let grant = &self.0.grant;
         Ok(match &hit.target {
@@ -227,7 +227,7 @@ impl Seen<'_> {
 }
 
 #[async_trait]
-impl Search for Seen<'_> {
+impl Search for VisibleSearch<'_> {
     async fn search(
         &self,
         conversation: ConversationId,

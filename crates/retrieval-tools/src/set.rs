@@ -20,9 +20,8 @@ const SESSION: &str = "session";
 /// Maximum number of sessions that an error names.
 const NAMED: usize = 10;
 
-/// The retrieval tools of some conversations, by value: whoever has the set can reach these conversations and
-/// no others. With more than one, each tool has the argument `session`, which chooses among them; `memory_grep`
-/// searches all of them without it.
+/// The retrieval tools of an explicit set of conversations: a holder of the set can reach only these. With more than
+/// one, each tool has the argument `session`, which chooses among them; `memory_grep` searches all of them without it.
 #[derive(Debug, Clone)]
 pub struct RetrievalSet {
     members: Vec<(SessionKey, Retrieval)>,
@@ -90,8 +89,8 @@ impl RetrievalSet {
         }
     }
 
-    /// The same conversations with searches that end early, and with answers whose text and JSON hold at most `reply`
-    /// tokens together.
+    /// The same conversations with searches that end early, and with answers of at most `reply` tokens of text and JSON
+    /// together.
     #[cfg(feature = "mcp")]
     pub(crate) fn within(mut self, reply: u64, stop: &SearchStop) -> Self {
         for (_, tools) in &mut self.members {

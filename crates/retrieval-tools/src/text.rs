@@ -1,4 +1,4 @@
-//! How answers are written for a model or a person: content is always marked as content.
+//! Writes answers for a model or a person: content is always marked as content.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -19,7 +19,7 @@ pub(crate) fn moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::
     }
 }
 
-/// Time shown after a space; an unknown time shows nothing.
+/// A time after a space; empty for an unknown time.
 pub(crate) struct Moment(pub(crate) Timestamp);
 
 impl fmt::Display for Moment {
@@ -31,7 +31,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Who said something and when: `[12] user, 29 Dec 2023`. A participant's name is shown in place of the role.
+/// Author and day of a message: `[12] user, 29 Dec 2023`. A participant's name is shown instead of the role.
 pub(crate) struct Citation<'a> {
     pub(crate) seq: Seq,
     pub(crate) role: Option<Role>,
@@ -45,7 +45,7 @@ const NAME_CHARS: usize = 40;
 impl fmt::Display for Citation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}]", self.seq)?;
-        // Nothing in a name can look like a mark of the answer.
+        // No character of a name can look like a mark of the answer.
         let is_plain = |c: char| c.is_alphanumeric() || " _-.'".contains(c);
         let is_name = |name: &&str| {
             name.chars().all(is_plain)
@@ -61,10 +61,10 @@ impl fmt::Display for Citation<'_> {
     }
 }
 
-/// The day of a time behind a comma, such as `, 29 Dec 2023`; an unknown time shows nothing.
+/// The day of a time after a comma, such as `, 29 Dec 2023`; empty for an unknown time.
 pub(crate) struct Day(pub(crate) Timestamp);
 
-/// The day of a time, written after another time: parts that are equal are left out.
+/// The day of a time, written after another time: equal parts are omitted.
 pub(crate) fn day_after(before: Timestamp, at: Timestamp) -> String {
     let (day, before) = (Day(at).to_string(), Day(before).to_string());
     let year = |day: &str| {
@@ -89,8 +89,8 @@ impl fmt::Display for Day {
     }
 }
 
-/// Adds content behind a citation and a colon: on the same line, or on lines of its own, of which each is indented. A
-/// line that begins without a space is never content. Control characters are shown as pictures.
+/// Adds content after a citation and a colon: on the same line, or on separate indented lines. A line that does not
+/// begin with a space is never content. Control characters are shown as pictures.
 pub(crate) fn behind(out: &mut String, content: &str) {
     let content = content.trim_matches(['\r', '\n']);
     out.push(':');
@@ -138,17 +138,17 @@ fn visible(out: &mut String, text: &str) {
     }
 }
 
-/// Text on one line in quotes, with escapes; nothing in it can end the line or the quotes.
+/// Text on one line in quotes, with escapes, so that it cannot end the line or the quotes.
 pub(crate) fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
 
-/// The same for names and ids, which have no business being longer than 100 characters.
+/// The same for names and ids, up to 100 characters.
 pub(crate) fn short(text: &str) -> String {
     quoted(&clip(text, 100))
 }
 
-/// The first characters of a text, with `…` behind them if it is cut.
+/// The first characters of a text, followed by `…` if it is cut.
 pub(crate) fn clip(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -156,7 +156,7 @@ pub(crate) fn clip(text: &str, chars: usize) -> String {
     }
 }
 
-/// How to go on at a cursor of an answer after which there is more, or whose time was over.
+/// The instruction to continue at a cursor, for an answer that has more or ran out of time.
 pub(crate) fn go_on(more: &str, stopped: bool, cursor: &str) -> String {
     let begin = match stopped {
         true => "The time of this call was over before all was searched. To search on,",
@@ -183,12 +183,12 @@ pub(crate) fn fenced(out: &mut String, content: &str) {
     let _ = writeln!(out, "{fence}");
 }
 
-/// Which ends of a list of parts are cut.
+/// Ends of a list of parts that are cut.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cut {
     /// The first part's content began earlier.
     pub(crate) first: bool,
-    /// The last part's content goes on later.
+    /// The last part's content continues later.
     pub(crate) last: bool,
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn parts(out: &mut String, list: &[Part], cut: Cut) {
     }
 }
 
-/// JSON text as it came; of a cut part, the piece of it.
+/// JSON text verbatim; of a cut part, the piece of it.
 fn json_text(raw: &RawJson, cut: Cut) -> Cow<'_, str> {
     if (cut.first || cut.last)
         && let Ok(piece) = serde_json::from_str::<String>(raw.as_str())

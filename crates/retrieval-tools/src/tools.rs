@@ -1,4 +1,4 @@
-//! The tools as a model sees them: declarations, and calls that never fail.
+//! The tools for a model: declarations, and calls that never fail.
 
 use std::pin::Pin;
 use std::sync::LazyLock;
@@ -18,10 +18,10 @@ use crate::recall::RecallArgs;
 use crate::retrieval::Retrieval;
 use crate::text::{clip, short};
 
-/// What the names of all tools begin with.
+/// Prefix of the names of all tools.
 const PREFIX: &str = "memory_";
 
-/// Length up to which an answer of a call repeats the pattern or the query, in characters.
+/// Length up to which an answer repeats the pattern or the query, in characters.
 const ECHO_CHARS: usize = 500;
 
 /// All tools.
@@ -35,7 +35,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     ]
 });
 
-/// What a tool does.
+/// Implementation of a tool.
 trait Call: Arguments {
     /// Answers a call.
     fn answer(self, tools: &Retrieval) -> impl Future<Output = Result<ToolAnswer>> + Send;
@@ -82,7 +82,7 @@ impl Call for FilesArgs {
 
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<ToolAnswer>> + Send + 'a>>;
 
-/// A tool: its name, what it does, and what it takes. Every tool only reads.
+/// A tool: its name, its description, and its arguments. All tools are read-only.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Tool {
@@ -109,7 +109,7 @@ impl Tool {
         }
     }
 
-    /// Returns the JSON Schema of the arguments, of plain types only. What is not required can be left out.
+    /// Returns the JSON Schema of the arguments, of plain types only. Arguments that are not required can be omitted.
     pub fn schema(&self) -> Value {
         let mut properties = self.declared.arguments.clone();
         for schema in properties.values_mut().filter_map(Value::as_object_mut) {
@@ -122,7 +122,7 @@ impl Tool {
             "required": self.declared.required,
             "type": "object",
         });
-        // Whether a map keeps an order of its own depends on features that other crates turn on.
+        // The order of a map's keys depends on features that other crates enable.
         schema.sort_all_objects();
         schema
     }
@@ -145,7 +145,7 @@ pub struct ToolAnswer {
     /// JSON for programs; `{"error":{"kind","message"}}` for an error. It repeats no more than the beginning of
     /// a pattern or a query.
     pub json: Value,
-    /// Whether the call failed; `text` then says what to do.
+    /// Whether the call failed; `text` is then the instruction to correct it.
     pub is_error: bool,
 }
 
@@ -173,7 +173,7 @@ impl From<Error> for ToolAnswer {
     }
 }
 
-/// Cuts what a call asked for to its beginning.
+/// Shortens the pattern or query of a call.
 pub(crate) fn echo(text: &mut String) {
     *text = clip(text, ECHO_CHARS);
 }
@@ -190,7 +190,7 @@ pub(crate) fn tool(name: &str) -> Result<&'static Tool> {
 pub(crate) fn no_tool(name: &str) -> Error {
     let mut message = format!("there is no tool {}", short(name));
     let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
-    // What all names begin with says nothing of which is meant.
+    // The common prefix does not tell names apart.
     let own = names.iter().map(|name| name.trim_start_matches(PREFIX));
     if let Some(near) = nearest(name.trim_start_matches(PREFIX), own) {
         message.push_str(&format!(", did you mean {PREFIX}{near}"));
@@ -199,12 +199,12 @@ pub(crate) fn no_tool(name: &str) -> Error {
 }
 
 impl Retrieval {
-    /// Returns the definitions of all tools, to be sent to a model beside the tools of the application.
+    /// Returns the definitions of all tools, to be sent to a model together with the tools of the application.
     pub fn definitions() -> impl Iterator<Item = ToolDefinition> {
         Self::tools().iter().map(ToolDefinition::from)
     }
 
-    /// Whether a tool of this name is one of those that [`call`](Self::call) answers.
+    /// Whether [`call`](Self::call) has a tool of this name.
     pub fn has_tool(name: &str) -> bool {
         tool(name).is_ok()
     }
@@ -214,8 +214,8 @@ impl Retrieval {
         &TOOLS
     }
 
-    /// Answers a model's tool call. `arguments` is the JSON text that came with the call. Never fails:
-    /// a call that cannot be answered gets an error answer that says what to do.
+    /// Answers a model's tool call. `arguments` is the JSON text of the call. Never fails: a call that cannot be
+    /// answered gets an error answer with the next step.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
         let answer =
             match tool(name).and_then(|tool| Ok((tool, tool.declared.object(arguments.into())?))) {

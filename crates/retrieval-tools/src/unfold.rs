@@ -1,4 +1,4 @@
-//! How a summary unfolds, and how messages are read by a pointer.
+//! Unfolds summaries, and reads messages by a pointer.
 
 use memory_model::{Child, EntryKind, Seq, SeqRange, SummaryId};
 use memory_store::LogRead;
@@ -12,7 +12,7 @@ use crate::expand::{
 use crate::page::Page;
 use crate::retrieval::{BATCH, Retrieval};
 
-/// What is written around the children of an answer.
+/// The text around the children of an answer.
 const FRAME: &str = "messages:1000000-1000000 covers messages:1000000-1000000; here 1000 items, 100000 tokens, \
     1000000 notes left out.\n\nThere is more: repeat the call with cursor \"x1000000+10000000/10000000@01234567\".\nTo \
     skip the rest of the clipped one, use cursor \"x1000000+10000000/10000000@01234567\" instead.\n";
@@ -20,20 +20,19 @@ const FRAME: &str = "messages:1000000-1000000 covers messages:1000000-1000000; h
 /// Maximum number of pointers in an answer of `expand`.
 const MAX_POINTERS: usize = 64;
 
-/// Tokens of an answer's cap for each pointer of `expand`. A pointer costs some six tokens, so that the
-/// pointers take at most about a tenth of the cap.
+/// Tokens of an answer's cap for each pointer of `expand`. A pointer costs about six tokens, so that the pointers take
+/// at most about a tenth of the cap.
 const POINTER_TOKENS: u64 = 64;
 
-/// Maximum number of pieces that a long range is sampled in. Pointers end where pieces end.
+/// Maximum number of pieces in which a long range is sampled. Pointers end where pieces end.
 const SAMPLES: u64 = 512;
 
 impl Retrieval {
     /// Returns the children of a summary, or messages by a pointer, up to a number of tokens.
     ///
     /// # Errors
-    /// `Invalid` for an empty or malformed target or a cursor that it never gave; `NotFound` when
-    /// the conversation has no such summary or message; `Corrupt` when the log or a summary does
-    /// not hold what it should; whatever the store gives.
+    /// `Invalid` for an empty or malformed target or a cursor of another one; `NotFound` if the conversation has no
+    /// such summary or message; `Corrupt` if the log or a summary lacks expected content; errors of the store.
     pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<ExpandAnswer> {
         let args = args.into();
         let target: Target = args.summary_id.parse()?;
@@ -104,8 +103,8 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Pointers to ranges of messages that together hold `rest`, each about equally costly; none when
-    /// one more answer is likely to hold all of it. Asks the store once.
+    /// Pointers to ranges of messages of about equal cost that together cover `rest`; none if one more answer is likely
+    /// to hold all of it. Makes one request to the store.
     async fn pointers(&self, rest: SeqRange, cap: u64) -> Result<Vec<String>> {
         let most = usize::try_from(cap / POINTER_TOKENS).unwrap_or(usize::MAX);
         let most = most.min(MAX_POINTERS);
@@ -117,7 +116,7 @@ impl Retrieval {
             .collect();
         let running = self.store.running(self.conversation, &at).await?;
         let sums: Vec<(Seq, u64)> = at.into_iter().zip(running).collect();
-        // Less than the cap: what is read may cost more than what a context shows of it.
+        // Less than the cap: reading may cost more than the cost in a context.
         let mut limit = (cap / 3 * 2).max(1);
         let mut pieces = cut_evenly(&sums, limit);
         while pieces.len() > most {
@@ -137,7 +136,7 @@ impl Retrieval {
         })
     }
 
-    /// What a target covers, and what it unfolds to.
+    /// The range of a target, and its children.
     async fn resolve(&self, target: Target) -> Result<(Target, SeqRange, Vec<Child>)> {
         match target {
             Target::Summary(id) => {
@@ -152,7 +151,7 @@ impl Retrieval {
         }
     }
 
-    /// Adds children to a page until it is full; says where the rest begins.
+    /// Adds children to a page until it is full. Returns the start of the rest.
     async fn fill(
         &self,
         page: &mut Page<'_>,
@@ -236,7 +235,7 @@ impl Retrieval {
             if next == range.first {
                 return Err(Error::new(
                     ErrorKind::Corrupt,
-                    format!("the log has no message {next} where it should: verify the store"),
+                    format!("the log has no message {next}: verify the store"),
                 ));
             }
             rest = SeqRange::new(next, range.last);
@@ -245,7 +244,7 @@ impl Retrieval {
     }
 }
 
-/// Whether all that children show of a range are messages.
+/// Whether the children over a range are messages only.
 fn all_messages(children: &[Child], range: SeqRange) -> bool {
     let mut shown = children
         .iter()

@@ -1,4 +1,4 @@
-//! How `files` reads the log: from the end back, so that a call's result is known before the call.
+//! Reads the log for `files`: from the end back, so that a call's result is known before the call.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use memory_store::LogRead;
 
 use crate::arguments::Arguments as _;
 use crate::error::Result;
-use crate::files::{FileUse, FilesAnswer, FilesArgs, UseOutcome, Wanted};
+use crate::files::{FileUse, FilesAnswer, FilesArgs, UseFilter, UseOutcome};
 use crate::retrieval::Retrieval;
 use crate::tools::echo;
 
-/// Number of messages behind the place where an answer goes on that are read for results.
+/// Number of messages after the start of a continued answer that are read for results.
 const RESULTS_BEHIND: u32 = 1_024;
 
 /// A result of a tool call.
@@ -23,10 +23,10 @@ struct ToolResult {
     is_error: bool,
 }
 
-/// Results by the ids of their calls; of two for one id the earlier.
+/// Results by the ids of their calls; the earlier of two for one id.
 type Results = BTreeMap<String, ToolResult>;
 
-/// What comes before the cursor's place: an entry, and how many of its calls were given.
+/// Position before which an answer continues: an entry, and the number of its calls that were returned.
 #[derive(Debug, Clone, Copy)]
 struct Position {
     seq: Seq,
@@ -44,14 +44,14 @@ impl Position {
 }
 
 impl Retrieval {
-    /// Lists which messages read, changed or ran what, the last first: from the structured tool calls of the
-    /// conversation, compacted or not, and from what their results say.
+    /// Lists the messages that read or changed files or ran commands, latest first: from the structured tool calls of
+    /// the conversation, compacted or not, with the outcomes from their results.
     ///
-    /// A result is looked for up to the end of the conversation; in an answer that goes on, among the 1,024
-    /// messages behind its beginning.
+    /// A result is searched up to the end of the conversation; in a continued answer, among the 1,024 messages after
+    /// its start.
     ///
     /// # Errors
-    /// `Invalid` for a cursor that this question did not give; whatever the store gives.
+    /// `Invalid` for a cursor of another question; errors of the store.
     pub async fn files(&self, args: FilesArgs) -> Result<FilesAnswer> {
         let limits = self.limits();
         let spending = self
@@ -77,13 +77,13 @@ impl Retrieval {
             self.results_behind(position.seq, seen, &mut results)
                 .await?;
         }
-        let wanted = Wanted::new(&args);
+        let wanted = UseFilter::new(&args);
         let mut room = self.room(spending.taken);
         if room.reply.is_some() {
             answer.path.as_mut().into_iter().for_each(echo);
             answer.command.as_mut().into_iter().for_each(echo);
         }
-        // What is written around the uses.
+        // The text around the uses.
         let more =
             "There are earlier ones: repeat the call with cursor \"f1000000+100@01234567\".\n";
         room.spend(more, &(&answer, "f1000000+100@01234567"));
@@ -133,9 +133,9 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// The uses of a message's calls that are asked for, in order. Each call takes its result, so that an
-    /// earlier call with the same id does not get it.
-    fn uses(&self, entry: &LogEntry, wanted: &Wanted, results: &mut Results) -> Vec<FileUse> {
+    /// The requested uses of a message's calls, in order. Each call takes its result, so that an earlier call with the
+    /// same id does not get it.
+    fn uses(&self, entry: &LogEntry, wanted: &UseFilter, results: &mut Results) -> Vec<FileUse> {
         let mut uses = Vec::new();
         for part in &entry.parts {
             let Part::ToolCall {
@@ -179,7 +179,7 @@ impl Retrieval {
         uses
     }
 
-    /// Keeps the results that stand behind a message, for an answer that goes on before it.
+    /// Keeps the results after a message, for a continued answer before it.
     async fn results_behind(&self, seq: Seq, seen: SeqRange, results: &mut Results) -> Result<()> {
         let last = Seq(seq.0.saturating_add(RESULTS_BEHIND)).min(seen.last);
         let mut rest = SeqRange::new(seq.next().max(seen.first), last);

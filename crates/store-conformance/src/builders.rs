@@ -1,4 +1,4 @@
-//! Builders: conversations, messages, summaries with right hashes, publishes.
+//! Builders of conversations, messages, summaries with valid hashes, and publishes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use memory_store::{
 };
 use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 
-/// Counts by anna's formula; a summary costs what its text costs.
+/// Counts by the formula `anna`; a summary costs as much as its text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlainCounts;
 
@@ -32,7 +32,7 @@ impl Accounting for PlainCounts {
 /// The positions from `first` to `last`, both inclusive.
 ///
 /// # Panics
-/// When that would be empty.
+/// If the range would be empty.
 pub fn range(first: u32, last: u32) -> SeqRange {
     SeqRange::new(Seq(first), Seq(last)).expect("a range from low to high, from 1 on")
 }
@@ -109,12 +109,12 @@ pub fn replace(
     }
 }
 
-/// A publish of spans over messages that the view shows as they are.
+/// A publish of spans over messages that the view shows raw.
 pub(crate) fn over_raw(view: &str, at: SeqRange, spans: Vec<Span>) -> Publish {
     replace(view, at, vec![raw(at)], spans, vec![])
 }
 
-/// A publish of a new summary over messages that the view shows as they are.
+/// A publish of a new summary over messages that the view shows raw.
 pub fn showing(view: &str, summary: &Summary) -> Publish {
     Publish {
         summaries: vec![summary.clone()],
@@ -141,7 +141,7 @@ pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
         whole.extend(report.expect("a conversation is verified").violations);
     }
     for violation in reports.iter().flat_map(|report| &report.violations) {
-        // A fork's name for what it shares is its own.
+        // The chain of a fork starts after the shared part.
         assert!(
             whole.iter().any(|found| found.kind == violation.kind),
             "{violation}: this is found too when all conversations are verified together"
@@ -156,21 +156,21 @@ pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
     reports
 }
 
-/// Asserts that a store is sound: everything that is in it verifies.
+/// Asserts that a store is sound: that all its data verifies.
 pub async fn sound<S: FullStore + ?Sized>(store: &S) {
     for report in verify_store(store).await {
         assert_eq!(report.violations, [], "the store is sound");
     }
 }
 
-/// Asserts that a store refused a call, and how.
+/// Asserts that a store refused a call with an error of this kind.
 #[track_caller]
 pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<T>, kind: ErrorKind) {
     let error = answer.expect_err("the call is refused");
     assert_eq!(error.kind(), kind, "{error}");
 }
 
-/// Reads all pages that a cursor leads through.
+/// Reads all pages by following the cursor.
 pub(crate) async fn pages<T, C>(
     mut read: impl AsyncFnMut(Option<C>) -> Result<Page<T, C>>,
 ) -> Vec<Vec<T>> {

@@ -30,7 +30,7 @@ impl<S: ?Sized> Clone for Chat<'_, S> {
 
 impl<S: ?Sized> Copy for Chat<'_, S> {}
 
-/// Something that a summary is made from.
+/// A source of a summary.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
     /// Messages of the log.
@@ -41,7 +41,7 @@ pub enum Source<'a> {
 
 #[allow(missing_docs, reason = "they are named as what they give")]
 impl<'a, S: Store + ?Sized> Chat<'a, S> {
-    /// A conversation that the store has.
+    /// Wraps a conversation that the store has.
     pub fn new(store: &'a S, id: ConversationId) -> Self {
         Self { store, id }
     }
@@ -57,7 +57,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         Self::open(store, &new_conversation(key, Origin::Root)).await
     }
 
-    /// Opens the root conversation `chat` with a number of messages, as [`Self::fill`] makes them.
+    /// Opens the root conversation `chat` with messages from [`Self::fill`].
     pub async fn filled(store: &'a S, messages: u32) -> Self {
         let chat = Self::root(store, "chat").await;
         chat.fill(messages).await;
@@ -117,11 +117,11 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         sums.expect("sums are read")
     }
 
-    /// Makes a summary with right hashes, depth, times and figures by [`PlainCounts`]. Nothing is stored. The recipe
-    /// is `test@1`.
+    /// Makes a summary with valid hashes, depth, times and figures by [`PlainCounts`], and does not store it. The
+    /// recipe is `test@1`.
     ///
     /// # Panics
-    /// Without sources, or when their messages are not in the log.
+    /// If there are no sources, or their messages are not in the log.
     pub async fn summary(&self, sources: &[Source<'_>], text: &str) -> Summary {
         let mut hasher = SourceHasher::new();
         let mut children = Vec::new();
@@ -173,8 +173,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         self.summary(&[Source::Messages(at)], text).await
     }
 
-    /// Makes a summary that unfolds to messages, whatever its sources are: to ranges of at most 5 messages. Else as
-    /// [`Self::summary`].
+    /// Makes a summary as [`Self::summary`] does, which unfolds to ranges of at most 5 messages for any sources.
     pub async fn flat_summary(&self, sources: &[Source<'_>], text: &str) -> Summary {
         let mut summary = self.summary(sources, text).await;
         let (first, last) = (summary.range.first.0, summary.range.last.0);
@@ -186,7 +185,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         summary
     }
 
-    /// Publishes a summary over whatever the view holds over its range now.
+    /// Publishes a summary over the current spans of its range.
     pub async fn show(&self, view: &str, summary: &Summary) -> Published {
         let summaries = vec![summary.clone()];
         self.put(view, summary.range, vec![shown(summary)], summaries)
@@ -200,14 +199,14 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         leaf
     }
 
-    /// Makes a summary of others, or of messages too, and publishes it.
+    /// Makes a summary of other summaries, or of messages too, and publishes it.
     pub async fn show_summary(&self, view: &str, sources: &[Source<'_>], text: &str) -> Summary {
         let summary = self.summary(sources, text).await;
         self.show(view, &summary).await;
         summary
     }
 
-    /// Publishes spans over whatever the view holds over a range now.
+    /// Publishes spans over the current spans of a range.
     pub async fn put(
         &self,
         view: &str,
@@ -293,10 +292,10 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         erasures.expect("erasures are listed")
     }
 
-    /// The positions that a summary was made from, found by following its children to the messages.
+    /// The positions that a summary covers, found by following its children to the messages.
     pub async fn expand(&self, summary: &SummaryId) -> Vec<Seq> {
         let mut positions = Vec::new();
-        // A stack of what is left to follow, the next child on top.
+        // A stack of the children to follow, the next one on top.
         let mut left = vec![Child::Summary {
             range: SeqRange::single(Seq::FIRST),
             id: summary.clone(),

@@ -1,4 +1,4 @@
-//! A store that fails when told to.
+//! A store that fails on demand.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,22 +7,21 @@ use memory_store::{Error, ErrorKind, FullStore, Result};
 
 use crate::layer::{Layer, Layered};
 
-/// How a write fails.
+/// Effect of a failed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing is written.
+    /// The write is not done.
     Before,
-    /// Everything is written, but the caller is told that it failed: a crash between the commit
-    /// and the answer.
+    /// The write is done, but the caller gets an error: a crash between the commit and the answer.
     After,
 }
 
-/// A store whose writes fail from a given one on, to see what its users make of a crash.
+/// A store with writes that fail on demand, for testing its users against crashes.
 ///
-/// Calls that write are `open`, `update`, `append`, `publish`, `claim`, `settle` and `put_state`,
-/// whether or not they change something; a call for several publishes or jobs is one write. From the first failure on every further write fails and
-/// writes nothing, as after a crash, until [`FaultyStore::heal`]; or only one fails, with
-/// [`FaultyStore::fail_once`]. Failures are of kind `Io`. Reads always work.
+/// Calls that write are `open`, `update`, `append`, `publish`, `claim`, `settle` and `put_state`, even if they have no
+/// effect; a call for several publishes or jobs is one write. After the first failure every further write fails without
+/// effect, as after a crash, until [`FaultyStore::heal`]; or only one fails, with [`FaultyStore::fail_once`]. Failures
+/// are of kind `Io`. Reads always work.
 ///
 /// ```
 /// use store_conformance::{Chat, Fault, FaultyStore};
@@ -44,7 +43,7 @@ pub enum Fault {
 /// ```
 pub type FaultyStore<S> = Layered<Faults<S>>;
 
-/// The writes of a [`FaultyStore`], and which of them fail.
+/// The writes of a [`FaultyStore`], and the ones that fail.
 #[derive(Debug)]
 pub struct Faults<S> {
     inner: S,
@@ -65,28 +64,28 @@ struct Next {
 }
 
 impl<S: FullStore> FaultyStore<S> {
-    /// Wraps a store; nothing fails yet.
+    /// Wraps a store in which no write fails yet.
     pub fn new(inner: S) -> Self {
         let plan = Mutex::default();
         Self(Faults { inner, plan })
     }
 
-    /// How many writes were asked for so far, failed ones too.
+    /// Number of writes so far, failed ones included.
     pub fn writes(&self) -> u64 {
         self.0.state().writes
     }
 
-    /// Lets a write, and all after it, fail: 1 is the next one.
+    /// Makes a write and all later ones fail: 1 is the next one.
     pub fn fail_from(&self, write: u64, fault: Fault) {
         self.plan(write, fault, false);
     }
 
-    /// Lets one write fail: 1 is the next one.
+    /// Makes one write fail: 1 is the next one.
     pub fn fail_once(&self, write: u64, fault: Fault) {
         self.plan(write, fault, true);
     }
 
-    /// Lets all writes succeed again.
+    /// Makes all later writes succeed.
     pub fn heal(&self) {
         self.0.state().next = None;
     }
@@ -96,7 +95,7 @@ impl<S: FullStore> FaultyStore<S> {
         &self.0.inner
     }
 
-    /// Gives the store inside back.
+    /// Returns the store inside.
     pub fn into_inner(self) -> S {
         self.0.inner
     }

@@ -1,4 +1,4 @@
-//! What a store or a search says about itself to be tested.
+//! Traits that a store or a search implements to be tested.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ pub trait Fixture {
     /// The store under test.
     type Store: FullStore;
 
-    /// Makes an empty store that shares nothing with any other.
+    /// Makes an empty store that shares no data with any other.
     async fn fresh(&self) -> Self::Store;
 
-    /// Closes a store and opens what it kept. A store that keeps nothing returns itself.
+    /// Closes a store and opens its data again. A store without durable data returns itself.
     async fn reopen(&self, store: Self::Store) -> Self::Store {
         store
     }
 
     /// Opens a second store on the same data, as another process would; `None` if the store does not allow it.
-    async fn beside(&self, _store: &Self::Store) -> Option<Self::Store> {
+    async fn second_store(&self, _store: &Self::Store) -> Option<Self::Store> {
         None
     }
 }

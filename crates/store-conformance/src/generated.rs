@@ -1,10 +1,10 @@
-//! A generated conversation of any length: the same seed gives the same messages on every machine, and the first
-//! thousand are the same however many follow.
+//! A generated conversation of any length: the same seed gives the same messages on every machine, for any number of
+//! messages read.
 //!
-//! A quarter of the messages are results of tools; a third of the responses that call tools call two or three at once.
-//! One message in twenty is Chinese. One message in a thousand is a result of half a megabyte. Words follow Zipf's
-//! law, lengths spread evenly over orders of magnitude, and every 997th message is the one place of a word of its own
-//! (see [`needle`]).
+//! A quarter of the messages are tool results; a third of the responses with calls have two or three calls. One message
+//! in twenty is Chinese. One message in a thousand is a result of half a megabyte. Words follow Zipf's law, lengths
+//! spread evenly over orders of magnitude, and every 997th message contains a word that occurs only there (see
+//! [`needle`]).
 //!
 //! ```
 //! use store_conformance::Generated;
@@ -20,11 +20,11 @@ use memory_model::{Message, Part, RawJson, Role, Timestamp};
 
 /// Number of messages that the counts of messages and results below refer to.
 const THOUSAND: u64 = 1_000;
-/// How long the one long result in a thousand messages is, in bytes.
+/// Length of the one long result in a thousand messages, in bytes.
 const LONG: usize = 500_000;
-/// One message in this number names its place.
+/// One in this number of messages contains a word that names its position.
 const NEEDLE: u64 = 997;
-/// There are two to this power of words, less one.
+/// The number of words is two to this power, minus one.
 const WORDS_POWER: u64 = 11;
 /// The time of the first message: 2026-01-01T00:00:00Z.
 const START: i64 = 1_767_225_600_000_000;
@@ -45,25 +45,25 @@ const SYLLABLES: [&str; 32] = [
 ];
 const TOOLS: [&str; 4] = ["read_file", "run_tests", "search", "edit"];
 
-/// Messages without an end.
+/// Endless messages.
 #[derive(Debug, Clone)]
 pub struct Generated {
     seed: u64,
     random: u64,
     words: Vec<String>,
-    /// Messages that belong to what was begun.
+    /// Messages that complete the current exchange.
     queue: VecDeque<Message>,
-    /// How many were given.
+    /// Number of messages returned.
     given: u64,
     /// Whether the user speaks next.
     user: bool,
-    /// Messages from here on owe a long result.
+    /// Position from which a long result is due.
     long_at: u64,
     needle_at: u64,
 }
 
-/// The word that stands in the first text at or after the message `NEEDLE * n` and nowhere else: messages are counted
-/// from 0, one in 997 has one.
+/// The word that only the first text at or after the message `NEEDLE * n` contains. Messages are counted from 0, and
+/// one in 997 has such a word.
 pub fn needle(n: u64) -> String {
     format!("needle{n}x")
 }
@@ -110,13 +110,13 @@ impl Generated {
         of.get(at).copied().unwrap_or_default()
     }
 
-    /// A number below 2^power − 1, each power of two as likely as the next: 1/n, as words are.
+    /// A number below 2^power − 1, with each power of two equally likely: frequencies of 1/n, as of words.
     fn zipf(&mut self, power: u64) -> u64 {
         let bits = self.below(power);
         (1 << bits) - 1 + (self.next_random() & ((1 << bits) - 1))
     }
 
-    /// Appends words until `text` has at least `bytes`.
+    /// Appends words until `text` has at least this many bytes.
     fn fill(&mut self, text: &mut String, bytes: usize) {
         while text.len() < bytes {
             let at = self.zipf(WORDS_POWER) as usize;
@@ -151,7 +151,7 @@ impl Generated {
         text
     }
 
-    /// What a tool returns.
+    /// The output of a tool.
     fn output(&mut self) -> String {
         if self.given < self.long_at {
             return self.text();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_made_of_what_it_says() {
+    fn it_has_the_stated_proportions() {
         let all: Vec<Message> = Generated::new(7).take(20_000).collect();
         let share = |is: &dyn Fn(&Message) -> bool| {
             all.iter().filter(|message| is(message)).count() as f64 / all.len() as f64
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_what_it_gave() {
+    fn a_seed_always_gives_the_same_messages() {
         // Databases that benches keep are named by this.
         let mut hasher = memory_model::FieldHasher::new("generated");
         for message in Generated::new(1).take(1_200) {

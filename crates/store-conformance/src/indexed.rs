@@ -1,4 +1,4 @@
-//! A search by the store's index, held against a scan.
+//! Search by the store's index, compared with a scan.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::cases::{MODES, ORDERS, SCOPES};
 use crate::chat::Chat;
 use crate::layer::{Layer, Layered};
 
-/// Letters of many scripts, a few of each so that words come again; some have their marks behind them.
+/// Letters of many scripts, a few of each so that words recur; some have combining marks.
 const SCRIPTS: [&str; 16] = [
     "aabceinorstAEIſİéß'",
     "абвеиноРСТы",
@@ -39,10 +39,10 @@ const SCRIPTS: [&str; 16] = [
     "कनरल\u{958}ऩ\u{93c}\u{93c}ाि",
 ];
 
-/// Ids of calls, so few that they come again.
+/// Ids of calls, few enough to recur.
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Names of tools; some are the memory's own.
+/// Names of tools; some are the memory's tools.
 const TOOLS: [&str; 4] = [
     "read_file",
     "mcp__files__read_file",
@@ -62,12 +62,12 @@ fn one<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.usize(..of.len())]
 }
 
-/// Random texts over few words.
-struct Words {
+/// Random texts of few words.
+struct RandomTexts {
     words: Vec<String>,
 }
 
-impl Words {
+impl RandomTexts {
     fn new(rng: &mut Rng, letters: &str) -> Self {
         let mut word = || -> String {
             let length = 1 + rng.usize(..5);
@@ -167,7 +167,7 @@ impl Words {
     }
 }
 
-/// A regular expression that matches a text, and mostly others.
+/// A regular expression that matches a text, and usually others.
 fn expression(rng: &mut Rng, text: &str) -> String {
     let mut out = String::new();
     let mut open = false;
@@ -208,7 +208,7 @@ fn expression(rng: &mut Rng, text: &str) -> String {
     out
 }
 
-/// A regular expression for many characters, mostly without white space.
+/// A regular expression for many characters, usually without white space.
 fn long_stretch(rng: &mut Rng) -> String {
     let chars = 10 + rng.usize(..30);
     match rng.usize(..7) {
@@ -236,19 +236,19 @@ pub(crate) async fn pages(search: &dyn Search, chat: ConversationId, query: &Que
     }
 }
 
-/// Holds the index of a store against a scan: in a conversation that grows, is indexed now and then, gets
-/// summaries, is forked and partly erased, every query has the same pages with the same hits, scores and
-/// snippets, whatever is indexed; and what the index holds is what its check makes again.
+/// Compares the index of a store with a scan, in a conversation that grows, is indexed now and then, gets summaries, is
+/// forked and partly erased. Every query must have the same pages with the same hits, scores and snippets, for any
+/// indexed part, and the index must equal the one that its check builds.
 ///
 /// # Panics
-/// When an answer differs, or the index is not sound.
+/// If an answer differs, or the index is not sound.
 pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     let search = SegmentSearch::new(Arc::clone(&store));
     let scan = SegmentSearch::without_index(Arc::clone(&store));
     let (mut by_index, mut asked) = (0, 0);
     for (script, letters) in SCRIPTS.iter().enumerate() {
-        let words = Words::new(&mut rng, letters);
+        let words = RandomTexts::new(&mut rng, letters);
         let chat = Chat::root(&*store, &format!("{seed} {script}")).await;
         let (mut chats, mut texts) = (vec![chat], vec![String::from("a")]);
         let mut begun: Option<(ConversationId, [Query; 2])> = None;
@@ -367,10 +367,10 @@ async fn grow_index<S: FullStore + ?Sized>(store: &S, chat: ConversationId) {
     assert_eq!(made.expect("it is indexed").messages, 16);
 }
 
-/// An index that another process changes while it is checked is no damaged one.
+/// An index that another process changes during the check is not reported as damaged.
 ///
 /// # Panics
-/// When damage is found where there is none.
+/// If damage is reported for a sound index.
 pub async fn an_index_is_checked_while_it_changes<S: FullStore>(store: Arc<S>) {
     let chat = Chat::root(&*store, "changing").await.id;
     for _ in 0..3 {
@@ -386,7 +386,7 @@ pub async fn an_index_is_checked_while_it_changes<S: FullStore>(store: Arc<S>) {
     assert_eq!((check.segments, check.documents), (1, 64));
 }
 
-/// What a store reads in one request is what it reads piece by piece.
+/// A snapshot in one request equals the separate reads.
 async fn same_snapshot<S: FullStore>(chat: Chat<'_, S>) {
     let index = chat.store.index().expect("the store keeps an index");
     let found = index.index_snapshot(chat.id).await.expect("it is read");
@@ -402,7 +402,7 @@ async fn same_snapshot<S: FullStore>(chat: Chat<'_, S>) {
     assert_eq!(found.last_summary, last.map(|last| last.id));
 }
 
-/// The query for what comes behind the first page of an answer; `None` where nothing does.
+/// The query for the rest after the first page of an answer; `None` if there is no rest.
 async fn behind_first(search: &dyn Search, chat: ConversationId, query: &Query) -> Option<Query> {
     let page = search.search(chat, query).await.expect("a search answers");
     Some(query.clone().with_cursor(page.cursor?))
@@ -424,11 +424,11 @@ async fn compare(asked: [(&dyn Search, Query); 2], chat: ConversationId) -> bool
     found.iter().all(|page| page.strategy.ends_with("-index"))
 }
 
-/// The index grows by sixteen messages, few segments are left however many messages there are, and a
-/// segment is refused where it does not belong.
+/// The index grows by sixteen messages, keeps few segments for any number of messages, and refuses a segment that does
+/// not fit.
 ///
 /// # Panics
-/// When the store keeps no index, or keeps what it should refuse.
+/// If the store keeps no index, or accepts a segment that it should refuse.
 pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
     let chat = Chat::root(&*store, "few").await.id;
     let index = store.index().expect("the store keeps an index");

@@ -1,4 +1,4 @@
-//! Stores around other stores: what they change of calls and answers.
+//! Stores that wrap other stores and change calls and answers.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use memory_store::{
     Snapshot, State, Store, VectorStore, ViewInfo, Violation,
 };
 
-/// An answer of the store inside, before it is given.
+/// An answer of the store inside, before it is returned.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is the answer of a method of a store")]
 pub enum Answer<'a> {
@@ -26,13 +26,13 @@ pub enum Answer<'a> {
     Spans(Order, &'a mut Page<Span>),
     Views(&'a mut Vec<ViewInfo>),
     Publications(&'a mut Page<Publication, ViewVersion>),
-    /// Of the call for summaries by their ids.
+    /// Answer to the call for summaries by their ids.
     Summaries(&'a mut Vec<Option<Summary>>),
-    /// Of both calls for pages of summaries.
+    /// Answer to both calls for pages of summaries.
     SummaryLog(&'a mut Page<Summary, SummaryId>),
 }
 
-/// What a [`Layered`] store does around the calls of the store inside: by default nothing.
+/// Changes that a [`Layered`] store makes to the calls of the store inside: by default none.
 #[async_trait]
 pub trait Layer: Send + Sync + fmt::Debug {
     /// Returns the store inside.
@@ -41,7 +41,8 @@ pub trait Layer: Send + Sync + fmt::Debug {
     /// Called before each read.
     async fn before_read(&self) {}
 
-    /// Called before each write. An error fails the write before it is done; `Some` is told after it was done.
+    /// Called before each write. An error fails the write before it is done; `Some` is returned as an error after it
+    /// was done.
     async fn before_write(&self) -> Result<Option<Error>> {
         Ok(None)
     }
@@ -51,15 +52,15 @@ pub trait Layer: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Called after an append that failed.
+    /// Called after a failed append.
     async fn append_failed(&self, _conversation: ConversationId, _append: &Append) -> Result<()> {
         Ok(())
     }
 
-    /// Called after publishes were done, also where the caller is told that they failed.
+    /// Called after publishes were done, even if the caller gets an error for them.
     fn published(&self, _done: &[Result<Published>]) {}
 
-    /// Called after publishes of which the caller is told that they failed.
+    /// Called after publishes for which the caller gets an error.
     async fn publish_failed(
         &self,
         _conversation: ConversationId,
@@ -74,7 +75,7 @@ pub trait Layer: Send + Sync + fmt::Debug {
 pub struct Layered<L>(pub L);
 
 impl<L: Layer> Layered<L> {
-    /// Makes a call that writes. The future does nothing until it is awaited.
+    /// Makes a call that writes. The future has no effect until it is awaited.
     async fn write<T>(&self, write: impl Future<Output = Result<T>> + Send) -> Result<T> {
         let told = self.0.before_write().await?;
         let done = write.await?;

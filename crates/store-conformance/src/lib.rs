@@ -77,24 +77,24 @@ macro_rules! conformance_tests {
         $crate::conformance_tests! { @reopened [$fixture]
             a_store_opens_again
             prepared_work_is_kept
-            several_publishes_are_told_apart
+            several_publishes_have_separate_outcomes
         }
         $crate::conformance_tests! { @tests [$fixture]
             open_gets_or_creates
             conversations_are_listed_in_order
-            update_changes_what_it_names
+            update_changes_only_named_fields
             forks_share_the_log_up_to_their_point
             forks_of_forks_see_through
             forks_beyond_the_head_are_refused
             forks_keep_their_own_external_ids
-            spawned_conversations_share_nothing
+            spawned_conversations_share_no_log
             missing_conversations_are_not_found
             appends_are_dense_and_in_order
             batches_of_every_size
             an_external_id_is_stored_once
             an_append_can_demand_the_head
             figures_of_another_estimator_are_refused
-            notes_are_kept_and_cost_nothing
+            notes_are_kept_and_free
             every_byte_comes_back
             large_bodies_come_back
             a_log_is_read_in_pages
@@ -108,11 +108,11 @@ macro_rules! conformance_tests {
             old_versions_stay_readable
             snapshots_do_not_move
             views_are_independent
-            saved_is_what_the_view_saves
+            saved_is_the_difference_of_costs
             publishing_replaces_the_run
             publishing_twice_is_already_done
-            publishing_nothing_new_is_already_done
-            a_lost_publish_changes_nothing
+            publishing_the_same_spans_is_already_done
+            a_lost_publish_has_no_effect
             publishing_over_part_of_a_raw_span
             neighbours_merge
             indivisible_spans_are_replaced_whole
@@ -124,10 +124,10 @@ macro_rules! conformance_tests {
             summaries_come_back_whole
             summaries_are_looked_up_and_listed
             parents_and_sources
-            sources_stand_apart_from_children
+            sources_are_separate_from_children
             a_fork_inherits_the_view_cut_at_its_point
             a_fork_inherits_every_view
-            summaries_are_seen_with_what_they_cover
+            summaries_of_shared_messages_are_visible
             the_same_summary_is_seen_once
             forks_of_forks_inherit
             parent_and_child_go_their_own_ways
@@ -135,13 +135,13 @@ macro_rules! conformance_tests {
             a_lease_ends_and_is_renewed
             a_failed_job_is_free_again
             a_fence_guards_a_publish
-            an_old_fence_never_comes_back
+            an_old_fence_is_never_valid_again
             several_jobs_are_claimed_and_settled_in_one_call
             updates_of_one_job_are_applied_in_order
             publishes_to_several_views_are_refused
             state_is_changed_by_revision
-            an_erasure_takes_words_and_what_was_made_from_them
-            an_erasure_outdates_what_was_read_before_it
+            an_erasure_removes_words_and_derived_summaries
+            an_erasure_outdates_earlier_reads
             an_erasure_reaches_every_fork_that_shows_it
             a_deleted_conversation_keeps_its_place
             bad_erasures_are_refused

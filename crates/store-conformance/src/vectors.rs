@@ -15,7 +15,7 @@ use crate::builders::{range, refused};
 use crate::chat::Chat;
 use crate::indexed::pages;
 
-/// Counts the words of a few subjects, whatever they are called: an embedder for tests.
+/// Counts the words of a few subjects, in any wording: an embedder for tests.
 #[derive(Debug, Clone)]
 pub struct Subjects {
     /// Its id.
@@ -92,7 +92,7 @@ impl<'a, S: FullStore> Chat<'a, S> {
         self.store.vector_store().expect("the store keeps vectors")
     }
 
-    /// Every vector that is kept of the conversation's own log.
+    /// All stored vectors of the conversation's own log.
     async fn vectors(&self, embedder: &str) -> Vec<PlacedVector> {
         let all = range(1, u32::MAX);
         let found = self
@@ -101,7 +101,7 @@ impl<'a, S: FullStore> Chat<'a, S> {
         found.await.expect("they are read")
     }
 
-    /// The messages of which a vector is kept.
+    /// The messages with a stored vector.
     async fn with_vector(&self, embedder: &str) -> Vec<u32> {
         let kept = self.vectors(embedder).await.into_iter();
         let kept = kept.filter(|(_, vector)| vector.is_some());
@@ -137,11 +137,11 @@ impl<'a, S: FullStore> Chat<'a, S> {
     }
 }
 
-/// Vectors are kept by embedder and conversation, are those that were given, are refused where they do
-/// not follow those that are kept, and forks read their ancestors'.
+/// Vectors are stored by embedder and conversation without changes, are refused if they do not follow the stored ones,
+/// and forks read their ancestors' vectors.
 ///
 /// # Panics
-/// When the store keeps no vectors, or others.
+/// If the store keeps no vectors, or different ones.
 pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
     let store = &*store;
     let chat = Chat::root(store, "vectors").await;
@@ -198,11 +198,11 @@ pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
     refused(unknown, memory_store::ErrorKind::NotFound);
 }
 
-/// An erasure removes the vectors of what it erases, by whichever embedder, and none comes back; one that
-/// is made of words from before it is refused.
+/// An erasure removes the vectors of the erased messages, of all embedders, and they do not return; vectors of words
+/// read before the erasure are refused.
 ///
 /// # Panics
-/// When a vector is left.
+/// If a vector remains.
 pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     let store = &*store;
     let chat = Chat::root(store, "erased").await;
@@ -241,13 +241,12 @@ pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     }
 }
 
-/// A search that counts vectors: exact modes answer as without; what means nearly what is asked is found;
-/// the vectors that are kept, also where an ancestor's are gone, those that a cheap embedder makes, and an
-/// index make no difference; nothing of another conversation counts; and an embedder that is down leaves the
-/// ranking by words.
+/// A search that counts vectors: exact modes answer as without vectors; texts of nearly the same meaning are found;
+/// answers do not depend on stored vectors, even if an ancestor's are missing, on a cheap embedder, or on an index;
+/// other conversations do not count; and the ranking uses words alone if the embedder fails.
 ///
 /// # Panics
-/// When an answer differs.
+/// If an answer differs.
 pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     let words: Vec<&str> = SUBJECTS.iter().copied().flatten().copied().collect();
@@ -365,10 +364,10 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
     assert_eq!(found, ["a puppy"]);
 }
 
-/// The pages of an answer come from one ranking, however many vectors are kept meanwhile.
+/// The pages of an answer come from one ranking, even if vectors are stored between them.
 ///
 /// # Panics
-/// When a hit comes twice or never.
+/// If a hit comes twice or never.
 pub async fn pages_are_of_one_ranking<S: FullStore>(store: Arc<S>) {
     let filled = Chat::root(&*store, "pages").await;
     let said = (0..80).map(|at| {

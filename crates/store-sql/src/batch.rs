@@ -11,8 +11,8 @@ pub fn build(statement: &Statement, dialect: impl QueryBuilder) -> (String, Valu
     sql.into_parts()
 }
 
-/// Statements that run one after the other. An executor sends them in as few round trips as its database allows: of a
-/// short statement, the round trip takes most of the time.
+/// Statements that run one after the other. An executor sends them in as few round trips as its database allows,
+/// because a round trip takes longer than a short statement.
 #[derive(Debug, Default)]
 pub struct Batch(Vec<Statement>);
 

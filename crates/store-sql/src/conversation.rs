@@ -1,4 +1,4 @@
-//! Conversations and what they read.
+//! Conversations and the parts of the family that they read.
 
 use memory_model::{ConversationId, Hash, Seq, SessionKey, Timestamp};
 use memory_store::implementors::conversation_hash;
@@ -35,7 +35,7 @@ const READ: [C; 18] = [
     C::Erasures,
 ];
 
-/// Looks a conversation up by number or key: one row for [`conversation`].
+/// Looks up a conversation by number or key: one row for [`conversation`].
 pub fn find(which: &ConversationRef) -> SelectStatement {
     let mut statement = Query::select();
     statement.columns(READ).from(C::Table);
@@ -46,7 +46,7 @@ pub fn find(which: &ConversationRef) -> SelectStatement {
     statement
 }
 
-/// A conversation and, as long as those are forks, its ancestors, itself first: rows for [`ancestor`].
+/// A conversation and its ancestors, as far as they are forks, itself first: rows for [`ancestor`].
 pub fn lineage(no: u32) -> WithQuery {
     let step = |statement: &mut SelectStatement| {
         let fork = Expr::col((C::Table, C::Shared)).is_not_null();
@@ -79,10 +79,10 @@ pub fn lineage(no: u32) -> WithQuery {
         .with(recursive(steps))
 }
 
-/// A row of [`lineage`]: a conversation with its parent and the last shared position, where it is a fork.
+/// A row of [`lineage`]: a conversation with its parent and the last shared position, if it is a fork.
 ///
 /// # Errors
-/// When the row does not mean a conversation.
+/// If the row does not mean a conversation.
 pub fn ancestor(row: &impl Columns) -> Result<(ConversationId, Option<(ConversationId, Seq)>)> {
     let no = ConversationId(to_u32("conversation", row.int(0)?)?);
     let fork = match (row.opt_int(1)?, row.opt_int(2)?) {
@@ -97,9 +97,9 @@ pub(crate) fn recursive(steps: CommonTableExpression) -> WithClause {
     WithClause::new().recursive(true).cte(steps).to_owned()
 }
 
-/// The recursive part of statements over what a conversation sees: its own number and its ancestors', with the last
-/// position that is seen of each, and how far up it is. The first two values of such a statement are those of
-/// [`seen_from`]'s arguments.
+/// The recursive part of statements over everything that a conversation sees: its number and its ancestors' numbers,
+/// with the last position that is seen of each, and the level above the conversation. The first two values of such a
+/// statement are the arguments of [`seen_from`].
 pub(crate) fn seen_from(no: u32) -> WithClause {
     let mut begin = Query::select();
     begin
@@ -124,7 +124,7 @@ pub(crate) fn seen_from(no: u32) -> WithClause {
             Expr::col((C::Table, C::No)).equals((Seen::Table, Seen::No)),
         )
         .and_where(Expr::col((C::Table, C::Shared)).is_not_null())
-        // A parent is older than its forks; so even a damaged table comes to an end.
+        // A parent is older than its forks, so the recursion ends even in a damaged table.
         .and_where(Expr::col((C::Table, C::Parent)).lt(Expr::col((C::Table, C::No))))
         .take();
     begin.union(UnionType::All, up);
@@ -156,7 +156,7 @@ impl Iden for Up {
     }
 }
 
-/// Names of the recursive query that [`seen_from`] gives.
+/// Names of the recursive query of [`seen_from`].
 #[derive(Clone, Copy)]
 pub(crate) enum Seen {
     Table,
@@ -201,7 +201,7 @@ pub fn list(
 /// A row of [`find`] or [`list`]; its segments are still empty.
 ///
 /// # Errors
-/// When the row does not mean a conversation.
+/// If the row does not mean a conversation.
 pub fn conversation(row: &impl Columns) -> Result<Conversation> {
     let id = ConversationId(to_u32("conversation", row.int(0)?)?);
     let wrong = |problem: &str| corrupt(format!("conversation {id}"), problem);
@@ -245,7 +245,7 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
     })
 }
 
-/// The greatest number so far, null when there is none.
+/// The largest number so far, null if there is none.
 pub fn last_number() -> SelectStatement {
     Query::select()
         .expr(Func::max(Expr::col(C::No)))
@@ -256,7 +256,7 @@ pub fn last_number() -> SelectStatement {
 /// Inserts a new conversation.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     let (kind, shared, spawned_at, call) = match &new.origin {
         Origin::Root => ("root", None, None, None),
@@ -291,7 +291,7 @@ pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     insert_row(C::Table, row)
 }
 
-/// Sets what may change beside the log.
+/// Sets the fields that may change independently of the log.
 pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatement {
     let mut statement = Query::update();
     statement
@@ -310,14 +310,14 @@ pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatem
     statement
 }
 
-/// Sets the chain after an append, and the hash over the row as it is then.
+/// Sets the chain after an append, and the hash over the row after it.
 pub fn set_chain(no: u32, chain: Hash, now: Timestamp, record: Hash) -> UpdateStatement {
     let mut statement = touch(no, now, record);
     statement.value(C::Chain, chain.0.to_vec());
     statement
 }
 
-/// Sets the time of the last change, and the hash over the row as it is then.
+/// Sets the time of the last change, and the hash over the row after it.
 pub fn touch(no: u32, now: Timestamp, record: Hash) -> UpdateStatement {
     let mut statement = set_record(no, record);
     statement.value(C::UpdatedAt, now.0);
@@ -357,7 +357,7 @@ pub fn records(after: i64, limit: u64) -> SelectStatement {
 /// The hashes in a row of [`records`]: over the row, and over the names of the views.
 ///
 /// # Errors
-/// When the row does not hold two hashes.
+/// If the row does not hold two hashes.
 pub fn recorded(row: &impl Columns) -> Result<(Hash, Hash)> {
     Ok((
         to_hash("record of a conversation", &row.bytes(READ.len())?)?,
@@ -385,7 +385,7 @@ pub fn families() -> SelectStatement {
 /// Inserts a family with its root.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
     let row = [
         (F::Tree, i64::from(tree).into()),

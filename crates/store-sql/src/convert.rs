@@ -10,7 +10,7 @@ use crate::error::{Result, corrupt};
 /// A count for a column.
 ///
 /// # Errors
-/// When it is greater than the greatest integer of a database.
+/// If it exceeds the largest integer of a database.
 pub fn to_int(what: &str, number: u64) -> Result<i64> {
     i64::try_from(number).map_err(|source| {
         Error::new(
@@ -24,7 +24,7 @@ pub fn to_int(what: &str, number: u64) -> Result<i64> {
 /// A count from a column.
 ///
 /// # Errors
-/// When it is negative.
+/// If it is negative.
 pub fn to_count(what: &str, number: i64) -> Result<u64> {
     u64::try_from(number).map_err(|e| corrupt(what, format!("{number} is negative")).with_source(e))
 }
@@ -32,7 +32,7 @@ pub fn to_count(what: &str, number: i64) -> Result<u64> {
 /// A small number from a column.
 ///
 /// # Errors
-/// When it is out of range.
+/// If it is out of range.
 pub fn to_u32(what: &str, number: i64) -> Result<u32> {
     u32::try_from(number)
         .map_err(|e| corrupt(what, format!("{number} is out of range")).with_source(e))
@@ -41,7 +41,7 @@ pub fn to_u32(what: &str, number: i64) -> Result<u32> {
 /// A position from a column.
 ///
 /// # Errors
-/// When it is out of range.
+/// If it is out of range.
 pub fn to_seq(number: i64) -> Result<Seq> {
     to_u32("seq", number).map(Seq)
 }
@@ -49,7 +49,7 @@ pub fn to_seq(number: i64) -> Result<Seq> {
 /// A range of positions from two columns.
 pub(crate) fn to_range(what: impl Display, first: i64, last: i64) -> Result<SeqRange> {
     SeqRange::new(to_seq(first)?, to_seq(last)?)
-        .ok_or_else(|| corrupt(what, format!("{first}-{last} is no range")))
+        .ok_or_else(|| corrupt(what, format!("{first}-{last} is not a range")))
 }
 
 /// JSON from a column, if there is any.
@@ -61,7 +61,7 @@ pub(crate) fn to_json(what: impl Display, text: Option<String>) -> Result<Option
 /// A digest from a column.
 ///
 /// # Errors
-/// When it has not 32 bytes.
+/// If it does not have 32 bytes.
 pub fn to_hash(what: &str, bytes: &[u8]) -> Result<Hash> {
     Hash::from_slice(bytes).ok_or_else(|| {
         corrupt(
@@ -77,14 +77,14 @@ pub fn packed(conversation: u32, seq: u32) -> i64 {
     (i64::from(conversation) << 32) | i64::from(seq)
 }
 
-/// The 16 bytes of a UUID that is written as most programs do: in lower case, with hyphens. Kept like that an id takes
-/// less than half the space, twice: in its row and in the index.
+/// The 16 bytes of a UUID in the usual form: in lower case, with hyphens. This form takes less than half the space of
+/// the text, both in the row and in the index.
 pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     let text: &[u8; 36] = text.as_bytes().try_into().ok()?;
-    // Where the pairs of digits are; the hyphens stand between.
+    // Positions of the pairs of digits; the hyphens are between them.
     const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut bytes = [0; 16];
-    // What is no digit sets a high bit here.
+    // A character that is not a digit sets a high bit here.
     let mut wrong = 0;
     for (byte, at) in bytes.iter_mut().zip(PAIRS) {
         let (high, low) = (
@@ -98,7 +98,7 @@ pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     (hyphens && wrong & 0x80 == 0).then_some(bytes)
 }
 
-/// What each character means as a digit; 0x80 when it is none in lower case.
+/// Value of each character as a digit; 0x80 if it is not a lower-case digit.
 const VALUES: [u8; 256] = {
     let mut values = [0x80; 256];
     let mut digit = 0;
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uuids_come_back_and_nothing_else_is_one() {
+    fn only_uuids_are_packed_and_they_come_back() {
         let id = "0e26ec2f-937e-482c-b889-bc126f99699a";
         let bytes = uuid_bytes(id).unwrap();
         assert_eq!(bytes[..3], [0x0e, 0x26, 0xec]);

@@ -36,7 +36,7 @@ pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
         .take()
 }
 
-/// Entries outside of some logs that have words and the hash of an entry of these logs: rows for [`copy`].
+/// Entries of other logs that have words and the hash of an entry of these logs: rows for [`copy`].
 pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
     let in_logs = || {
         let logs = logs.iter();
@@ -68,7 +68,7 @@ pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
 /// Reads a row of [`copies`]: a conversation, and the range from its first to its last copy.
 ///
 /// # Errors
-/// When the row does not mean a range of a conversation.
+/// If the row does not mean a range of a conversation.
 pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
     let range = to_range("copies", row.int(2)?, row.int(3)?)?;
     let conversation = ConversationId(to_u32("conversation", row.int(0)?)?);
@@ -90,7 +90,7 @@ pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
         .take()
 }
 
-/// Deletes those of some payloads to which no entry refers any more.
+/// Deletes the payloads among these that no entry refers to any more.
 pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
     let used = Query::select()
         .column(M::Payload)
@@ -104,10 +104,10 @@ pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
         .take()
 }
 
-/// Records an erasure of entries; one that is recorded already is left as it is.
+/// Records an erasure of entries; an existing record does not change.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<InsertStatement> {
     let row = [
         (E::Conversation, i64::from(source.0).into()),
@@ -135,7 +135,7 @@ pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement
         .take()
 }
 
-/// The keys of a conversation's own summaries by public id whose words were not erased yet.
+/// The keys of a conversation's own summaries with these public ids that still have words.
 pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatement {
     let gone = Query::select().column(G::Summary).from(G::Table).take();
     Query::select()
@@ -150,7 +150,7 @@ pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatem
 /// Records that the words of summaries are erased.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn record_summaries(keys: &[i64], at: Timestamp) -> Result<InsertStatement> {
     let row = |key: &i64| Ok([(G::Summary, (*key).into()), (G::At, at.0.into())]);
     insert(G::Table, keys.iter().map(row))
@@ -168,7 +168,7 @@ pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
         .take()
 }
 
-/// Keys of all summaries whose words were erased.
+/// Keys of all erased summaries.
 pub fn erased_keys() -> SelectStatement {
     Query::select().column(G::Summary).from(G::Table).take()
 }
@@ -182,7 +182,7 @@ pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Deletes all jobs of a conversation, so that nobody who holds one can publish what he has read.
+/// Deletes all jobs of a conversation, so that no holder can publish words that it read.
 pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
@@ -190,7 +190,7 @@ pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Increments the number of erasures that took words out of the log or summaries that a conversation sees.
+/// Increments the number of erasures that removed words from the log or the summaries that a conversation sees.
 pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -211,7 +211,7 @@ pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
 /// Records that erased words are still to be removed from the files.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
     insert_row(Wipe::Table, [(Wipe::At, at.0.into())])
 }
@@ -224,7 +224,7 @@ pub fn pending_wipes() -> SelectStatement {
         .take()
 }
 
-/// Records that the words of an erasure are removed from the files. A number may have been given again meanwhile.
+/// Records that the words of an erasure are removed from the files. The number may have been reused meanwhile.
 pub fn wiped(no: i64, at: i64) -> DeleteStatement {
     Query::delete()
         .from_table(Wipe::Table)
@@ -265,10 +265,10 @@ pub fn seen_by(conversation: ConversationId) -> WithQuery {
         .with(seen_from(conversation.0))
 }
 
-/// A row of [`seen_by`]: whose log it is in, and the erasure.
+/// A row of [`seen_by`]: the conversation that owns the log, and the erasure.
 ///
 /// # Errors
-/// When the row does not mean an erasure.
+/// If the row does not mean an erasure.
 pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
     let source = ConversationId(to_u32("conversation", row.int(0)?)?);
     let range = to_range("erasure", row.int(1)?, row.int(2)?)?;
@@ -294,7 +294,7 @@ pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
         .with(seen_from(conversation.0))
 }
 
-/// Puts other facts in the place of a conversation's.
+/// Replaces the facts of a conversation.
 pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement {
     Query::update()
         .table(F::Table)
@@ -304,7 +304,7 @@ pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement
         .take()
 }
 
-/// Puts an entry's bytes, packed anew, in the place of the old ones.
+/// Replaces an entry's bytes by repacked ones.
 pub fn repack(key: i64, packed: Packed) -> UpdateStatement {
     Query::update()
         .table(M::Table)

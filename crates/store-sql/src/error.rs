@@ -1,4 +1,4 @@
-//! Errors between a row and the model.
+//! Errors for rows that do not fit the model.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use memory_store::{Error, ErrorKind};
 
 pub(crate) use memory_store::Result;
 
-/// A row that does not mean anything in the model.
+/// The error for a row that has no meaning in the model.
 pub(crate) fn corrupt(object: impl Display, problem: impl Display) -> Error {
     Error::new(ErrorKind::Corrupt, format!("{object}: {problem}"))
 }

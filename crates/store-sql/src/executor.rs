@@ -47,27 +47,27 @@ pub trait Executor: Send {
         statement: &(impl QueryStatementWriter + Sync),
     ) -> impl Future<Output = Result<u64>> + Send;
 
-    /// Runs all statements of a batch in order, in one round trip where the database can.
+    /// Runs all statements of a batch in order, in one round trip if the database supports it.
     fn run_batch(&mut self, batch: Batch) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns the rows of each statement of a batch, in one round trip where the database can.
+    /// Returns the rows of each statement of a batch, in one round trip if the database supports it.
     fn all_of_batch(
         &mut self,
         batch: Batch,
     ) -> impl Future<Output = Result<Vec<Vec<Self::Row>>>> + Send;
 
-    /// Returns the time by which leases end. It must be the same for all processes that use the database: a
-    /// server's time, or the machine's where all of them are on one machine.
+    /// Returns the time by which leases end. It must be the same for all processes that use the database: a server's
+    /// time, or the machine's if all of them are on one machine.
     fn now(&mut self) -> impl Future<Output = Result<Timestamp>> + Send;
 
-    /// Runs a statement whose text is built once.
+    /// Runs a statement with a text that is built once.
     fn run_prepared(
         &mut self,
         statement: Prepared,
         values: Self::Values,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns all rows of a statement whose text is built once.
+    /// Returns all rows of a statement with a text that is built once.
     fn all_prepared(
         &mut self,
         statement: Prepared,
@@ -86,32 +86,32 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// A transaction. It is rolled back when it is dropped before it is committed.
     type Transaction<'a>: Executor;
 
-    /// Opens a database with the default settings of its kind. Returns whether an erasure was cut short before its words
-    /// were gone from the files, too.
+    /// Opens a database with the default settings of its kind. Also returns whether an erasure was interrupted before
+    /// its words were removed from the files.
     ///
     /// # Errors
-    /// When it is not a database of agent-memory, or cannot be opened.
+    /// If it is not a database of agent-memory, or cannot be opened.
     fn open(place: &Self::Place) -> impl Future<Output = Result<(Self, bool)>> + Send;
 
-    /// Returns the number of statements that ran so far, `begin` and `commit` among them.
+    /// Returns the number of statements that ran so far, including `begin` and `commit`.
     fn statements(&self) -> u64;
 
     /// Waits for a connection to read with.
     ///
     /// # Errors
-    /// `Busy` when none gets free, `Io` when the database was closed.
+    /// `Busy` if none becomes free in time, `Io` if the database was closed.
     fn read(&self) -> impl Future<Output = Result<Self::Reader<'_>>> + Send;
 
     /// Waits for a connection to write with.
     ///
     /// # Errors
-    /// As [`Database::read`]; `ReadOnly` when the database is open for reading only.
+    /// As [`Database::read`]; `ReadOnly` if the database is open for reading only.
     fn write(&self) -> impl Future<Output = Result<Self::Writer<'_>>> + Send;
 
-    /// Begins a transaction. What it reads is not changed by others before it ends.
+    /// Begins a transaction. Other writers do not change its reads until it ends.
     ///
     /// # Errors
-    /// `Busy` when others hold a lock for too long.
+    /// `Busy` if others hold a lock for too long.
     fn begin<'a>(
         &'a self,
         writer: &'a mut Self::Writer<'_>,
@@ -120,28 +120,28 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// Commits a transaction.
     ///
     /// # Errors
-    /// `Io` when it cannot be written; nothing of it is stored then.
+    /// `Io` if it cannot be written; then no part of it is stored.
     fn commit(&self, transaction: Self::Transaction<'_>)
     -> impl Future<Output = Result<()>> + Send;
 
-    /// Checks what only this database can check of itself, such as its pages, indices and triggers.
+    /// Runs the checks that only this database can make, such as of its pages, indices and triggers.
     ///
     /// # Errors
-    /// When the database cannot be asked. Damage is no error: it is returned.
+    /// If the database cannot be queried. Damage is not an error: it is returned.
     fn check(&self) -> impl Future<Output = Result<Vec<Violation>>> + Send;
 
-    /// Leaves no byte of what was erased in any file of the database.
+    /// Removes all bytes of erased words from every file of the database.
     ///
     /// # Errors
-    /// `NotGone` when a reader keeps old bytes in a file.
+    /// `NotGone` if a reader keeps old bytes in a file.
     fn wipe(&self) -> impl Future<Output = Result<()>> + Send;
 
     /// Human-readable location of the data: a path, a URL without secrets.
     fn location(&self) -> String;
 
-    /// Waits for running statements and closes all connections; closing again does nothing.
+    /// Waits for running statements and closes all connections. Has no effect on a closed database.
     ///
     /// # Errors
-    /// When what was written cannot be made durable.
+    /// If written data cannot be made durable.
     fn close(&self) -> impl Future<Output = Result<()>> + Send;
 }

@@ -30,7 +30,7 @@ pub(crate) fn insert_row<C: IntoIden, const N: usize>(
     insert(table, [Ok(row)])
 }
 
-/// Adds a row of values; their number always is the columns'.
+/// Adds a row of values. Their number always equals that of the columns.
 pub(crate) fn add_row(
     statement: &mut InsertStatement,
     values: impl IntoIterator<Item = SimpleExpr>,
@@ -39,7 +39,7 @@ pub(crate) fn add_row(
         Ok(_) => Ok(()),
         Err(source) => Err(Error::new(
             ErrorKind::Invalid,
-            "an insert has more values than columns: this is a mistake in store-sql",
+            "an insert has more values than columns: this is a defect of store-sql",
         )
         .with_source(source)),
     }

@@ -23,5 +23,5 @@ pub use batch::{Batch, Statement, build};
 pub use convert::{packed, to_count, to_hash, to_int, to_seq, to_u32};
 pub use executor::{Database, Executor};
 pub use prepared::{Prepared, PreparedTexts};
-pub use row::{Columns, Given, OneOf, Values};
+pub use row::{BindValue, ColumnType, Columns, Values};
 pub use store::SqlStore;

@@ -21,13 +21,13 @@ use crate::pack::{self, Facts, Packed};
 use crate::row::{Columns, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P};
 
-/// How many rows go into one insert: few sizes, so that the driver's cache holds every statement.
+/// Numbers of rows in one insert. There are few sizes, so that the driver's cache holds every statement.
 pub const BATCHES: [usize; 3] = [64, 8, 1];
 
-/// How many positions [`positions`] looks up at most.
+/// Maximum number of positions that [`positions`] looks up.
 pub const POSITIONS: usize = 64;
 
-/// How many values [`put_row`] puts.
+/// Number of values that [`put_row`] adds.
 pub const COLUMNS: usize = STORED.len();
 
 /// The columns of [`insert`], in order.
@@ -84,19 +84,19 @@ pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
 /// An entry to be stored.
 #[derive(Debug)]
 pub struct NewRow<'a> {
-    /// The given value.
+    /// The entry.
     pub entry: &'a NewEntry,
-    /// Its place.
+    /// Its position and sums.
     pub placed: Placed,
     /// Its hash.
     pub hash: Hash,
     /// Its bytes, [`Message::body`], and its meta.
     pub packed: Packed,
-    /// Where what was cut out of the body is stored.
+    /// Id of the payload that was cut out of the body.
     pub payload: Option<i64>,
 }
 
-/// An external id as it is stored.
+/// The stored form of an external id.
 fn put_external(values: &mut impl Values, id: &str) -> Result<()> {
     match uuid_bytes(id) {
         Some(bytes) => values.put_bytes(bytes.to_vec()),
@@ -113,7 +113,7 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
         Ok(bytes) => Ok(Some(uuid_text(bytes))),
         Err(_) => Err(corrupt(
             "message",
-            "an external id of bytes has not 16 of them",
+            "an external id in bytes does not have 16 of them",
         )),
     }
 }
@@ -121,7 +121,7 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
 /// Inserts a number of entries: the text depends on the number alone, the values come with [`put_row`].
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert(rows: usize) -> Result<InsertStatement> {
     let mut statement = Query::insert();
     statement.into_table(M::Table).columns(STORED);
@@ -134,7 +134,7 @@ pub fn insert(rows: usize) -> Result<InsertStatement> {
 /// The values of an entry in the own log of `conversation`, for [`insert`].
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> Result<()> {
     let message = &row.entry.message;
     let turn = message.turn.as_ref();
@@ -170,8 +170,8 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
     values.put_bytes(row.packed.body)
 }
 
-/// Words that stand in every row.
-struct Words {
+/// Words that every row contains.
+struct CommonWords {
     message: Arc<str>,
     note: Arc<str>,
     system: Arc<str>,
@@ -180,7 +180,7 @@ struct Words {
     tool: Arc<str>,
 }
 
-static WORDS: LazyLock<Words> = LazyLock::new(|| Words {
+static WORDS: LazyLock<CommonWords> = LazyLock::new(|| CommonWords {
     message: EntryKind::Message.as_str().into(),
     note: EntryKind::Note.as_str().into(),
     system: Role::System.as_str().into(),
@@ -189,8 +189,8 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| Words {
     tool: Role::Tool.as_str().into(),
 });
 
-/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`]. Rows whose packed
-/// bytes are more than `largest` come without them: see [`size`].
+/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`]. Rows with more than
+/// `largest` packed bytes are returned without these bytes: see [`size`].
 pub fn range(
     source: u32,
     range: SeqRange,
@@ -240,7 +240,7 @@ fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
         || Expr::col(of_message(M::Body)),
         || Expr::col((P::Table, P::Data)),
     );
-    // Of bytes, a row tells the length without being read.
+    // A row's length of bytes is available without reading them.
     let size = || length(body()).add(length(data()));
     let small = |of: Expr| CaseStatement::new().case(size().lte(largest), of);
     Query::select()
@@ -259,10 +259,10 @@ fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
         .take()
 }
 
-/// How many packed bytes a row of [`range`] has, left out or not.
+/// Number of packed bytes of a row of [`range`], whether they were returned or not.
 ///
 /// # Errors
-/// When there is no such column.
+/// If there is no such column.
 pub fn size(row: &impl Columns) -> Result<i64> {
     row.int(17)
 }
@@ -271,7 +271,7 @@ pub fn size(row: &impl Columns) -> Result<i64> {
 /// none, as after its words were erased.
 ///
 /// # Errors
-/// When there is no such column.
+/// If there is no such column.
 pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
     let revision = pack::facts_revision(row.int(12)?);
     Ok(match revision {
@@ -280,10 +280,10 @@ pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
     })
 }
 
-/// The body and the meta of a row of [`range`]; `None` when they were erased.
+/// The body and the meta of a row of [`range`]; `None` if they were erased.
 ///
 /// # Errors
-/// When the bytes are not what was packed.
+/// If the bytes were not written by [`pack`](crate::pack::pack).
 pub fn unpacked(
     row: &impl Columns,
     facts: Option<&Facts>,
@@ -299,7 +299,7 @@ pub fn unpacked(
         (pack::PACKED, _) => None,
         (_, Some(revision)) => {
             let facts = facts.filter(|facts| facts.revision() == revision);
-            Some(facts.ok_or_else(|| wrong("the facts of its conversation are gone"))?)
+            Some(facts.ok_or_else(|| wrong("the facts of its conversation are missing"))?)
         }
         _ => return Err(pack::unknown_codec()),
     };
@@ -314,11 +314,11 @@ pub fn unpacked(
     Ok(Some(whole))
 }
 
-/// A row of [`range`], and how many bytes its body has. When the body was erased, the parts say so. `facts` are those
-/// of the conversation whose own log it is in.
+/// A row of [`range`], and the length of its body in bytes. The parts of an erased body are its placeholder. `facts`
+/// are the facts of the conversation that owns the log.
 ///
 /// # Errors
-/// When the row does not mean a message.
+/// If the row does not mean a message.
 pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64)> {
     let seq = to_seq(row.int(0)?)?;
     let wrong = |problem: &str| corrupt(format!("message {seq}"), problem);
@@ -374,7 +374,7 @@ pub fn by_external(ids: usize) -> SelectStatement {
         .take()
 }
 
-/// Finds entries of all that a fork sees by a number of external ids: rows for [`found`]. The values come with
+/// Finds entries that a fork sees by a number of external ids: rows for [`found`]. The values come with
 /// [`put_seen_ids`].
 pub fn by_external_seen(ids: usize) -> WithQuery {
     found_columns()
@@ -399,7 +399,7 @@ fn found_columns() -> SelectStatement {
 /// The values for [`by_external`].
 ///
 /// # Errors
-/// When the driver can not take them.
+/// If the driver cannot take them.
 pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()> {
     values.put_int(i64::from(source))?;
     ids.iter().try_for_each(|id| put_external(values, id))
@@ -408,9 +408,9 @@ pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()
 /// The values for [`by_external_seen`].
 ///
 /// # Errors
-/// When the driver can not take them.
+/// If the driver cannot take them.
 pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -> Result<()> {
-    // What `seen_from` gives: the number, no limit, level 0, and a level's step.
+    // Values of `seen_from`: the number, no limit, level 0, and a level's step.
     values.put_int(i64::from(conversation))?;
     values.put_int(i64::from(u32::MAX))?;
     values.put_int(0)?;
@@ -421,7 +421,7 @@ pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -
 /// A row of [`by_external`] or [`by_external_seen`].
 ///
 /// # Errors
-/// When the row does not mean a message.
+/// If the row does not mean a message.
 pub fn found(row: &impl Columns) -> Result<(String, KnownEntry)> {
     let id = external_id(row, 0)?.ok_or_else(|| corrupt("message", "it has no external id"))?;
     let known = KnownEntry {
@@ -445,7 +445,7 @@ pub fn payloads(hashes: &[Hash]) -> SelectStatement {
 /// Stores a payload: a row of its id.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertStatement> {
     let row = [
         (P::Hash, hash.0.to_vec().into()),
@@ -480,7 +480,7 @@ pub fn facts(conversation: u32) -> SelectStatement {
 /// Stores the facts of a conversation that has none.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement> {
     let row = [
         (F::Conversation, i64::from(conversation).into()),
@@ -499,11 +499,11 @@ pub fn running(keys: &[i64]) -> SelectStatement {
         .take()
 }
 
-/// The first position of `range` in the own log of `source` whose running sum is at least `running`, which the last
-/// one's must be: one number. A binary search in one statement, so that no index over the sums is needed.
+/// The first position of `range` in the own log of `source` with a running sum of at least `running`: one number. The
+/// last position must have such a sum. Binary search in one statement, so that no index over the sums is needed.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
     let running = to_int("running tokens", running)?;
     let middle = || {

@@ -1,9 +1,9 @@
-//! How the bytes of a message are kept: compressed, with what repeats stored elsewhere.
+//! Stored form of a message's bytes: compressed, with repeated content stored elsewhere.
 //!
-//! A message's body and meta are compressed together, as one zstd frame against a dictionary. The dictionary is a
-//! fixed text, and may be followed by a conversation's *facts*: what its entries' meta have in common. The longest
-//! string of a body may be cut out, so that a store keeps it once per content. Nothing here decides what a message
-//! is: hashes are over the bytes before packing, and unpacking gives them back exactly.
+//! A message's body and meta are compressed together, as one zstd frame against a dictionary. The dictionary is a fixed
+//! text, and may be followed by a conversation's *facts*: the text that its entries' meta have in common. The longest
+//! string of a body may be cut out, so that a store keeps it once per content. Hashes are over the bytes before
+//! packing, and unpacking returns these bytes exactly.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,14 +16,14 @@ use memory_store::{Error, ErrorKind, Result};
 use sha2::{Digest as _, Sha256};
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
 
-/// SpanBody and meta as they came, in two columns.
+/// Body and meta unchanged, in two columns.
 pub const PLAIN: i64 = 0;
 /// One frame against the fixed text.
 pub const PACKED: i64 = 1;
 /// One frame against the fixed text and the conversation's facts. The codec of bytes packed against revision N of the
 /// facts is this plus 256 N.
 pub const PACKED_WITH_FACTS: i64 = 2;
-/// The bits of a codec that say how bytes are packed; the others are a revision of facts.
+/// The bits of a codec with the kind of packing; the others are a revision of facts.
 const KIND: i64 = 0xff;
 
 /// Returns the revision of the facts that bytes with this codec are packed against; `None` if they need no facts.
@@ -35,29 +35,29 @@ pub const fn facts_revision(codec: i64) -> Option<i64> {
     }
 }
 
-/// Messages with meta that have fewer bytes are kept as they came.
+/// Messages with meta that have fewer bytes are stored unchanged.
 pub const SMALLEST: usize = 128;
-/// Messages without meta that have fewer bytes are kept as they came: what a frame saves of a short text is not worth
-/// several times what storing it takes, and SQL can read it.
+/// Messages without meta that have fewer bytes are stored unchanged: compressing a short text saves little, makes
+/// storing it several times slower, and hides it from SQL.
 pub const SMALLEST_TEXT: usize = 1024;
-/// A string of at least this many bytes is stored once per content. Below it the row and the index entry of its own
-/// cost more than repetition saves: in the transcripts that this was measured on, strings repeat 2 % of all bytes.
+/// A string of at least this many bytes is stored once per content. The separate row and index entry of a shorter
+/// string cost more than they save: in the measured transcripts, repeated strings are 2 % of all bytes.
 pub const CUT_FROM: usize = 4096;
-/// Longer messages are kept as they came, so that unpacking has a bound.
+/// Longer messages are stored unchanged, so that unpacking is bounded.
 const LARGEST: usize = 512 << 20;
-/// zstd's level. On transcripts 3 takes half the time and 7 % more bytes, 7 saves nothing more.
+/// zstd's level. On transcripts 3 takes half the time and 7 % more bytes, 7 does not save more.
 const LEVEL: i32 = 5;
-/// Facts are at most this long, in bytes.
+/// Maximum length of facts, in bytes.
 const FACTS: usize = 1024;
-/// Pieces of meta that are shorter or longer than this are no facts.
+/// Lengths of the pieces of meta that become facts, in bytes.
 const FACT: Range<usize> = 8..300;
 
-/// What every frame of zstd begins with: not stored.
+/// Beginning of every zstd frame, which is not stored.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// What agents' messages look like: a dictionary that zstd trained on the generated transcripts in `fixtures/` (its
-/// tables, 3 KiB, with the id set to 0 so that no frame repeats it), then a text of common words and keys. Never to be
-/// changed, for stored messages can not be read without it.
+/// Typical text of agents' messages: a dictionary that zstd trained on the generated transcripts in `fixtures/` (its
+/// tables, 3 KiB, with the id set to 0 so that no frame repeats it), then a text of common words and keys. It must
+/// never change, because stored messages cannot be read without it.
 static FIXED: &[u8] = include_bytes!("dictionary.bin");
 static COMMON: LazyLock<Option<Dictionary>> = LazyLock::new(|| Dictionary::new(None));
 
@@ -73,9 +73,9 @@ struct Dictionary {
 }
 
 impl Dictionary {
-    /// `None` when there is no memory for it.
+    /// `None` if there is not enough memory.
     fn new(facts: Option<&str>) -> Option<Self> {
-        // What is nearest to the end is cheapest to refer to.
+        // References to the end of the dictionary are cheapest.
         let text = [FIXED, facts.unwrap_or_default().as_bytes()].concat();
         Some(Self {
             compress: CDict::try_create(&text, LEVEL)?,
@@ -85,7 +85,7 @@ impl Dictionary {
 }
 
 /// Pieces that the meta of a conversation's entries have in common, as a dictionary to compress against. A text and its
-/// revision never change: an erasure that removes pieces from the text makes the next revision.
+/// revision never change: an erasure that removes pieces creates the next revision.
 #[derive(Clone)]
 pub struct Facts(Arc<FactsText>);
 
@@ -105,10 +105,10 @@ impl std::fmt::Debug for Facts {
 }
 
 impl Facts {
-    /// Facts as they are stored.
+    /// Wraps stored facts.
     ///
     /// # Errors
-    /// `Limit` when there is no memory for it.
+    /// `Limit` if there is not enough memory.
     pub fn new(text: String, revision: i64) -> Result<Self> {
         let dictionary = Dictionary::new(Some(&text)).ok_or_else(no_memory)?;
         Ok(Self(Arc::new(FactsText {
@@ -133,26 +133,25 @@ impl Facts {
         PACKED_WITH_FACTS | self.revision() << KIND.count_ones()
     }
 
-    /// The pieces of the text, each of which stood in at least two entries.
+    /// The pieces of the text, each of which was in at least two entries.
     pub fn pieces(&self) -> impl Iterator<Item = &str> {
         self.text().split(",\"").filter(|piece| !piece.is_empty())
     }
 
-    /// What some meta have in common: pieces that stand in at least two of them, such as the folder, the version
-    /// and the session. What was said in one entry alone is never in it, so that erasing the entry erases it.
-    /// `None` when that is nothing.
+    /// Returns pieces that at least two meta contain, such as the folder, the version and the session; `None` if there
+    /// are none. A piece of one entry alone is never included, so that erasing the entry erases it.
     pub fn common<'a>(metas: impl IntoIterator<Item = &'a str>) -> Option<String> {
-        struct Piece {
+        struct SharedPiece {
             last: usize,
             entries: usize,
             at: usize,
         }
-        let mut pieces: BTreeMap<&str, Piece> = BTreeMap::new();
+        let mut pieces: BTreeMap<&str, SharedPiece> = BTreeMap::new();
         let mut at = 0;
         for (entry, meta) in metas.into_iter().enumerate() {
             for text in meta.split(",\"").filter(|text| FACT.contains(&text.len())) {
                 at += 1;
-                let piece = pieces.entry(text).or_insert(Piece {
+                let piece = pieces.entry(text).or_insert(SharedPiece {
                     last: entry,
                     entries: 1,
                     at,
@@ -168,13 +167,13 @@ impl Facts {
             .filter(|(_, piece)| piece.entries > 1)
             .map(|(text, piece)| (text.len() * (piece.entries - 1), piece.at, text))
             .collect();
-        // The most saving last: that is kept, and nearest to what follows.
+        // The piece that saves most comes last: it is kept, and it is nearest to the following bytes.
         shared.sort_unstable();
-        let mut room = FACTS;
+        let mut free_bytes = FACTS;
         let mut kept: Vec<&str> = Vec::new();
         for (_, _, text) in shared.into_iter().rev() {
-            if let Some(rest) = room.checked_sub(text.len() + 2) {
-                room = rest;
+            if let Some(rest) = free_bytes.checked_sub(text.len() + 2) {
+                free_bytes = rest;
                 kept.push(text);
             }
         }
@@ -190,14 +189,14 @@ impl Facts {
     }
 }
 
-/// A body with its meta as they are stored.
+/// A body with its meta, in stored form.
 #[derive(Debug)]
 pub struct Packed {
-    /// How.
+    /// Kind of packing, and the revision of the facts.
     pub codec: i64,
     /// The column `body`.
     pub body: Vec<u8>,
-    /// The column `meta`: null when it is packed with the body.
+    /// The column `meta`: null if it is packed with the body.
     pub meta: Option<String>,
     /// The string that was cut out of the body, to be stored once.
     pub cut: Option<Vec<u8>>,
@@ -245,10 +244,10 @@ pub fn pack(body: Vec<u8>, meta: Option<&str>, facts: Option<&Facts>) -> Packed 
     }
 }
 
-/// A body and its meta from what [`pack`] gave with a codec that is not [`PLAIN`].
+/// Returns a body and its meta from the result of [`pack`], with a codec that is not [`PLAIN`].
 ///
 /// # Errors
-/// `Corrupt` when the bytes are not what was packed.
+/// `Corrupt` if [`pack`] did not write the bytes.
 pub fn unpack(
     packed: &[u8],
     cut: Option<&[u8]>,
@@ -273,7 +272,7 @@ pub fn unpack(
     Ok((body, meta))
 }
 
-/// What a string that is stored once is found by: SHA-256 of its bytes.
+/// Key of a string that is stored once: SHA-256 of its bytes.
 pub fn payload_hash(payload: &[u8]) -> Hash {
     Hash(Sha256::digest(payload).into())
 }
@@ -287,10 +286,10 @@ pub fn pack_payload(payload: &[u8]) -> (i64, Cow<'_, [u8]>) {
     }
 }
 
-/// The string from what [`pack_payload`] gave.
+/// Returns the string from the result of [`pack_payload`].
 ///
 /// # Errors
-/// `Corrupt` when the bytes are not what was packed.
+/// `Corrupt` if [`pack_payload`] did not write the bytes.
 pub fn unpack_payload(codec: i64, payload: Vec<u8>) -> Result<Vec<u8>> {
     match codec {
         PLAIN => Ok(payload),
@@ -299,13 +298,13 @@ pub fn unpack_payload(codec: i64, payload: Vec<u8>) -> Result<Vec<u8>> {
     }
 }
 
-/// An error for a codec that is none of the above.
+/// The error for an unknown codec.
 pub fn unknown_codec() -> Error {
-    let message = "the bytes are packed in a way that this program does not know: update it";
+    let message = "the bytes are packed in an unknown way: update the program";
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// Appends a frame; `None` when zstd gives up, which it does for lack of memory only.
+/// Appends a frame; `None` if zstd runs out of memory.
 fn frame(out: &mut Vec<u8>, bytes: &[u8], facts: Option<&Facts>) -> Option<()> {
     let dictionary = match facts {
         Some(facts) => &facts.0.dictionary,
@@ -357,11 +356,11 @@ fn damaged() -> Error {
 fn no_memory() -> Error {
     Error::new(
         ErrorKind::Limit,
-        "there is no memory left to pack or unpack a message",
+        "out of memory while packing or unpacking a message",
     )
 }
 
-/// The longest string of a JSON text, without its quotes, escapes as they stand.
+/// The longest string of a JSON text, without its quotes, with its escapes.
 fn longest_string(json: &[u8]) -> Option<Range<usize>> {
     // A string is no longer than the text: most texts are too short to be looked at.
     if json.len() < CUT_FROM {
@@ -422,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fixed_text_is_what_it_was() {
+    fn the_fixed_text_has_not_changed() {
         // Stored messages can not be read without it: a new text needs a new codec.
         let hash = payload_hash(FIXED);
         assert_eq!(
@@ -449,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_what_two_entries_share() {
+    fn facts_are_shared_by_two_entries() {
         let metas = [
             r#"{"id":"0001","folder":"/home/a","version":"1.2.3"}"#,
             r#"{"id":"0002","folder":"/home/a","version":"1.2.3"}"#,
@@ -483,7 +482,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
-        fn what_was_packed_comes_back(
+        fn packing_is_lossless(
             words in proptest::collection::vec("[a-z\"\\\\é]{0,40}", 0..200),
             repeat in 1_usize..20,
             meta in proptest::option::of("[{][ -~]{0,300}"),

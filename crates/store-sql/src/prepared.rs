@@ -1,4 +1,4 @@
-//! Statements that run so often that their texts are built once.
+//! Statements that run often, with texts that are built once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,16 +11,16 @@ use crate::message::{self, BATCHES};
 /// Number of kinds of prepared statements.
 const KINDS: usize = 3;
 
-/// A statement whose text is built once for each dialect; values are given anew each time it runs.
+/// A statement with a text that is built once for each dialect; values are bound each time it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prepared {
-    kind: Kind,
+    kind: StatementKind,
     /// Index of its size in [`BATCHES`].
     size: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StatementKind {
     Insert,
     ByExternal,
     ByExternalSeen,
@@ -29,38 +29,38 @@ enum Kind {
 impl Prepared {
     /// [`message::insert`] of a number of rows that is in [`BATCHES`].
     pub(crate) fn insert(rows: usize) -> Result<Self> {
-        Self::new(Kind::Insert, rows)
+        Self::new(StatementKind::Insert, rows)
     }
 
     /// [`message::by_external`] of a number of ids that is in [`BATCHES`].
     pub(crate) fn by_external(ids: usize) -> Result<Self> {
-        Self::new(Kind::ByExternal, ids)
+        Self::new(StatementKind::ByExternal, ids)
     }
 
     /// [`message::by_external_seen`] of a number of ids that is in [`BATCHES`].
     pub(crate) fn by_external_seen(ids: usize) -> Result<Self> {
-        Self::new(Kind::ByExternalSeen, ids)
+        Self::new(StatementKind::ByExternalSeen, ids)
     }
 
-    fn new(kind: Kind, size: usize) -> Result<Self> {
+    fn new(kind: StatementKind, size: usize) -> Result<Self> {
         let index = BATCHES.iter().position(|of| *of == size);
         let size = index.ok_or_else(|| {
-            let message = format!("no statement takes {size} rows: this is a mistake in store-sql");
+            let message = format!("no statement takes {size} rows: this is a defect of store-sql");
             Error::new(ErrorKind::Invalid, message)
         })?;
         Ok(Self { kind, size })
     }
 
-    /// Returns the statement. Its values only say where values are.
+    /// Returns the statement. Its values only mark the placeholders.
     ///
     /// # Errors
-    /// When it cannot be built.
+    /// If it cannot be built.
     pub fn statement(self) -> Result<Statement> {
         let size = BATCHES.get(self.size).copied().unwrap_or(1);
         Ok(match self.kind {
-            Kind::Insert => message::insert(size)?.into(),
-            Kind::ByExternal => message::by_external(size).into(),
-            Kind::ByExternalSeen => message::by_external_seen(size).into(),
+            StatementKind::Insert => message::insert(size)?.into(),
+            StatementKind::ByExternal => message::by_external(size).into(),
+            StatementKind::ByExternalSeen => message::by_external_seen(size).into(),
         })
     }
 
@@ -79,17 +79,17 @@ impl PreparedTexts {
         Self([const { OnceLock::new() }; KINDS * BATCHES.len()])
     }
 
-    /// Returns the text of a statement, which `render` renders in the dialect.
+    /// Returns the text of a statement, rendered by `render` in the dialect.
     ///
     /// # Errors
-    /// When the statement cannot be built.
+    /// If the statement cannot be built.
     pub fn get(
         &self,
         prepared: Prepared,
         render: impl FnOnce(&Statement) -> String,
     ) -> Result<Arc<str>> {
         let missing = || {
-            let message = "there is no such statement: this is a mistake in store-sql";
+            let message = "there is no such statement: this is a defect of store-sql";
             Error::new(ErrorKind::Invalid, message)
         };
         let text = self.0.get(prepared.index()).ok_or_else(missing)?;

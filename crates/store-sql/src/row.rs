@@ -11,19 +11,19 @@ use crate::error::{Result, corrupt};
 
 /// Takes the values of a [`Prepared`](crate::Prepared) statement in the order of its placeholders.
 pub trait Values {
-    /// Makes room for `count` values.
+    /// Reserves capacity for `count` values.
     fn reserve(&mut self, count: usize);
     /// An integer or null.
     ///
     /// # Errors
-    /// When the driver can not take it, as the others here.
+    /// If the driver cannot take it; the same holds for the other methods.
     fn put_int(&mut self, value: impl Into<Option<i64>>) -> Result<()>;
     /// A text or null.
     ///
     /// # Errors
     /// As [`Values::put_int`].
     fn put_text(&mut self, value: impl Into<Option<String>>) -> Result<()>;
-    /// One of a few words.
+    /// One of a few fixed words.
     ///
     /// # Errors
     /// As [`Values::put_int`].
@@ -38,10 +38,10 @@ pub trait Values {
 impl<A> Values for A
 where
     A: Arguments,
-    Option<i64>: Given<A::Database>,
-    Option<String>: Given<A::Database>,
-    Arc<str>: Given<A::Database>,
-    Vec<u8>: Given<A::Database>,
+    Option<i64>: BindValue<A::Database>,
+    Option<String>: BindValue<A::Database>,
+    Arc<str>: BindValue<A::Database>,
+    Vec<u8>: BindValue<A::Database>,
 {
     fn reserve(&mut self, count: usize) {
         Arguments::reserve(self, count, 0);
@@ -64,54 +64,55 @@ where
     }
 }
 
-/// A type that a database takes values of.
-pub trait Given<DB: Database>: Type<DB> + for<'t> Encode<'t, DB> {}
+/// A type of value that a database accepts.
+pub trait BindValue<DB: Database>: Type<DB> + for<'t> Encode<'t, DB> {}
 
-impl<DB: Database, T: Type<DB> + for<'t> Encode<'t, DB>> Given<DB> for T {}
+impl<DB: Database, T: Type<DB> + for<'t> Encode<'t, DB>> BindValue<DB> for T {}
 
 fn refused(source: sqlx::error::BoxDynError) -> Error {
-    let message = "the driver refused a value: this is a mistake in store-sql";
+    let message = "the driver refused a value: this is a defect of store-sql";
     Error::new(ErrorKind::Invalid, message).with_source(source)
 }
 
-/// The columns of a row by position, in the few types that the schema has.
+/// Access to the columns of a row by position, in the few types of the schema.
 ///
-/// Types are not checked again: the tables are `STRICT`, and the builders beside each mapping fix the order.
+/// Types are not checked again: the tables are `STRICT`, and the statement builders in the same module as each mapping
+/// fix the order.
 pub trait Columns {
     /// An integer.
     ///
     /// # Errors
-    /// When there is no such column or it is null.
+    /// If there is no such column or it is null.
     fn int(&self, at: usize) -> Result<i64>;
     /// An integer or null.
     ///
     /// # Errors
-    /// When there is no such column.
+    /// If there is no such column.
     fn opt_int(&self, at: usize) -> Result<Option<i64>>;
     /// A text.
     ///
     /// # Errors
-    /// When there is no such column or it is null.
+    /// If there is no such column or it is null.
     fn text(&self, at: usize) -> Result<String>;
     /// A text or null.
     ///
     /// # Errors
-    /// When there is no such column.
+    /// If there is no such column.
     fn opt_text(&self, at: usize) -> Result<Option<String>>;
     /// Bytes.
     ///
     /// # Errors
-    /// When there is no such column or it is null.
+    /// If there is no such column or it is null.
     fn bytes(&self, at: usize) -> Result<Vec<u8>>;
     /// Bytes or null.
     ///
     /// # Errors
-    /// When there is no such column.
+    /// If there is no such column.
     fn opt_bytes(&self, at: usize) -> Result<Option<Vec<u8>>>;
     /// Whether a column that may hold text or bytes holds bytes.
     ///
     /// # Errors
-    /// When there is no such column.
+    /// If there is no such column.
     fn holds_bytes(&self, at: usize) -> Result<bool>;
 }
 
@@ -127,9 +128,9 @@ impl<R> Columns for R
 where
     R: Row,
     usize: ColumnIndex<R>,
-    i64: OneOf<R::Database>,
-    String: OneOf<R::Database>,
-    Vec<u8>: OneOf<R::Database>,
+    i64: ColumnType<R::Database>,
+    String: ColumnType<R::Database>,
+    Vec<u8>: ColumnType<R::Database>,
 {
     columns!(int -> i64, opt_int -> Option<i64>, text -> String, opt_text -> Option<String>);
     columns!(bytes -> Vec<u8>, opt_bytes -> Option<Vec<u8>>);
@@ -140,13 +141,13 @@ where
     }
 }
 
-/// A type that a database can be read into.
-pub trait OneOf<DB: Database>: Type<DB> + for<'r> Decode<'r, DB> {}
+/// A type that a column of a database can be read into.
+pub trait ColumnType<DB: Database>: Type<DB> + for<'r> Decode<'r, DB> {}
 
-impl<DB: Database, T: Type<DB> + for<'r> Decode<'r, DB>> OneOf<DB> for T {}
+impl<DB: Database, T: Type<DB> + for<'r> Decode<'r, DB>> ColumnType<DB> for T {}
 
 fn unreadable(at: usize, source: sqlx::Error) -> memory_store::Error {
-    corrupt("row", format_args!("column {at} can not be read")).with_source(source)
+    corrupt("row", format_args!("column {at} cannot be read")).with_source(source)
 }
 
 /// Defines a table's names: the enum of its columns, as sea-query takes them.

@@ -27,11 +27,11 @@ pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
         .take()
 }
 
-/// Reads a row of [`segments`]: the conversation, and its segment. A value that no segment has is replaced, such as a
-/// number out of range by 0: the segment's seal then tells that it is damaged, and the index is made anew.
+/// Reads a row of [`segments`]: the conversation, and its segment. An invalid value is replaced, such as a number out
+/// of range by 0: then the segment's seal does not match, and the index is rebuilt.
 ///
 /// # Errors
-/// When the row cannot be read.
+/// If the row cannot be read.
 pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     let kind = match row.text(1)?.as_str() {
         "summaries" => IndexedKind::Summaries,
@@ -72,7 +72,7 @@ pub fn erasures(conversation: ConversationId) -> SelectStatement {
 /// The keys of a segment's chunks, rising: one column.
 ///
 /// # Errors
-/// When the number does not fit its column.
+/// If the number does not fit its column.
 pub fn keys(segment: u64) -> Result<SelectStatement> {
     Ok(Query::select()
         .column(K::Key)
@@ -100,7 +100,7 @@ pub fn chunks(segment: u64, keys: Option<&[Vec<u8>]>) -> Result<SelectStatement>
 /// A row of [`chunks`].
 ///
 /// # Errors
-/// When the row does not mean a chunk.
+/// If the row does not mean a chunk.
 pub fn chunk(row: &impl Columns) -> Result<Chunk> {
     Ok(Chunk {
         key: row.bytes(0)?,
@@ -111,7 +111,7 @@ pub fn chunk(row: &impl Columns) -> Result<Chunk> {
 /// Adds a segment.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn put(
     conversation: ConversationId,
     id: u64,
@@ -145,30 +145,30 @@ pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
     insert(K::Table, chunks.iter().map(row))
 }
 
-/// Which segments go.
+/// Segments to delete.
 #[derive(Debug, Clone, Copy)]
-pub enum Which<'a> {
-    /// Those with these numbers.
+pub enum SegmentSelection<'a> {
+    /// Segments with these numbers.
     Ids(&'a [u64]),
-    /// Those of a kind of a conversation that reach a position or number, or come after it.
+    /// Segments of a kind of a conversation that reach a position or number, or come after it.
     From(ConversationId, IndexedKind, u32),
     /// All of a conversation.
     All(ConversationId),
 }
 
-impl Which<'_> {
+impl SegmentSelection<'_> {
     fn condition(self) -> Result<Expr> {
         let of =
             |conversation: ConversationId| Expr::col(S::Conversation).eq(i64::from(conversation.0));
         Ok(match self {
-            Which::Ids(ids) => {
+            SegmentSelection::Ids(ids) => {
                 let ids = ids.iter().map(|id| to_int("segment", *id));
                 Expr::col(S::Id).is_in(ids.collect::<Result<Vec<i64>>>()?)
             }
-            Which::From(conversation, kind, first) => of(conversation)
+            SegmentSelection::From(conversation, kind, first) => of(conversation)
                 .and(Expr::col(S::Kind).eq(kind.as_str()))
                 .and(Expr::col(S::Last).gte(i64::from(first))),
-            Which::All(conversation) => of(conversation),
+            SegmentSelection::All(conversation) => of(conversation),
         })
     }
 }
@@ -177,7 +177,7 @@ impl Which<'_> {
 ///
 /// # Errors
 /// As [`keys`].
-pub fn delete(which: Which<'_>) -> Result<[DeleteStatement; 2]> {
+pub fn delete(which: SegmentSelection<'_>) -> Result<[DeleteStatement; 2]> {
     let segments = Query::select()
         .column(S::Id)
         .from(S::Table)

@@ -1,4 +1,4 @@
-//! Summaries and what they are made of.
+//! Summaries with their children and sources.
 
 use memory_model::{
     Child, Hash, RawJson, Recipe, RenderingId, SeqRange, Summary, SummaryBody, SummaryId, Timestamp,
@@ -58,7 +58,7 @@ fn of(conversation: u32) -> Expr {
     Expr::col((S::Table, S::Conversation)).eq(i64::from(conversation))
 }
 
-/// That a summary belongs to a conversation and covers nothing after what of it is seen.
+/// Condition that a summary belongs to a conversation and covers only visible positions.
 fn seen(scope: SummaryScope) -> Expr {
     let own = of(scope.conversation.0);
     match scope.last {
@@ -97,30 +97,30 @@ fn visible(mut statement: SelectStatement, conversation: u32, ids: &[&str]) -> W
     statement.with(seen_from(conversation))
 }
 
-/// What a publish must know of a stored summary.
+/// Facts about a stored summary that a publish needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct StoredSummary {
     /// The row's key.
     pub id: i64,
     /// Its public id.
     pub public_id: SummaryId,
-    /// What it covers.
+    /// Range that it covers.
     pub range: SeqRange,
     /// Its depth.
     pub depth: u32,
     /// Its cost in tokens.
     pub tokens: u64,
-    /// Whose it is: a place in the lineage, 0 for the conversation's own.
+    /// Level of its owner in the lineage: 0 for the conversation itself.
     pub level: usize,
 }
 
 /// A row of [`known_by_ids`].
 ///
 /// # Errors
-/// When the row does not mean a summary.
-pub fn known(row: &impl Columns) -> Result<Known> {
+/// If the row does not mean a summary.
+pub fn known(row: &impl Columns) -> Result<StoredSummary> {
     let public_id = SummaryId::new(row.text(1)?);
-    Ok(Known {
+    Ok(StoredSummary {
         id: row.int(0)?,
         range: to_range(public_id.as_str(), row.int(2)?, row.int(3)?)?,
         depth: to_u32("depth", row.int(4)?)?,
@@ -152,30 +152,30 @@ pub fn last_id(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// Where a page of summaries begins.
+/// Start of a page of summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After<'a> {
-    /// With the first.
+pub enum SummaryStart<'a> {
+    /// The first summary.
     Nothing,
-    /// Behind the summary with this key.
+    /// After the summary with this key.
     Key(i64),
-    /// Behind the conversation's own summary with this public id; with nothing where there is none.
+    /// After the conversation's own summary with this public id; an empty page if it does not exist.
     Summary(&'a SummaryId),
 }
 
-/// Summaries of one conversation in the order of their making, from a place on, without those that the `nearer`
+/// Summaries of one conversation in the order of creation, from a start, without summaries that the `nearer`
 /// conversations have too: rows for [`summary`].
 pub fn log(
     scope: SummaryScope,
     nearer: &[SummaryScope],
-    after: After<'_>,
+    after: SummaryStart<'_>,
     limit: u64,
 ) -> SelectStatement {
     let conversation = scope.conversation.0;
     let before: Expr = match after {
-        After::Nothing => packed(conversation, 0).into(),
-        After::Key(key) => key.into(),
-        After::Summary(id) => Expr::from(key(conversation, id)),
+        SummaryStart::Nothing => packed(conversation, 0).into(),
+        SummaryStart::Key(key) => key.into(),
+        SummaryStart::Summary(id) => Expr::from(key(conversation, id)),
     };
     let id = || Expr::col((S::Table, S::Id));
     let mut statement = rows();
@@ -216,13 +216,13 @@ pub fn records(after: i64, limit: u64) -> SelectStatement {
 /// The hash over the row in a row of [`records`].
 ///
 /// # Errors
-/// When the row does not hold a hash.
+/// If the row does not hold a hash.
 pub fn recorded(row: &impl Columns) -> Result<Hash> {
     to_hash("record of a summary", &row.bytes(READ.len())?)
 }
 
 /// Summaries that a conversation sees of any of these sources by any of these recipes, the nearest first and then the
-/// newest: rows for [`summary`].
+/// latest: rows for [`summary`].
 pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> WithQuery {
     let mut statement = Query::select();
     statement
@@ -253,7 +253,7 @@ pub fn last_key(conversation: u32) -> SelectStatement {
 /// A row of [`by_ids`], [`log`] or [`by_sources`].
 ///
 /// # Errors
-/// When the row does not mean a summary.
+/// If the row does not mean a summary.
 pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     let public_id = SummaryId::new(row.text(2)?);
     let messages = to_json(format_args!("messages of {public_id}"), row.opt_text(18)?)?;
@@ -290,7 +290,7 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
 /// Inserts summaries, each under its key.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<InsertStatement> {
     let text = |json: Option<&RawJson>| json.map(|json| json.as_str().to_owned());
     let row = |(id, summary): &(i64, &Summary)| {
@@ -329,12 +329,12 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
     insert(S::Table, summaries.iter().map(row))
 }
 
-/// What a link of a summary is: as it stands in the column `role`.
+/// Role of a link of a summary, as in the column `role`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkRole {
-    /// A piece of the partition that the summary unfolds to.
+    /// A part of the partition that the summary unfolds to.
     Child,
-    /// Something that its writer saw.
+    /// An input of its writer.
     Source,
 }
 
@@ -354,7 +354,7 @@ pub struct LinkRow {
     pub parent: i64,
     /// Whether it is a child or a source.
     pub role: LinkRole,
-    /// Its place among those of its role, from 0.
+    /// Its index among the links of its role, from 0.
     pub ordinal: u32,
     /// The messages that it covers.
     pub range: SeqRange,
@@ -365,7 +365,7 @@ pub struct LinkRow {
 /// Inserts children and sources of summaries.
 ///
 /// # Errors
-/// When the statement can not be built.
+/// If the statement can not be built.
 pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
     let row = |link: &LinkRow| {
         Ok([
@@ -385,7 +385,7 @@ pub fn links(parents: &[i64]) -> SelectStatement {
     links_of(|parent| parent.is_in(parents.iter().copied()))
 }
 
-/// The children and sources of the summaries that a [`log`] lists, likewise.
+/// The children and sources of the summaries of a [`log`], in the same form.
 pub fn links_of_log(log: &SelectStatement) -> SelectStatement {
     let keys = log.clone().clear_selects().column((S::Table, S::Id)).take();
     links_of(|parent| parent.in_subquery(keys))
@@ -414,14 +414,14 @@ fn links_of(is_wanted: impl FnOnce(Expr) -> Expr) -> SelectStatement {
 /// A row of [`links`]: the parent's key, and its child or source.
 ///
 /// # Errors
-/// When the row does not mean a child or a source.
+/// If the row does not mean a child or a source.
 pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
     let parent = row.int(0)?;
     let wrong = |problem: String| corrupt(format!("a link of summary {parent}"), problem);
     let role = match row.int(1)? {
         0 => LinkRole::Child,
         1 => LinkRole::Source,
-        other => return Err(wrong(format!("{other} is no role"))),
+        other => return Err(wrong(format!("{other} is not a role"))),
     };
     let range = to_range(
         format_args!("a link of summary {parent}"),
@@ -434,13 +434,13 @@ pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
             range,
             id: SummaryId::new(id),
         },
-        (Some(key), None) => return Err(wrong(format!("the summary {key} is gone"))),
+        (Some(key), None) => return Err(wrong(format!("the summary {key} is missing"))),
     };
     Ok((parent, role, child))
 }
 
-/// The summaries of a conversation that have the one of `child` with the given public id as a source or a child, in
-/// the order of their making: one public id a row.
+/// The summaries of a conversation that have the summary of `child` with this public id as a source or a child, in the
+/// order of creation: one public id a row.
 pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStatement {
     let keys = Query::select()
         .column((K::Table, K::Parent))
@@ -456,7 +456,8 @@ pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStateme
         .take()
 }
 
-/// Summaries that were made from another conversation's: public id, whose it is, and whose and how long the other is.
+/// Summaries made from another conversation's summary: public id and owner, and the owner and last position of the
+/// other.
 pub fn foreign_links() -> SelectStatement {
     let (made, other) = (Alias::new("made"), Alias::new("other"));
     Query::select()

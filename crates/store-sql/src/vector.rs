@@ -51,7 +51,7 @@ pub fn vectors(conversation: ConversationId, embedder: &str, range: SeqRange) ->
 /// A row of [`vectors`].
 ///
 /// # Errors
-/// When the row does not mean a vector of this dimension.
+/// If the row does not mean a vector of this dimension.
 pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
     let (seq, bytes) = (to_seq(row.int(0)?)?, row.bytes(1)?);
     if bytes.is_empty() {
@@ -65,7 +65,7 @@ pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
 /// Adds vectors.
 ///
 /// # Errors
-/// When a row has more values than columns, which none has.
+/// If a row has more values than columns, which cannot happen.
 pub fn put(
     conversation: ConversationId,
     embedder: &str,
@@ -102,7 +102,7 @@ pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
         .take()
 }
 
-/// Deletes the vectors of a range, whichever embedder made them.
+/// Deletes the vectors of a range, of all embedders.
 pub fn delete_range(conversation: ConversationId, range: SeqRange) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)

@@ -73,7 +73,7 @@ pub fn views(no: u32) -> SelectStatement {
 /// Writes a view's row, new or changed.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn put_view(
     no: u32,
     view: &ViewName,
@@ -97,12 +97,12 @@ pub fn put_view(
     Ok(statement)
 }
 
-/// Which rows of a version of a view to read.
+/// Rows of a version of a view to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Where {
-    /// Those that begin in the range, rising.
+pub enum SpanRows {
+    /// Rows that begin in the range, rising.
     Rising(Seq, Seq),
-    /// Those that begin at or before the position, falling.
+    /// Rows that begin at or before the position, falling.
     Falling(Seq),
 }
 
@@ -123,16 +123,16 @@ const GONE: [H; 6] = [
     H::Depth,
 ];
 
-/// Span rows as they were at `version`, at most `limit`: rows for [`start`], then the version that added each. One
-/// statement, so it sees one state of the database.
+/// Span rows of `version`, at most `limit`: rows for [`start`], then the version that added each. One statement, so
+/// that it reads one state of the database.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn spans(
     no: u32,
     view: &ViewName,
     version: ViewVersion,
-    rows: Where,
+    rows: SpanRows,
     limit: u64,
 ) -> Result<SelectStatement> {
     let version = to_int("version", version.0)?;
@@ -153,12 +153,12 @@ pub fn spans(
         .and_where(Expr::col(H::RemovedIn).gt(version))
         .and_where(Expr::col(H::AddedIn).add(0_i64).lte(version));
     let order = match rows {
-        Where::Rising(from, to) => {
+        SpanRows::Rising(from, to) => {
             live.and_where(Expr::col(S::First).between(i64::from(from.0), i64::from(to.0)));
             gone.and_where(Expr::col(H::First).between(i64::from(from.0), i64::from(to.0)));
             Order::Asc
         }
-        Where::Falling(from) => {
+        SpanRows::Falling(from) => {
             live.and_where(Expr::col(S::First).lte(i64::from(from.0)));
             gone.and_where(Expr::col(H::First).lte(i64::from(from.0)));
             Order::Desc
@@ -173,7 +173,7 @@ pub fn spans(
 /// A row of [`spans`], from column `at` on.
 ///
 /// # Errors
-/// When the row does not mean a span.
+/// If the row does not mean a span.
 pub fn start(row: &impl Columns, at: usize) -> Result<SpanStart> {
     let first = to_seq(row.int(at)?)?;
     let wrong = |problem: &str| corrupt(format!("span at {first}"), problem);
@@ -226,7 +226,7 @@ pub struct AddedSpan {
 /// A row of [`spans`].
 ///
 /// # Errors
-/// When the row does not mean a span.
+/// If the row does not mean a span.
 pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
     Ok(AddedSpan {
         start: start(row, 0)?,
@@ -237,7 +237,7 @@ pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
 /// Inserts live spans.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<InsertStatement> {
     let row = |span: &AddedSpan| {
         let of_view = [
@@ -251,10 +251,10 @@ pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<Ins
     insert(S::Table, spans.iter().map(row))
 }
 
-/// Inserts spans that are not live any more into the history, each with the version that removed it.
+/// Inserts spans that are no longer live into the history, each with the version that removed it.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn insert_history(
     no: u32,
     view: &ViewName,
@@ -286,7 +286,7 @@ pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement
 /// Inserts the rows of publishes, in the order of their versions.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn insert_publications(
     no: u32,
     view: &ViewName,
@@ -311,11 +311,11 @@ pub fn insert_publications(
 /// The row of a publish, without the spans that it changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicationRow {
-    /// The version that it made.
+    /// Version that it created.
     pub version: ViewVersion,
     /// The range it replaced.
     pub at: SeqRange,
-    /// When.
+    /// Time of the publish.
     pub created_at: Timestamp,
     /// Chain over this and all earlier ones.
     pub hash: Hash,
@@ -343,7 +343,7 @@ pub fn publication_records() -> SelectStatement {
 /// Publications after a version, oldest first: rows for [`publication`].
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn publications(
     no: u32,
     view: &ViewName,
@@ -364,7 +364,7 @@ pub fn publications(
 /// A row of [`publications`].
 ///
 /// # Errors
-/// When the row does not mean a publication.
+/// If the row does not mean a publication.
 pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
     Ok(PublicationRow {
         version: ViewVersion(to_count("version", row.int(0)?)?),
@@ -378,7 +378,7 @@ pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
 /// version and position.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn removed(
     no: u32,
     view: &ViewName,
@@ -402,7 +402,7 @@ pub fn removed(
 /// Spans that the versions from `from` to `to` (inclusive) added, like [`removed`].
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn added(
     no: u32,
     view: &ViewName,

@@ -13,10 +13,10 @@ use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Job as J, State as V};
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// Somebody works on it.
+    /// An owner works on it.
     Held,
     /// It is prepared.
     Ready,
@@ -34,30 +34,30 @@ impl JobState {
     }
 }
 
-/// A job as it is stored.
+/// A stored job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Where it stands.
+    /// State.
     pub state: JobState,
-    /// Who was granted it last.
+    /// Owner of the last grant.
     pub owner: Owner,
     /// The fence of the last grant.
     pub fence: u64,
-    /// When the lease ends.
+    /// End of the lease.
     pub expires: Timestamp,
-    /// How often it failed.
+    /// Number of failures.
     pub tries: u64,
-    /// What was prepared.
+    /// Prepared work.
     pub draft: Option<Draft>,
 }
 
 impl Job {
-    /// Whether another owner's lease on the job runs.
+    /// Whether another owner has an active lease on the job.
     pub fn is_held_from(&self, owner: &Owner, now: Timestamp) -> bool {
         self.state != JobState::Free && self.expires > now && self.owner != *owner
     }
 
-    /// A job as it is once it is granted; `before` as it was.
+    /// A job after a grant; `before` is the job before it.
     pub fn granted(before: Option<&Job>, owner: &Owner, fence: u64, expires: Timestamp) -> Self {
         let draft = before.and_then(|job| job.draft.clone());
         Self {
@@ -76,7 +76,7 @@ impl Job {
 
 const JOB: [J; 6] = [J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft];
 
-/// Looks jobs up by key: the key, then columns for [`job`].
+/// Looks up jobs by key: the key, then columns for [`job`].
 pub fn find_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .column(J::Key)
@@ -94,7 +94,7 @@ fn with_keys(conversation: ConversationId, keys: &[&str]) -> SimpleExpr {
 /// A row of [`find_jobs`], from column `at` on.
 ///
 /// # Errors
-/// When the row does not mean a job.
+/// If the row does not mean a job.
 pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
     let state = match row.text(at)?.as_str() {
         "held" => JobState::Held,
@@ -116,7 +116,7 @@ pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
 /// Writes jobs, new or changed.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result<InsertStatement> {
     let row = |(key, job): &(&JobKey, Job)| {
         let draft = job.draft.as_ref();
@@ -151,7 +151,7 @@ pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStateme
         .take()
 }
 
-/// The jobs among these that somebody was granted and that did not fail since: keys and fences.
+/// The jobs among these that were granted and have not failed since: keys and fences.
 pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .columns([J::Key, J::Fence])
@@ -161,7 +161,7 @@ pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatem
         .take()
 }
 
-/// Sets when the leases of jobs end.
+/// Sets the ends of the leases of jobs.
 pub fn renew_jobs(
     conversation: ConversationId,
     keys: &[&str],
@@ -172,7 +172,7 @@ pub fn renew_jobs(
         .take()
 }
 
-/// Keeps what was prepared for jobs.
+/// Stores the prepared work of jobs.
 pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> UpdateStatement {
     let keys: Vec<&str> = drafts.iter().map(|(key, _)| *key).collect();
     let mut draft_of_key = CaseStatement::new();
@@ -185,7 +185,7 @@ pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> 
         .take()
 }
 
-/// Frees jobs that failed, each with one try more.
+/// Frees failed jobs and increments their number of tries.
 pub fn fail_jobs(conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
     update_jobs(conversation, keys)
         .value(J::State, JobState::Free.as_str())
@@ -209,8 +209,8 @@ fn held(fence: &Fence) -> SimpleExpr {
         .and(Expr::col(J::State).ne(JobState::Free.as_str()))
 }
 
-/// How a granted job goes on, in one statement: changes no row when the fence is lost.
-pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> Settle {
+/// Updates a granted job in one statement, which changes no row if the fence is lost.
+pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobChange {
     let held = held(fence);
     let mut update = Query::update();
     update.table(J::Table).and_where(held.clone());
@@ -228,25 +228,25 @@ pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> Settl
         }
         LeaseUpdate::Release => {
             let delete = Query::delete().from_table(J::Table).and_where(held).take();
-            return Settle::Delete(delete);
+            return JobChange::Delete(delete);
         }
     }
-    Settle::Update(update.take())
+    JobChange::Update(update.take())
 }
 
-/// What [`settle_job`] gives.
+/// Result of [`settle_job`].
 #[derive(Debug, Clone)]
-pub enum Settle {
+pub enum JobChange {
     /// The job is changed.
     Update(UpdateStatement),
-    /// It is given back.
+    /// The job is deleted.
     Delete(DeleteStatement),
 }
 
 /// Takes the next fences of a conversation; the last of them is the statement's one row.
 ///
 /// # Errors
-/// When the number does not fit its column.
+/// If the number does not fit its column.
 pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateStatement> {
     let count = to_int("count of jobs", count as u64)?;
     Ok(Query::update()
@@ -257,7 +257,7 @@ pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateS
         .take())
 }
 
-/// Looks a small value up: a row for [`state`].
+/// Looks up a small value: a row for [`state`].
 pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
     Query::select()
         .columns([V::Value, V::Revision])
@@ -270,7 +270,7 @@ pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
 /// A row of [`find_state`].
 ///
 /// # Errors
-/// When the row does not mean a value.
+/// If the row does not mean a value.
 pub fn state(row: &impl Columns) -> Result<State> {
     let value = RawJson::parse(row.text(0)?)
         .map_err(|e| corrupt("state", "the value is not JSON").with_source(e))?;
@@ -283,7 +283,7 @@ pub fn state(row: &impl Columns) -> Result<State> {
 /// Writes a small value, new or changed.
 ///
 /// # Errors
-/// When a number does not fit its column.
+/// If a number does not fit its column.
 pub fn put_state(
     conversation: ConversationId,
     key: &str,

@@ -1,4 +1,4 @@
-//! What only the database can check of itself.
+//! Checks that only the database can make.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::options::SqliteOptions;
 /// A connection to read with.
 type Reader<'a> = Connection<'a, Source<'a>>;
 
-/// Questions whose answer must be empty: what a row of the answer means, and the question.
-const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
+/// Queries that must have no rows: the kind of violation, the meaning of a row, and the query.
+const CHECKS: [(ViolationKind, &str, &str); 10] = [
     (
         ViolationKind::EntryMissing,
         "the log of conversation % ends before its head",
@@ -26,13 +26,13 @@ const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     ),
     (
         ViolationKind::EntryMisplaced,
-        "the log of conversation % goes on after its head",
+        "the log of conversation % continues after its head",
         "select c.no from conversation c where c.head <
            (select max(m.seq) from message m where m.id between c.no << 32 and c.no << 32 | 4294967295)",
     ),
     (
         ViolationKind::EntryUnreadable,
-        "the payload % is gone, and a message refers to it",
+        "a message refers to the payload %, which is missing",
         "select distinct m.payload from message m where m.payload is not null
             and not exists (select 1 from payload p where p.id = m.payload)",
     ),
@@ -62,13 +62,13 @@ const QUESTIONS: [(ViolationKind, &str, &str); 10] = [
     ),
     (
         ViolationKind::ForeignLineage,
-        "the summary % was made from one that is gone",
+        "the summary % was made from a missing summary",
         "select coalesce(c.public_id, k.parent) from summary_link k left join summary c on c.id = k.parent
           where k.child is not null and not exists (select 1 from summary p where p.id = k.child)",
     ),
     (
         ViolationKind::Cycle,
-        "the summary % has a child that is not less deep",
+        "the summary % has a child of at least its depth",
         "select c.public_id from summary_link k join summary c on c.id = k.parent
            join summary p on p.id = k.child where k.role = 0 and p.depth >= c.depth",
     ),
@@ -87,7 +87,7 @@ type Objects = BTreeMap<(String, String), Object>;
 struct Object {
     /// The table that it belongs to: a table's own name.
     table: String,
-    /// The statement that made it.
+    /// The statement that created it.
     sql: String,
 }
 
@@ -105,7 +105,7 @@ fn objects(rows: &[SqliteRow]) -> Result<Objects> {
         .collect()
 }
 
-/// Checks the pages, references and objects of a database, and that its rows agree with each other.
+/// Checks the pages, references and objects of a database, and the agreement between its rows.
 pub(crate) async fn check(on: &mut Reader<'_>, place: &str) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
     for row in ask(on, "pragma integrity_check(100)", &mut found).await? {
@@ -117,15 +117,15 @@ pub(crate) async fn check(on: &mut Reader<'_>, place: &str) -> Result<Vec<Violat
     let (is, should) = (objects(&on.fixed(OBJECTS).await?)?, expected(place).await?);
     for row in ask(on, "pragma foreign_key_check", &mut found).await? {
         let (table, parent) = (row.text(0)?, row.text(2)?);
-        // What a user's own tables refer to is not ours to judge.
+        // References between a user's own tables are not checked.
         if is_ours(&should, &table) {
             found.push(database(format!(
-                "a row of {table} refers to a row of {parent} that is gone"
+                "a row of {table} refers to a missing row of {parent}"
             )));
         }
     }
     compare_objects(&is, &should, &mut found);
-    for (kind, text, question) in QUESTIONS {
+    for (kind, text, question) in CHECKS {
         for row in ask(on, question, &mut found).await? {
             let what: String = match row.try_get::<i64, _>(0) {
                 Ok(number) => number.to_string(),
@@ -141,34 +141,34 @@ fn database(message: String) -> Violation {
     Violation::new(ViolationKind::Database, message)
 }
 
-/// Whether a table is one of the schema's.
+/// Whether a table belongs to the schema.
 fn is_ours(should: &Objects, table: &str) -> bool {
     should.contains_key(&("table".to_owned(), table.to_owned()))
 }
 
-/// Compares the tables, indices, triggers and views that there are with those of the schema.
+/// Compares the tables, indices, triggers and views of a database with the schema's.
 fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
     for ((kind, name), object) in should {
         match is.get(&(kind.clone(), name.clone())) {
-            None => found.push(database(format!("the {kind} {name} is gone"))),
+            None => found.push(database(format!("the {kind} {name} is missing"))),
             Some(other) if other.sql != object.sql => {
                 found.push(database(format!("the {kind} {name} was changed")));
             }
             Some(_) => {}
         }
     }
-    // A user's own tables are accepted, and SQLite's statistics. What hangs on our tables is not.
+    // A user's own tables are accepted, and SQLite's statistics. Other objects on the schema's tables are not.
     for ((kind, name), object) in is.iter().filter(|(key, _)| !should.contains_key(*key)) {
         if kind == "table" || kind == "view" || !is_ours(should, &object.table) {
             continue;
         }
         found.push(database(format!(
-            "there is a {kind} {name} that does not belong here"
+            "the {kind} {name} does not belong to the schema"
         )));
     }
 }
 
-/// Asks; a database too damaged to answer is one more violation, and no answer.
+/// Runs a query. If the database is too damaged to answer, adds a violation and returns no rows.
 async fn ask(
     on: &mut Reader<'_>,
     question: &'static str,
@@ -185,7 +185,7 @@ async fn ask(
     }
 }
 
-/// What a fresh database of today's schema holds.
+/// The objects of a new database with the current schema.
 async fn expected(place: &str) -> Result<Objects> {
     let mut fresh = SqliteOptions::default()
         .connection()

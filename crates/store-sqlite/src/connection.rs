@@ -16,7 +16,7 @@ use crate::readers::Reader;
 use crate::soon::soon;
 use crate::sql;
 
-/// A connection that is held to read with.
+/// A connection held for reading.
 #[derive(Debug)]
 pub enum Source<'a> {
     Reader(Reader<'a>),
@@ -43,7 +43,7 @@ impl DerefMut for Source<'_> {
     }
 }
 
-/// A connection that is held, and the count of statements.
+/// A held connection, and the count of statements.
 #[derive(Debug)]
 pub struct Connection<'a, C> {
     connection: C,
@@ -60,7 +60,7 @@ impl<'a, C> Connection<'a, C> {
         }
     }
 
-    /// What the driver knows.
+    /// Returns the driver's connection.
     pub(crate) fn as_mut(&mut self) -> &mut C {
         &mut self.connection
     }
@@ -74,14 +74,14 @@ impl<C> Connection<'_, C>
 where
     C: DerefMut<Target = SqliteConnection> + Send,
 {
-    /// Counts statements, and returns what runs them.
+    /// Counts statements, and returns the connection that runs them.
     fn counted(&mut self, statements: usize) -> &mut SqliteConnection {
         let statements = u64::try_from(statements).unwrap_or(u64::MAX);
         self.statements.fetch_add(statements, Ordering::Relaxed);
         &mut self.connection
     }
 
-    /// Returns the rows of a statement that is fixed text: a pragma.
+    /// Returns the rows of a statement with fixed text: a pragma.
     pub(crate) async fn fixed(&mut self, sql: &'static str) -> Result<Vec<SqliteRow>> {
         let rows = sqlx::query(sql).fetch_all(self.counted(1));
         soon(rows).await.map_err(failed)

@@ -13,46 +13,47 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::connection::{Connection, Source};
 use crate::error::{Result, closed, failed, is_busy, is_full, locked, not_gone, read_only};
-use crate::files::{Reading, Still, beside};
+use crate::files::{FileStamps, Reading, beside};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::soon::soon;
 use crate::{check, error, files, migrate};
 
-/// SQLite's own checkpoints leave the write-ahead log growing while readers follow each other without a gap. When it
-/// has this many bytes, the next write waits for them and cuts it to nothing.
+/// Length of the write-ahead log, in bytes, at which the next write truncates it. SQLite's checkpoints let the log grow
+/// while readers overlap without a gap, so this write waits for them.
 const WAL_BOUND: u64 = 16 << 20;
 /// Number of writes between two checks of the log's size.
 const WAL_LOOK: u64 = 16;
-/// How long a write waits for readers that stand in the way of cutting the log.
+/// Maximum time that a write waits for readers before it truncates the log.
 const WAL_PATIENCE: Duration = Duration::from_millis(500);
-/// How many free pages are given back to the file system when the store is closed.
+/// Number of free pages that are returned to the file system when the store is closed.
 const VACUUM: &str = "pragma incremental_vacuum(1024)";
-/// A connection with this setting gives a lock up at once that another holds.
+/// A connection with this setting does not wait for a lock that another connection holds.
 const NO_WAIT: &str = "pragma busy_timeout = 0";
-/// What undoes one statement of a transaction stays in memory: at most what a batch of rows touches. In files, each
-/// statement of many rows would make one and delete it. For the writer, and only once no migration may sort.
+/// Keeps the undo data of one statement of a transaction in memory: at most the pages that a batch of rows changes.
+/// Otherwise each statement of many rows would create and delete a file. Set for the writer, after the migrations,
+/// which may sort.
 const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
-/// How long to wait between two attempts to open a database that is locked.
+/// Time between two attempts to open a locked database.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
-/// How long a read waits for another read of this process to give a connection back.
+/// Maximum time that a read waits for another read of this process to return a connection.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The connections of one store to a SQLite database.
 #[derive(Debug)]
 pub struct SqliteDatabase {
-    /// `None` once closed, and where the database is only read.
+    /// `None` once closed, and if the database is open for reading only.
     writer: Mutex<Option<SqliteConnection>>,
-    /// `None` for a database in memory, where the writer reads too.
+    /// `None` for a database in memory, which reads over the writer.
     readers: Option<Readers>,
     statements: Arc<AtomicU64>,
-    /// What a connection that cuts the log is opened with, and the log's file.
+    /// Options of the connection that truncates the log, and the log's file.
     log: Option<(SqliteConnectOptions, PathBuf)>,
     writes: AtomicU64,
     place: String,
     settings: SqliteOptions,
-    /// What the database looked like, where no lock keeps others from writing it.
-    still: Option<Still>,
+    /// State of the files, if no lock keeps other processes from writing the database.
+    still: Option<FileStamps>,
 }
 
 impl SqliteDatabase {
@@ -103,7 +104,7 @@ impl SqliteDatabase {
         Connection::new(connection, &self.statements, &*self.settings.clock)
     }
 
-    /// Empties the write-ahead log when it has grown too long.
+    /// Truncates the write-ahead log if it is too long.
     async fn bound_log(&self) -> Result<()> {
         if let Some((options, log)) = &self.log
             && self.writes.fetch_add(1, Ordering::Relaxed) % WAL_LOOK == WAL_LOOK - 1
@@ -114,7 +115,7 @@ impl SqliteDatabase {
         Ok(())
     }
 
-    /// Brings what is in the write-ahead log into the database and empties it, when readers let it happen soon.
+    /// Moves the write-ahead log into the database and truncates it, if readers end soon.
     async fn cut_log(&self, options: &SqliteConnectOptions) -> Result<()> {
         let mut connection = options.connect().await.map_err(failed)?;
         let done = self
@@ -130,8 +131,8 @@ impl SqliteDatabase {
     }
 }
 
-/// Moves the write-ahead log into the database and syncs it: closing a connection does so too, but reports no error.
-/// Waits for no lock: a caller that closes after a write found the database locked has waited once already.
+/// Moves the write-ahead log into the database and syncs it. Closing a connection does this too, but reports no error.
+/// Does not wait for a lock: a caller that closes after a write found the database locked has waited already.
 async fn tidy(writer: &mut SqliteConnection) -> std::result::Result<(), sqlx::Error> {
     sqlx::raw_sql(NO_WAIT).execute(&mut *writer).await?;
     match sqlx::raw_sql(VACUUM).execute(&mut *writer).await {
@@ -179,7 +180,7 @@ impl Database for SqliteDatabase {
         Ok(self.on(connection))
     }
 
-    /// Holds the write lock from the start, so that the transaction can not fail later on.
+    /// Holds the write lock from the start, so that the transaction cannot fail later.
     async fn begin<'a>(
         &'a self,
         writer: &'a mut Self::Writer<'_>,
@@ -208,7 +209,7 @@ impl Database for SqliteDatabase {
         check::check(&mut reader, &self.place).await
     }
 
-    /// Writes the database anew, so that no free page is left, and empties the write-ahead log.
+    /// Rewrites the database without free pages, and truncates the write-ahead log.
     async fn wipe(&self) -> Result<()> {
         let mut writer = self.write().await?;
         let gone = |error: memory_store::Error| match error.kind() {
@@ -232,7 +233,7 @@ impl Database for SqliteDatabase {
         self.place.clone()
     }
 
-    /// Syncs what was written.
+    /// Syncs all written data.
     async fn close(&self) -> Result<()> {
         if let Some(readers) = &self.readers {
             readers.close().await;
@@ -242,11 +243,11 @@ impl Database for SqliteDatabase {
             let closed = writer.close().await;
             tidied.and(closed).map_err(failed)?;
         }
-        self.still.as_ref().map_or(Ok(()), Still::check)
+        self.still.as_ref().map_or(Ok(()), FileStamps::check)
     }
 }
 
-/// Opens a database. Returns whether an erasure was cut short before its words were gone from the files, too.
+/// Opens a database. Also returns whether an erasure was interrupted before its words were removed from the files.
 pub(crate) async fn open_database(
     path: &Path,
     settings: SqliteOptions,
@@ -281,8 +282,8 @@ pub(crate) async fn open_database(
     Ok((db, wipes))
 }
 
-/// Opens a database to read and write it, and creates it if there is none. Returns whether an erasure was cut short
-/// before its words were gone from the files.
+/// Opens a database for reading and writing, and creates it if it does not exist. Also returns whether an erasure was
+/// interrupted before its words were removed from the files.
 async fn open_to_write(
     path: &Path,
     place: &str,
@@ -303,7 +304,7 @@ async fn open_to_write(
     Ok((db, wipes))
 }
 
-/// Opens a database that exists to read it.
+/// Opens an existing database for reading.
 async fn open_to_read(
     path: &Path,
     place: &str,
@@ -318,7 +319,7 @@ async fn open_to_read(
     let begun = migrate::check(&mut reader, place).await;
     reader.close().await.map_err(|e| error::opening(place, e))?;
     if !begun? {
-        // Whoever created it was killed meanwhile. An empty file may be anybody's.
+        // Its creator was killed before it wrote. An empty file may belong to another program.
         let empty = std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0);
         if empty || !files::place_writable(path) {
             return Err(error::not_begun(place));

@@ -6,7 +6,7 @@ use memory_store::{Error, ErrorKind};
 
 pub(crate) use memory_store::Result;
 
-/// What an error of the driver means, by SQLite's primary result code.
+/// Kind of an error of the driver, by SQLite's primary result code.
 fn kind(error: &sqlx::Error) -> ErrorKind {
     let sqlx::Error::Database(database) = error else {
         return match error {
@@ -36,31 +36,31 @@ pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
     kind(error) == ErrorKind::Busy
 }
 
-/// Whether the disk has no room left.
+/// Whether the disk is full.
 pub(crate) fn is_full(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
         .is_some_and(|error| code(error) == 13)
 }
 
-/// An error while a statement ran.
+/// The error for a failed statement.
 pub(crate) fn failed(error: sqlx::Error) -> Error {
     let kind = kind(&error);
     let text = match kind {
         ErrorKind::Busy => "the database stayed locked by another process: try again later",
         ErrorKind::ReadOnly => {
-            "the database can not be written: look at the file's and the folder's rights"
+            "the database cannot be written: check the permissions of the file and its folder"
         }
         ErrorKind::Corrupt => "the database is damaged: run a check, restore a backup",
         ErrorKind::Limit => "a value is too large for the database",
         ErrorKind::Invalid => "the database refuses the change",
         ErrorKind::ForeignDatabase => "the file is not a database",
-        _ => "the database can not be read or written: look at the disk and the file's rights",
+        _ => "the database cannot be read or written: check the disk and the file's permissions",
     };
     Error::new(kind, text).with_source(error)
 }
 
-/// An error while the database `place` was opened.
+/// The error for a failure to open the database `place`.
 pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
     let kind = kind(&error);
     let text = match kind {
@@ -70,7 +70,7 @@ pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
         ErrorKind::Busy => format!("{place} stayed locked by another process: try again later"),
         ErrorKind::ReadOnly => return not_writable(place).with_source(error),
         ErrorKind::Corrupt => format!("{place} is damaged: restore a backup"),
-        _ => format!("{place} can not be opened: look at the path and its rights"),
+        _ => format!("{place} cannot be opened: check the path and its permissions"),
     };
     Error::new(kind, text).with_source(error)
 }
@@ -85,11 +85,13 @@ pub(crate) fn foreign(place: &str) -> Error {
 pub(crate) fn newer_schema(place: &str, found: i64, known: i64) -> Error {
     Error::new(
         ErrorKind::NewerSchema,
-        format!("{place} has schema {found}, this program knows up to {known}: update the program"),
+        format!(
+            "{place} has schema {found}, but this program supports up to {known}: update the program"
+        ),
     )
 }
 
-/// Another process has held a lock for longer than the time-out.
+/// The error for a lock that another process held for longer than the time-out.
 pub(crate) fn locked(place: &str, timeout: Duration, error: Error) -> Error {
     let seconds = timeout.as_secs_f64();
     Error::new(
@@ -101,7 +103,7 @@ pub(crate) fn locked(place: &str, timeout: Duration, error: Error) -> Error {
     .with_source(error)
 }
 
-/// All connections are taken by reads that do not end.
+/// The error if reads that do not end hold all connections.
 pub(crate) fn crowded(patience: Duration) -> Error {
     let seconds = patience.as_secs_f64();
     let text = format!(
@@ -110,11 +112,11 @@ pub(crate) fn crowded(patience: Duration) -> Error {
     Error::new(ErrorKind::Busy, text)
 }
 
-/// The file or its folder refuses to be written.
+/// The error for a file or folder that cannot be written.
 pub(crate) fn not_writable(place: &str) -> Error {
     Error::new(
         ErrorKind::ReadOnly,
-        format!("{place} can not be written: look at the rights of the file and its folder"),
+        format!("{place} cannot be written: check the permissions of the file and its folder"),
     )
 }
 
@@ -129,8 +131,7 @@ pub(crate) fn not_gone(place: &str) -> Error {
     Error::new(
         ErrorKind::NotGone,
         format!(
-            "{place}: the words are erased but not gone yet, since another program reads the database: end it and erase \
-             once more"
+            "{place}: the words are erased but still in the files, because another program reads the database: stop it and erase again"
         ),
     )
 }
@@ -138,7 +139,7 @@ pub(crate) fn not_gone(place: &str) -> Error {
 pub(crate) fn not_begun(place: &str) -> Error {
     Error::new(
         ErrorKind::ForeignDatabase,
-        format!("{place} holds nothing yet: open it for writing first"),
+        format!("{place} is an empty database: open it for writing first"),
     )
 }
 

@@ -1,4 +1,4 @@
-//! The files of a database: created for their owner alone, and read where nothing can be written.
+//! The files of a database: creates them for their owner alone, and reads them without write permission.
 
 use std::io::{self, ErrorKind as IoKind};
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteLockingMode};
 
 use crate::options::Durability;
 
-/// How many symbolic links are followed to a file that does not exist yet.
+/// Maximum number of symbolic links that are followed to a file that does not exist yet.
 const LINKS: usize = 8;
 
-/// The path of a file beside the database, such as `memory.db-wal`.
+/// The path of a file next to the database, such as `memory.db-wal`.
 pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(suffix);
     PathBuf::from(path)
 }
 
-/// Creates an empty database file that its owner alone may read and write, unless the file exists. SQLite gives the
-/// files beside it the same mode.
+/// Creates an empty database file that only its owner may read and write, unless the file exists. SQLite gives the
+/// files next to it the same mode.
 ///
-/// An existing file is not even opened: closing it would end the locks that this process has on it.
+/// An existing file is not opened: closing it would release the locks of this process on it.
 pub(crate) fn create(path: &Path, durability: Durability) -> io::Result<()> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -49,7 +49,7 @@ pub(crate) fn create(path: &Path, durability: Durability) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates an empty file that its owner alone may read and write.
+/// Creates an empty file that only its owner may read and write.
 #[cfg(unix)]
 pub(crate) fn create_new(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -70,7 +70,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<()> {
     options.write(true).create_new(true).open(path).map(|_| ())
 }
 
-/// Makes a new name in a folder survive a power cut.
+/// Makes a new name in a folder durable against a power cut.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
@@ -81,7 +81,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// The files of a database that users other than its owner can read or write. A folder or a device is none.
+/// The files of a database that other users than the owner can read or write. Empty for a folder or a device.
 #[cfg(unix)]
 pub(crate) fn open_to_others(database: &Path) -> Vec<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
@@ -123,7 +123,7 @@ fn readable(_: &Path) -> bool {
     true
 }
 
-/// Whether a database and its folder can be written. What cannot be found out is left to SQLite.
+/// Whether a database and its folder can be written. True if this cannot be determined: SQLite then reports errors.
 pub(crate) fn place_writable(path: &Path) -> bool {
     let Ok(database) = std::fs::canonicalize(path) else {
         return true;
@@ -131,16 +131,16 @@ pub(crate) fn place_writable(path: &Path) -> bool {
     writable(&database) && database.parent().is_none_or(writable)
 }
 
-/// What a database looks like while nobody writes it.
+/// State of a database's files, to detect changes while it is read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Still {
+pub(crate) struct FileStamps {
     database: PathBuf,
     /// Length and time of the last change of the database and of its write-ahead log.
     seen: [Option<(u64, Option<SystemTime>)>; 2],
     shared_memory: bool,
 }
 
-impl Still {
+impl FileStamps {
     fn look(database: &Path) -> Self {
         let seen = ["", "-wal"].map(|suffix| {
             let meta = std::fs::metadata(beside(database, suffix)).ok()?;
@@ -153,7 +153,7 @@ impl Still {
         }
     }
 
-    /// Fails when the database was written since.
+    /// Fails if the database was written since.
     pub(crate) fn check(&self) -> Result<()> {
         if Self::look(&self.database) == *self {
             return Ok(());
@@ -166,24 +166,24 @@ impl Still {
     }
 }
 
-/// How a database is opened that is only read.
+/// Options for reading a database without writing.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) options: SqliteConnectOptions,
-    /// Set where no lock keeps others from writing meanwhile.
-    pub(crate) still: Option<Still>,
+    /// Set if no lock keeps other processes from writing meanwhile.
+    pub(crate) still: Option<FileStamps>,
 }
 
-/// Finds out how to read the database at `path` without changing a file where nothing can be written.
+/// Determines how to read the database at `path` without changing a file that must not be written.
 ///
-/// Opening a database in SQLite's own way creates a write-ahead log and shared memory beside it. Where they can not be
-/// created, or would stay behind because the database can not be written, it is read in one of three other ways.
+/// Normally, SQLite creates a write-ahead log and shared memory next to the database. If they cannot be created, or
+/// would remain because the database cannot be written, one of three other ways is used.
 pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Reading> {
     let failed = |path: &Path, error: io::Error| {
         Error::new(
             ErrorKind::Io,
             format!(
-                "{} can not be opened: look at the path and its rights",
+                "{} cannot be opened: check the path and its permissions",
                 path.display()
             ),
         )
@@ -221,7 +221,8 @@ pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Read
     }
     let options = options.read_only(true);
     if shared_memory && log.is_some() {
-        // Others may be at work: SQLite reads beside them, or by an index of its own when they are dead.
+        // Other processes may use the database: SQLite shares their index of the log, or builds a private one if they
+        // have died.
         let uri = format!("file:{}?readonly_shm=1", encoded(&database));
         let options = options.filename(uri);
         return Ok(Reading {
@@ -229,7 +230,7 @@ pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Read
             still: None,
         });
     }
-    let still = Some(Still::look(&database));
+    let still = Some(FileStamps::look(&database));
     let options = options.filename(&database);
     if !in_log {
         let options = options.immutable(true);
@@ -249,7 +250,7 @@ fn unreadable(path: &Path) -> Error {
     Error::new(
         ErrorKind::Io,
         format!(
-            "{} holds changes and can not be read: copy it and the database to where you may read and write",
+            "the write-ahead log {} has changes and cannot be read: copy it and the database to a folder that you can read and write",
             path.display()
         ),
     )

@@ -1,4 +1,4 @@
-//! Opening: whose database is this, and is it of this version?
+//! Checks of a file when it is opened: is it a database of agent-memory, and of this version?
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection as _, Row as _};
@@ -6,7 +6,7 @@ use sqlx::{Connection as _, Row as _};
 use crate::error::{Result, foreign, newer_schema, older_schema, opening};
 use crate::migrations::MIGRATIONS;
 
-/// "amem" in ASCII: what marks a file as ours.
+/// "amem" in ASCII: the mark of a database of agent-memory.
 pub(crate) const APPLICATION_ID: i64 = 0x616d_656d;
 
 /// The version that this program knows.
@@ -14,17 +14,17 @@ pub(crate) fn known() -> i64 {
     MIGRATIONS.last().map_or(0, |last| last.version)
 }
 
-/// What a file is.
+/// Content of a file.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
-    /// Empty: new, or created by another opener a moment ago.
+enum FileContent {
+    /// Empty: new, or just created by another opener.
     Fresh,
-    /// Ours, with the version of its schema.
+    /// A database of agent-memory, with the version of its schema.
     Ours(i64),
 }
 
-/// Looks at the database without changing it.
-async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
+/// Reads the content of the database without changing it.
+async fn look(db: &mut SqliteConnection, place: &str) -> Result<FileContent> {
     // One statement: another process may be at the same file, and half of its work must not be taken for a stranger's.
     let row = sqlx::query(
         "select application_id, user_version, (select count(*) from sqlite_schema) \
@@ -38,28 +38,30 @@ async fn look(db: &mut SqliteConnection, place: &str) -> Result<Found> {
         (APPLICATION_ID, version, _) if version > known() => {
             Err(newer_schema(place, version, known()))
         }
-        (APPLICATION_ID, version, _) => Ok(Found::Ours(version)),
-        (0, 0, 0) => Ok(Found::Fresh),
+        (APPLICATION_ID, version, _) => Ok(FileContent::Ours(version)),
+        (0, 0, 0) => Ok(FileContent::Fresh),
         _ => Err(foreign(place)),
     }
 }
 
-/// Checks that the database is ours and of the version of this program; changes nothing. Returns whether it holds
-/// anything yet.
+/// Checks that the database belongs to agent-memory and has the version of this program. Does not change it. Returns
+/// `false` for an empty one.
 pub(crate) async fn check(db: &mut SqliteConnection, place: &str) -> Result<bool> {
     match look(db, place).await? {
-        Found::Ours(version) if version < known() => Err(older_schema(place, version, known())),
-        Found::Ours(_) => Ok(true),
-        Found::Fresh => Ok(false),
+        FileContent::Ours(version) if version < known() => {
+            Err(older_schema(place, version, known()))
+        }
+        FileContent::Ours(_) => Ok(true),
+        FileContent::Fresh => Ok(false),
     }
 }
 
-/// Checks that the database is ours and brings it to the version of this program: one short read when it is there
-/// already, however large the database.
+/// Checks that the database belongs to agent-memory and migrates it to the version of this program. Takes one short
+/// read if it has this version already, for any size of the database.
 pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<()> {
     let fail = |e: sqlx::Error| opening(place, e);
     let mut version = match look(db, place).await? {
-        Found::Fresh => {
+        FileContent::Fresh => {
             // All are settings of the file and can only be made before it holds anything. Pages of 8 KiB leave less
             // room unused behind the last message that fits than pages of 4.
             sqlx::raw_sql(
@@ -70,7 +72,7 @@ pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<(
             .map_err(fail)?;
             0
         }
-        Found::Ours(version) => version,
+        FileContent::Ours(version) => version,
     };
     for migration in MIGRATIONS {
         if migration.version <= version {
@@ -78,7 +80,7 @@ pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<(
         }
         let mut tx = db.begin_with("begin exclusive").await.map_err(fail)?;
         // Another process may have been faster.
-        if let Found::Ours(now) = look(&mut tx, place).await?
+        if let FileContent::Ours(now) = look(&mut tx, place).await?
             && now >= migration.version
         {
             version = now;

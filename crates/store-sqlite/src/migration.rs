@@ -7,6 +7,6 @@ pub(crate) struct Migration {
     /// SHA-256 of `sql`, in hex.
     pub(crate) checksum: &'static str,
     pub(crate) sql: &'static str,
-    /// Marks the file as ours, at this version.
+    /// Statement that marks the file as a database of agent-memory at this version.
     pub(crate) mark: &'static str,
 }

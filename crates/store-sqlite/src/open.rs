@@ -14,10 +14,10 @@ use crate::options::SqliteOptions;
 pub type SqliteStore = SqlStore<SqliteDatabase>;
 
 impl SqliteOptions {
-    /// Opens a database in memory, which is gone when the store is. It reads and writes over one connection.
+    /// Opens a database in memory, which ends with the store. It reads and writes over one connection.
     ///
     /// # Errors
-    /// `Io` when SQLite can not start.
+    /// `Io` if SQLite cannot start.
     pub async fn in_memory(self) -> Result<SqliteStore> {
         let place = "sqlite::memory:".to_owned();
         let writer = connect(self.connection().in_memory(true), &place).await?;
@@ -25,15 +25,15 @@ impl SqliteOptions {
         Ok(SqlStore::new(db))
     }
 
-    /// Opens the database at `path`, and creates it if there is none. Takes the same time however much is in it.
+    /// Opens the database at `path`, and creates it if there is none. The time does not depend on the size of the
+    /// database.
     ///
-    /// A database that is created can be read and written by its owner alone, whatever the umask.
+    /// Only the owner can read and write a created database, with any umask.
     ///
     /// # Errors
-    /// `ForeignDatabase` when the file is something else, `NewerSchema` when a newer version wrote
-    /// it, `Busy` when another process holds a lock on it for longer than the lock time-out, `Io`
-    /// when it can not be read or made, or when its write-ahead log can not be read. Nothing is
-    /// changed then.
+    /// `ForeignDatabase` if the file is not a database of agent-memory, `NewerSchema` if a newer version wrote it,
+    /// `Busy` if another process holds a lock on it for longer than the lock time-out, `Io` if it or its write-ahead
+    /// log cannot be read, or if it cannot be created. The file does not change then.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let opened = open_database(path.as_ref(), self).await?;
         SqlStore::opened(opened).await

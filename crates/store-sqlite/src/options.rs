@@ -1,4 +1,4 @@
-//! How a database is opened.
+//! Options for opening a database.
 
 use std::fmt;
 use std::future::Future;
@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 
-/// How long an operation waits for a lock before an observer is told.
+/// Time that an operation waits for a lock before the observer is called.
 const NOTICE: Duration = Duration::from_secs(1);
 
-/// The write-ahead log is cut back to this many bytes when it begins anew.
+/// The write-ahead log is truncated to this many bytes when it restarts.
 const WAL_LIMIT: &str = "16777216";
-/// How many rows are read ahead of the reader: a whole page, for a reader that is asked for room after each row costs
-/// two changes of threads a row. Large rows of a log come by themselves.
+/// Number of rows that are read ahead: a whole page, because handing over each row alone takes two thread switches a
+/// row. Large rows of a log are read one by one.
 const ROWS_AHEAD: usize = 1024;
 
-/// What a write that has returned survives.
+/// Failures that a completed write survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Durability {
-    /// The death of the process. A power cut can take back the last writes, until a checkpoint or
+    /// The death of the process. A power cut can undo the last writes, until a checkpoint or
     /// [`close`](memory_store::Maintain::close) has synced them; the database stays whole.
     #[default]
     Process,
@@ -38,18 +38,18 @@ pub enum Durability {
 pub struct LockWait {
     /// The database.
     pub place: String,
-    /// The longest that the operation waits before it fails with `Busy`.
+    /// Maximum time that the operation waits before it fails with `Busy`.
     pub timeout: Duration,
 }
 
-/// Is told of waits for locks.
+/// Observer of waits for locks.
 pub trait LockObserver: Send + Sync + fmt::Debug {
     /// Called when an operation has waited for a second, once for each wait.
     fn waiting(&self, wait: &LockWait);
 }
 
-/// How a database is opened. By default it is read and written, created if it does not exist,
-/// durable against the death of the process, and waits ten seconds for locks.
+/// Options for opening a database. By default it is open for reading and writing, created if it does not exist, durable
+/// against the death of the process, and waits ten seconds for locks.
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
     pub(crate) durability: Durability,
@@ -80,7 +80,7 @@ impl SqliteOptions {
         Self::default()
     }
 
-    /// Sets what a write that has returned survives.
+    /// Sets the failures that a completed write survives.
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
@@ -93,18 +93,16 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens an existing database for reading: creates and migrates nothing, and every write fails
-    /// with `ReadOnly`.
+    /// Opens an existing database for reading: does not create or migrate it, and every write fails with `ReadOnly`.
     ///
-    /// Works on read-only media and without write permission, and changes no file there. In a
-    /// place that can be written, SQLite may move what a killed process left in the write-ahead
-    /// log into the database.
+    /// Works on read-only media and without write permission, and changes no file there. If the folder can be written,
+    /// SQLite may move the write-ahead log of a killed process into the database.
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// Sets who is told when an operation waits for a lock.
+    /// Sets the observer of waits for locks.
     pub fn with_lock_observer(mut self, observer: Arc<dyn LockObserver>) -> Self {
         self.observer = Some(observer);
         self
@@ -135,7 +133,7 @@ impl SqliteOptions {
         }
     }
 
-    /// Runs what may wait for a lock, and tells the observer when it takes long.
+    /// Runs an operation that may wait for a lock, and calls the observer if it takes long.
     pub(crate) async fn observed<F: Future>(&self, place: &str, work: F) -> F::Output {
         let Some(observer) = &self.observer else {
             return work.await;

@@ -20,7 +20,7 @@ use crate::files::create_new;
 
 const SCHEMA: &str = include_str!("plain.sql");
 
-/// What was written.
+/// Numbers of written rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlainExport {
@@ -36,7 +36,7 @@ pub struct PlainExport {
 type ToolNames = BTreeMap<String, String>;
 
 /// A row of the table `messages`.
-struct Row {
+struct MessageRow {
     /// Position of its log entry.
     entry: Seq,
     id: i64,
@@ -45,20 +45,20 @@ struct Row {
     tokens: u64,
 }
 
-/// What is written of one conversation's own log.
+/// Rows of one conversation's own log.
 #[derive(Default)]
 struct OwnLog {
-    rows: Vec<Row>,
+    rows: Vec<MessageRow>,
     tools: ToolNames,
 }
 
 /// Writes conversations, with all the ancestors that forks among them share, into a new database at `path`. `view` is the
 /// view that `context_items` shows; a conversation without it shows its messages.
 ///
-/// The file must not exist. It can be read and written by its owner alone.
+/// The file must not exist. Only its owner can read and write it.
 ///
 /// # Errors
-/// `Io` when the file exists or cannot be written; as the store's.
+/// `Io` if the file exists or cannot be written; errors of the store.
 pub async fn write_plain<S: Store + ?Sized>(
     store: &S,
     conversations: &[ConversationId],
@@ -73,7 +73,7 @@ pub async fn write_plain<S: Store + ?Sized>(
     })?;
     let written = write_into(store, conversations, view, path, now).await;
     if written.is_err() {
-        // It holds nothing: all rows come in one transaction. That it stays behind is the lesser failure.
+        // All rows come in one transaction, so the file is empty. Leaving it there is less bad than hiding the error.
         let _ = std::fs::remove_file(path);
     }
     written
@@ -131,8 +131,8 @@ struct Plain<'a, S: ?Sized> {
     view: &'a ViewName,
     written: PlainExport,
     own: BTreeMap<ConversationId, OwnLog>,
-    /// Figures of the written summaries, each with its own cost in tokens. An ancestor's may have been made again in a
-    /// fork.
+    /// Figures of the written summaries, each with its cost in tokens. A fork may have made an ancestor's summary
+    /// again.
     summaries: BTreeMap<SummaryId, (SummaryFigures, u64)>,
 }
 
@@ -204,7 +204,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                     for (ordinal, part) in (0_i64..).zip(row.parts) {
                         self.part(id, ordinal, part, &own.tools).await?;
                     }
-                    own.rows.push(Row {
+                    own.rows.push(MessageRow {
                         entry: entry.seq,
                         id,
                         seq,
@@ -267,7 +267,11 @@ impl<S: Store + ?Sized> Plain<'_, S> {
     }
 
     /// Returns the rows of a range of messages that a conversation shows.
-    fn rows(&self, found: &Conversation, range: SeqRange) -> impl DoubleEndedIterator<Item = &Row> {
+    fn rows(
+        &self,
+        found: &Conversation,
+        range: SeqRange,
+    ) -> impl DoubleEndedIterator<Item = &MessageRow> {
         let parts = found.segments.iter().filter_map(move |segment| {
             let part = segment.up_to(found.head)?.intersect(&range)?;
             let rows = &self.own.get(&segment.source)?.rows;
@@ -353,7 +357,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
     async fn context(&mut self, found: &Conversation) -> Result<()> {
         let snapshot = self.store.snapshot(found.id, self.view).await?;
         let mut items: Vec<(i64, Option<i64>, Option<SummaryId>)> = Vec::new();
-        // Ordinals rise, also where a summary stands for messages without rows.
+        // Ordinals rise, even if a summary covers messages without rows.
         let mut last = 0;
         for span in read_spans(self.store, &snapshot, found.range()).await? {
             let Some(covered) = span.range.up_to(found.head) else {
@@ -402,14 +406,14 @@ struct PlainRow<'a> {
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct ToolCallRow<'a> {
     id: &'a str,
     tool: &'a str,
     args: &'a RawJson,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ToolAnswer<'a> {
     id: &'a str,
     tool: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -454,7 +458,7 @@ fn plain_rows<'a>(
                 arguments,
             } => {
                 tools.insert(id.clone(), name.clone());
-                let content = serde_json::to_string(&Call {
+                let content = serde_json::to_string(&ToolCallRow {
                     id,
                     tool: name,
                     args: arguments,
@@ -471,7 +475,7 @@ fn plain_rows<'a>(
                     ResultContent::Parts(parts) if !parts.iter().all(is_text) => Some(parts),
                     _ => None,
                 };
-                let content = serde_json::to_string(&Answer {
+                let content = serde_json::to_string(&ToolAnswer {
                     id: call_id,
                     tool: tools.get(call_id).map_or("", String::as_str),
                     result: blocks.is_none().then(|| content.text().into_owned()),
@@ -497,7 +501,7 @@ fn plain_rows<'a>(
         let thoughts = rows.iter().take_while(|row| row.kind == "thinking").count();
         rows.insert(thoughts, row(kind, message.role, content, said));
     }
-    // The cost is shared by bytes; what is left over goes to the first row.
+    // The cost is divided by bytes; the remainder is added to the first row.
     let bytes: u128 = rows.iter().map(|row| row.content.len() as u128).sum();
     let mut left = entry.tokens;
     for row in &mut rows {
@@ -511,7 +515,7 @@ fn plain_rows<'a>(
     Ok(rows)
 }
 
-/// Returns summaries in an order in which each comes after its sources, else in the order given.
+/// Returns summaries so that each comes after its sources, otherwise in the given order.
 fn sources_first(given: &[Summary]) -> Vec<&Summary> {
     let by_id: BTreeMap<&SummaryId, &Summary> =
         given.iter().map(|summary| (&summary.id, summary)).collect();

@@ -1,4 +1,4 @@
-//! The connections that only read.
+//! Connections for reading.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -10,22 +10,22 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermi
 
 use crate::error::{Result, closed, crowded, failed};
 
-/// Number of connections, and so of reads at the same time.
+/// Number of connections: the maximum number of concurrent reads.
 const CONNECTIONS: usize = 4;
 
-/// Connections that only read. They are opened when they are needed, and stay open as long as the store.
+/// Connections for reading. They are opened on demand, and stay open as long as the store.
 ///
-/// The driver's pool starts a task whenever a connection comes back, which takes longer than a short read.
+/// The driver's pool is not used: it starts a task for each returned connection, which takes longer than a short read.
 #[derive(Debug)]
 pub(crate) struct Readers {
     options: SqliteConnectOptions,
-    /// Each is opened by the first read that gets it.
+    /// Each is opened by the first read that uses it.
     connections: [Mutex<Option<SqliteConnection>>; CONNECTIONS],
-    /// The places of those that no read holds; the one that came back last is at the end.
+    /// Indices of the free connections; the latest returned one is at the end.
     free: std::sync::Mutex<Vec<usize>>,
     /// One permit for each of `free`. Closed with the store.
     permits: Semaphore,
-    /// How long a read waits for another to end.
+    /// Maximum time that a read waits for another to end.
     patience: Duration,
 }
 
@@ -34,25 +34,25 @@ pub(crate) struct Readers {
 pub struct Reader<'r> {
     // Given back in this order: who has a permit finds a place, and who has a place an unlocked connection.
     connection: MappedMutexGuard<'r, SqliteConnection>,
-    _place: Place<'r>,
+    _place: ConnectionIndex<'r>,
     _permit: SemaphorePermit<'r>,
 }
 
-/// The place of a connection that a read holds.
+/// Index of a connection that a read holds.
 #[derive(Debug)]
-struct Place<'r> {
+struct ConnectionIndex<'r> {
     free: &'r std::sync::Mutex<Vec<usize>>,
     at: usize,
 }
 
-impl<'r> Place<'r> {
+impl<'r> ConnectionIndex<'r> {
     fn take(free: &'r std::sync::Mutex<Vec<usize>>) -> Option<Self> {
         let mut places = free.lock().unwrap_or_else(PoisonError::into_inner);
         places.pop().map(|at| Self { free, at })
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ConnectionIndex<'_> {
     fn drop(&mut self) {
         let mut places = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         places.push(self.at);
@@ -75,7 +75,7 @@ impl Readers {
         let permit = tokio::time::timeout(self.patience, self.permits.acquire()).await;
         let permit = permit.map_err(|_| crowded(self.patience))?;
         let permit = permit.map_err(|_| closed())?;
-        let place = Place::take(&self.free).ok_or_else(closed)?;
+        let place = ConnectionIndex::take(&self.free).ok_or_else(closed)?;
         let connection = self.connections.get(place.at).ok_or_else(closed)?;
         let mut connection = connection.lock().await;
         if connection.is_none() {
@@ -89,13 +89,13 @@ impl Readers {
         })
     }
 
-    /// Waits for reads to end and closes all connections. Closing again does the same.
+    /// Waits for reads to end and closes all connections. May be called again.
     pub(crate) async fn close(&self) {
         // Reads that wait for a permit end now; those that have one are waited for below.
         self.permits.close();
         for connection in &self.connections {
             if let Some(connection) = connection.lock().await.take() {
-                // Nothing was written on it.
+                // No data was written on it.
                 let _ = connection.close().await;
             }
         }

@@ -1,4 +1,4 @@
-//! Waiting for an answer that is there soon.
+//! Waits for an answer that will be ready soon.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often a future is polled at most before its task sleeps.
+/// Maximum number of polls before the task sleeps.
 const TRIES: u32 = 100;
 
-/// How long it is polled at most before its task sleeps.
+/// Maximum time of polling before the task sleeps.
 const PATIENCE: Duration = Duration::from_micros(100);
 
-/// Waits for a future that is likely to be ready before a sleeping thread is awake again.
+/// Waits for a future that is likely to be ready sooner than a sleeping thread would wake.
 ///
-/// The driver runs statements on a thread of its own. A short one takes some ten microseconds there. Falling asleep costs
-/// the thread that waits as long again, and waking it several times that. So the future is polled for a while first;
-/// between two polls other threads may run. A statement that takes longer is then waited for as usual.
+/// The driver runs statements on a separate thread, where a short one takes some ten microseconds. Putting the waiting
+/// thread to sleep takes as long again, and waking it several times as long. So the future is polled for a while first,
+/// and other threads may run between two polls. Longer statements are then awaited as usual.
 ///
-/// Where many short statements follow each other, other tasks get their turn as they do between messages of a channel.
+/// If many short statements follow each other, other tasks get their turn as they do between messages of a channel.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::task::coop::consume_budget().await;
     let mut future = pin!(future);
@@ -61,16 +61,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_there_soon_needs_no_waking() {
+    async fn soon_ready_futures_need_no_waking() {
         assert_eq!(soon(ready_after(1, false)).await, 2);
     }
 
     #[tokio::test]
-    async fn what_comes_later_wakes() {
+    async fn later_ready_futures_wake_the_task() {
         assert_eq!(soon(ready_after(TRIES * 3, true)).await, TRIES * 3 + 1);
     }
 
-    /// A task that only waits for what is there at once would keep all others from running.
+    /// A task that only awaits ready futures would keep all others from running.
     #[tokio::test]
     async fn others_run_between_many_short_waits() {
         let other = tokio::spawn(async {});

@@ -4,8 +4,8 @@
 )]
 //! Statements in SQLite's dialect.
 //!
-//! This is the one place where built strings are called safe for the driver. They are: the text comes from sea-query
-//! alone, which writes every value as a placeholder, and every name comes from [`store_sql::tables`].
+//! This module alone declares built strings safe for the driver. They are safe because the text comes only from
+//! sea-query, which writes every value as a placeholder, and every name comes from [`store_sql::tables`].
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ pub(crate) fn build(statement: &impl QueryStatementWriter) -> (AssertSqlSafe<Str
     (AssertSqlSafe(prepared_once(sql)), SqlxValues(values))
 }
 
-/// Joins the statements of a batch into one text: one request to the driver, which is what most of a short statement's
-/// time goes into.
+/// Joins the statements of a batch into one text and so into one request to the driver, which takes most of a short
+/// statement's time.
 pub(crate) fn script(batch: &Batch) -> (AssertSqlSafe<String>, SqlxValues) {
     let mut script = String::new();
     let mut all = Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn script(batch: &Batch) -> (AssertSqlSafe<String>, SqlxValues) {
     (AssertSqlSafe(script), SqlxValues(Values(all)))
 }
 
-/// Returns the text of a statement, which is built once.
+/// Returns the text of a prepared statement.
 pub(crate) fn prepared(statement: Prepared) -> Result<AssertSqlSafe<Arc<str>>> {
     static TEXTS: PreparedTexts = PreparedTexts::new();
     let text = TEXTS.get(statement, |statement| {
@@ -46,9 +46,9 @@ pub(crate) fn prepared(statement: Prepared) -> Result<AssertSqlSafe<Arc<str>>> {
     text.map(AssertSqlSafe)
 }
 
-/// SQLite looks at the value that a `limit ?` is bound to while it prepares a statement, and so prepares it again
-/// whenever the value is bound anew: each time it runs. An expression is not looked at. Built text has no literals,
-/// so that nothing else is changed.
+/// Replaces `limit ?` by an expression. SQLite reads the value bound to a plain `limit ?` while it prepares a
+/// statement, and so prepares it again each time the value is bound. It does not read an expression. Built text has no
+/// literals, so no other text changes.
 fn prepared_once(sql: String) -> String {
     const LIMIT: &str = "LIMIT ?";
     match sql.contains(LIMIT) {
@@ -65,12 +65,12 @@ mod tests {
 
     use super::build;
 
-    /// A statement that SQLite prepares again at each run takes several times as long. It does so when it looked at a
-    /// bound value while preparing, as for `limit ?`.
+    /// SQLite prepares a statement again at each run if it read a bound value while preparing, as for `limit ?`. The
+    /// statement then takes several times as long.
     #[test]
     fn limits_are_not_looked_at_while_preparing() {
         let range = SeqRange::new(Seq(1), Seq(9)).unwrap();
-        let rows = view::Where::Falling(Seq(9));
+        let rows = view::SpanRows::Falling(Seq(9));
         let spans = view::spans(1, &ViewName::new("dag"), ViewVersion(3), rows, 5).unwrap();
         let log = message::range(1, range, sea_query::Order::Asc, 7, 99);
         for statement in [spans, log] {

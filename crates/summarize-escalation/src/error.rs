@@ -7,7 +7,7 @@ use model_client::{Failure, FailureKind};
 use crate::prompt::InvalidTemplate;
 use crate::refusal::Refusal;
 
-/// Error returned when there is no summary. Its text names the messages and the next step.
+/// Error returned if there is no summary. Its text names the messages and the next step.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -23,21 +23,21 @@ pub struct Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The summarizer failed, and the ladder says to stop there.
+    /// The summarizer failed, and the ladder stops on failures.
     Provider,
-    /// The summarizer returned nothing, and the ladder says to stop there.
+    /// The summarizer returned no text, and the ladder stops on empty answers.
     Empty,
-    /// Nothing shorter than the source could be made of it.
+    /// The source is too short for a shorter summary.
     CannotShrink,
     /// Every tier of the ladder was refused, and none of them is a cut.
     Exhausted,
     /// A prompt's template cannot be read.
     InvalidPrompt,
-    /// The source is too long for the summarizer, and its policy says to stop there.
+    /// The source is too long for the summarizer, and its policy does not allow parts.
     TooLong,
-    /// There is nothing to summarise.
+    /// The source is empty.
     NoSource,
-    /// The ladder has no tiers, has one twice, or has a rule that divides by zero.
+    /// The ladder has no tiers, has a duplicate tier, or has a rule that divides by zero.
     InvalidLadder,
 }
 
@@ -52,8 +52,7 @@ impl Error {
         }
     }
 
-    /// Returns the error of a [`Summarizer`](crate::Summarizer) whose provider failed, after one
-    /// call.
+    /// Returns the error of a [`Summarizer`](crate::Summarizer) after its provider failed in one call.
     pub fn provider(
         summarizer: &str,
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -86,12 +85,12 @@ impl Error {
         self
     }
 
-    /// Returns the tiers that the ladder tried, and why each was refused.
+    /// Returns the refused tiers of the ladder, with the reasons.
     pub fn refused(&self) -> &[Refusal] {
         &self.refused
     }
 
-    /// Returns the provider's failure, which says whether and when to ask again.
+    /// Returns the provider's failure, which tells whether and when a retry may help.
     pub fn failure(&self) -> Option<&Failure> {
         self.source.as_deref()?.downcast_ref()
     }
@@ -101,8 +100,7 @@ impl Error {
         self.kind
     }
 
-    /// Returns the provider's failure as a guard sees it; an error of another cause becomes one
-    /// that no retry can mend.
+    /// Returns the provider's failure as a guard sees it; an error of another cause becomes one that is not retried.
     pub(crate) fn as_failure(&self) -> Failure {
         let failure = self.failure().cloned();
         let failure =

@@ -19,7 +19,7 @@ use crate::tier::Tier;
 /// tier `extractive` asks a default [`ExtractiveSummarizer`]; see [`escalate_with`].
 ///
 /// # Errors
-/// Those of [`escalate_with`].
+/// As [`escalate_with`].
 pub async fn escalate(
     summarizer: &dyn Summarizer,
     ladder: &Ladder,
@@ -31,17 +31,15 @@ pub async fn escalate(
 /// Tries the tiers of a ladder until one gives an acceptable summary of the request's source. The
 /// tier `extractive` asks `extractive`.
 ///
-/// Each tier is tried at most once. A summarizer that is itself provisional is asked in the place
-/// of `extractive`, where the ladder has that tier: it writes without a model, so asking it in
-/// different styles is of no use.
+/// Each tier is tried at most once. A summarizer that is itself provisional is used instead of `extractive`, if the
+/// ladder has that tier: it writes without a model, so the styles make no difference.
 ///
 /// Dropping the future cancels the work.
 ///
 /// # Errors
-/// [`ErrorKind::NoSource`] and [`ErrorKind::InvalidLadder`] before anything is called;
-/// [`ErrorKind::Provider`] and [`ErrorKind::Empty`] when the ladder says to stop there;
-/// [`ErrorKind::CannotShrink`] when the source is too short for anything shorter to say something;
-/// [`ErrorKind::Exhausted`] when all tiers were refused and none is a cut.
+/// [`ErrorKind::NoSource`] and [`ErrorKind::InvalidLadder`] before any call; [`ErrorKind::Provider`] and
+/// [`ErrorKind::Empty`] if the ladder stops on them; [`ErrorKind::CannotShrink`] if the source is too short for a
+/// shorter summary; [`ErrorKind::Exhausted`] if all tiers were refused and none is a cut.
 pub async fn escalate_with(
     summarizer: &dyn Summarizer,
     extractive: &dyn Summarizer,
@@ -52,7 +50,7 @@ pub async fn escalate_with(
     if request.source.is_empty() {
         return Err(Error::new(
             ErrorKind::NoSource,
-            "there is nothing to summarise: give at least one message or summary",
+            "the source is empty: give at least one message or summary",
         ));
     }
     let mut climb = Climb::new(ladder, request);
@@ -71,9 +69,9 @@ pub async fn escalate_with(
             Tier::Cut => climb.cut(),
         };
         match step {
-            Step::Accepted(outcome) => return Ok(*outcome),
-            Step::Refused => {}
-            Step::Offline => model_down = true,
+            TierResult::Accepted(outcome) => return Ok(*outcome),
+            TierResult::Refused => {}
+            TierResult::Offline => model_down = true,
         }
     }
     Err(if ladder.tiers.contains(&Tier::Cut) {
@@ -84,10 +82,10 @@ pub async fn escalate_with(
 }
 
 /// Result of a tier.
-enum Step {
+enum TierResult {
     Accepted(Box<LadderOutcome>),
     Refused,
-    /// Refused, and no further tier asks a model.
+    /// Refused, and no further tier uses a model.
     Offline,
 }
 
@@ -103,7 +101,7 @@ enum Verdict {
 /// Id of the writer of a cut source.
 const SOURCE_CUT: &str = "source-cut@1";
 
-/// The state of one climb.
+/// State of one run of the ladder.
 struct Climb<'a> {
     ladder: &'a Ladder,
     request: SummaryRequest<'a>,
@@ -191,7 +189,7 @@ impl<'a> Climb<'a> {
         writer: &dyn Summarizer,
         tier: Tier,
         style: Style,
-    ) -> Result<Step, Error> {
+    ) -> Result<TierResult, Error> {
         let request = SummaryRequest {
             style,
             target_tokens: self.request.target_tokens.min(self.most),
@@ -207,7 +205,7 @@ impl<'a> Climb<'a> {
         match self.judge(&written, scores.as_ref(), tokens) {
             Verdict::Accept => {
                 let outcome = self.outcome(written, tier, tokens, scores);
-                Ok(Step::Accepted(Box::new(outcome)))
+                Ok(TierResult::Accepted(Box::new(outcome)))
             }
             Verdict::Refuse(reason) => Ok(self.refuse(tier, reason)),
             Verdict::Keep(reason) => {
@@ -236,8 +234,8 @@ impl<'a> Climb<'a> {
         answer
     }
 
-    /// Refuses a tier whose summarizer failed, or stops there.
-    fn failed(&mut self, tier: Tier, error: Error) -> Result<Step, Error> {
+    /// Refuses a tier because its summarizer failed, or stops there.
+    fn failed(&mut self, tier: Tier, error: Error) -> Result<TierResult, Error> {
         let rule = self.ladder.on_error;
         if rule == OnError::Fail {
             return Err(error);
@@ -247,7 +245,7 @@ impl<'a> Climb<'a> {
         let failure = failure.map(Failure::kind);
         let step = self.refuse(tier, Reason::Failed { failure, message });
         Ok(match rule {
-            OnError::Offline => Step::Offline,
+            OnError::Offline => TierResult::Offline,
             _ => step,
         })
     }
@@ -319,7 +317,7 @@ impl<'a> Climb<'a> {
     }
 
     /// Tries the last tier: cuts the kept text, or else the source, to the target.
-    fn cut(&mut self) -> Step {
+    fn cut(&mut self) -> TierResult {
         let kept = self.kept.take();
         let mut written = kept.unwrap_or_else(|| Written::source(self.request.source));
         let (target, estimator) = (self.request.target_tokens, self.request.estimator);
@@ -327,14 +325,14 @@ impl<'a> Climb<'a> {
             return self.refuse(Tier::Cut, Reason::Empty);
         };
         written.text = text;
-        // The ranks were those of the whole text.
+        // The ranks belong to the whole text.
         written.ranks = None;
         // A cut is no summary: it should be rewritten.
         written.provisional = true;
         let tokens = estimator.text(&written.text);
         let scores = self.scores(&written.text, &self.request);
         let outcome = self.outcome(written, Tier::Cut, tokens, scores);
-        Step::Accepted(Box::new(outcome))
+        TierResult::Accepted(Box::new(outcome))
     }
 
     /// Measures a text, if the ladder has a gate.
@@ -343,9 +341,9 @@ impl<'a> Climb<'a> {
         gate.map(|_| measure(text, request))
     }
 
-    fn refuse(&mut self, tier: Tier, reason: Reason) -> Step {
+    fn refuse(&mut self, tier: Tier, reason: Reason) -> TierResult {
         self.refused.push(Refusal { tier, reason });
-        Step::Refused
+        TierResult::Refused
     }
 
     fn outcome(
@@ -386,7 +384,7 @@ impl<'a> Climb<'a> {
 
     fn empty(&self, written: &Written) -> Error {
         let text = format!(
-            "summarizer {} returned nothing for messages {}: check the model",
+            "summarizer {} returned no text for messages {}: check the model",
             written.summarizer,
             self.range(),
         );
@@ -397,8 +395,7 @@ impl<'a> Climb<'a> {
         Error::new(
             ErrorKind::CannotShrink,
             format!(
-                "messages {} cost {} tokens, and nothing shorter can be made of them{}: leave them \
-                 as they are",
+                "messages {} cost {} tokens and are too short for a summary{}: leave them unchanged",
                 self.range(),
                 self.request.source_tokens(),
                 self.refusals(),

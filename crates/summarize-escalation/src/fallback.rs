@@ -11,9 +11,9 @@ use crate::summarizer::{Summarizer, SummarizerResponse};
 /// Asks several summarizers in order until one writes a summary: a cheap model first, the main
 /// model when that fails.
 ///
-/// An answer of nothing but white space counts as a failure, and so does one that its provider
-/// stopped; when none does better, the last stopped answer is returned. A summary names the model
-/// that wrote it; the id, and so the recipe, names all summarizers.
+/// A blank answer counts as a failure, and so does an answer that its provider stopped. If no summarizer does better,
+/// the last stopped answer is returned. A summary names the model that wrote it; the id, and so the recipe, names all
+/// summarizers.
 ///
 /// Summarizers that need no model are skipped: the ladder has a tier for them and marks their
 /// summaries as provisional.
@@ -25,7 +25,7 @@ pub struct FallbackSummarizer {
 }
 
 impl FallbackSummarizer {
-    /// Returns one that asks a single summarizer: add others by [`or`](Self::or).
+    /// Returns a chain of a single summarizer: add others by [`or`](Self::or).
     pub fn new(first: impl Summarizer + 'static) -> Self {
         Self {
             id: first.id().to_owned(),
@@ -33,7 +33,7 @@ impl FallbackSummarizer {
         }
     }
 
-    /// Adds the summarizer to ask when all before it failed.
+    /// Adds a summarizer, which is used if all before it failed.
     pub fn or(mut self, next: impl Summarizer + 'static) -> Self {
         self.id = format!("{}|{}", self.id, next.id());
         self.links.push(Box::new(next));
@@ -47,7 +47,7 @@ impl Summarizer for FallbackSummarizer {
         &self.id
     }
 
-    /// Returns the model that is asked first.
+    /// Returns the model that is used first.
     fn model(&self) -> Option<&str> {
         self.links.first().and_then(|link| link.model())
     }
@@ -130,8 +130,8 @@ impl Tries {
         None
     }
 
-    /// Returns the answer of a chain without a whole summary: the last stopped one, else an error
-    /// whose kind is that of the last failure and whose text names every failure.
+    /// Returns the answer of a chain without a whole summary: the last stopped one, otherwise an error with the kind of
+    /// the last failure and the texts of all failures.
     fn finish(self, chain: &str) -> Result<SummarizerResponse, Error> {
         if let Some(answer) = self.stopped {
             let calls = self.calls;

@@ -10,12 +10,11 @@ use crate::error::Error;
 use crate::request::SummaryRequest;
 use crate::summarizer::{Summarizer, SummarizerResponse};
 
-/// A summarizer with guards around each of its calls of a model. A summary in parts takes several
-/// calls: each has its own time-out, its own retries, its own place in the spending and in the
-/// cache.
+/// A summarizer with guards around each of its calls of a model. A summary in parts takes several calls: time-outs,
+/// retries, spending and caching apply to each of them.
 ///
-/// Its id, and so the recipe of its summaries, is that of the summarizer inside. A summarizer that
-/// needs no model is not guarded.
+/// Its id, and so the recipe of its summaries, is the id of the summarizer inside. A summarizer without a model is not
+/// guarded.
 ///
 /// A guard's refusal is a failure like one of the provider: the ladder's rules decide about it.
 #[derive(Debug, Clone)]
@@ -26,7 +25,7 @@ pub struct GuardedSummarizer<S> {
 }
 
 impl<S: Summarizer> GuardedSummarizer<S> {
-    /// Puts guards of their own around a summarizer.
+    /// Puts new guards around a summarizer.
     pub fn new(inner: S, policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
         let guards = Arc::new(Guards::new(policy, timer));
         Self::for_session(inner, guards, Arc::new(SessionGuard::new()))
@@ -51,7 +50,7 @@ impl<S: Summarizer> GuardedSummarizer<S> {
         &self.guards
     }
 
-    /// Returns what the breaker lets through now.
+    /// Returns the state of the breaker.
     pub fn breaker(&self) -> BreakerState {
         self.guards.breaker(&self.session)
     }

@@ -12,7 +12,7 @@ use crate::rules::{OnEmpty, OnError};
 use crate::target::{TargetRule, Tolerance};
 use crate::tier::Tier;
 
-/// The tiers to try, in order, until a summary is accepted, and what is accepted.
+/// Tiers to try, in order, until a summary is accepted, and the rules of acceptance.
 ///
 /// [`Ladder::default`] asks twice, then makes an extract, then cuts; its result is always shorter
 /// than the source, and a failing model does not stop it. A summary that is declined, cut off, as
@@ -21,7 +21,7 @@ use crate::tier::Tier;
 #[serde(default, deny_unknown_fields)]
 #[must_use]
 pub struct Ladder {
-    /// Tiers in order; none occurs twice.
+    /// Tiers in order, without duplicates.
     pub tiers: Vec<Tier>,
     /// Largest accepted length of a summary.
     pub accept: Tolerance,
@@ -29,12 +29,12 @@ pub struct Ladder {
     pub on_error: OnError,
     /// Rule for an empty summary.
     pub on_empty: OnEmpty,
-    /// Acceptance gate; `None` measures nothing. Summaries made without a model are measured and
-    /// not judged.
+    /// Acceptance gate; without one, summaries are not measured. Summaries made without a model are measured and not
+    /// judged.
     pub gate: Option<Gate>,
-    /// Target of a summary of messages, when the request names none.
+    /// Target of a summary of messages, if the request has none.
     pub leaf: TargetRule,
-    /// Target of a summary with summaries among its sources, when the request names none.
+    /// Target of a summary with summaries among its sources, if the request has none.
     pub condensed: TargetRule,
 }
 
@@ -66,7 +66,7 @@ impl Ladder {
         }
     }
 
-    /// Returns the rule for the target of a request that names none.
+    /// Returns the rule for the target of a request without one.
     pub(crate) fn target_rule(&self, kind: SummaryKind) -> TargetRule {
         match kind {
             SummaryKind::Leaf => self.leaf,
@@ -77,8 +77,7 @@ impl Ladder {
     /// Checks the ladder.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidLadder`] when there is no tier, a tier is there twice, or a rule would
-    /// divide by zero.
+    /// [`ErrorKind::InvalidLadder`] if there is no tier, a tier is a duplicate, or a rule would divide by zero.
     pub fn validate(&self) -> Result<(), Error> {
         let invalid = |what: &str| Err(Error::new(ErrorKind::InvalidLadder, what));
         if self.tiers.is_empty() {

@@ -15,7 +15,7 @@ use crate::tier::Tier;
 pub struct LadderOutcome {
     /// Text of the summary.
     pub text: String,
-    /// Rank of each line of the text; `None` where its writer ranked no lines, or the text was cut.
+    /// Rank of each line of the text; `None` if its writer ranked no lines, or the text was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Vec<u8>>,
     /// Tier that wrote the summary.
@@ -26,26 +26,25 @@ pub struct LadderOutcome {
     pub model: Option<String>,
     /// Whether it should be rewritten when a model is available.
     pub provisional: bool,
-    /// How it was made. When the requested summarizer wrote it, this is what
-    /// [`recipe`](crate::recipe) returns; an extract or a cut in its place has its own recipe, so
-    /// that it never stands in for the real summary in a cache.
+    /// Recipe of the summary. If the requested summarizer wrote it, this is the result of [`recipe`](crate::recipe). An
+    /// extract or a cut has a different recipe, so that a cache never returns it as the real summary.
     pub recipe: Recipe,
     /// Target length, in tokens.
     pub target_tokens: u64,
     /// Cost of its source, in tokens.
     pub tokens_in: u64,
-    /// Cost of the text, in tokens, without what rendering adds.
+    /// Cost of the text, in tokens, without the tokens that rendering adds.
     pub tokens_out: u64,
     /// Number of calls of a summarizer: at most one for each tier.
     pub calls: u32,
     /// Number of calls of a model; each retry counts. A source that is too long for one call takes
     /// several.
     pub model_calls: u32,
-    /// Pieces of the source that the summary leaves out, where the source was too long.
+    /// Parts of the source that the summary omits, if the source was too long.
     pub left_out: Option<OmittedSource>,
-    /// Scores of the text; `None` when the ladder has no gate.
+    /// Scores of the text; `None` if the ladder has no gate.
     pub scores: Option<Scores>,
-    /// Tiers that were refused before, and why.
+    /// Tiers that were refused before, with the reasons.
     pub refused: Vec<Refusal>,
 }
 
@@ -71,8 +70,8 @@ impl LadderOutcome {
             .unwrap_or_else(|_| SummaryBody::new(self.text.as_str()))
     }
 
-    /// Returns how the summary was made, as a JSON object to keep with it: `target_tokens`, `tokens_in`,
-    /// `tokens_out`, `model_calls`, and where there are any `scores`, `refused` and `left_out`.
+    /// Returns a JSON object about the making of the summary, to keep with it: `target_tokens`, `tokens_in`,
+    /// `tokens_out`, `model_calls`, and `scores`, `refused` and `left_out` if there are any.
     pub fn meta(&self) -> Option<RawJson> {
         let meta = Meta {
             target_tokens: self.target_tokens,

@@ -8,9 +8,9 @@ use crate::request::{SummaryKind, SummaryRequest};
 /// Returns the recipe of the summary that `summarizer` writes for this request under this ladder:
 /// with the hash of the source it is the key of a cache.
 ///
-/// It is one canonical line of everything that the text depends on besides its source: summarizer (its
-/// id names model and prompts), ladder, kind and depth class, target, estimator, and hashes of the
-/// instructions, the previous summary and the request's own prompts where there are any.
+/// It is one canonical line of everything that the text depends on besides its source: summarizer (its id names model
+/// and prompts), ladder, kind and depth class, target, estimator, and hashes of the instructions, the previous summary
+/// and the request's prompts if there are any.
 pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -> Recipe {
     let kind = match (request.kind(), request.depth()) {
         (SummaryKind::Leaf, _) => "leaf",

@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::gate::{GateFailure, Scores};
 use crate::tier::Tier;
 
-/// A tier whose result was refused, with the reason.
+/// A tier with a refused result, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// Tier that was tried.
+    /// Tier that was refused.
     pub tier: Tier,
     /// Reason for the refusal.
     pub reason: Reason,
@@ -31,12 +31,12 @@ impl fmt::Display for Refusal {
 pub enum Reason {
     /// The summarizer failed.
     Failed {
-        /// Kind of the provider's failure, where it is known.
+        /// Kind of the provider's failure, if known.
         failure: Option<FailureKind>,
         /// Text of the error.
         message: String,
     },
-    /// The summary was nothing but white space.
+    /// The summary was blank.
     Empty,
     /// The summary was too long for its target.
     TooLong {
@@ -60,7 +60,7 @@ pub enum Reason {
     },
     /// The summary was not shorter than its source.
     NotShorter {
-        /// Cost of the summary, in tokens, with what rendering adds.
+        /// Cost of the summary, in tokens, with the tokens that rendering adds.
         tokens: u64,
         /// Cost of the source, in tokens.
         source_tokens: u64,
@@ -80,7 +80,7 @@ impl fmt::Display for Reason {
                 f.write_str(&told.join(", "))
             }
             Reason::TooLong { tokens, limit } => {
-                write!(f, "{tokens} tokens where {limit} are accepted")
+                write!(f, "{tokens} tokens, but at most {limit} are accepted")
             }
             Reason::NotShorter {
                 tokens,

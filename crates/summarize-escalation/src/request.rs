@@ -11,7 +11,7 @@ use token_estimate::TokenEstimator;
 
 use crate::prompt::PromptSet;
 
-/// Amount of detail that a summarizer is asked for.
+/// Amount of detail of a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -33,7 +33,7 @@ pub enum SummaryKind {
     Condensed,
 }
 
-/// A request for a summary: its source, its length, and what the user wants of it.
+/// A request for a summary: its source, its length, and the user's instructions.
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct SummaryRequest<'a> {
@@ -41,14 +41,14 @@ pub struct SummaryRequest<'a> {
     pub source: &'a [Source<'a>],
     /// Target length, in tokens of `estimator`. 0 leaves it to the ladder.
     pub target_tokens: u64,
-    /// Largest accepted cost, in tokens, where it is below the ladder's own limit. 0 sets none.
+    /// Largest accepted cost, in tokens, if it is below the ladder's limit. 0 sets none.
     pub max_tokens: u64,
     /// Counts the tokens of the request and of its result.
     pub estimator: &'a dyn TokenEstimator,
-    /// Tokens that rendering adds to the summary's text in a context; a summary must be shorter
-    /// than its source with these included. Default 0.
+    /// Tokens that rendering adds to the summary's text in a context; a summary with these must be shorter than its
+    /// source. Default 0.
     pub overhead_tokens: u64,
-    /// Amount of detail that the summarizer is asked for. Set by the ladder.
+    /// Amount of detail. Set by the ladder.
     pub style: Style,
     /// Use of the summary.
     pub purpose: Purpose,
@@ -56,19 +56,20 @@ pub struct SummaryRequest<'a> {
     pub previous: Option<&'a str>,
     /// Instructions of the user for the summary.
     pub instructions: Option<&'a str>,
-    /// Prompts that take the place of the summarizer's own.
+    /// Prompts that replace the summarizer's prompts.
     pub prompts: Option<&'a PromptSet>,
-    /// Asked before each call of a model, also before one that is repeated.
+    /// Check before each call of a model, including each retry.
     pub before_call: Option<&'a dyn BeforeCall>,
 }
 
-/// Says whether a call of a model may still be made, such as whether the words of its prompt were erased meanwhile.
+/// Decides whether a call of a model may still be made. For example, the words of its prompt may have been erased
+/// meanwhile.
 #[async_trait]
 pub trait BeforeCall: Send + Sync + fmt::Debug {
     /// Returns when the call may be made.
     ///
     /// # Errors
-    /// The failure with which the call ends instead.
+    /// The failure that the call returns instead of being made.
     async fn before_call(&self) -> Result<(), Failure>;
 }
 
@@ -86,7 +87,7 @@ impl fmt::Debug for SummaryRequest<'_> {
 }
 
 impl<'a> SummaryRequest<'a> {
-    /// Returns a request for a summary of `source` whose length the ladder sets.
+    /// Returns a request for a summary of `source` with the ladder's target length.
     pub fn new(source: &'a [Source<'a>], estimator: &'a dyn TokenEstimator) -> Self {
         Self {
             source,
@@ -103,10 +104,10 @@ impl<'a> SummaryRequest<'a> {
         }
     }
 
-    /// Asks [`before_call`](Self::before_call), if it is set.
+    /// Runs the check [`before_call`](Self::before_call), if it is set.
     ///
     /// # Errors
-    /// The failure with which a call ends instead of being made.
+    /// The failure that a call returns instead of being made.
     pub async fn before_call(&self) -> Result<(), Failure> {
         match self.before_call {
             Some(check) => check.before_call().await,
@@ -127,7 +128,7 @@ impl<'a> SummaryRequest<'a> {
         source::depth(self.source)
     }
 
-    /// Returns `Leaf` when every piece is a message.
+    /// Returns `Leaf` if every piece is a message.
     pub fn kind(&self) -> SummaryKind {
         match self.depth() {
             0 => SummaryKind::Leaf,
@@ -140,14 +141,14 @@ impl<'a> SummaryRequest<'a> {
         source::tokens(self.source)
     }
 
-    /// Returns the range from the first message to the last; `None` when there is no source.
+    /// Returns the range from the first message to the last; `None` if there is no source.
     pub fn range(&self) -> Option<SeqRange> {
         source::range(self.source)
     }
 
-    /// Returns the key of a summary by this summarizer in a cache: a hash of the source and of
-    /// everything else that the summary depends on. `None` when a message has no hash, because it
-    /// is in no log: then nothing tells two of them apart.
+    /// Returns the key of a summary by this summarizer in a cache: a hash of the source and of everything else that the
+    /// summary depends on. `None` if a message has no hash, because it is in no log: then two messages cannot be
+    /// distinguished.
     pub(crate) fn cache_key(&self, summarizer: &str) -> Option<CacheKey> {
         let mut sources = SourceHasher::new();
         for piece in self.source {

@@ -1,4 +1,4 @@
-//! The rules of a ladder for a summarizer that fails or writes nothing.
+//! Rules of a ladder for a summarizer that fails or returns no text.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnError {
-    /// Makes no summary.
+    /// Stops without a summary.
     Fail,
-    /// Goes on with the next tier.
+    /// Continues with the next tier.
     NextTier,
-    /// Goes on with the next tier that needs no model. The default: a provider that just failed is
-    /// not asked again for the same summary.
+    /// Continues with the next tier without a model. The default: a provider that just failed is not called again for
+    /// the same summary.
     #[default]
     Offline,
 }
 
-/// Action when the summarizer returns nothing but white space.
+/// Action when the summarizer returns a blank text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnEmpty {
-    /// Makes no summary.
+    /// Stops without a summary.
     Fail,
-    /// Goes on with the next tier. The default.
+    /// Continues with the next tier. The default.
     #[default]
     NextTier,
 }

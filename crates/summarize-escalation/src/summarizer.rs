@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::request::SummaryRequest;
 
-/// Writes summaries. The ladder judges what it returns.
+/// Writes summaries, which the ladder judges.
 ///
 /// Dropping the future cancels the call.
 #[async_trait]
@@ -22,7 +22,7 @@ pub trait Summarizer: Send + Sync + Debug {
     /// summarizers that may write different texts have different ids.
     fn id(&self) -> &str;
 
-    /// Returns the model that writes, where there is one.
+    /// Returns the model that writes, if there is one.
     fn model(&self) -> Option<&str> {
         None
     }
@@ -32,8 +32,8 @@ pub trait Summarizer: Send + Sync + Debug {
         false
     }
 
-    /// Returns how many calls of a model a summary of this request takes at least: more than one
-    /// where the source is too long for one call. Calls no model.
+    /// Returns the minimum number of model calls for this request: more than one if the source is too long for one
+    /// call. Calls no model.
     fn calls_needed(&self, _request: &SummaryRequest<'_>) -> u64 {
         1
     }
@@ -41,7 +41,7 @@ pub trait Summarizer: Send + Sync + Debug {
     /// Writes a summary of the request's source.
     ///
     /// # Errors
-    /// [`Error::provider`] when the provider fails.
+    /// [`Error::provider`] if the provider fails.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error>;
 
     /// Writes a summary of the request's source, and makes each call of a model through `guard`.
@@ -50,13 +50,13 @@ pub trait Summarizer: Send + Sync + Debug {
     /// once.
     ///
     /// # Errors
-    /// Those of [`Summarizer::summarize`], and those of the guard.
+    /// Errors of [`Summarizer::summarize`], and of the guard.
     async fn summarize_guarded(
         &self,
         request: &SummaryRequest<'_>,
         guard: &dyn CallGuard,
     ) -> Result<SummarizerResponse, Error> {
-        // The guard sees a completion; the summary and the error that it stands for are kept here.
+        // The guard sees a completion; its summary or error is kept here.
         let last = Mutex::new(None);
         let keep = |result| *last.lock().unwrap_or_else(PoisonError::into_inner) = result;
         let (last_result, keep) = (&last, &keep);
@@ -97,16 +97,15 @@ pub trait Summarizer: Send + Sync + Debug {
 pub struct SummarizerResponse {
     /// Text of the summary.
     pub text: String,
-    /// Rank of each line of the text; `None` where the summarizer ranks no lines. See
-    /// [`SummaryBody`].
+    /// Rank of each line of the text; `None` if the summarizer ranks no lines. See [`SummaryBody`].
     pub ranks: Option<Vec<u8>>,
     /// Reason for which the text ends.
     pub stop: Stop,
     /// Number of calls that the summary took; each retry counts.
     pub calls: u32,
-    /// Pieces of the source that no model saw, where the source was too long.
+    /// Parts of the source that no model saw, if the source was too long.
     pub left_out: Option<OmittedSource>,
-    /// The model that wrote the summary, where the summarizer has several.
+    /// The model that wrote the summary, if the summarizer has several.
     pub model: Option<String>,
     /// Tokens that the provider counted.
     pub usage: Option<ModelUsage>,
@@ -145,8 +144,8 @@ impl From<Completion> for SummarizerResponse {
 }
 
 impl SummarizerResponse {
-    /// Returns the summary as a guard sees it. A cache, which keeps text alone, must not keep a
-    /// summary that reports more than its text.
+    /// Returns the summary as a guard sees it. A cache keeps only text, so it must not keep a summary with further
+    /// data.
     fn completion(&self) -> Completion {
         Completion {
             text: self.text.clone(),

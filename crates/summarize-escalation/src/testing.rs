@@ -37,7 +37,7 @@ pub enum Answer {
     Blank,
     /// Returns its source twice.
     Longer,
-    /// Returns its source as it is.
+    /// Returns its source unchanged.
     Echo,
     /// Returns the beginning of its source, as long as its target: quick, and always accepted.
     HeadCut,
@@ -97,8 +97,8 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Returns a summarizer that gives these answers in order and repeats the last one; without answers
-    /// it returns an empty text.
+    /// Returns a summarizer that returns these answers in order and repeats the last one; without answers it returns an
+    /// empty text.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let script: VecDeque<Answer> = answers.into_iter().collect();
         Self {
@@ -110,7 +110,7 @@ impl Scripted {
         }
     }
 
-    /// Always does the same.
+    /// Always gives this answer.
     fn always(id: &str, answer: Answer) -> Self {
         Self {
             id: id.to_owned(),
@@ -131,12 +131,12 @@ impl Scripted {
         Self::always("fails@1", Answer::fail("503 service unavailable"))
     }
 
-    /// Always returns nothing.
+    /// Always returns an empty text.
     pub fn empty() -> Self {
         Self::always("empty@1", Answer::Empty)
     }
 
-    /// Always returns more than it got.
+    /// Always returns a text longer than its source.
     pub fn longer() -> Self {
         Self::always("longer@1", Answer::Longer)
     }
@@ -156,7 +156,7 @@ impl Scripted {
         Self::always("head-cut@1", Answer::HeadCut)
     }
 
-    /// Returns the number of calls, those of clones included.
+    /// Returns the number of calls, including calls of clones.
     pub fn calls(&self) -> u32 {
         self.calls.load(Ordering::SeqCst)
     }

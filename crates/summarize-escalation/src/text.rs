@@ -1,4 +1,4 @@
-//! Summarizing a text that is no conversation.
+//! Summarizes a text outside of a conversation.
 
 use memory_model::{Hash, LogEntry, Message, Seq};
 use token_estimate::TokenEstimator;
@@ -11,8 +11,8 @@ use crate::summarizer::Summarizer;
 use crate::target::Tolerance;
 use crate::{Source, cut_to_tokens};
 
-/// Summarizes a text to at most `max_tokens` tokens, by the default ladder and the default estimator. A text that costs
-/// no more is returned as it is.
+/// Summarizes a text to at most `max_tokens` tokens, by the default ladder and the default estimator. A text within the
+/// limit is returned unchanged.
 ///
 /// ```
 /// use summarize_escalation::{ExtractiveSummarizer, summarize_text};
@@ -28,7 +28,7 @@ use crate::{Source, cut_to_tokens};
 /// ```
 ///
 /// # Errors
-/// Those of [`escalate`], but for a text that is too short for a summary: it is cut.
+/// As [`escalate`], except that a text that is too short for a summary is cut.
 pub async fn summarize_text(
     summarizer: &dyn Summarizer,
     text: &str,
@@ -59,7 +59,7 @@ pub async fn summarize_text(
     let cut = |text: &str| cut_to_tokens(text, max_tokens, &estimator).unwrap_or_default();
     match escalate(summarizer, &ladder, &request).await {
         Err(error) if error.kind() == crate::ErrorKind::CannotShrink => Ok(cut(text)),
-        // What every step of the ladder may cost at least is more than a target of no tokens.
+        // The minimum cost of every tier exceeds a target of no tokens.
         Ok(outcome) if estimator.text(&outcome.text) > max_tokens => Ok(cut(&outcome.text)),
         outcome => Ok(outcome?.text),
     }

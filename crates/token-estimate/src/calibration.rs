@@ -21,8 +21,8 @@ const WINDOW: usize = 64;
 const ENOUGH: usize = 8;
 /// Minimum estimate of an observation, in tokens: smaller ones are too noisy.
 const LEAST: u64 = 100;
-/// Smallest and largest ratio, in thousandths: what is further off has another cause than the tokenizer (a hidden
-/// prompt, a truncated request).
+/// Smallest and largest ratio, in thousandths. A ratio beyond them has another cause than the tokenizer, such as a
+/// hidden prompt or a truncated request.
 const RATIOS: (u32, u32) = (250, 4_000);
 /// Quantile, in percent.
 const QUANTILE: usize = 95;
@@ -34,9 +34,9 @@ impl Calibration {
         Self::default()
     }
 
-    /// Records a pair of estimated and real tokens. Returns whether it was used. Both figures must be of the same text: a
-    /// whole request, or what was added between two requests. Estimates below 100 tokens and real counts of 0 are
-    /// ignored. Keeps the newest 64 observations of each model.
+    /// Records a pair of estimated and real tokens. Returns whether it was used. Both figures must be of the same text:
+    /// a whole request, or the text added between two requests. Estimates below 100 tokens and real counts of 0 are
+    /// ignored. Keeps the latest 64 observations of each model.
     pub fn observe(&mut self, model: &str, estimated: u64, real: u64) -> bool {
         if estimated < LEAST || real == 0 {
             return false;
@@ -56,10 +56,10 @@ impl Calibration {
         true
     }
 
-    /// Safety factor of the model: the 95th percentile of real / estimated over the kept observations (with fewer than
-    /// twenty, the largest). `known`, the estimator's own
-    /// ([`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor)), for an unknown model, and at least that before
-    /// the eighth observation.
+    /// Returns the safety factor of the model: the 95th percentile of real / estimated over the kept observations, or
+    /// the largest with fewer than twenty. `known` is the estimator's
+    /// [`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor); it is returned for an unknown model,
+    /// and is the minimum before the eighth observation.
     pub fn safety_factor_or(&self, model: &str, known: SafetyFactor) -> SafetyFactor {
         let sorted = self.sorted(model);
         if sorted.is_empty() {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_upper_factor_is_the_95th_percentile_of_the_newest_64() {
+    fn the_upper_factor_is_the_95th_percentile_of_the_latest_64() {
         let mut seen = Calibration::new();
         for n in 0..200_u64 {
             seen.observe("m", 1_000, 1_000 + n);

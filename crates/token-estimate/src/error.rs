@@ -1,11 +1,11 @@
 use std::fmt;
 
-/// Error returned when an estimator or a model cannot be found, or what was given is malformed.
+/// Error returned when an estimator or a model cannot be found, or when an id, a row or a table is malformed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
     given: String,
-    /// Names to choose from, and for what is malformed the reason.
+    /// Names to choose from; for malformed input, the reason.
     rest: Vec<String>,
 }
 
@@ -24,12 +24,12 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// The error for a text that is no `name@version`.
+    /// The error for a text that is not of the form `name@version`.
     pub(crate) fn malformed_id(given: &str) -> Self {
         Self::new(ErrorKind::MalformedId, given, Vec::new())
     }
 
-    /// The error for a name or id that none of the known estimators has.
+    /// The error for a name or id that no known estimator has.
     pub(crate) fn unknown_estimator<'a>(
         given: &str,
         known_names: impl Iterator<Item = &'a str>,
@@ -43,7 +43,7 @@ impl Error {
         Self::new(ErrorKind::UnknownModel, given, nearest_names)
     }
 
-    /// The error for a row, or a text of rows, that cannot be right.
+    /// The error for an invalid row, or an invalid text of rows.
     pub(crate) fn invalid_model(given: &str, reason: String) -> Self {
         Self::new(ErrorKind::InvalidModel, given, vec![reason])
     }

@@ -10,10 +10,10 @@ use crate::{Error, TokenEstimator, models};
 ///
 /// A model whose tokenizer this crate has gets exact counts with the feature `exact`, and otherwise the calibrated
 /// estimator of that tokenizer. Any other model gets [`Calibrated::Unknown`](crate::Calibrated::Unknown), which is a
-/// guess on the safe side. In all cases [`safety_factor`](TokenEstimator::safety_factor) is the estimator's own times
-/// that of the model's row, and [`tools_overhead`](TokenEstimator::tools_overhead) is that of the row where it has one.
-/// The [`id`](TokenEstimator::id) is the estimator's own, since the counts of texts and messages are: an estimator
-/// that is found by this id again has not the model's factor and overhead.
+/// guess on the safe side. In all cases [`safety_factor`](TokenEstimator::safety_factor) is the estimator's factor
+/// times the factor of the model's row, and [`tools_overhead`](TokenEstimator::tools_overhead) is the row's, if it has
+/// one. The [`id`](TokenEstimator::id) is the estimator's, since it determines the counts of texts and messages: an
+/// estimator looked up by this id lacks the model's factor and overhead.
 ///
 /// [`models::get`] says how names are matched; [`ModelInfo::estimator`](models::ModelInfo::estimator) serves the models
 /// of your own table.
@@ -27,7 +27,7 @@ use crate::{Error, TokenEstimator, models};
 ///
 /// # Errors
 ///
-/// [`UnknownModel`](crate::ErrorKind::UnknownModel) for a name that the table has not; the message names the nearest.
+/// [`UnknownModel`](crate::ErrorKind::UnknownModel) if the table has no such name; the message lists the nearest names.
 pub fn for_model(name: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
     Ok(models::get(name)?.estimator())
 }

@@ -8,8 +8,8 @@ use crate::{EstimatorId, MessageView, TokenEstimator, overhead};
 ///
 /// Messages have the fixed costs of [`Calibrated`](crate::Calibrated).
 ///
-/// The first count of a process unpacks the vocabulary: a tenth of a second and some tens of megabytes. Unlike the other
-/// estimators it allocates.
+/// The first count of a process unpacks the vocabulary: this takes a tenth of a second and some tens of megabytes.
+/// Unlike the other estimators it allocates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -47,9 +47,9 @@ const LONGEST_TOKEN: usize = 128;
 /// Least length of a chunk, in bytes.
 const CHUNK: usize = 4_096;
 
-/// Cuts a text where no token can span the cut: before white space that follows something else. Neither encoding
-/// joins the two, but for the ends of lines. Counting is then linear in the text: within a chunk, each run of
-/// white space may be looked at up to the chunk's end.
+/// Cuts a text before white space that follows another character. No token spans such a cut, because neither encoding
+/// joins the two, except at the ends of lines. Counting is then linear in the text: within a chunk, each run of white
+/// space may be read up to the chunk's end.
 struct Chunks<'a>(&'a str);
 
 impl<'a> Iterator for Chunks<'a> {

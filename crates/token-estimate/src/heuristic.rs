@@ -6,7 +6,7 @@ use crate::{EstimatorId, MessageView, PartView, Role, TokenEstimator};
 /// use; the README compares them.
 ///
 /// Unless a variant says otherwise, the parts of a message are measured together and rounded once: every text, the
-/// names and arguments of calls, and the content of results, but no ids and no names of tools beside results. A variant's
+/// names and arguments of calls, and the content of results, but neither ids nor the tool names of results. A variant's
 /// [`name`](Self::name) in settings is the name of the agent that uses the formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -28,9 +28,9 @@ pub enum HeuristicEstimator {
     /// `koda`: floor(bytes / 3.5) and 10 tokens per message; reasoning is free; 100 tokens per request.
     #[cfg_attr(feature = "serde", serde(rename = "koda"))]
     Bytes3_5,
-    /// `phi-core`: ceil(bytes / 4) for each part, reasoning included, plus 4 tokens for a message or an unknown part, 8 for
-    /// a call, and 8 and the tool's name for a result, whose message then has no 4. An image is one token per 750 decoded
-    /// bytes, from 85 to 16,000.
+    /// `phi-core`: ceil(bytes / 4) for each part, reasoning included, plus 4 tokens for a message or an unknown part, 8
+    /// for a call, and 8 and the tool's name for a result, and then none for its message. An image is one token per 750
+    /// decoded bytes, from 85 to 16,000.
     #[cfg_attr(feature = "serde", serde(rename = "phi-core"))]
     Bytes4PerPart,
 }
@@ -53,7 +53,7 @@ struct Formula {
     /// Minimum cost of a text, in tokens.
     least: u64,
     counts_reasoning: bool,
-    /// Whether an image is [`IMAGE_CHARS`] units and not [`IMAGE_TOKENS`] tokens.
+    /// Whether an image costs [`IMAGE_CHARS`] units instead of [`IMAGE_TOKENS`] tokens.
     image_as_chars: bool,
     per_message: u64,
     per_request: u64,
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_cost_what_each_formula_says() {
+    fn texts_cost_by_the_formula() {
         //                                anna handoff operator pi koda phi
         assert_eq!(texts(""), /*     */ [0, 0, 1, 0, 0, 0]);
         assert_eq!(texts("a"), /*    */ [1, 0, 1, 1, 0, 1]);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_message_has_overhead_only_where_stated() {
+    fn a_plain_message_has_overhead_only_by_some_formulas() {
         let five = [PartView::Text("abcde")];
         for role in [Role::System, Role::User, Role::Assistant] {
             assert_eq!(messages(role, &five), [2, 1, 1, 2, 11, 6]);

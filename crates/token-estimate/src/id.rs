@@ -6,7 +6,7 @@ use crate::Error;
 
 /// Name and version of an estimator's formula, such as `calibrated@4`.
 ///
-/// Store it beside every figure: figures with different ids must not be added.
+/// Store it with every figure: figures with different ids must not be added.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
@@ -17,7 +17,7 @@ impl EstimatorId {
     ///
     /// # Errors
     ///
-    /// [`MalformedId`](crate::ErrorKind::MalformedId) when the name is empty or holds anything but lower-case ASCII
+    /// [`MalformedId`](crate::ErrorKind::MalformedId) if the name is empty or holds anything but lower-case ASCII
     /// letters, digits and hyphens, or when the version is 0.
     pub fn new(name: &str, version: u32) -> Result<Self, Error> {
         format!("{name}@{version}").parse()

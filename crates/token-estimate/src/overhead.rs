@@ -11,8 +11,8 @@ const IMAGE: u64 = 1_600;
 /// Tokens that open the answer in OpenAI's chat format.
 pub(crate) const REQUEST: u64 = 3;
 
-/// Calls `add` with every text of the message that is counted, and returns what the message costs besides them, in
-/// tokens. A note has no texts and costs nothing.
+/// Calls `add` with every text of the message that is counted, and returns the message's fixed cost, in tokens. A note
+/// has no texts and costs nothing.
 pub(crate) fn count(message: &dyn MessageView, add: &mut dyn FnMut(&str)) -> u64 {
     if message.is_note() {
         return 0;

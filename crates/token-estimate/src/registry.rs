@@ -25,8 +25,8 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// Returns the estimator with this name (`calibrated`) or id (`calibrated@4`). An id may be of a former version, for
-/// figures that were counted with it.
+/// Returns the estimator with this name (`calibrated`) or id (`calibrated@4`). The id of an earlier version is
+/// accepted, for figures counted with it.
 ///
 /// # Errors
 ///

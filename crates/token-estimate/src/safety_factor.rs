@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Factor by which real token counts may exceed estimates, from 0.001 to 1,000,000, exact to a thousandth.
 ///
-/// A budget divided by the factor is what estimates are compared with.
+/// Divide a budget by the factor before comparing estimates with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(from = "f64", into = "f64"))]
@@ -13,7 +13,7 @@ pub struct SafetyFactor {
 }
 
 impl SafetyFactor {
-    /// The factor 1, which changes nothing.
+    /// The factor 1, which has no effect.
     pub const ONE: Self = Self::from_thousandths(1_000);
 
     /// Largest factor, in thousandths.
@@ -54,7 +54,7 @@ impl SafetyFactor {
         saturate(u128::from(tokens) * 1_000 / u128::from(self.thousandths))
     }
 
-    /// Multiplies tokens by the factor, rounding up: what an estimate of `tokens` may come to. Saturates.
+    /// Multiplies tokens by the factor, rounding up: the real count that an estimate of `tokens` may have. Saturates.
     pub fn multiply(self, tokens: u64) -> u64 {
         saturate((u128::from(tokens) * u128::from(self.thousandths)).div_ceil(1_000))
     }

@@ -6,18 +6,18 @@ use crate::{EstimatorId, MessageView, SafetyFactor};
 
 /// Estimates or counts the tokens of texts and messages.
 ///
-/// Implementations are pure: the same input gives the same figure under the same [`id`].
-/// Arithmetic saturates; nothing panics.
+/// Implementations are pure: the same input gives the same figure under the same [`id`]. Arithmetic saturates; methods
+/// do not panic.
 ///
 /// [`id`]: TokenEstimator::id
 pub trait TokenEstimator: Send + Sync + Debug {
-    /// Name and version of the formula. Store it beside every figure.
+    /// Name and version of the formula. Store it with every figure.
     fn id(&self) -> EstimatorId;
 
     /// Cost of a text by itself, in tokens. Does not allocate.
     fn text(&self, text: &str) -> u64;
 
-    /// Cost of a text in tokens if it is at most `limit`, else `None`. Estimators that can stop early do.
+    /// Cost of a text in tokens if it is at most `limit`, else `None`. Estimators that can stop early do so.
     fn fits(&self, text: &str, limit: u64) -> Option<u64> {
         let tokens = self.text(text);
         (tokens <= limit).then_some(tokens)
@@ -26,18 +26,18 @@ pub trait TokenEstimator: Send + Sync + Debug {
     /// Cost of one message in tokens, its fixed costs included; 0 for a note.
     fn message(&self, message: &dyn MessageView) -> u64;
 
-    /// Tokens that a request costs besides its messages. Not part of any message's cost: subtract it
-    /// from the budget.
+    /// Tokens that a request costs in addition to its messages. No message's cost includes them: subtract them from the
+    /// budget.
     fn request_overhead(&self) -> u64 {
         0
     }
 
-    /// Cost of a tool's definition in a request, in tokens: its name, description and JSON Schema as texts, 16 for what
-    /// providers write around it, and 2 for each element of an array.
+    /// Cost of a tool's definition in a request, in tokens: its name, description and JSON Schema as texts, 16 for the
+    /// text that providers write around it, and 2 for each element of an array.
     ///
     /// Providers render tools in their own ways: OpenAI as declarations in TypeScript, which are shorter than the JSON
-    /// of the same schema except for the items of an `enum`, Anthropic as JSON. The figure is an upper bound of both
-    /// where the texts are counted exactly; `docs/measurements/tokens.md` in the repository says how far above it is.
+    /// of the same schema except for the items of an `enum`, Anthropic as JSON. The figure is an upper bound of both if
+    /// the texts are counted exactly; `docs/measurements/tokens.md` in the repository lists the difference.
     fn tool(&self, tool: &ToolView<'_>) -> u64 {
         tool.cost(&|text| self.text(text))
     }
@@ -49,9 +49,9 @@ pub trait TokenEstimator: Send + Sync + Debug {
         tool::REQUEST
     }
 
-    /// Factor that a budget is divided by before it is compared with estimates: an upper quantile of
-    /// real / estimated tokens of whole contexts. Used until [`Calibration`](crate::Calibration) has
-    /// learnt a better one. 1 for exact counts and heuristics.
+    /// Factor by which a budget is divided before estimates are compared with it: an upper quantile of real / estimated
+    /// tokens of whole contexts. Used until [`Calibration`](crate::Calibration) has learnt a better one. 1 for exact
+    /// counts and heuristics.
     fn safety_factor(&self) -> SafetyFactor {
         SafetyFactor::ONE
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_cost_nothing_where_there_are_none_and_the_overhead_once() {
+    fn no_tools_are_free_and_tools_cost_the_overhead_once() {
         let plain = HeuristicEstimator::Bytes4;
         let tool = ToolView::new("read", "Reads a file.", "{}");
         assert_eq!(plain.tools([]), 0);
@@ -154,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn pointers_forward_what_an_estimator_says_of_tools() {
-        /// Has figures of its own for tools.
+    fn pointers_forward_the_tool_costs_of_an_estimator() {
+        /// An estimator that overrides both methods for tools.
         #[derive(Debug)]
         struct OwnTools;
 

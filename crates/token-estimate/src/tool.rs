@@ -1,4 +1,4 @@
-//! What the definition of a tool costs.
+//! Costs of tool definitions.
 
 /// Tokens that providers add around each tool. OpenAI's published counter adds 10 and 3 for a function of GPT-3.5 and
 /// GPT-4, less for later models; the wrapper in JSON that Anthropic's models see is as long.
@@ -16,9 +16,9 @@ pub(crate) const ANTHROPIC_REQUEST: u64 = 804;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolView<'a> {
-    /// The name that a call names.
+    /// The name by which the model calls the tool.
     pub name: &'a str,
-    /// What the tool does, for the model. May be empty.
+    /// Description of the tool for the model. May be empty.
     pub description: &'a str,
     /// The JSON Schema of the arguments, as JSON text without white space between its tokens: white space counts.
     pub parameters: &'a str,
@@ -34,7 +34,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Cost in tokens where a text costs what `text` says: see [`TokenEstimator::tool`](crate::TokenEstimator::tool).
+    /// Cost in tokens if `text` returns the cost of a text: see [`TokenEstimator::tool`](crate::TokenEstimator::tool).
     pub(crate) fn cost(&self, text: &dyn Fn(&str) -> u64) -> u64 {
         [self.name, self.description, self.parameters]
             .into_iter()
@@ -43,7 +43,7 @@ impl<'a> ToolView<'a> {
     }
 }
 
-/// Depth up to which objects and arrays are told apart; containers that are deeper count as arrays.
+/// Depth up to which objects and arrays are distinguished; deeper containers count as arrays.
 const DEPTH: u32 = 128;
 
 /// Number of elements in all arrays of a JSON text. An empty array counts as one element.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_costs_its_texts_and_what_providers_add() {
+    fn a_tool_costs_its_texts_and_the_providers_additions() {
         let parameters = json!({"enum": ["a", "b", "c"]}).to_string();
         let tool = ToolView::new("name", "description", &parameters);
         let letters = |text: &str| text.len() as u64;

@@ -13,7 +13,7 @@ pub struct Usage {
     pub cache_read: u64,
     /// Input tokens written to the prompt cache.
     pub cache_write: u64,
-    /// Total tokens, where the provider reports them.
+    /// Total tokens, if the provider reports them.
     pub total: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Usage {
         }
     }
 
-    /// Tokens of the request: input, cache read and cache write, or the total less the output where only that is
+    /// Tokens of the request: input, cache read and cache write, or the total minus the output if only those are
     /// reported. 0 when unknown.
     pub fn prompt_tokens(&self) -> u64 {
         let sent = [self.cache_read, self.cache_write]
@@ -62,13 +62,13 @@ pub enum ResponseStatus {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct UsageTracker {
-    last: Option<Seen>,
+    last: Option<ReportedUsage>,
     compacted: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Seen {
+struct ReportedUsage {
     at: u64,
     tokens: u64,
 }
@@ -99,7 +99,7 @@ impl UsageTracker {
     }
 
     /// Records the usage of the response at position `at`. Returns whether it was accepted: figures of 0, of aborted or
-    /// failed responses, not newer than the newest compaction, or older than an accepted one are ignored.
+    /// failed responses, not newer than the latest compaction, or older than an accepted one are ignored.
     pub fn observe(&mut self, at: u64, usage: &Usage, outcome: ResponseStatus) -> bool {
         let tokens = usage.tokens();
         let stale = self.compacted.is_some_and(|compacted| at <= compacted)
@@ -107,11 +107,11 @@ impl UsageTracker {
         if tokens == 0 || stale || outcome != ResponseStatus::Completed {
             return false;
         }
-        self.last = Some(Seen { at, tokens });
+        self.last = Some(ReportedUsage { at, tokens });
         true
     }
 
-    /// Records a compaction made when `at` was the newest position. Discards usage up to it.
+    /// Records a compaction made when `at` was the latest position. Discards usage up to it.
     pub fn compacted(&mut self, at: u64) {
         self.compacted = self.compacted.max(Some(at));
         self.last = self.last.filter(|last| Some(last.at) > self.compacted);
@@ -148,8 +148,8 @@ impl UsageTracker {
         }
     }
 
-    /// The same from known sums, in tokens: the estimate of `all` messages and of those `after`
-    /// [`reported_at`](Self::reported_at).
+    /// The same from known sums, in tokens: `all` is the estimate of all messages, `after` the estimate of the messages
+    /// after [`reported_at`](Self::reported_at).
     pub fn measure_sums(&self, all: u64, after: u64) -> ContextTokens {
         match self.last {
             Some(last) => ContextTokens {

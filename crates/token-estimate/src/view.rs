@@ -14,7 +14,7 @@ pub enum Role {
     User,
     /// The model.
     Assistant,
-    /// Tool results, where a format gives them a role of their own.
+    /// Tool results, in formats that have a separate role for them.
     Tool,
 }
 
@@ -57,14 +57,14 @@ pub enum PartView<'a> {
         id: &'a str,
         /// Name of the tool.
         name: &'a str,
-        /// Arguments as they are sent, usually JSON.
+        /// Arguments as sent, usually JSON.
         arguments: &'a str,
     },
     /// The result of a tool call.
     ToolResult {
         /// Id of the call.
         call_id: &'a str,
-        /// Name of the tool, where the format repeats it.
+        /// Name of the tool, if the format repeats it.
         name: Option<&'a str>,
         /// Content of the result. Results nested in it come last, each as a `ToolResult` without
         /// content that is followed by its parts.
@@ -127,7 +127,7 @@ impl<'a> PartView<'a> {
         }
     }
 
-    /// The texts that are counted: none for results, images and files, whose rules differ.
+    /// The texts that are counted: none for results, images and files, which have other rules.
     pub(crate) fn counted(&self) -> [&'a str; 2] {
         match *self {
             Self::Text(text) | Self::Reasoning(text) | Self::Other(text) => [text, ""],
@@ -141,9 +141,9 @@ impl<'a> PartView<'a> {
 
 /// A borrowed view of a message. Implement it once for your own message type; nothing is copied.
 ///
-/// `token-estimate` counts any such message, and `turn-map` groups, cuts, trims and sanitizes lists of
-/// them. A message may also be one line of a model's response, where a format writes a response over
-/// several lines: give those lines the same [`response`](Self::response).
+/// `token-estimate` counts any such message, and `turn-map` groups, cuts, trims and sanitizes lists of them. If a
+/// format writes a model's response over several lines, each line may be a message: give these lines the same
+/// [`response`](Self::response).
 pub trait MessageView {
     /// Author of the message.
     fn role(&self) -> Role;
@@ -151,7 +151,7 @@ pub trait MessageView {
     /// Calls `visit` with every part, in order.
     fn parts(&self, visit: &mut dyn FnMut(PartView<'_>));
 
-    /// Index of the turn that the message belongs to, where the format numbers turns.
+    /// Index of the turn that the message belongs to, if the format numbers turns.
     fn turn(&self) -> Option<u64> {
         None
     }
@@ -162,8 +162,8 @@ pub trait MessageView {
         None
     }
 
-    /// Whether the message is a note in the log (a model change, a label) that is never sent to a
-    /// model. A note costs nothing, and its calls and results are ignored.
+    /// Whether the message is a note in the log (a model change, a label) that is never sent to a model. A note costs 0
+    /// tokens, and its calls and results are ignored.
     fn is_note(&self) -> bool {
         false
     }

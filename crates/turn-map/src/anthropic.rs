@@ -1,4 +1,4 @@
-//! Messages of Anthropic's messages API as they are sent, of feature `json`.
+//! Messages of Anthropic's messages API as sent. Feature `json`.
 //!
 //! ```
 //! use serde_json::json;
@@ -34,10 +34,9 @@ const TYPES: [&str; 4] = ["text", "image", "document", "search_result"];
 
 /// A message of Anthropic's messages API: its JSON.
 ///
-/// Content may be a text or a list of blocks. Thinking is reasoning. Calls of tools that the provider
-/// runs itself, and their results, are neither calls nor results here. Blocks and fields that are not
-/// known here stay as they are. An assistant's message that has an `id`, as in a response, is a line of
-/// that response. JSON that is not an object has no parts.
+/// Content may be a text or a list of blocks. Thinking is reasoning. Calls of tools that the provider runs itself, and
+/// their results, are neither calls nor results here. Unknown blocks and fields stay as they are. An assistant's
+/// message that has an `id`, as in a response, is a line of that response. JSON that is not an object has no parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message(pub Value);
 

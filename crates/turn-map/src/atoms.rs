@@ -56,7 +56,7 @@ pub(crate) struct Details {
     pub(crate) late: Vec<LateResult>,
 }
 
-/// A run of messages that is kept, moved, trimmed and left out as a whole.
+/// A run of messages that is kept, moved, trimmed or left out as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atom {
     pub(crate) start: usize,
@@ -90,14 +90,14 @@ impl Atom {
             .map_or(&[], |details| &details.unanswered)
     }
 
-    /// The late and orphaned results in its messages, in order. Most stand in an atom of kind
-    /// [`Late`](AtomKind::Late), but one may fall between another group's call and result.
+    /// The late and orphaned results in its messages, in order. Most are in an atom of kind [`Late`](AtomKind::Late),
+    /// but one may fall between another group's call and result.
     pub fn late(&self) -> &[LateResult] {
         self.details.as_ref().map_or(&[], |details| &details.late)
     }
 }
 
-/// A place between two atoms, before the first, or after the last.
+/// A position between two atoms, before the first, or after the last.
 ///
 /// Only [`Atoms`] creates one, so a cut never splits an atom. It is valid for the list that it was
 /// created from and, up to [`Atoms::settled_end`], for every longer list.
@@ -109,13 +109,13 @@ impl Atom {
 pub struct Cut(usize);
 
 impl Cut {
-    /// Position of the first message behind the cut.
+    /// Position of the first message after the cut.
     pub fn position(self) -> usize {
         self.0
     }
 
-    /// Splits a list whose first message has position 0 into the messages before and behind the cut; a
-    /// shorter list lies before it.
+    /// Splits `messages`, which begin at position 0, at the cut. A list that ends before the cut is all in the first
+    /// part.
     pub fn split<M>(self, messages: &[M]) -> (&[M], &[M]) {
         messages.split_at(self.0.min(messages.len()))
     }
@@ -163,8 +163,8 @@ impl Atoms {
         self.first..self.end().position()
     }
 
-    /// Atoms that no further message can change: all before the newest response, if that may still get
-    /// lines or results.
+    /// Atoms that no further message can change: all before the latest response, if that may still get lines or
+    /// results.
     pub fn settled(&self) -> &[Atom] {
         self.atoms.get(..self.settled).unwrap_or_default()
     }
@@ -191,17 +191,17 @@ impl Atoms {
         Cut(self.first)
     }
 
-    /// The cut behind the last atom, open groups included.
+    /// The cut after the last atom, open groups included.
     pub fn end(&self) -> Cut {
         Cut(self.atoms.last().map_or(self.first, |atom| atom.end))
     }
 
-    /// The cut behind the last settled atom.
+    /// The cut after the last settled atom.
     pub fn settled_end(&self) -> Cut {
         Cut(self.settled().last().map_or(self.first, |atom| atom.end))
     }
 
-    /// The last cut at or before `position`: the atom there is behind it.
+    /// The last cut at or before `position`. The atom that holds this position is after the cut.
     pub fn cut_before(&self, position: usize) -> Cut {
         match self.atom_of(position) {
             Some(atom) => Cut(atom.start),
@@ -210,7 +210,8 @@ impl Atoms {
         }
     }
 
-    /// The first cut at or behind `position`: the atom there is before it, unless it begins there.
+    /// The first cut at or after `position`. The atom that holds this position is before the cut, unless it begins
+    /// there.
     pub fn cut_after(&self, position: usize) -> Cut {
         match self.atom_of(position) {
             Some(atom) if atom.start == position => Cut(position),

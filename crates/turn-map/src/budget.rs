@@ -5,23 +5,22 @@ use token_estimate::{MessageView, Role};
 use crate::atoms;
 use crate::message::results;
 
-/// Choices of [`trim_to_budget`].
+/// Options of [`trim_to_budget`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trim {
     /// Maximum cost of the result by the counter, in tokens.
     pub max_tokens: u64,
-    /// Roles of the message that the result starts with, behind an included system message; messages
-    /// before the first of these roles are left out. A user's message with results counts as a tool's.
-    /// Empty, the default, is any role.
+    /// Roles of the first message of the result, after an included system message; messages before the first of these
+    /// roles are left out. A user's message with results counts as a tool's. Empty, the default, is any role.
     pub start_on: Vec<Role>,
-    /// Roles of the message that the result ends with; messages behind the last of these roles are left
-    /// out. Empty, the default, is any role.
+    /// Roles of the last message of the result; messages after the last of these roles are left out. Empty, the
+    /// default, is any role.
     pub end_on: Vec<Role>,
     /// Whether a system message at position 0 is always kept. Default `false`.
     pub include_system: bool,
 }
 
-/// A list within a budget, with what was kept of the list that it was made from.
+/// A list within a budget, with the positions of its messages in the original list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trimmed<M> {
@@ -31,38 +30,38 @@ pub struct Trimmed<M> {
     pub positions: Vec<usize>,
     /// Cost of the kept messages by the counter, in tokens: at most the budget. 0 without messages.
     pub tokens: u64,
-    /// Reason why nothing was kept, or nothing but the system message; `None` otherwise.
+    /// Reason why no message was kept, or only the system message; `None` otherwise.
     pub shortfall: Option<Shortfall>,
 }
 
-/// Reason why a budget or the other choices leave nothing of a list that has messages.
+/// Reason why no message of a list fits a budget and the other options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortfall {
-    /// The system message was to be included and alone exceeds the budget. Nothing was kept.
+    /// The included system message alone exceeds the budget. No message was kept.
     SystemTooLarge {
         /// Cost of the system message, in tokens.
         tokens: u64,
     },
-    /// The newest message or group exceeds the budget.
+    /// The latest message or group exceeds the budget.
     NothingFits {
         /// Positions of its messages.
         messages: Range<usize>,
-        /// Its cost, with the system message if that was to be included, in tokens.
+        /// Its cost in tokens, with the included system message.
         tokens: u64,
     },
-    /// The result may start at none of the messages that fit.
+    /// None of the messages that fit has a role of `start_on`.
     NoStart,
-    /// The result may end at none of the messages.
+    /// No message has a role of `end_on`.
     NoEnd,
 }
 
-/// Returns the newest messages of a list that cost at most `trim.max_tokens` together.
+/// Returns the latest messages of a list that cost at most `trim.max_tokens` together.
 ///
-/// `counter` returns the cost of a list in tokens, and is called with lists as they would be returned:
-/// `|list| estimator.messages(list)`, or `|list| list.len() as u64` to keep a number of messages. The
-/// budget is never exceeded, whatever the counter is. A counter must not count more for fewer messages, or
-/// less may be kept than would fit. It is called O(log messages) times.
+/// `counter` returns the cost of a list in tokens, and is called with candidates for the result: `|list|
+/// estimator.messages(list)`, or `|list| list.len() as u64` to keep a number of messages. The budget is never exceeded,
+/// with any counter. If a counter returns more for fewer messages, fewer messages may be kept than would fit. It is
+/// called O(log messages) times.
 ///
 /// Tool groups are kept or left out whole.
 pub fn trim_to_budget<M: MessageView + Clone>(
@@ -74,7 +73,7 @@ pub fn trim_to_budget<M: MessageView + Clone>(
         let message = messages.get(position);
         message.is_some_and(|message| is_of(message, roles))
     };
-    // What is kept or left out as a whole.
+    // Ranges that are kept or left out as a whole.
     let mut units: Vec<Range<usize>> = atoms(messages).iter().map(|atom| atom.range()).collect();
     let had_units = !units.is_empty();
     let ends = |unit: &Range<usize>| is_end(unit.end - 1, &trim.end_on);
@@ -152,8 +151,8 @@ pub fn trim_to_budget<M: MessageView + Clone>(
     trimmed(system, from, (from == none).then_some(Shortfall::NoStart))
 }
 
-/// Whether the message is of one of these roles, or any if there are none. A user's message with
-/// results counts as a tool's, and a note as nobody's.
+/// Whether the message is of one of these roles, or any if there are none. A user's message with results counts as a
+/// tool's, and a note has no role.
 fn is_of(message: &impl MessageView, roles: &[Role]) -> bool {
     if roles.is_empty() {
         return true;

@@ -11,42 +11,41 @@ mod groups;
 
 /// Builds atoms from messages that arrive one by one.
 ///
-/// Beside the settled atoms that were not [drained](Self::drain_settled), it holds what can still
-/// change (the newest response, or neighbouring lines that call, and what came after the first of them that
-/// waits) and the interrupted calls without a late result. Time is O(1) a message,
-/// call and result.
+/// Holds the settled atoms that were not [drained](Self::drain_settled), the interrupted calls without a late result,
+/// and the messages that can still change: the latest response, or neighbouring lines that call, and everything after
+/// the first waiting one. Time is O(1) a message, call and result.
 ///
-/// Begin at the start of a log or at a cut. Begun inside of a group, its results are orphans.
+/// Begin at the start of a log or at a cut. If it begins inside of a group, the group's results become orphans.
 #[derive(Debug, Clone)]
 pub struct AtomBuilder {
-    /// Responses that can still take results, oldest first: the newest one, and the neighbouring lines
-    /// with calls before it that have no response id either.
+    /// Responses that can still take results, oldest first: the latest one, and the neighbouring lines with calls
+    /// before it that also lack a response id.
     responses: VecDeque<Response>,
-    /// Whether the newest message that is no note is an assistant's with calls and without a response
-    /// id: another one directly after it closes nothing.
+    /// Whether the latest message that is not a note is an assistant's, with calls and without a response id. Another
+    /// such message directly after it closes no group.
     after_line: bool,
     /// Number of responses dropped from the front of `responses`: the ordinal of its first.
     dropped: u64,
-    /// Whether the newest response may get further lines.
+    /// Whether the latest response may get further lines.
     running: bool,
-    /// Id of the newest response, while `running`.
+    /// Id of the latest response, while `running`.
     running_id: String,
     groups: Groups,
-    /// The newest waiting call of each id. Empty while [`scans`](Self::scans).
+    /// The latest waiting call of each id. Empty while [`scans`](Self::scans).
     waiting: HashMap<Arc<str>, CallAt>,
-    /// The interrupted calls of each id that no late result answered, by position, newest last.
+    /// The interrupted calls of each id that have no late result, by position, latest last.
     interrupted: HashMap<Arc<str>, Vec<usize>>,
     /// Empty buffer for the calls of the next response.
     spare: Vec<Call>,
 }
 
-/// Maximum number of calls of the only open response that are searched one by one rather than hashed:
-/// most responses have a few, and that is twice as fast.
+/// Maximum number of calls of the only open response that are searched one by one instead of hashed. Most responses
+/// have few calls, and this is twice as fast for them.
 const FEW_CALLS: usize = 8;
 /// Maximum capacity of the buffer that is kept for the next response, in calls.
 const MOST_SPARE: usize = 64;
 
-/// A call, by its response's ordinal and its place there.
+/// A call, by its response's ordinal and its index there.
 #[derive(Debug, Clone, Copy)]
 struct CallAt {
     response: u64,
@@ -82,7 +81,7 @@ pub fn atoms<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Atoms {
 }
 
 impl AtomBuilder {
-    /// Creates a builder whose first message has this position, such as its position in a log.
+    /// Creates a builder that begins at this position, such as a position in a log.
     pub fn starting_at(position: usize) -> Self {
         Self {
             responses: VecDeque::new(),
@@ -141,7 +140,7 @@ impl AtomBuilder {
         self.groups.finish()
     }
 
-    /// The ordinal of the newest response, or of the one to come while there is none.
+    /// The ordinal of the latest response, or of the next one if there is none.
     fn newest(&self) -> u64 {
         self.dropped + self.responses.len().saturating_sub(1) as u64
     }
@@ -151,7 +150,7 @@ impl AtomBuilder {
         self.responses.get_mut(index)
     }
 
-    /// Adds a line of the newest response, or begins a response.
+    /// Adds a line of the latest response, or begins a response.
     fn respond(&mut self, id: Option<&str>, is_next_line: bool, position: usize) {
         if self.running
             && id == Some(&*self.running_id)
@@ -217,7 +216,7 @@ impl AtomBuilder {
         self.responses.len() <= 1 && self.responses.back().is_none_or(few)
     }
 
-    /// The newest waiting call of an id.
+    /// The latest waiting call of an id.
     fn waiting_call(&self, id: &str) -> Option<CallAt> {
         if !self.scans() {
             return self.waiting.get(id).copied();
@@ -247,7 +246,7 @@ impl AtomBuilder {
         }
     }
 
-    /// Adds a call to the newest response.
+    /// Adds a call to the latest response.
     fn call(&mut self, id: &str, position: usize) {
         let ordinal = self.newest();
         let id: Arc<str> = id.into();
@@ -313,7 +312,7 @@ impl AtomBuilder {
         self.release(at.response);
     }
 
-    /// Removes and returns the newest interrupted call of an id.
+    /// Removes and returns the latest interrupted call of an id.
     fn interrupted_call(&mut self, id: &str) -> Option<usize> {
         let calls = self.interrupted.get_mut(id)?;
         let newest = calls.pop();
@@ -323,7 +322,7 @@ impl AtomBuilder {
         newest
     }
 
-    /// Ends the newest response, because the user speaks, if it has all its results.
+    /// Ends the latest response if it has all its results, because the user speaks.
     fn end_run_if_answered(&mut self) {
         if self
             .responses

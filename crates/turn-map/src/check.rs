@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use token_estimate::{MessageView, PartView, Role};
 
-/// A place where a list breaks a provider's rule.
+/// A violation of a provider's rule in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
@@ -28,22 +28,20 @@ pub enum Rule {
     EmptyId,
     /// Two calls share an id: with OpenAI in one message, with Anthropic in the whole list.
     DuplicateId,
-    /// A call has no result directly behind its message.
+    /// A call has no result directly after its message.
     Unanswered,
     /// A result answers no open call of the assistant's message before it.
     AnswersNothing,
     /// An assistant's message contains a result.
     ResultByAssistant,
-    /// A result stands behind other content of its message.
+    /// A result comes after other content of its message.
     ResultAfterContent,
 }
 
-/// Returns the violations of the OpenAI chat format's rules: a message with calls is followed by
-/// results that answer each of its calls once, one or several in a message, and no result stands
-/// elsewhere. Notes are ignored.
+/// Returns the violations of the OpenAI chat format's rules: a message with calls is followed by results that answer
+/// each of its calls once, one or several in a message, and there are no other results. Notes are ignored.
 ///
-/// A message of a tool or a user may have other parts behind its results; they are sent as a message
-/// of their own.
+/// A message of a tool or a user may have other parts after its results; they are sent as a separate message.
 pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut waiting: Vec<Item> = Vec::new();
@@ -55,10 +53,10 @@ pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
         let mut ids = HashSet::new();
         for item in turn.items {
             match item.kind {
-                Kind::Call if turn.role != Role::Assistant => {
+                ItemKind::Call if turn.role != Role::Assistant => {
                     violations.push(item.breaks(Rule::CallByAnother));
                 }
-                Kind::Call => {
+                ItemKind::Call => {
                     if item.id.is_empty() {
                         violations.push(item.breaks(Rule::EmptyId));
                     } else if !ids.insert(item.id.clone()) {
@@ -66,16 +64,16 @@ pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                     }
                     waiting.push(item);
                 }
-                Kind::Result if turn.role == Role::Assistant => {
+                ItemKind::Result if turn.role == Role::Assistant => {
                     violations.push(item.breaks(Rule::ResultByAssistant));
                 }
-                Kind::Result if !answers => violations.push(item.breaks(Rule::AnswersNothing)),
-                Kind::Result => match waiting.iter().position(|call| call.id == item.id) {
+                ItemKind::Result if !answers => violations.push(item.breaks(Rule::AnswersNothing)),
+                ItemKind::Result => match waiting.iter().position(|call| call.id == item.id) {
                     Some(call) => drop(waiting.remove(call)),
                     None => violations.push(item.breaks(Rule::AnswersNothing)),
                 },
-                Kind::Other if answers => unanswered(&mut waiting, &mut violations),
-                Kind::Other => {}
+                ItemKind::Other if answers => unanswered(&mut waiting, &mut violations),
+                ItemKind::Other => {}
             }
         }
     }
@@ -83,11 +81,10 @@ pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     in_order(violations)
 }
 
-/// Returns the violations of the Anthropic messages format's rules. Neighbouring messages of one role
-/// are one turn, and a tool's messages are the user's. A turn with calls is followed by one that
-/// begins with results that answer each of the calls once, no result stands elsewhere, and no two
-/// calls in the list share an id. Notes are ignored, and so are system messages, which are sent apart
-/// from the list.
+/// Returns the violations of the Anthropic messages format's rules. Neighbouring messages of one role are one turn, and
+/// a tool's messages are the user's. A turn with calls is followed by one that begins with results that answer each of
+/// the calls once, there are no other results, and no two calls in the list share an id. Notes are ignored, and so are
+/// system messages, which are sent separately.
 pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     let wire = |role| match role {
         Role::System => None,
@@ -103,7 +100,7 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
             Role::Assistant => {
                 for item in turn.items {
                     match item.kind {
-                        Kind::Call => {
+                        ItemKind::Call => {
                             if item.id.is_empty() {
                                 violations.push(item.breaks(Rule::EmptyId));
                             } else if !ids.insert(item.id.clone()) {
@@ -112,17 +109,17 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                             waiting.insert(item.id.clone(), item.clone());
                             unanswered_calls.push(item);
                         }
-                        Kind::Result => violations.push(item.breaks(Rule::ResultByAssistant)),
-                        Kind::Other => {}
+                        ItemKind::Result => violations.push(item.breaks(Rule::ResultByAssistant)),
+                        ItemKind::Other => {}
                     }
                 }
             }
             Role::System => {
                 for item in turn.items {
                     match item.kind {
-                        Kind::Call => violations.push(item.breaks(Rule::CallByAnother)),
-                        Kind::Result => violations.push(item.breaks(Rule::AnswersNothing)),
-                        Kind::Other => {}
+                        ItemKind::Call => violations.push(item.breaks(Rule::CallByAnother)),
+                        ItemKind::Result => violations.push(item.breaks(Rule::AnswersNothing)),
+                        ItemKind::Other => {}
                     }
                 }
             }
@@ -130,15 +127,15 @@ pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
                 let mut first = true;
                 for item in turn.items {
                     match item.kind {
-                        Kind::Call => violations.push(item.breaks(Rule::CallByAnother)),
-                        Kind::Result if !first => {
+                        ItemKind::Call => violations.push(item.breaks(Rule::CallByAnother)),
+                        ItemKind::Result if !first => {
                             violations.push(item.breaks(Rule::ResultAfterContent));
                         }
-                        Kind::Result if waiting.remove(&item.id).is_none() => {
+                        ItemKind::Result if waiting.remove(&item.id).is_none() => {
                             violations.push(item.breaks(Rule::AnswersNothing));
                         }
-                        Kind::Result => {}
-                        Kind::Other => first = false,
+                        ItemKind::Result => {}
+                        ItemKind::Other => first = false,
                     }
                 }
                 unanswered_calls.retain(|call| waiting.contains_key(&call.id));
@@ -162,7 +159,7 @@ fn unanswered(waiting: &mut Vec<Item>, violations: &mut Vec<Violation>) {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ItemKind {
     Call,
     Result,
     Other,
@@ -170,7 +167,7 @@ enum Kind {
 
 #[derive(Clone)]
 struct Item {
-    kind: Kind,
+    kind: ItemKind,
     message: usize,
     part: usize,
     id: String,
@@ -196,7 +193,7 @@ struct Turn {
 /// turn.
 fn turns<M: MessageView>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
-    // Index of the newest turn that a message can join; a message that joins none does not end it.
+    // Index of the latest turn that a message can join; a message that joins none does not end it.
     let mut open: Option<usize> = None;
     for (position, message) in messages.iter().enumerate() {
         if message.is_note() {
@@ -206,9 +203,9 @@ fn turns<M: MessageView>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) 
         let mut part = 0;
         message.parts(&mut |view| {
             let (kind, id) = match view {
-                PartView::ToolCall { id, .. } => (Kind::Call, id),
-                PartView::ToolResult { call_id, .. } => (Kind::Result, call_id),
-                _ => (Kind::Other, ""),
+                PartView::ToolCall { id, .. } => (ItemKind::Call, id),
+                PartView::ToolResult { call_id, .. } => (ItemKind::Result, call_id),
+                _ => (ItemKind::Other, ""),
             };
             items.push(Item {
                 kind,

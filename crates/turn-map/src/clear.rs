@@ -6,19 +6,19 @@ use token_estimate::{MessageView, PartView, TokenEstimator};
 use crate::clip::stub_text;
 use crate::{Edit, TrimPolicy};
 
-/// Rule that clears old results, except the newest: a pure function of a list of messages.
+/// Rule that clears old results and keeps the latest ones: a pure function of a list of messages.
 ///
-/// Unlike a [`TrimPolicy`] it depends on what came later, so more is cleared as the list grows.
-/// Calls and the ids of results stay. What was cleared already is left alone.
+/// Unlike a [`TrimPolicy`] it depends on later messages, so more is cleared as the list grows. Calls and the ids of
+/// results stay. Cleared results are not changed again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClearPolicy {
-    /// Number of the newest results that stay, whatever they cost. Default 6.
+    /// Number of latest results that stay, at any cost. Default 6.
     pub keep: usize,
     /// Minimum cost of a result that is cleared, in tokens. Default 50.
     pub min_tokens: u64,
     /// Minimum number of messages without notes of a list in which results are cleared. Default 8.
     pub min_messages: usize,
-    /// Names of the tools whose results are cleared and count; none, the default, means all.
+    /// Names of the tools with results that are cleared and counted; none, the default, means all.
     pub tools: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ impl ClearPolicy {
         edits
     }
 
-    /// Returns the results of a list that are cleared, in order, those among them that were cleared before.
+    /// Returns the results of a list that are cleared, in order, including earlier cleared ones.
     pub fn clears(&self, scan: &ResultScan) -> Vec<ResultPlace> {
         if scan.messages < self.min_messages {
             return Vec::new();
@@ -85,8 +85,8 @@ impl ClearPolicy {
         large.map(|at| at.place).collect()
     }
 
-    /// Returns the policy that shortens a message whose results are all cleared. A result that costs too
-    /// little to be cleared stays under it.
+    /// Returns the policy that shortens a message if all its results are cleared. A result that costs too little to be
+    /// cleared stays whole.
     pub fn trim(&self) -> TrimPolicy {
         TrimPolicy::ToolOutputStub {
             tokens: self.min_tokens,
@@ -94,7 +94,7 @@ impl ClearPolicy {
     }
 }
 
-/// Place of a result in a list.
+/// Location of a result in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResultPlace {
     /// Position of its message, from 0.
@@ -103,16 +103,16 @@ pub struct ResultPlace {
     pub part: usize,
 }
 
-/// The results of a list, as far as a [`ClearPolicy`] depends on them. It is fed message by message, and
-/// keeps no text.
+/// Facts about the results of a list that a [`ClearPolicy`] depends on. It is fed message by message, and keeps no
+/// text.
 #[derive(Debug, Clone, Default)]
 pub struct ResultScan {
     results: Vec<ResultAt>,
-    /// Name of the tool of the newest call with an id.
+    /// Name of the tool of the latest call with an id.
     tools: HashMap<String, String>,
     /// Position of the next message.
     next: usize,
-    /// Number of messages that are no notes.
+    /// Number of messages that are not notes.
     messages: usize,
 }
 
@@ -120,7 +120,7 @@ pub struct ResultScan {
 struct ResultAt {
     place: ResultPlace,
     tokens: u64,
-    /// Name of the tool of the newest call before it with its id.
+    /// Name of the tool of the latest earlier call with its id.
     tool: Option<String>,
 }
 
@@ -154,7 +154,7 @@ impl ResultScan {
     }
 }
 
-/// Its id, such as `clear-old/6-50-8:Bash,Read@1`: policies that clear differently have different ids.
+/// Its id, such as `clear-old/6-50-8:Bash,Read@1`: policies with different effects have different ids.
 impl fmt::Display for ClearPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (keep, tokens, messages) = (self.keep, self.min_tokens, self.min_messages);

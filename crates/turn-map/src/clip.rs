@@ -15,7 +15,7 @@ const LONGEST_MARKER: usize = LONGEST_POINTER + 96;
 const OPENS: &str = "\n[… of ";
 const CLOSES: &str = " …]\n";
 
-/// Returns the marker of a text that is left out whole: `[… 900 tokens left out; expand message:7 …]`.
+/// Returns the marker of an omitted text: `[… 900 tokens left out; expand message:7 …]`.
 ///
 /// `pointer` is the argument of the tool that expands the text; an empty one is not mentioned.
 pub fn left_out(tokens: u64, pointer: &str) -> String {
@@ -62,8 +62,8 @@ pub(crate) fn stub_text(
     shorter(left_out(tokens, pointer), text, tokens, estimator)
 }
 
-/// Returns the first and the last lines of a text of more than `lines` lines, half of `lines` (rounded
-/// down) and the rest, with a line between them that counts the lines left out.
+/// Returns the first and the last lines of a text of more than `lines` lines, with a line between them that counts the
+/// omitted lines. The first part has half of `lines`, rounded down.
 pub(crate) fn clip_lines(
     text: &str,
     lines: usize,
@@ -110,7 +110,7 @@ pub(crate) fn clip_tokens(
 
 /// Returns the beginning and the end of a text that costs `whole` tokens (two thirds and one third) with a
 /// marker between them, together at most `tokens` tokens. Without room for any text it is the [`left_out`]
-/// marker alone, which may cost more. `None` when it would not be shorter.
+/// marker alone, which may cost more. `None` if it would not be shorter.
 pub fn clip_counted(
     text: &str,
     whole: u64,
@@ -162,7 +162,7 @@ pub(crate) fn is_clipped(text: &str, shown: usize) -> bool {
     })
 }
 
-/// Lengths of the first `head` and the last `tail` characters of a text, in bytes; `None` when they are
+/// Lengths of the first `head` and the last `tail` characters of a text, in bytes; `None` if they are
 /// the whole text.
 fn first_and_last(text: &str, head: usize, tail: usize) -> Option<(usize, usize)> {
     let starts = || text.char_indices().map(|(at, _)| at);

@@ -4,9 +4,9 @@ use crate::{Atom, AtomKind, Atoms, Cut, TurnMap};
 
 /// Rule that decides which messages of a conversation are kept and which may be compacted.
 ///
-/// Under every policy an atom is kept or compacted whole, atoms that are not [settled](Atoms::settled)
-/// are kept, and notes directly before kept messages are kept. An atom that alone exceeds a limit is
-/// kept as the newest one and does not keep older atoms.
+/// Under every policy an atom is kept or compacted whole, atoms that are not [settled](Atoms::settled) are kept, and
+/// notes directly before kept messages are kept. An atom that alone exceeds a limit is kept if it is the latest one,
+/// and no older atom is kept then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(
@@ -21,19 +21,17 @@ pub enum CutPolicy {
         #[cfg_attr(feature = "serde", serde(default = "twenty"))]
         messages: usize,
     },
-    /// Keeps the last messages within a limit in tokens, and always the newest atom.
+    /// Keeps the last messages within a limit in tokens, and always the latest atom.
     FreshTail {
         /// Number of messages without notes. Default 20.
         #[cfg_attr(feature = "serde", serde(default = "twenty"))]
         messages: usize,
-        /// Maximum cost of the tail in tokens, unless its newest atom alone costs more. Default:
-        /// no limit.
+        /// Maximum cost of the tail in tokens, unless its latest atom alone costs more. Default: no limit.
         #[cfg_attr(feature = "serde", serde(default))]
         max_tokens: Option<u64>,
     },
-    /// Keeps the newest messages until they cost `tokens`. An atom whose first message reaches the
-    /// figure is kept; one in which a later message does, such as a large result, is not, unless it
-    /// is the newest.
+    /// Keeps the latest messages until they cost `tokens`. An atom is kept if its first message reaches the figure. If
+    /// a later message of it does, such as a large result, it is kept only as the latest atom.
     RecentTokens {
         /// Cost in tokens. Default 16,384.
         #[cfg_attr(feature = "serde", serde(default = "recent_tokens"))]
@@ -60,7 +58,7 @@ impl Default for CutPolicy {
     }
 }
 
-/// The cut of a policy: messages before it may be compacted, those from it on are kept.
+/// The cut of a policy: messages before it may be compacted, messages after it are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Cuts {
@@ -90,9 +88,9 @@ impl Cuts {
 impl CutPolicy {
     /// Returns the cut of `atoms`.
     ///
-    /// `turns` are the turns of the same list, at the same positions; [`Cuts::turn_start`] is found in
-    /// them. `cost` gives the tokens of the message at a position, 0 for a note; it is asked newest first,
-    /// up to the first message that is not kept.
+    /// `turns` are the turns of the same list, at the same positions; [`Cuts::turn_start`] is found in them. `cost`
+    /// returns the tokens of the message at a position, 0 for a note; it is called from the latest message back to the
+    /// first one that is not kept.
     pub fn cuts(&self, atoms: &Atoms, turns: &TurnMap, cost: impl Fn(usize) -> u64) -> Cuts {
         let atom_cost = |atom: &Atom| atom.range().map(&cost).fold(0, u64::saturating_add);
         let tail = match *self {
@@ -113,7 +111,7 @@ impl CutPolicy {
                 if kept == 0 {
                     return Some(without.saturating_add(atom_cost(atom)));
                 }
-                // Without its first message, which costs nothing to reach the limit with.
+                // Without its first message, which adds no cost before the limit.
                 let rest = atom.range().skip(1).map(&cost);
                 let rest = rest.fold(without, u64::saturating_add);
                 (rest < tokens).then(|| rest.saturating_add(cost(atom.range().start)))
@@ -137,8 +135,8 @@ fn split_turn(atoms: &Atoms, turns: &TurnMap, tail: Cut) -> Option<Cut> {
     (cut < tail).then_some(cut)
 }
 
-/// The cut before the newest atoms that are kept. `stays` gets an atom, the number of messages kept
-/// after it and their cost, and returns the cost with the atom, or `None` if it is not kept.
+/// The cut before the latest atoms that are kept. `stays` gets an atom, the number of messages kept after it and their
+/// cost, and returns the cost with the atom, or `None` if it is not kept.
 fn keep(atoms: &Atoms, stays: impl Fn(&Atom, usize, u64) -> Option<u64>) -> Cut {
     let (mut kept, mut tokens) = (0, 0);
     let mut cut = atoms.end();

@@ -4,15 +4,13 @@ use token_estimate::{MessageView, Role};
 
 /// One change in a plan that rewrites a list of messages.
 ///
-/// All positions are those of the list that the plan was made for, whatever other edits do, so
-/// the order of a plan's edits does not matter, except that inserted messages stand in the order of
-/// their edits. [`apply`] carries out a plan on any [`EditableMessage`]; a foreign list may be
+/// All positions refer to the original list and do not depend on other edits. The order of a plan's edits only affects
+/// the order of inserted messages. [`apply`] carries out a plan on any [`EditableMessage`]; a foreign list may be
 /// rewritten by hand as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Edit {
-    /// Drops the message. Results that [`InsertResults`](Self::InsertResults) moves from it or inserts
-    /// behind it stay.
+    /// Drops the message. Results that [`InsertResults`](Self::InsertResults) moves from it or inserts after it stay.
     DropMessage {
         /// Position of the message.
         message: usize,
@@ -68,8 +66,7 @@ pub enum Edit {
         /// The new role.
         role: Role,
     },
-    /// Inserts results directly behind a message, as [`EditableMessage::results_behind`] makes messages
-    /// of them.
+    /// Inserts results directly after a message, as messages that [`EditableMessage::results_behind`] creates.
     InsertResults {
         /// Position of the message that precedes the inserted ones.
         after: usize,
@@ -98,8 +95,7 @@ pub enum InsertedResult {
     },
 }
 
-/// A message that [`apply`] can rewrite. Its parts are those that [`MessageView::parts`] visits, in the
-/// same order.
+/// A message that [`apply`] can rewrite. Its parts are the ones that [`MessageView::parts`] visits, in the same order.
 pub trait EditableMessage: MessageView + Sized {
     /// Part of a message.
     type Part;
@@ -113,8 +109,8 @@ pub trait EditableMessage: MessageView + Sized {
     /// Sets the role.
     fn set_role(&mut self, role: Role);
 
-    /// Returns new messages of these results, to be inserted behind this one in order: one message, or
-    /// one for each result where a message holds only one.
+    /// Returns new messages with these results, to insert after this one in order: one message, or one for each result
+    /// if a message holds only one.
     fn results_behind(&self, parts: Vec<Self::Part>) -> Vec<Self>;
 
     /// Returns a result with this text.

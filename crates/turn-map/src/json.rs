@@ -1,4 +1,4 @@
-//! What the adapters of providers' JSON share.
+//! Functions that the adapters of providers' JSON share.
 
 use serde_json::{Map, Value, json};
 use token_estimate::PartView;
@@ -6,7 +6,7 @@ use token_estimate::PartView;
 /// The view of an element of a message's content.
 pub(crate) enum ElementView<'v> {
     Part(PartView<'v>),
-    /// An element that only its JSON tells.
+    /// An element that is shown as its JSON.
     Raw(String),
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn set(value: &mut Value, key: &str, new: impl Into<Value>) {
     }
 }
 
-/// Calls `visit` with the result of a call, whose content is a text or a list.
+/// Calls `visit` with the result of a call. Its content is a text or a list.
 pub(crate) fn view_result(
     (call_id, name): (&str, Option<&str>),
     is_error: bool,
@@ -80,8 +80,8 @@ pub(crate) fn set_element_text(element: &mut Value, text: String) {
     }
 }
 
-/// Sets the text of a result's content. In a list the text takes the place of the first text or raw
-/// element, the others of these go, and images and documents stay.
+/// Sets the text of a result's content. In a list the text takes the place of the first text or raw element, the other
+/// texts and raw elements are removed, and images and documents stay.
 pub(crate) fn set_content_text(
     content: &mut Value,
     text: String,

@@ -26,7 +26,7 @@ pub(crate) fn has_calls(message: &impl MessageView) -> bool {
     any
 }
 
-/// Whether the message is the user's own: no note, and without tool results.
+/// Whether the message is the user's: not a note, and without tool results.
 pub(crate) fn user_speaks(message: &impl MessageView) -> bool {
     let mut any_result = false;
     results(message, &mut |_| any_result = true);

@@ -43,7 +43,7 @@ impl EditableMessage for Message {
                 content: ResultContent::Parts(parts),
                 ..
             } => {
-                // What `ResultContent::text` reads becomes one text where the first of it stood.
+                // The parts that `ResultContent::text` reads become one text at the place of the first.
                 let is_text =
                     |part: &Part| matches!(part, Part::Text { .. } | Part::Unknown { .. });
                 let first = parts.iter().position(is_text).unwrap_or(parts.len());
@@ -89,7 +89,7 @@ impl EditableMessage for Message {
 }
 
 impl TrimPolicy {
-    /// Returns the message shortened; `None` when it stays as it is or would cost more.
+    /// Returns the message shortened; `None` if it stays as it is or would cost more.
     pub fn trim(
         &self,
         message: &Message,

@@ -1,4 +1,4 @@
-//! Messages of OpenAI's chat completions as they are sent, of feature `json`.
+//! Messages of OpenAI's chat completions as sent. Feature `json`.
 //!
 //! ```
 //! use serde_json::json;
@@ -33,10 +33,9 @@ const TYPES: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"]
 
 /// A message of OpenAI's chat completions: its JSON.
 ///
-/// Content may be a text or a list, `developer` is a system role, a refusal is a text, a tool's message
-/// is one result, and `reasoning_content` of compatible servers is reasoning. Fields that are not known
-/// here stay as they are; a `function_call`, which has no id, is such a field. JSON that is not an
-/// object has no parts.
+/// Content may be a text or a list, `developer` is a system role, a refusal is a text, a tool's message is one result,
+/// and `reasoning_content` of compatible servers is reasoning. Unknown fields stay as they are; a `function_call`,
+/// which has no id, is such a field. JSON that is not an object has no parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chat(pub Value);
 

@@ -4,7 +4,7 @@ use token_estimate::{MessageView, PartView, Role};
 
 use crate::{Edit, InsertedResult, atoms};
 
-/// A call or result that a provider would refuse, and what was done about it.
+/// A call or result that a provider would refuse, and its repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -48,7 +48,7 @@ pub enum Remedy {
     Dropped,
     /// The result became text.
     MadeText,
-    /// The result moved behind its call's message.
+    /// The result moved to the place after its call's message.
     Moved,
     /// A result was inserted for the call.
     Stubbed,
@@ -56,7 +56,7 @@ pub enum Remedy {
     Renamed,
 }
 
-/// Edits that repair a list for a provider, and a report of what was found.
+/// Edits that repair a list for a provider, and a report of the problems.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 #[must_use]
@@ -68,13 +68,12 @@ pub struct Sanitized {
 }
 
 /// Returns the edits that repair a list so that [`check_openai`](crate::check_openai) and
-/// [`check_anthropic`](crate::check_anthropic) find no violations, with the problems that were found.
-/// A repaired list needs no edits.
+/// [`check_anthropic`](crate::check_anthropic) find no violations, and a report of the problems. A repaired list needs
+/// no edits.
 ///
-/// Nothing that was said is lost: a call without a result gets one with the text `stub`, late results
-/// and results without a call become text, other results move directly behind their call's message,
-/// and calls whose id is empty or was used before get another one. Only calls by others than the
-/// assistant are dropped.
+/// No content is lost: a call without a result gets one with the text `stub`, late results and results without a call
+/// become text, other results move to the place after their call's message, and calls with an empty or duplicate id get
+/// another one. Only calls by other roles than the assistant are dropped.
 ///
 /// Calls and results pair as in [`atoms`]; of several calls with one id in a response the first gets the
 /// first result. Notes stay where they are. Appended messages change nothing before the list's
@@ -98,7 +97,7 @@ enum Slot {
     Other,
 }
 
-struct Line {
+struct MessageSlots {
     note: bool,
     role: Role,
     slots: Vec<Slot>,
@@ -123,7 +122,7 @@ enum Fate {
     Text(Problem),
 }
 
-struct Answer {
+struct CallResult {
     message: usize,
     part: usize,
     id: String,
@@ -133,9 +132,9 @@ struct Answer {
 }
 
 struct Work {
-    lines: Vec<Line>,
+    lines: Vec<MessageSlots>,
     calls: Vec<Call>,
-    answers: Vec<Answer>,
+    answers: Vec<CallResult>,
 }
 
 impl Work {
@@ -172,7 +171,7 @@ impl Work {
                         Slot::Call(self.calls.len() - 1)
                     }
                     PartView::ToolResult { call_id, .. } => {
-                        self.answers.push(Answer {
+                        self.answers.push(CallResult {
                             message: at,
                             part,
                             id: call_id.to_owned(),
@@ -186,7 +185,7 @@ impl Work {
                 });
             });
         }
-        self.lines.push(Line { note, role, slots });
+        self.lines.push(MessageSlots { note, role, slots });
     }
 
     /// Pairs calls and results atom by atom.
@@ -248,7 +247,7 @@ impl Work {
         }
     }
 
-    /// Moves the results that do not stand behind their call's message.
+    /// Moves the results that are not directly after their call's message.
     fn place_results(&mut self) {
         for message in 0..self.lines.len() {
             let Some(line) = self.lines.get(message) else {
@@ -269,7 +268,7 @@ impl Work {
         }
     }
 
-    /// Keeps the results in place that stand behind a message's calls before anything else.
+    /// Keeps the results in place that follow a message's calls before any other content.
     fn find_in_place(&mut self, message: usize) {
         for line in self
             .lines
@@ -341,7 +340,7 @@ impl Work {
         edits
     }
 
-    fn edit_line(&self, message: usize, line: &Line, stub: &str, edits: &mut Vec<Edit>) {
+    fn edit_line(&self, message: usize, line: &MessageSlots, stub: &str, edits: &mut Vec<Edit>) {
         let (mut left, mut results, mut texts) = (0, 0, 0);
         let mut gone: Vec<usize> = Vec::new();
         let mut inserted: Vec<InsertedResult> = Vec::new();
@@ -404,7 +403,7 @@ impl Work {
         }
     }
 
-    /// The result to insert behind a kept call, if any.
+    /// The result to insert after a kept call, if any.
     fn inserted(&self, call: &Call, stub: &str) -> Option<InsertedResult> {
         let Some(result) = call.result else {
             return Some(InsertedResult::Stub {

@@ -8,9 +8,9 @@ use crate::clip::{clip_chars, clip_lines, clip_tokens, is_clipped, stub_text};
 
 /// Rule that shortens a message: a pure function of the message, the estimator and the pointer.
 ///
-/// Its id, as in `tool-output-lines/50@1`, may be stored: the rule of an id never changes, another rule
-/// gets another version. No policy makes a message larger, and none changes a call, so the calls and
-/// results of trimmed messages pair as before. Applying a policy twice equals applying it once.
+/// Its id, as in `tool-output-lines/50@1`, may be stored: the rule of an id never changes, and a changed rule gets a
+/// new version. No policy makes a message larger, and none changes a call, so the calls and results of trimmed messages
+/// pair as before. Applying a policy twice equals applying it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TrimPolicy {
@@ -25,7 +25,7 @@ pub enum TrimPolicy {
         /// Maximum cost of a result in tokens, if that leaves room for the marker.
         tokens: u64,
     },
-    /// Keeps the first and the last characters of a long result and nothing of one of medium length.
+    /// Keeps the first and the last characters of a long result, and omits one of medium length.
     /// `tool-output-chars/200-2000-200@1`
     ToolOutputChars {
         /// Maximum length of a result that stays whole, in characters.
@@ -35,7 +35,7 @@ pub enum TrimPolicy {
         /// Number of characters of a longer result that are shown at either end.
         shown: usize,
     },
-    /// Leaves out results from a cost on. `tool-output-stub/50@1`
+    /// Omits results of at least this cost. `tool-output-stub/50@1`
     ToolOutputStub {
         /// Minimum cost of a result that is left out, in tokens.
         tokens: u64,
@@ -56,7 +56,7 @@ const NAMES: [&str; 5] = [
 ];
 
 impl TrimPolicy {
-    /// Returns a result's text shortened; `None` when it stays as it is.
+    /// Returns a result's text shortened; `None` if it stays as it is.
     ///
     /// `pointer` is the argument of the tool that expands the message; an empty one is not mentioned.
     pub fn trim_result(
@@ -90,7 +90,7 @@ impl TrimPolicy {
         }
     }
 
-    /// Returns a text part's text shortened; `None` when it stays as it is, as under every policy but
+    /// Returns a text part's text shortened; `None` if it stays as it is, as under every policy but
     /// [`Block`](Self::Block).
     pub fn trim_text(
         &self,

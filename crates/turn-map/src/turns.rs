@@ -4,21 +4,21 @@ use token_estimate::MessageView;
 
 use crate::message::user_speaks;
 
-/// Rule that decides where turns begin.
+/// Rule that determines the beginnings of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TurnBoundary {
-    /// Neighbouring messages with the same turn index form a turn; a message without an index is a turn
-    /// of its own.
+    /// Neighbouring messages with the same turn index form a turn; a message without an index is a separate turn.
     Index,
     /// A turn begins at each user message without tool results. Messages before the first one form a
     /// turn too.
     Role,
 }
 
-/// The turns of a message list, numbered from 0 by position, whatever indices the messages carry.
+/// The turns of a message list, numbered from 0 by position. The numbers do not depend on the turn indices of the
+/// messages.
 ///
-/// Notes belong to the turn that they stand in. Building is O(1) a message, a lookup O(log turns).
+/// Notes belong to the turn around them. Building is O(1) a message, a lookup O(log turns).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnMap {
     grouping: TurnBoundary,
@@ -38,7 +38,7 @@ impl TurnMap {
         Self::starting_at(0, grouping)
     }
 
-    /// Creates an empty map whose first message has this position.
+    /// Creates an empty map for messages from this position on.
     pub const fn starting_at(position: usize, grouping: TurnBoundary) -> Self {
         Self {
             grouping,
@@ -104,7 +104,7 @@ impl TurnMap {
         self.span(turn..turn.saturating_add(1))
     }
 
-    /// Positions of the messages of several turns. Turns that do not exist add nothing.
+    /// Positions of the messages of several turns. Turns that do not exist have no messages.
     pub fn span(&self, turns: Range<usize>) -> Range<usize> {
         let start = |turn: usize| self.starts.get(turn).copied().unwrap_or(self.next);
         let first = start(turns.start);
@@ -131,8 +131,7 @@ impl TurnMap {
         self.starts.get(turn).copied()
     }
 
-    /// The messages of several turns in the list that the map was built from. Turns that do not exist
-    /// add nothing.
+    /// The messages of several turns in the list that the map was built from. Turns that do not exist have no messages.
     pub fn slice<'m, M>(&self, messages: &'m [M], turns: Range<usize>) -> &'m [M] {
         let span = self.span(turns);
         messages

@@ -30,13 +30,13 @@ pub(crate) struct Grep {
     pub(crate) pattern: String,
     /// How the pattern is read: literal, in any case, with no special character; as a regular expression; as words that
     /// all occur, in any form and order; as prose, any word of which occurs, the best answers first [default: literal;
-    /// where that finds nothing, words; where that finds nothing, prose]
+    /// without hits, words; without hits again, prose]
     #[arg(long, value_parser = named::<SearchMode>(&["literal", "regex", "words", "prose"]))]
     pub(crate) mode: Option<SearchMode>,
     /// Let upper case in the pattern count, with --mode literal and regex
     #[arg(long)]
     pub(crate) smart_case: bool,
-    /// What to search
+    /// Part to search
     #[arg(long, default_value = "both", value_parser = named::<SearchScope>(&["messages", "summaries", "both"]))]
     pub(crate) scope: SearchScope,
     /// Find only messages of this role; may be given several times
@@ -45,7 +45,7 @@ pub(crate) struct Grep {
     /// Find only messages that call this tool or hold its result; may be given several times
     #[arg(long = "tool", value_name = "NAME")]
     pub(crate) tools: Vec<String>,
-    /// Search calls of the memory's own tools and their results too: they repeat what was said
+    /// Also search calls of the memory's tools and their results, which repeat earlier messages
     #[arg(long)]
     pub(crate) echoes: bool,
     /// Number of messages to show before and after each hit, at most 5
@@ -63,7 +63,7 @@ pub(crate) struct Grep {
     /// Find only messages before this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) until: Option<Timestamp>,
-    /// Order of the hits: the best first, and the oldest where there is no ranking (literal, regex); or by time
+    /// Order of the hits: the best first, or the oldest first for literal and regex, which do not rank; or by time
     #[arg(long, default_value = "relevance", value_parser = named::<HitOrder>(&["relevance", "oldest", "newest"]))]
     pub(crate) order: HitOrder,
     /// Maximum number of hits, at least 1
@@ -72,15 +72,15 @@ pub(crate) struct Grep {
     /// Cursor of an earlier answer to the same search, to continue it
     #[arg(long)]
     pub(crate) cursor: Option<String>,
-    /// Which vectors of words it counts.
+    /// Vectors of words that the search counts.
     #[command(flatten)]
     pub(crate) vectors: Vectors,
 }
 
-/// Vectors of words that a search counts beside the words themselves.
+/// Vectors of words that a search counts in addition to the words.
 #[derive(Debug, Args)]
 pub(crate) struct Vectors {
-    /// A table of vectors of words: a question then also finds what means nearly the same
+    /// A table of vectors of words: a question then also finds texts of nearly the same meaning
     #[arg(
         long,
         value_name = "FILE",
@@ -113,7 +113,7 @@ pub(crate) struct Recall {
     /// Cursor of an earlier answer to the same query, to continue it
     #[arg(long)]
     pub(crate) cursor: Option<String>,
-    /// Which vectors of words it counts.
+    /// Vectors of words that the search counts.
     #[command(flatten)]
     pub(crate) vectors: Vectors,
 }
@@ -148,7 +148,7 @@ pub(crate) struct Index {
     /// Remove the session's index first, such as after `verify` found damage in it
     #[arg(long)]
     pub(crate) rebuild: bool,
-    /// Which vectors of words it counts.
+    /// Vectors of words that are indexed.
     #[command(flatten)]
     pub(crate) vectors: Vectors,
 }

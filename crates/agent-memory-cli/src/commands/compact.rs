@@ -25,13 +25,13 @@ use crate::progress::Progress;
 use crate::writer::{Writers, model_failures, redo_command};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct CompactReport {
     #[serde(flatten)]
-    view: View,
-    imported: Option<import::Answer>,
+    view: ViewChange,
+    imported: Option<import::ImportedFiles>,
     #[serde(flatten)]
-    run: Run,
-    /// Messages of which the published summaries tell nothing; only where they were asked for.
+    run: CompactionResult,
+    /// Messages that the published summaries do not mention; only on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<Vec<Dropped>>,
     /// The next step; only for a dry run.
@@ -41,18 +41,18 @@ struct Answer {
 
 /// The size of a session's view, and whether its log is whole.
 #[derive(Debug, Serialize)]
-struct View {
+struct ViewChange {
     session: String,
-    before: Before,
-    after: Size,
+    before: LogSize,
+    after: ViewSize,
     verify: Verified,
 }
 
-impl View {
+impl ViewChange {
     fn new(session: &Session, before: Measure, after: Measure, report: VerifyReport) -> Self {
         Self {
             session: session.key().to_string(),
-            before: Before {
+            before: LogSize {
                 messages: report.messages - report.notes,
                 tokens: before.tokens,
             },
@@ -62,10 +62,10 @@ impl View {
     }
 }
 
-/// What a compaction did.
+/// Result of a compaction.
 #[derive(Debug, Serialize)]
-struct Run {
-    summaries: Summaries,
+struct CompactionResult {
+    summaries: SummaryCounts,
     /// The summary that was published last.
     summary: Option<SummaryId>,
     calls: u64,
@@ -74,17 +74,17 @@ struct Run {
     stop_reason: StopReason,
     /// Number of published summaries that no model wrote.
     provisional: u64,
-    /// Number of summaries that the model did not write, and why.
+    /// Number of summaries that the model did not write, with the reasons.
     model: ModelReport,
-    /// Why the summarizer failed, if it did.
+    /// Failure of the summarizer, if it failed.
     failure: Option<String>,
 }
 
-impl Run {
-    /// Nothing was done.
+impl CompactionResult {
+    /// The result of an empty run.
     fn none(stop_reason: StopReason) -> Self {
         Self {
-            summaries: Summaries::default(),
+            summaries: SummaryCounts::default(),
             summary: None,
             calls: 0,
             duration_ms: 0,
@@ -97,7 +97,7 @@ impl Run {
 
     fn new(outcome: Outcome) -> Self {
         Self {
-            summaries: Summaries::new(&outcome.published),
+            summaries: SummaryCounts::new(&outcome.published),
             summary: outcome.summaries.last().cloned(),
             calls: outcome.calls,
             duration_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
@@ -110,19 +110,19 @@ impl Run {
 }
 
 #[derive(Debug, Serialize)]
-struct Before {
+struct LogSize {
     messages: u64,
     tokens: u64,
 }
 
 /// The size of a view.
 #[derive(Debug, Serialize)]
-pub(super) struct Size {
+pub(super) struct ViewSize {
     pub(super) spans: u64,
     pub(super) tokens: u64,
 }
 
-impl From<Measure> for Size {
+impl From<Measure> for ViewSize {
     fn from(Measure { spans, tokens, .. }: Measure) -> Self {
         Self { spans, tokens }
     }
@@ -130,7 +130,7 @@ impl From<Measure> for Size {
 
 /// Number of published summaries by label.
 #[derive(Debug, Default, Serialize)]
-struct Summaries {
+struct SummaryCounts {
     leaf: u64,
     condensed: u64,
     /// Labels of other planners.
@@ -138,7 +138,7 @@ struct Summaries {
     others: BTreeMap<String, u64>,
 }
 
-impl Summaries {
+impl SummaryCounts {
     fn new(published: &LabelCounts) -> Self {
         let others = published.iter().map(|(label, n)| (label.to_string(), n));
         Self {
@@ -157,7 +157,7 @@ impl Summaries {
     /// Formats the counts: `3 leaf and 1 condensed`.
     fn text(&self) -> String {
         let own = [("leaf", self.leaf), ("condensed", self.condensed)];
-        // Of another strategy only its own labels are told.
+        // Of another strategy only its own labels are printed.
         let own = own.into_iter().filter(|_| self.others.is_empty());
         let others = self.others.iter().map(|(label, n)| (label.as_str(), *n));
         let counts = own
@@ -197,7 +197,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
         .await?;
     progress.say(&format!("importing {}", args.target));
-    let mut imported = import::Answer::default();
+    let mut imported = import::ImportedFiles::default();
     let main = imported.take(&memory, &args.target, &transcript).await?;
     drop(transcript);
     let main = main.ok_or_else(|| empty(&args.target))?;
@@ -239,7 +239,7 @@ fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
     failure.into()
 }
 
-/// The session with the strategy that is asked for, which is not stored.
+/// Returns the session with the requested strategy, which is not stored.
 async fn planned(session: Session, args: &Compact) -> agent_memory::Result<Session> {
     let Some(strategy) = args.strategy else {
         return Ok(session);
@@ -252,7 +252,7 @@ async fn compact(
     app: &mut App,
     args: &Compact,
     session: &Session,
-    imported: Option<import::Answer>,
+    imported: Option<import::ImportedFiles>,
     progress: &Progress,
 ) -> anyhow::Result<()> {
     let session = &match args.strategy {
@@ -296,20 +296,20 @@ async fn compact(
                 dropped.extend(left_out.into_iter().map(Dropped::from));
             }
             held = outcome.held.clone();
-            let view = View::new(session, outcome.before, outcome.after, report);
-            (view, Run::new(outcome))
+            let view = ViewChange::new(session, outcome.before, outcome.after, report);
+            (view, CompactionResult::new(outcome))
         }
         None => {
             let size = session.current_view().await?.measure();
-            let view = View::new(session, size, size, report);
-            (view, Run::none(StopReason::BelowThreshold))
+            let view = ViewChange::new(session, size, size, report);
+            (view, CompactionResult::none(StopReason::BelowThreshold))
         }
     };
     let redo = redo_command(app, &args.writing, session.key().as_str());
     if let Some(line) = model_failures(&run.model, &redo) {
         note(&line);
     }
-    let answer = Answer {
+    let answer = CompactReport {
         view,
         imported,
         run,
@@ -326,7 +326,7 @@ async fn compact(
         Some(failure) if answer.run.stop_reason == StopReason::SummarizerFailed => {
             let text = format!("a summary could not be made: {failure}");
             Err(Failure::new(Kind::Summarizer, text)
-                .hint("nothing is lost: what was published stays; run it again to go on")
+                .hint("published summaries stay; run it again to continue")
                 .into())
         }
         _ if answer.run.stop_reason == StopReason::Held => {
@@ -336,7 +336,7 @@ async fn compact(
             }
             let text = failure
                 .message
-                .replacen("nothing was done", "something is left to do", 1);
+                .replacen("nothing was done", "work is left", 1);
             note(&text);
             Ok(())
         }
@@ -348,7 +348,7 @@ async fn print(
     app: &mut App,
     args: &Compact,
     session: &Session,
-    answer: &Answer,
+    answer: &CompactReport,
 ) -> anyhow::Result<()> {
     let key = session.key().as_str();
     app.out.line(&format!("session  {key}"))?;
@@ -420,14 +420,14 @@ fn context_command(app: &App, key: &str, args: &Compact) -> String {
 
 fn why(stop: StopReason) -> &'static str {
     match stop {
-        StopReason::NothingEligible => "nothing else is old enough to compact",
+        StopReason::NothingEligible => "no other messages are old enough to compact",
         StopReason::PassesDone => "both passes are done, more may be possible",
         StopReason::IterationCap => "the policy's number of passes was reached",
-        StopReason::NoProgress => "a pass changed nothing",
+        StopReason::NoProgress => "a pass had no effect",
         StopReason::SummarizerFailed => "the summarizer failed",
         StopReason::LostRace => "another process compacted at the same time",
         StopReason::Held => "another process works on the rest",
-        StopReason::Exhausted => "nothing can be made shorter",
+        StopReason::Exhausted => "no span can be made shorter",
         StopReason::Cancelled => "it was stopped",
         StopReason::BelowThreshold => "the threshold is not reached",
         _ => "it stopped",
@@ -468,12 +468,12 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
     let plan = session.plan().await?;
     let report = session.verify().await?;
     let size = session.current_view().await?.measure();
-    let view = View::new(session, size, size, report);
+    let view = ViewChange::new(session, size, size, report);
     if app.json {
-        return Ok(app.out.json(&Answer {
+        return Ok(app.out.json(&CompactReport {
             view,
             imported: None,
-            run: Run::none(StopReason::DryRun),
+            run: CompactionResult::none(StopReason::DryRun),
             dropped: None,
             plan: Some(plan),
         })?);

@@ -17,7 +17,7 @@ use crate::error::{Failure, Kind};
 use crate::output::{count, number, one_line};
 
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct ContextReport<'a> {
     session: &'a str,
     budget: u64,
     tokens: u64,
@@ -70,8 +70,8 @@ fn read_system(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-fn answer<'a>(session: &'a Session, context: &'a Context) -> Answer<'a> {
-    Answer {
+fn answer<'a>(session: &'a Session, context: &'a Context) -> ContextReport<'a> {
+    ContextReport {
         session: session.key().as_str(),
         budget: context.budget,
         tokens: context.tokens,
@@ -139,7 +139,7 @@ pub(crate) fn receipt(context: &Context) -> String {
     }
     for moved in &receipt.moved_results {
         lines.push(format!(
-            "  moved: the result of the call {} from message {} behind its call in message {}",
+            "  moved: the result of the call {} from message {} to its call in message {}",
             moved.call_id.escape_debug(),
             moved.from,
             moved.after
@@ -155,7 +155,7 @@ pub(crate) fn receipt(context: &Context) -> String {
     }
     for trim in &receipt.unknown_trims {
         lines.push(format!(
-            "  shown whole, its trim policy is not known: {trim}"
+            "  shown whole, because its trim policy is unknown: {trim}"
         ));
     }
     // Ids of calls are the transcript's.

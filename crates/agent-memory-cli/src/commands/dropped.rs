@@ -1,4 +1,4 @@
-//! What new summaries tell nothing of, and how to get it back.
+//! Messages that new summaries do not mention, and the commands that show them.
 
 use agent_memory::compaction::LeftOut;
 use serde::Serialize;
@@ -6,12 +6,12 @@ use serde::Serialize;
 use crate::app::App;
 use crate::output::{count, number, one_line, table};
 
-/// A message of which the summary that covers it tells nothing.
+/// A message that its summary does not mention.
 #[derive(Debug, Serialize)]
 pub(super) struct Dropped {
     #[serde(flatten)]
     message: LeftOut,
-    /// What to expand to read it.
+    /// Argument of `expand` that shows it.
     expand: String,
 }
 
@@ -22,12 +22,12 @@ impl From<LeftOut> for Dropped {
     }
 }
 
-/// Prints the messages of which summaries tell nothing, and how to get them back.
+/// Prints the messages that summaries do not mention, with the commands that show them.
 pub(super) fn print(app: &mut App, key: &str, dropped: &[Dropped]) -> anyhow::Result<()> {
     const LISTED: usize = 20;
     let tokens = dropped.iter().map(|dropped| dropped.message.tokens).sum();
     app.out.line(&format!(
-        "The new summaries tell nothing of {}, {}:",
+        "The new summaries do not mention {}, {}:",
         count(dropped.len() as u64, "message", "messages"),
         count(tokens, "token", "tokens"),
     ))?;

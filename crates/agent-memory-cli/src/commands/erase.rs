@@ -1,4 +1,4 @@
-//! `erase` and `delete`: take words out of a session for ever, and record that and why.
+//! `erase` and `delete`: erase words of a session for ever, and record the erasure and its reason.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use crate::error::{Failure, Kind};
 use crate::output::count;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct EraseReport {
     session: String,
     erased: bool,
     entries: u64,
     summaries: u64,
     drafts: u64,
-    logs: Vec<Stretch>,
-    seen_by: Vec<Stretch>,
-    copies: Vec<Stretch>,
-    /// What was archived, where that was asked for.
+    logs: Vec<SessionRange>,
+    seen_by: Vec<SessionRange>,
+    copies: Vec<SessionRange>,
+    /// Figures of the archived entries, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     archived: Option<Archived>,
 }
 
-/// Figures of what is archived and old enough.
+/// Figures of the archived entries that are old enough.
 #[derive(Debug, Serialize)]
 struct Archived {
     messages: u64,
@@ -50,13 +50,13 @@ impl From<&PurgeReport> for Archived {
 
 /// A range of a session.
 #[derive(Debug, Serialize)]
-struct Stretch {
+struct SessionRange {
     session: String,
     first: u32,
     last: u32,
 }
 
-impl From<&ErasedRange> for Stretch {
+impl From<&ErasedRange> for SessionRange {
     fn from(range: &ErasedRange) -> Self {
         Self {
             session: range.key.to_string(),
@@ -74,7 +74,7 @@ pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
     }
     let from = args.from.unwrap_or_default();
     let Some(range) = SeqRange::new(Seq(from), Seq(args.to.unwrap_or(from))) else {
-        let text = format!("entries {from}-{} are no range", args.to.unwrap_or(from));
+        let text = format!("entries {from}-{} are not a range", args.to.unwrap_or(from));
         return Err(Failure::new(Kind::Invalid, text)
             .hint("--from is at least 1 and --to is not before it")
             .into());
@@ -85,7 +85,7 @@ pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
     print(app, &session, &erased, None, args.dry_run)
 }
 
-/// Erases what is archived, with figures of it.
+/// Erases archived entries, and prints their figures.
 async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result<()> {
     let age = Duration::from_secs(u64::from(args.older_than.unwrap_or(0)) * 24 * 60 * 60);
     let purged = session
@@ -114,15 +114,15 @@ fn print(
     archived: Option<Archived>,
     dry_run: bool,
 ) -> anyhow::Result<()> {
-    let answer = Answer {
+    let answer = EraseReport {
         session: session.key().to_string(),
         erased: !dry_run,
         entries: erased.entries,
         summaries: erased.summaries,
         drafts: erased.drafts,
-        logs: erased.logs.iter().map(Stretch::from).collect(),
-        seen_by: erased.seen_by.iter().map(Stretch::from).collect(),
-        copies: erased.copies.iter().map(Stretch::from).collect(),
+        logs: erased.logs.iter().map(SessionRange::from).collect(),
+        seen_by: erased.seen_by.iter().map(SessionRange::from).collect(),
+        copies: erased.copies.iter().map(SessionRange::from).collect(),
         archived,
     };
     if app.json {
@@ -146,9 +146,9 @@ fn print(
         count(answer.summaries, "summary", "summaries"),
         count(answer.drafts, "piece", "pieces"),
     ))?;
-    // Sessions that showed nothing but erased words are not concerned.
+    // Sessions that showed only erased words are not affected.
     let any = answer.entries > 0 || answer.summaries > 0;
-    for Stretch {
+    for SessionRange {
         session,
         first,
         last,
@@ -157,7 +157,7 @@ fn print(
         app.out
             .line(&format!("{session} shows them: entries {first}-{last}"))?;
     }
-    for Stretch {
+    for SessionRange {
         session,
         first,
         last,
@@ -169,8 +169,7 @@ fn print(
     }
     if any {
         app.out.line(
-            "positions, sizes, ids and hashes stay: whoever has the database can check a guess, so a short text may be found \
-             out",
+            "positions, sizes, ids and hashes stay: a guess of a short text can be checked against its hash",
         )?;
     }
     if !dry_run && answer.summaries > 0 {
@@ -178,8 +177,9 @@ fn print(
             .line("run `compact` again: spans of erased summaries show their messages")?;
     }
     if dry_run {
-        app.out
-            .line("nothing was changed: give --reason instead of --dry-run to erase for ever")?;
+        app.out.line(
+            "the database did not change: give --reason instead of --dry-run to erase for ever",
+        )?;
     }
     Ok(())
 }

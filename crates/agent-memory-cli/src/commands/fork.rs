@@ -3,20 +3,20 @@
 use agent_memory::Seq;
 use serde::Serialize;
 
-use super::sessions::{View, views};
+use super::sessions::{ViewSize, views};
 use crate::app::App;
 use crate::args::Fork;
 use crate::output::{count, number};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ForkReport {
     session: String,
     parent: String,
     at: u32,
     created: bool,
     messages: u64,
     tokens: u64,
-    views: Vec<View>,
+    views: Vec<ViewSize>,
 }
 
 pub(crate) async fn run(app: &mut App, args: &Fork) -> anyhow::Result<()> {
@@ -29,7 +29,7 @@ pub(crate) async fn run(app: &mut App, args: &Fork) -> anyhow::Result<()> {
     let created = memory.find_session(key.as_str()).await?.is_none();
     let session = parent.fork(Seq(args.at), key.as_str()).await?;
     let info = session.info().await?;
-    let answer = Answer {
+    let answer = ForkReport {
         session: session.key().to_string(),
         parent: parent.key().to_string(),
         at: args.at,

@@ -20,30 +20,30 @@ use crate::progress::Progress;
 /// Maximum number of skipped files, and of warnings about a file's lines, that are shown to a person.
 const NAMED: usize = 20;
 
-/// What an import did, as JSON.
+/// Result of an import, as JSON.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Answer {
-    pub(crate) sessions: Vec<Row>,
-    /// Files of directories that were passed over.
+pub(crate) struct ImportedFiles {
+    pub(crate) sessions: Vec<ImportedSession>,
+    /// Skipped files of directories.
     pub(crate) skipped_files: Vec<SkippedFile>,
-    /// What became of the summaries that transcripts hold; empty unless they were asked for.
+    /// Results for the summaries in transcripts; empty unless requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) summaries: Vec<SummaryImport>,
 }
 
 /// One session of one file.
 #[derive(Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct ImportedSession {
     file: String,
     #[serde(flatten)]
     session: SessionImport,
-    /// Lines of the whole file, told with its first session.
+    /// Skipped lines of the whole file, reported with its first session.
     skipped: BTreeMap<String, u64>,
     /// Whether it is [`ImportReport::main`], the session that the file's agent continues.
     in_use: bool,
 }
 
-/// A file that is no transcript.
+/// A file that is not a transcript.
 #[derive(Debug, Serialize)]
 pub(crate) struct SkippedFile {
     file: String,
@@ -51,9 +51,9 @@ pub(crate) struct SkippedFile {
     reason: String,
 }
 
-impl Answer {
-    /// Imports a transcript, and returns the key of its main session. Lines that may have been part of a conversation and
-    /// did not become messages are named on stderr.
+impl ImportedFiles {
+    /// Imports a transcript, and returns the key of its main session. Lines that may have been part of a conversation
+    /// and did not become messages are listed on stderr.
     pub(crate) async fn take(
         &mut self,
         memory: &Memory,
@@ -89,7 +89,7 @@ impl Answer {
                 ));
             }
             let in_use = imported.main.as_ref() == Some(&session.session);
-            self.sessions.push(Row {
+            self.sessions.push(ImportedSession {
                 file: file.to_owned(),
                 session,
                 skipped: skipped.take().unwrap_or_default(),
@@ -98,7 +98,7 @@ impl Answer {
         }
     }
 
-    /// What was passed over, for a person; empty when nothing was.
+    /// Skipped lines and files, for a person; empty if there are none.
     pub(crate) fn losses(&self) -> String {
         let mut lines = Vec::new();
         for row in &self.sessions {
@@ -145,21 +145,25 @@ impl Answer {
     pub(crate) fn table(&self) -> String {
         let header = ["session", "format", "messages", "notes", "new", "known"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
-        rows.extend(self.sessions.iter().map(|Row { session: row, .. }| {
-            vec![
-                clip(row.session.as_str(), 60).into_owned(),
-                row.format.clone(),
-                number(row.messages),
-                number(row.notes),
-                number(row.inserted),
-                number(row.duplicates.saturating_sub(row.erased)),
-            ]
-        }));
+        rows.extend(
+            self.sessions
+                .iter()
+                .map(|ImportedSession { session: row, .. }| {
+                    vec![
+                        clip(row.session.as_str(), 60).into_owned(),
+                        row.format.clone(),
+                        number(row.messages),
+                        number(row.notes),
+                        number(row.inserted),
+                        number(row.duplicates.saturating_sub(row.erased)),
+                    ]
+                }),
+        );
         table(&rows)
     }
 }
 
-/// What is said about the lines of a file that did not become messages.
+/// Warnings about the lines of a file that did not become messages.
 fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
     let warnings = transcript.report.warnings.iter();
     let mut lines: Vec<String> = warnings
@@ -168,20 +172,19 @@ fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
             let fate = match warning.kind.as_str() {
                 "too_long" => {
                     let limit = ReadOptions::default().max_line_bytes >> 20;
-                    format!("is longer than {limit} MiB and was left out")
+                    format!("is longer than {limit} MiB and was skipped")
                 }
                 "incomplete" => {
-                    "is not finished and was left out: import the file again when it is".to_owned()
+                    "is incomplete and was skipped: import the file again when it is complete".to_owned()
                 }
                 "unknown_role" => "has none of the roles system, developer, user, assistant and \
-                                   tool: it is kept as a note, which no model sees"
+                                   tool: it is stored as a note, which is never sent to a model"
                     .to_owned(),
                 "queued" => {
-                    "holds words that were typed while the agent was busy, and no line says yet \
-                             that they were sent: they were left out until one does"
+                    "has text that was typed while the agent was busy, and no line sends it yet: it is skipped until one does"
                         .to_owned()
                 }
-                kind => format!("was left out: {kind}"),
+                kind => format!("was skipped: {kind}"),
             };
             format!("warning: line {} of {file} {fate}", number(warning.line))
         })
@@ -214,7 +217,7 @@ pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Fai
 
 pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     let session = args.session.as_deref();
-    let mut answer = Answer::default();
+    let mut answer = ImportedFiles::default();
     let mut sources: Vec<(PathBuf, bool)> = Vec::new();
     for path in &args.paths {
         if path.is_dir() {
@@ -224,8 +227,8 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             sources.push((path.clone(), true));
         }
     }
-    // Nothing is written when one of the files that were named is no transcript. Of many, only those
-    // that cannot be read again (pipes) are kept meanwhile.
+    // No session is written if one of the named files is not a transcript. Of many files, only those that cannot be
+    // read again (pipes) are kept meanwhile.
     let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
     for (path, named) in &sources {
         let transcript = match *named {
@@ -269,7 +272,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     }
     progress.done();
     let Some(memory) = memory else {
-        // Where nothing could be read, that is what went wrong.
+        // If no file could be read, report that.
         let mut skipped = answer.skipped_files.iter();
         if let Some(first) = skipped.find(|skipped| skipped.kind == Kind::Unreadable) {
             return Err(Failure::new(Kind::Unreadable, first.reason.clone())
@@ -277,7 +280,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
                 .into());
         }
         let text = format!(
-            "there is no transcript in what was given; {} looked at",
+            "found no transcript; {} read",
             count(answer.skipped_files.len() as u64, "file was", "files were")
         );
         return Err(Failure::new(Kind::Empty, text)
@@ -311,14 +314,14 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
                 count(lost, "line or file was", "lines or files were")
             ),
         )
-        .hint("everything else was imported; leave --strict out to accept that")
+        .hint("everything else was imported; omit --strict to accept this")
         .into()),
         _ => Ok(()),
     }
 }
 
-/// All files of a directory: those of a directory before those of its subdirectories, and
-/// sub-agents' own files after the others, so that a parent comes before what it started.
+/// All files of a directory: files before the files of subdirectories, and sub-agents' files last, so that a parent
+/// comes before its children.
 fn files_of(directory: &Path, unreadable: &mut Vec<SkippedFile>) -> Vec<PathBuf> {
     let mut skip = |path: &Path, error: &std::io::Error| {
         let file = path.display().to_string();

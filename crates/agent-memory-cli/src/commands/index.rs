@@ -1,4 +1,4 @@
-//! `index`: makes the search index of a session.
+//! `index`: updates or rebuilds the search index of a session.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use crate::args::Index;
 use crate::output::count;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct IndexReport {
     session: String,
     messages: u64,
     summaries: u64,
     segments: u64,
     indexed: u64,
-    /// Messages that got a vector, where a table was given.
+    /// Messages that got a vector, if a table was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     vectors: Option<u64>,
 }
@@ -30,7 +30,7 @@ pub(crate) async fn run(app: &mut App, args: &Index) -> anyhow::Result<()> {
         None => None,
     };
     let size = session.index().size().await?;
-    let answer = Answer {
+    let answer = IndexReport {
         session: session.key().to_string(),
         messages: progress.messages,
         summaries: progress.summaries,

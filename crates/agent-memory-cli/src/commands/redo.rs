@@ -11,7 +11,7 @@ use agent_memory::{
 };
 use serde::Serialize;
 
-use super::compact::Size;
+use super::compact::ViewSize;
 use super::verify::Verified;
 use crate::app::App;
 use crate::args::Redo;
@@ -21,12 +21,12 @@ use crate::progress::Progress;
 use crate::writer::{Writers, model_failures, redo_command};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct RedoResult {
     session: String,
-    before: Size,
-    after: Size,
+    before: ViewSize,
+    after: ViewSize,
     provisional: Provisional,
-    /// Number of summaries that were rewritten because one below them was.
+    /// Number of summaries that were rewritten because one below them was rewritten.
     rebuilt: u64,
     replaced: Vec<ReplacedSummary>,
     /// Number of model calls; each retry counts.
@@ -34,13 +34,13 @@ struct Answer {
     /// Number of summaries written in this run, published or kept for the next run.
     written: u64,
     failures: Vec<RedoFailure>,
-    /// Number of summaries that the model was asked for, and why some were not written.
+    /// Number of summaries that the model was asked for, and the reasons for missing ones.
     model: ModelReport,
     /// Minimum number of calls for one summary; known under `--max-calls`.
     needed_calls: Option<u64>,
     stop_reason: &'static str,
     verify: Verified,
-    /// What would be rewritten; only for a dry run.
+    /// The summaries to rewrite; only for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<RedoPlan>,
 }
@@ -61,7 +61,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let mut writers = Writers::find(&args.writing)?;
     writers.limit_calls(args.max_calls);
     if !writers.has_model() && !args.extracts {
-        let text = "redo needs a model: what was written without one is there already";
+        let text = "redo needs a model";
         let hint = "give --summarizer PROVIDER:MODEL, such as ollama:qwen3, or --extracts";
         return Err(Failure::new(Kind::Usage, text).hint(hint).into());
     }
@@ -117,11 +117,8 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let (kind, text, hint) = match reason {
         RedoStop::SummarizerFailed => (
             Kind::Summarizer,
-            format!(
-                "{left} left that no model wrote: {}",
-                failure.unwrap_or_default()
-            ),
-            "nothing is lost: what was redone stays; run it again to go on",
+            format!("{left} not rewritten yet: {}", failure.unwrap_or_default()),
+            "rewritten summaries stay; run it again to continue",
         ),
         RedoStop::CallLimitTooLow => (
             Kind::CallLimit,
@@ -134,15 +131,15 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         RedoStop::CallLimit if !progressed => (
             Kind::CallLimit,
             format!(
-                "{left} left that no model wrote, and none was written with --max-calls {limit}: {}",
+                "{left} not rewritten yet, and --max-calls {limit} allowed none: {}",
                 failure.unwrap_or_default()
             ),
-            "run it again: it asks for the others first",
+            "run it again: it begins with the other summaries",
         ),
         RedoStop::Held if !progressed => return Err(error::held(held.as_ref()).into()),
         RedoStop::LostRace if !progressed => (
             Kind::Held,
-            format!("{left} left that no model wrote: somebody else compacted at the same time"),
+            format!("{left} not rewritten yet: another process compacted at the same time"),
             "run it again",
         ),
         _ => return Ok(()),
@@ -150,10 +147,10 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     Err(Failure::new(kind, text).hint(hint).into())
 }
 
-fn answer(session: &Session, redone: RedoReport, verify: Verified) -> Answer {
+fn answer(session: &Session, redone: RedoReport, verify: Verified) -> RedoResult {
     let replaced = redone.replaced.len() as u64;
     let gone = redone.provisional.saturating_sub(redone.left);
-    Answer {
+    RedoResult {
         session: session.key().to_string(),
         before: redone.before.into(),
         after: redone.after.into(),
@@ -175,31 +172,31 @@ fn answer(session: &Session, redone: RedoReport, verify: Verified) -> Answer {
     }
 }
 
-/// Returns the name of a reason to stop, and what it means.
+/// Returns the name of a reason to stop, and its meaning.
 fn stop(stop: RedoStop) -> (&'static str, &'static str) {
     match stop {
-        RedoStop::Done => ("done", "no summary is left that no model wrote"),
+        RedoStop::Done => ("done", "every summary was written by a model"),
         RedoStop::NoModel => ("no_model", "it stopped"),
         RedoStop::SummarizerFailed => ("summarizer_failed", "the summarizer failed"),
         RedoStop::CallLimit => (
             "call_limit",
-            "the calls that were allowed are made; run it again to go on",
+            "the maximum number of calls was made; run it again to continue",
         ),
         RedoStop::CallLimitTooLow => (
             "call_limit_too_low",
-            "the calls that were allowed are fewer than one summary takes",
+            "the maximum number of calls is too small for one summary",
         ),
         RedoStop::LostRace => (
             "lost_race",
-            "somebody else compacted at the same time; run it again to go on",
+            "another process compacted at the same time; run it again to continue",
         ),
-        RedoStop::Held => ("held", "somebody else is at work on the rest"),
+        RedoStop::Held => ("held", "another process works on the rest"),
         RedoStop::Cancelled => ("cancelled", "it stopped"),
         _ => ("other", "it stopped"),
     }
 }
 
-fn print(app: &mut App, args: &Redo, answer: &Answer, why: &str) -> anyhow::Result<()> {
+fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::Result<()> {
     app.out.line(&format!("session {}", answer.session))?;
     let provisional = &answer.provisional;
     if provisional.found == 0 {
@@ -213,11 +210,11 @@ fn print(app: &mut App, args: &Redo, answer: &Answer, why: &str) -> anyhow::Resu
             }
         };
         let why = match (answer.stop_reason, args.extracts) {
-            ("done", true) => "no extract of an older version is left",
+            ("done", true) => "there are no extracts of older versions",
             _ => why,
         };
         app.out.line(&format!(
-            "{found}: {} redone, {} left; {} above made anew; {} written now",
+            "{found}: {} rewritten, {} left; {} above them rewritten; {} written now",
             number(provisional.redone),
             number(provisional.left),
             count(answer.rebuilt, "summary", "summaries"),
@@ -244,10 +241,10 @@ fn print(app: &mut App, args: &Redo, answer: &Answer, why: &str) -> anyhow::Resu
     answer.verify.print(app)
 }
 
-/// Returns the line for a redo with nothing left to do.
+/// Returns the line for a redo with no summaries to rewrite.
 fn nothing(args: &Redo) -> &'static str {
     match args.extracts {
-        true => "Nothing is left to do: no extract in the view is of an older version.",
+        true => "Nothing is left to do: the view has no extracts of older versions.",
         false => "Nothing is left to do: every summary in the view was written by a model.",
     }
 }
@@ -260,7 +257,7 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
     let plan = session.plan_redo(&policy).await?;
     if app.json {
         let size = session.current_view().await?.measure();
-        let answer = Answer {
+        let answer = RedoResult {
             session: session.key().to_string(),
             before: size.into(),
             after: size.into(),
@@ -287,14 +284,14 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
         return Ok(app.out.line(nothing(args))?);
     }
     app.out.line(&format!(
-        "{} would be made anew:",
+        "{} would be rewritten:",
         count(plan.nodes.len() as u64, "summary", "summaries")
     ))?;
     for node in &plan.nodes {
         let why = match node.provisional {
             true if args.extracts => "an extract of an older version",
             true => "written without a model",
-            false => "above one that was",
+            false => "above a rewritten one",
         };
         app.out.line(&format!(
             "  {} messages {}-{}, depth {}: {why}",

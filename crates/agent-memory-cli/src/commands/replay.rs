@@ -15,26 +15,26 @@ use crate::error::{Failure, Kind};
 use crate::output::{clip, count, number, one_line, table};
 use crate::progress::Progress;
 
-/// How many broken laws are named to a person.
+/// Maximum number of broken laws that are listed for a person.
 const NAMED: usize = 20;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct FileReplay {
     file: String,
     window: u64,
     budget: u64,
     max_statements: u64,
     ok: bool,
-    sessions: Vec<SessionAnswer>,
-    together: Together,
+    sessions: Vec<SessionReplay>,
+    together: ReplayTotals,
 }
 
 /// One session of the file.
 #[derive(Debug, Serialize)]
-struct SessionAnswer {
+struct SessionReplay {
     leaf: u64,
     condensed: u64,
-    /// Published summaries of the strategy handoff, those of turns' beginnings included.
+    /// Published summaries of the strategy handoff, including summaries of turns' beginnings.
     handoff: u64,
     /// Published summaries, shortened turns and omissions of the strategy blocks.
     blocks: u64,
@@ -42,7 +42,7 @@ struct SessionAnswer {
     replayed: ReplayReport,
 }
 
-impl From<ReplayReport> for SessionAnswer {
+impl From<ReplayReport> for SessionReplay {
     fn from(replayed: ReplayReport) -> Self {
         Self {
             leaf: replayed.published.get("leaf"),
@@ -59,7 +59,7 @@ impl From<ReplayReport> for SessionAnswer {
 
 /// All sessions of the file.
 #[derive(Debug, Default, Serialize)]
-struct Together {
+struct ReplayTotals {
     steps: u64,
     publishing_steps: u64,
     reuse: f64,
@@ -72,7 +72,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     let transcript = import::read(Path::new(&args.file), args.session.as_deref())?;
     let window = Window::new(args.window);
     let progress = Arc::new(Progress::new(app.json));
-    // A database of its own, which is gone afterwards: a replay leaves nothing behind.
+    // A temporary database, so that a replay leaves no data behind.
     let folder = tempfile::tempdir()?;
     let store = Arc::new(SqliteStore::open(folder.path().join("replay.db")).await?);
     let builder = Memory::builder().store(store.clone());
@@ -100,8 +100,8 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     memory.close().await?;
 
     let together = together(&sessions);
-    let sessions = sessions.into_iter().map(SessionAnswer::from).collect();
-    let answer = Answer {
+    let sessions = sessions.into_iter().map(SessionReplay::from).collect();
+    let answer = FileReplay {
         file: args.file.display().to_string(),
         window: args.window,
         budget: window.budget().get(),
@@ -127,13 +127,13 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     }
 }
 
-fn together(sessions: &[ReplayReport]) -> Together {
+fn together(sessions: &[ReplayReport]) -> ReplayTotals {
     let sum = |of: fn(&ReplayReport) -> Reuse| {
         let mut sum = Reuse::default();
         sessions.iter().for_each(|session| sum.add(of(session)));
         sum.share()
     };
-    Together {
+    ReplayTotals {
         steps: sessions.iter().map(|s| s.steps).sum(),
         publishing_steps: sessions.iter().map(|s| s.publishing_steps).sum(),
         reuse: sum(|s| s.reuse),
@@ -143,7 +143,7 @@ fn together(sessions: &[ReplayReport]) -> Together {
     }
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &FileReplay) -> String {
     let header = [
         "session",
         "steps",
@@ -158,7 +158,7 @@ fn text(answer: &Answer) -> String {
         "statements",
     ];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
-    for SessionAnswer {
+    for SessionReplay {
         replayed: session, ..
     } in &answer.sessions
     {
@@ -187,8 +187,7 @@ fn text(answer: &Answer) -> String {
         number(answer.budget),
     );
     out += &format!(
-        "of each context {} was the beginning of the next where nothing was published, {} over all \
-         steps; {} had it been filled with messages, newest first\n",
+        "share of a context that began the next: {} between publishes, {} over all steps; {} for contexts of the latest messages alone\n",
         share(together.reuse),
         share(together.reuse_all),
         share(together.reuse_newest_first),

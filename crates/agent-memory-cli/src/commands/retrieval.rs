@@ -1,4 +1,4 @@
-//! `grep`, `recall`, `files`, `describe` and `expand`: from a summary back to the words.
+//! `grep`, `recall`, `files`, `describe` and `expand`: read the messages behind summaries.
 
 use agent_memory::{
     Retrieval,
@@ -12,12 +12,12 @@ use crate::args::{Describe, Expand, Files, Grep, Recall};
 use crate::error::{Failure, Kind};
 use crate::table::Table;
 
-/// The tools without ceilings: who calls them here is the host.
+/// The tools without limits, because the caller is the host.
 fn tools(session: &Session) -> Retrieval {
     session.retrieval().with_limits(RetrievalLimits::none())
 }
 
-/// Prints an answer, and the command that goes on where it ends.
+/// Prints an answer, and the command that continues after it.
 fn print(
     app: &mut App,
     answer: &impl Serialize,
@@ -34,7 +34,7 @@ fn print(
     Ok(())
 }
 
-/// The text without its last line, which tells a model which tool to call: a person gets the command.
+/// The text without its last line, which names a tool for a model: a person gets the command.
 fn for_people(text: &str) -> &str {
     let text = text.trim_end();
     text.rfind('\n')
@@ -46,7 +46,7 @@ pub(crate) async fn grep(app: &mut App, args: &Grep) -> anyhow::Result<()> {
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from > to
     {
-        let text = format!("--from {from} --to {to} is no range");
+        let text = format!("--from {from} --to {to} is not a range");
         return Err(Failure::new(Kind::Usage, text)
             .hint("give the smaller number first; the first is 1")
             .into());
@@ -146,7 +146,7 @@ pub(crate) async fn expand(app: &mut App, args: &Expand) -> anyhow::Result<()> {
     print(app, &answer, &answer.to_text(), answer.cursor.as_deref())
 }
 
-/// A summary that is not there, with the commands that find one.
+/// The error for a missing summary, with the commands that find one.
 fn not_found(error: Error, target: &str) -> anyhow::Error {
     let summary = !target.trim_start().starts_with("message");
     if error.kind() == ErrorKind::NotFound && summary {

@@ -9,7 +9,7 @@ use crate::args::Sessions;
 use crate::output::{number, table};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct SessionList {
     sessions: Vec<Listed>,
 }
 
@@ -23,14 +23,14 @@ struct Listed {
     archived: bool,
     messages: u64,
     tokens: u64,
-    views: Vec<View>,
+    views: Vec<ViewSize>,
     created_at: String,
     updated_at: String,
 }
 
-/// A view's size.
+/// Size of a view.
 #[derive(Debug, Serialize)]
-pub(crate) struct View {
+pub(crate) struct ViewSize {
     pub(crate) name: String,
     pub(crate) version: u64,
     pub(crate) spans: u64,
@@ -49,7 +49,7 @@ pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
         .map(|info| listed(info, &all))
         .collect();
     if app.json {
-        return Ok(app.out.json(&Answer { sessions })?);
+        return Ok(app.out.json(&SessionList { sessions })?);
     }
     let header = ["session", "entries", "tokens", "compacted to", "changed"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
@@ -57,7 +57,7 @@ pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
         let compacted = match session.views.as_slice() {
             [] => "-".to_owned(),
             views => {
-                let view = |view: &View| format!("{} {}", view.name, number(view.tokens));
+                let view = |view: &ViewSize| format!("{} {}", view.name, number(view.tokens));
                 views.iter().map(view).collect::<Vec<_>>().join(", ")
             }
         };
@@ -107,8 +107,8 @@ pub(crate) fn channel(conversation: &Conversation) -> Option<String> {
 }
 
 /// Returns a session's views.
-pub(crate) fn views(info: &SessionInfo) -> Vec<View> {
-    let view = |view: &ViewInfo| View {
+pub(crate) fn views(info: &SessionInfo) -> Vec<ViewSize> {
+    let view = |view: &ViewInfo| ViewSize {
         name: view.name.to_string(),
         version: view.version.0,
         spans: view.spans,
@@ -117,7 +117,7 @@ pub(crate) fn views(info: &SessionInfo) -> Vec<View> {
     info.views.iter().map(view).collect()
 }
 
-/// Returns the cost of a view: the log's cost less what the view saves, in tokens.
+/// Returns the cost of a view: the log's cost minus the view's saving, in tokens.
 pub(crate) fn shown(log: u64, saved: i64) -> u64 {
     u64::try_from(i128::from(log) - i128::from(saved)).unwrap_or(0)
 }

@@ -13,7 +13,7 @@ use crate::args::Set;
 use crate::error::{Failure, Kind};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct SessionSettings {
     session: String,
     title: Option<String>,
     channel: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) async fn run(app: &mut App, args: &Set) -> anyhow::Result<()> {
     };
     let now = session.update(&patch).await?;
     memory.close().await?;
-    let answer = Answer {
+    let answer = SessionSettings {
         session: now.key.to_string(),
         title: now.title.clone(),
         channel: channel(&now),
@@ -66,7 +66,7 @@ fn with_channel(conversation: &Conversation, channel: &str) -> anyhow::Result<Ra
         Some(meta) => {
             serde_json::from_str::<Map<String, Value>>(meta.as_str()).map_err(|error| {
                 let text = format!(
-                    "the facts of the session {} are no JSON object: {error}",
+                    "the metadata of the session {} is not a JSON object: {error}",
                     conversation.key
                 );
                 Failure::new(Kind::Invalid, text)

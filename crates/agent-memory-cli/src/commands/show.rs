@@ -27,7 +27,7 @@ const SUMMARY_LINES: usize = 16;
 /// Number of characters of a line that are shown.
 const CHARS: usize = 100;
 
-/// Renders the newest spans of the view as a tree.
+/// Renders the latest spans of the view as a tree.
 pub(crate) async fn tree(session: &Session) -> anyhow::Result<String> {
     let view = session.current_view().await?;
     let spans = view.spans().await?.len();
@@ -129,7 +129,7 @@ pub(crate) fn context(command: String, context: &Context) -> String {
     out
 }
 
-/// Writes the beginning of a message. Returns whether something was left out.
+/// Writes the beginning of a message. Returns whether a part was omitted.
 fn write_clipped(message: &ContextMessage, out: &mut String) -> bool {
     let text = render_text(std::slice::from_ref(message));
     let lines = match message.source {

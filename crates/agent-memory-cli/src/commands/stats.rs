@@ -1,4 +1,4 @@
-//! `stats`: shows the size of the database and what it stores.
+//! `stats`: shows the size of the database and the number of stored objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,21 @@ use crate::app::App;
 use crate::output::{bytes, count, number, percent, table};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct StatsReport {
     database: String,
     bytes: u64,
     conversations: u64,
     messages: u64,
     tokens: u64,
     summaries: u64,
-    views: Vec<View>,
-    /// Since when erased words may still be in the database's files.
+    views: Vec<ViewTotals>,
+    /// Time since which erased words may still be in the database's files.
     pending_wipe: Option<String>,
 }
 
 /// Totals of all views with one name.
 #[derive(Debug, Default, Serialize)]
-struct View {
+struct ViewTotals {
     name: String,
     conversations: u64,
     spans: u64,
@@ -38,7 +38,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let place = app.place()?;
     let pending_wipe = memory.store().pending_wipe().await?;
-    let mut answer = Answer {
+    let mut answer = StatsReport {
         database: place.path.display().to_string(),
         bytes: place.bytes(),
         conversations: 0,
@@ -48,14 +48,14 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         views: Vec::new(),
         pending_wipe: pending_wipe.map(|at| at.to_string()),
     };
-    let mut views: BTreeMap<String, View> = BTreeMap::new();
+    let mut views: BTreeMap<String, ViewTotals> = BTreeMap::new();
     let mut summaries = BTreeSet::new();
     let mut filter = ConversationFilter::default();
     filter.archived = true;
     for info in memory.sessions(&filter).await? {
         let conversation = &info.conversation;
         answer.conversations += 1;
-        // A fork's own log begins where it left its parent's.
+        // A fork's own log begins after the shared part.
         let shared = u64::from(conversation.own_first().prev().0);
         answer.messages += u64::from(conversation.head.0).saturating_sub(shared);
         let before = memory
@@ -78,7 +78,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
             let store = memory.store();
             let page = store.summary_log(conversation.id, after.as_ref(), 256);
             let page = page.await?;
-            // A fork sees summaries of what it shares.
+            // A fork sees summaries of the shared part.
             let ids = page.items.into_iter().map(|summary| summary.id);
             summaries.extend(ids.map(|id| (conversation.family, id)));
             after = page.next;

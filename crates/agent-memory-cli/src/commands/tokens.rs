@@ -11,7 +11,7 @@ use crate::error::unreadable;
 use crate::output::{number, table};
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct TokenCounts {
     files: Vec<Counted>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn run(app: &mut App, args: &Tokens) -> anyhow::Result<()> {
         });
     }
     if app.json {
-        return Ok(app.out.json(&Answer { files })?);
+        return Ok(app.out.json(&TokenCounts { files })?);
     }
     // One column a file: there are more estimators than files.
     let column = |name: &str, of: &dyn Fn(&Counted) -> String| {

@@ -1,4 +1,4 @@
-//! `verify`: checks that nothing was lost or changed.
+//! `verify`: checks that the stored data is complete and unchanged.
 
 use agent_memory::{VerifyReport, store::Violation};
 use serde::Serialize;
@@ -36,7 +36,7 @@ impl Verified {
         Ok(())
     }
 
-    /// Returns an error if something is wrong.
+    /// Returns an error if there are violations.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match self.violations.len() as u64 {
             0 => Ok(()),
@@ -46,11 +46,11 @@ impl Verified {
 }
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct DatabaseReport {
     ok: bool,
     #[serde(flatten)]
     report: VerifyReport,
-    /// Since when erased words may still be in the database's files.
+    /// Time since which erased words may still be in the database's files.
     pending_wipe: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
         None => memory.verify().await?,
         Some(name) => app.session(&memory, name).await?.verify().await?,
     };
-    let answer = Answer {
+    let answer = DatabaseReport {
         ok: report.is_ok(),
         report,
         pending_wipe: pending_wipe.map(|at| at.to_string()),
@@ -77,7 +77,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
             count(answer.report.views, "view", "views"),
         );
         if answer.ok {
-            app.out.line(&format!("all is right: {checked}"))?;
+            app.out.line(&format!("no violations: {checked}"))?;
         } else {
             for violation in &answer.report.violations {
                 app.out.line(&format!("wrong: {violation}"))?;
@@ -96,7 +96,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     }
 }
 
-/// Says that an erasure was cut short.
+/// Returns the text about an interrupted erasure.
 pub(crate) fn unwiped(since: &str) -> String {
     format!(
         "not wiped: words that were erased at {since} may still be in the database's files; the next command that writes \

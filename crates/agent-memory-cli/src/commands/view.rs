@@ -14,11 +14,11 @@ use crate::args::View;
 use crate::error::{Failure, Kind};
 use crate::output::{count, number, one_line};
 
-/// Number of publications that one read asks for.
+/// Number of publications in one read.
 const PAGE: usize = 256;
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ViewReport {
     session: String,
     view: String,
     version: u64,
@@ -96,7 +96,7 @@ pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
         false => None,
     };
     let snapshot = shown.snapshot();
-    let mut answer = Answer {
+    let mut answer = ViewReport {
         session: session.key().to_string(),
         view: snapshot.view.to_string(),
         version: snapshot.version.0,
@@ -171,14 +171,14 @@ async fn history(session: &Session) -> anyhow::Result<Vec<Version>> {
     }
 }
 
-fn heading(answer: &Answer) -> String {
+fn heading(answer: &ViewReport) -> String {
     let newest = match answer.newest {
         newest if newest == answer.version => String::new(),
-        newest => format!(" (the newest is {newest})"),
+        newest => format!(" (the latest is {newest})"),
     };
     let reverted = match answer.reverted {
         Some("already") => "Nothing to revert: the view shows the same spans now.\n",
-        Some(_) => "Reverted: the newest version shows what the earlier one showed.\n",
+        Some(_) => "Reverted: the latest version shows the spans of the earlier one.\n",
         None => "",
     };
     format!(

@@ -9,7 +9,7 @@ use crate::support::{Home, fields, fixture, has, is, tells};
 const TEAM: &str = "claude-code/parallel-and-sidechain";
 
 #[test]
-fn an_import_is_idempotent_and_tells_what_it_did() {
+fn an_import_is_idempotent_and_reports_its_result() {
     let home = Home::new();
     let file = fixture(TEAM);
     let first = home.json(&["import", &file]);
@@ -40,7 +40,7 @@ fn an_import_is_idempotent_and_tells_what_it_did() {
 }
 
 #[test]
-fn a_grown_file_adds_only_what_is_new() {
+fn a_grown_file_adds_only_new_lines() {
     let home = Home::new();
     let all = std::fs::read_to_string(fixture("jsonl/support-chat")).unwrap();
     let lines: Vec<&str> = all.lines().collect();
@@ -206,7 +206,7 @@ fn a_context_is_printed_as_the_fields_of_each_providers_request() {
 }
 
 #[test]
-fn what_is_found_can_be_described_and_expanded_to_the_words() {
+fn hits_can_be_described_and_expanded_to_the_words() {
     let home = Home::new();
     let compacted = home.json(&["compact", &fixture("claude-code/release-week")]);
     let key = compacted["session"].as_str().unwrap();
@@ -441,7 +441,7 @@ fn the_store_can_be_named_in_three_ways() {
 }
 
 #[test]
-fn an_empty_store_is_no_store() {
+fn an_empty_store_option_is_an_error() {
     let home = Home::new();
     let file = fixture("jsonl/tiny");
     for arguments in [
@@ -479,7 +479,7 @@ fn only_session(home: &Home) -> String {
 }
 
 #[test]
-fn what_begins_with_a_dash_is_pasted_behind_two() {
+fn names_that_begin_with_a_dash_are_pasted_after_two() {
     let home = Home::new();
     let line = |n: u32| format!("{{\"role\":\"user\",\"content\":\"--cap {n}\"}}\n");
     home.file("a.jsonl", (1..4).map(line).collect::<String>());
@@ -584,7 +584,7 @@ fn a_search_says_how_it_was_done() {
 }
 
 #[test]
-fn what_was_said_and_done_is_recalled() {
+fn messages_and_file_uses_are_recalled() {
     let home = Home::new();
     let compacted = home.json(&["compact", &fixture("claude-code/release-week")]);
     let key = compacted["session"].as_str().unwrap();

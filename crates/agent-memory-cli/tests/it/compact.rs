@@ -144,7 +144,7 @@ fn modes_and_instructions_are_taken() {
 }
 
 #[test]
-fn a_dry_run_writes_nothing() {
+fn a_dry_run_does_not_change_the_database() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     let plan = home.json(&["compact", &file, "--dry-run"]);

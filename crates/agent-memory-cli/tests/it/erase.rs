@@ -69,7 +69,7 @@ fn erased_words_are_gone_from_every_session_that_shows_them() {
     );
     assert_eq!(home.ok(&["export", "chat"]).out, before);
     let text = home.ok(&[&asked[..], &["--dry-run"]].concat());
-    text.shows("nothing was changed");
+    text.shows("the database did not change");
     text.shows("twin shows them: entries 3-4");
 
     // With --json the same figures; the text says what to do next.
@@ -110,7 +110,7 @@ fn erased_words_are_gone_from_every_session_that_shows_them() {
 }
 
 #[test]
-fn a_deleted_session_says_nothing_and_its_parent_still_does() {
+fn a_deleted_session_is_empty_and_its_parent_is_not() {
     let home = home();
     home.file(
         "more.jsonl",
@@ -168,7 +168,7 @@ fn an_erasure_needs_a_reason_and_a_range_that_there_is() {
 }
 
 #[test]
-fn what_is_erased_is_named_by_more_than_a_letter() {
+fn an_erasure_needs_more_than_a_letter_of_the_name() {
     let home = Home::new();
     let line = json!({"role": "user", "content": "Nothing to hide."}).to_string() + "\n";
     home.file("chat.jsonl", &line);

@@ -20,7 +20,7 @@ fn fails(home: &Home, arguments: &[&str], code: i32, kind: &str) -> String {
 }
 
 #[test]
-fn files_that_are_no_transcripts() {
+fn files_that_are_not_transcripts() {
     let home = Home::new();
     home.file("empty.jsonl", "");
     home.file("blank.jsonl", "\n  \n");

@@ -26,7 +26,7 @@ async fn compact(answer: impl Respond + 'static) -> (Home, MockServer, Value, St
 }
 
 #[tokio::test]
-async fn refused_answers_are_told_with_the_rule_that_refused_them() {
+async fn refused_answers_are_reported_with_their_rule() {
     let (_home, _server, answer, err) =
         compact(completion("Work went on, and well.", "stop")).await;
     let refused = answer["provisional"].as_u64().unwrap();
@@ -55,7 +55,7 @@ async fn refused_answers_are_told_with_the_rule_that_refused_them() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_told_on_one_line_with_what_to_do() {
+async fn a_refused_key_is_reported_on_one_line_with_the_next_step() {
     let (_home, _server, answer, err) = compact(ResponseTemplate::new(401)).await;
     let without = answer["provisional"].as_u64().unwrap();
     let told = told(&err);
@@ -97,7 +97,7 @@ fn redo(home: &Home, server: &MockServer, session: &str, calls: &str) -> crate::
 }
 
 #[tokio::test]
-async fn redo_with_one_call_at_a_time_comes_to_its_end() {
+async fn redo_with_one_call_at_a_time_ends() {
     let (home, session, all) = provisional().await;
     let server = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
     let mut runs = 0;
@@ -204,7 +204,7 @@ async fn a_limit_that_is_too_small_for_one_summary_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_wait_for_the_model_is_told_without_a_terminal_too() {
+async fn a_wait_for_the_model_is_reported_without_a_terminal_too() {
     let home = Home::new();
     let server = server(ResponseTemplate::new(503)).await;
     let url = format!("{}/v1", server.uri());
@@ -217,6 +217,6 @@ async fn a_wait_for_the_model_is_told_without_a_terminal_too() {
     ).ended(0);
     ran.says("attempt 1 of 2 failed after");
     ran.says("503");
-    ran.says("asking again in 1 s");
+    ran.says("next attempt in 1 s");
     ran.says("attempt 2 of 2 failed after");
 }

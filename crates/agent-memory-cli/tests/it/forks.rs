@@ -142,7 +142,7 @@ fn a_view_as_text() {
     assert!(shown.contains("└─ messages "), "{shown}");
     assert!(shown.contains("sum_"), "{shown}");
     let past = home.ok(&["view", "chat", "--at", "0"]).out;
-    assert!(past.contains("version 0 (the newest is "), "{past}");
+    assert!(past.contains("version 0 (the latest is "), "{past}");
     let diff = home.ok(&["view", "chat", "--diff", "0"]).out;
     assert!(
         diff.contains("\n  - raw 1-") && diff.contains("\n  + sum_"),

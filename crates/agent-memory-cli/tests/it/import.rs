@@ -92,7 +92,7 @@ fn a_line_over_the_limit_is_a_warning_and_an_error_under_strict() {
     home.file("a.jsonl", plain("a"));
     let long = "cat a.jsonl; head -c 268435457 /dev/zero | tr '\\0' x; echo; cat a.jsonl a.jsonl";
     let ran = bash(&home, &format!(r#""$0" --json import <({long})"#)).ended(0);
-    let warning = "line 2 of /dev/fd/63 is longer than 256 MiB and was left out";
+    let warning = "line 2 of /dev/fd/63 is longer than 256 MiB and was skipped";
     ran.says(warning);
     let answer = ran.json();
     assert_eq!(answer["sessions"][0]["skipped"]["too_long"], 1);
@@ -102,7 +102,7 @@ fn a_line_over_the_limit_is_a_warning_and_an_error_under_strict() {
 }
 
 #[test]
-fn an_unknown_role_is_said_and_an_error_under_strict() {
+fn an_unknown_role_is_reported_and_an_error_under_strict() {
     let home = Home::new();
     let text = plain("a") + "{\"role\":\"narrator\",\"content\":\"x\",\"session\":\"a\"}\n";
     home.file("a.jsonl", text);
@@ -218,7 +218,7 @@ fn claude(uuid: &str, parent: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_line_that_was_rewritten_is_told_with_its_session() {
+fn a_rewritten_line_is_reported_with_its_session() {
     let home = Home::new();
     let line = claude("u1", "", "the crane is green");
     home.file("log.jsonl", &line);
@@ -236,7 +236,7 @@ fn a_line_that_was_rewritten_is_told_with_its_session() {
 }
 
 #[test]
-fn a_file_with_branches_goes_on_in_the_branch_in_use() {
+fn a_file_with_branches_continues_the_branch_in_use() {
     let begin = claude("u1", "", "Which quay is free?") + &claude("a1", "u1", "Two are free.");
     let left = begin.clone()
         + &claude("u2", "a1", "Take the north quay.")

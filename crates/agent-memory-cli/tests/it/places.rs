@@ -167,7 +167,7 @@ impl Drop for Reading {
 }
 
 #[test]
-fn a_new_database_is_its_owners_alone_whatever_the_umask() {
+fn a_new_database_is_private_for_any_umask() {
     for umask in ["000", "022", "777"] {
         let home = Home::new();
         let ran = home
@@ -189,7 +189,7 @@ fn a_new_database_is_its_owners_alone_whatever_the_umask() {
 }
 
 #[test]
-fn a_database_that_others_may_read_is_told_of_once_and_left_as_it_is() {
+fn a_database_that_others_may_read_is_reported_once_and_left_unchanged() {
     let home = Home::new();
     home.ok(&["import", &fixture("jsonl/tiny")]);
     let ran = home.ok(&["sessions"]);
@@ -211,7 +211,7 @@ fn a_database_that_others_may_read_is_told_of_once_and_left_as_it_is() {
 
 /// To take rights from a folder, a device or another program's file would do harm.
 #[test]
-fn nothing_but_a_database_is_called_open_to_others() {
+fn only_a_database_is_reported_as_open_to_others() {
     let home = Home::new();
     let page = home.file(
         "page.txt",
@@ -236,7 +236,7 @@ fn nothing_but_a_database_is_called_open_to_others() {
 }
 
 #[test]
-fn reading_without_write_permission_changes_nothing() {
+fn reading_without_write_permission_changes_no_file() {
     let reading = Reading::new();
     let before = reading.answers();
     reading.close_to_writers();
@@ -251,7 +251,7 @@ fn reading_without_write_permission_changes_nothing() {
 }
 
 #[test]
-fn what_is_left_in_the_log_is_read_without_write_permission() {
+fn the_rest_of_the_log_is_read_without_write_permission() {
     for shared_memory in [true, false] {
         let reading = Reading::new();
         reading.leave_a_log();
@@ -288,7 +288,7 @@ fn a_log_that_cannot_be_read_is_an_error() {
 }
 
 #[test]
-fn reading_from_read_only_media_changes_nothing() {
+fn reading_from_read_only_media_changes_no_file() {
     let reading = Reading::new();
     let before = reading.answers();
     let folder = reading.folder();
@@ -353,7 +353,7 @@ fn no_writing_command_leaves_anything_in_the_log() {
 }
 
 #[test]
-fn a_database_that_stays_locked_ends_every_command_with_a_code_of_its_own() {
+fn a_database_that_stays_locked_ends_every_command_with_a_separate_code() {
     let home = Home::new();
     let file = fixture("jsonl/tiny");
     home.ok(&["import", &file]);
@@ -429,7 +429,7 @@ fn writing<'a>(file: &'a str, key: &'a str) -> [Vec<&'a str>; 4] {
 }
 
 #[test]
-fn what_was_written_is_synced_before_the_last_line_is_printed() {
+fn written_data_is_synced_before_the_last_line_is_printed() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     let imported = home.json(&["import", &file, "--store", "other.db"]);

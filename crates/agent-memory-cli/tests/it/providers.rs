@@ -71,7 +71,7 @@ pub(crate) fn run(home: &Home, arguments: &[&str]) -> Ran {
 }
 
 #[tokio::test]
-async fn a_model_writes_the_summaries_and_redo_replaces_what_none_wrote() {
+async fn a_model_writes_the_summaries_and_redo_replaces_provisional_ones() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     // First the key is refused: the program goes on without the model, and says so.
@@ -218,7 +218,7 @@ async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
 }
 
 #[tokio::test]
-async fn what_must_be_kept_prompts_and_window_are_settings() {
+async fn retention_prompts_and_window_are_settings() {
     // A summary that names nothing of its source is not taken, unless nothing is asked for.
     let (strict, asked) = vaguely(&[]).await;
     assert!(strict["provisional"].as_u64().unwrap() > 0, "{strict}");
@@ -243,7 +243,7 @@ async fn what_must_be_kept_prompts_and_window_are_settings() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_a_usage_error() {
+fn invalid_summarizers_are_usage_errors() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     let wrong: [(&[&str], &str); 10] = [

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Home, fixture, has, is};
 
 #[test]
-fn a_replay_holds_the_laws_and_leaves_nothing() {
+fn a_replay_holds_the_laws_and_leaves_no_file() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     let answer = home.json(&["replay", &file, "--window", "8000"]);

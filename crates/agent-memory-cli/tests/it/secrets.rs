@@ -164,7 +164,7 @@ fn an_address_that_cannot_be_used_is_not_shown() {
 }
 
 #[tokio::test]
-async fn what_a_server_quotes_of_the_key_is_not_kept() {
+async fn a_quoted_key_is_not_stored() {
     for status in [200, 400, 401] {
         let home = Home::new();
         let server = server(Quotes { status }).await;

@@ -69,7 +69,7 @@ fn a_signal_gives_the_leases_back() {
 }
 
 #[test]
-fn a_run_beside_another_says_who_is_at_work_and_until_when() {
+fn a_concurrent_run_names_the_owner_and_the_end_of_its_lease() {
     let (home, key) = home();
     let endpoint = Endpoint::start(|_| Answer::Silence);
     let first = waiting(&home, &key, &endpoint);
@@ -122,7 +122,7 @@ fn a_second_signal_ends_at_once() {
 }
 
 #[test]
-fn a_command_that_holds_nothing_ends_at_the_first_signal() {
+fn a_command_without_leases_ends_at_the_first_signal() {
     // The reader of its output has gone to sleep.
     let (home, key) = home();
     let mut export = home.process(program());

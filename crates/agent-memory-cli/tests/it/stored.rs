@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn every_stored_database_gives_back_what_it_held() {
+fn every_stored_database_returns_its_data() {
     let mut databases: Vec<PathBuf> = std::fs::read_dir(folder())
         .unwrap()
         .map(|file| file.unwrap().path())
@@ -106,7 +106,7 @@ fn a_changed_value_is_found() {
 }
 
 #[test]
-fn extracts_of_an_older_version_are_made_anew_once() {
+fn extracts_of_an_older_version_are_rewritten_once() {
     for compacts in [false, true] {
         let home = Home::new();
         let copy = home.path().join("copy.db");

@@ -7,7 +7,7 @@ use crate::support::{Home, fixture, program, tells};
 const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31mred";
 
 #[test]
-fn nothing_in_a_transcript_commands_the_terminal() {
+fn a_transcript_cannot_control_the_terminal() {
     let home = Home::new();
     let mut lines = String::new();
     for n in 0..60 {
@@ -60,21 +60,21 @@ fn nothing_in_a_transcript_commands_the_terminal() {
 
 #[test]
 fn no_name_forges_a_line_or_turns_text_around() {
-    const FORGED: &str = "forged\nall is right: 9 sessions\u{2028}x\u{202e}txt\u{2067}y\u{61c}";
+    const FORGED: &str = "forged\nno violations: 9 sessions\u{2028}x\u{202e}txt\u{2067}y\u{61c}";
     let home = Home::new();
     let line = |n: usize| {
         let role = ["user", "assistant"][n % 2];
         let line = serde_json::json!({
             "session": FORGED,
             "role": role,
-            "external_id": format!("{n}\nall is right"),
+            "external_id": format!("{n}\nno violations"),
             "content": format!("needle {n} and a few words more to make a summary of. ").repeat(8),
         });
         format!("{line}\n")
     };
     // Broken lines, so that the file's name is in what is said about them.
     let text = (0..60).map(line).collect::<String>() + "{\n";
-    let file = home.file("a\nall is right: b.jsonl", text);
+    let file = home.file("a\nno violations: b.jsonl", text);
     let file = file.to_str().unwrap();
     for arguments in [
         &["import", file][..],
@@ -90,13 +90,13 @@ fn no_name_forges_a_line_or_turns_text_around() {
         &["context", FORGED],
         &["tokens", file],
         &["redo", FORGED],
-        &["context", "no\nall is right"],
-        &["import", "no\nall is right"],
+        &["context", "no\nno violations"],
+        &["import", "no\nno violations"],
         &["verify", "forged"],
     ] {
         let ran = home.run(arguments);
         for text in [&ran.out, &ran.err] {
-            let forged = text.lines().find(|line| line.starts_with("all is right"));
+            let forged = text.lines().find(|line| line.starts_with("no violations"));
             let real = arguments[0] == "verify";
             assert_eq!(
                 forged.is_some(),
@@ -116,7 +116,7 @@ fn no_name_forges_a_line_or_turns_text_around() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let home = Home::new();
     home.ok(&["import", &fixture("claude-code/release-week")]);
     let mut export = home.process(program());

@@ -35,7 +35,7 @@ fn home() -> Home {
 const ASKED: [&str; 5] = ["grep", "--mode", "prose", "chat", "harbour"];
 
 #[test]
-fn a_question_finds_what_means_nearly_the_same() {
+fn a_question_finds_texts_of_nearly_the_same_meaning() {
     let home = home();
     let without = home.json(&ASKED);
     assert_eq!(without["hits"].as_array().unwrap().len(), 0, "{without}");

@@ -358,13 +358,13 @@ const CASES: &[Case] = &[
     case(
         "a conversation is gone",
         ViolationKind::Database,
-        "a row of message refers to a row of conversation that is gone",
+        "a row of message refers to a missing row of conversation",
         "delete from conversation where no = 3",
     ),
     case(
         "an index is gone",
         ViolationKind::Database,
-        "the index summary_source is gone",
+        "the index summary_source is missing",
         "drop index summary_source",
     ),
     case(
@@ -376,13 +376,13 @@ const CASES: &[Case] = &[
     case(
         "a foreign trigger on a table of ours",
         ViolationKind::Database,
-        "there is a trigger stranger",
+        "the trigger stranger does not belong to the schema",
         "create trigger stranger after insert on message begin select 1; end",
     ),
     case(
         "a foreign index on a table of ours",
         ViolationKind::Database,
-        "there is a index stranger",
+        "the index stranger does not belong to the schema",
         "create unique index stranger on message (id, role)",
     ),
     case(
@@ -771,7 +771,7 @@ async fn a_trigger_that_is_gone_is_noticed() {
     assert!(
         violation
             .message
-            .contains("the trigger message_delete is gone")
+            .contains("the trigger message_delete is missing")
     );
 }
 

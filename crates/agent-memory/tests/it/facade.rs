@@ -63,7 +63,7 @@ async fn a_session_without_a_window_takes_messages_and_refuses_contexts() {
 async fn settings_of_a_session_hold_for_its_forks_and_not_for_the_next_handle() {
     let session = open(16_000).await;
     session.user("Hello.").await.unwrap();
-    assert_eq!(session.tools().len(), Retrieval::definitions().len());
+    assert_eq!(session.tools().len(), Retrieval::definitions().count());
     let head = session.info().await.unwrap().conversation.head;
     let fork = session.fork(head, "fork").await.unwrap();
     assert_eq!(

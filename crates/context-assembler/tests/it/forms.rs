@@ -451,7 +451,7 @@ fn the_summary_of_many_messages_gets_more_room() {
 
 /// Beside a large newest group summaries get all but a sixteenth of what it leaves.
 #[test]
-fn beside_a_large_newest_group_little_is_unused() {
+fn a_large_latest_group_leaves_little_unused() {
     let accounting = accounting(PRESETS[0]);
     for words in [400, 700, 1_000] {
         let mut messages: Vec<memory_model::Message> = (0..20)
@@ -496,7 +496,7 @@ fn a_short_form_names_its_range_and_its_lines() {
 
 /// What was not read is left out, whatever the policy, and no digest stands for a run that was not read whole.
 #[test]
-fn what_was_not_read_is_left_out() {
+fn unread_spans_are_left_out() {
     let accounting = accounting(PRESETS[0]);
     let mut input = summarized(&[20], 60, &accounting);
     let Some(Item::Raw(entries)) = input.items.pop() else {

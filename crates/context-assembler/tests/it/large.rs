@@ -45,7 +45,7 @@ fn tokens_of(context: &Context, text: &str) -> u64 {
 }
 
 #[test]
-fn the_newest_result_leaves_half_of_the_room_to_others() {
+fn the_latest_result_leaves_half_of_the_room_to_others() {
     let view = view(read("big", 60_000).to_vec());
     for steps in [0, 4] {
         let context = assembled(&view, BUDGET, steps);
@@ -60,7 +60,7 @@ fn the_newest_result_leaves_half_of_the_room_to_others() {
 }
 
 #[test]
-fn a_large_piece_gets_what_others_leave() {
+fn a_large_piece_gets_the_remaining_room() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(read("big", 60_000).to_vec(), &accounting);
     let alone = input(&entries, &[], &accounting);
@@ -75,7 +75,7 @@ fn a_large_piece_gets_what_others_leave() {
 }
 
 #[test]
-fn an_older_large_piece_leaves_room_to_what_came_before_it() {
+fn an_older_large_piece_leaves_room_to_earlier_messages() {
     let newest = [
         read("big", 60_000).to_vec(),
         vec![Message::assistant("It is all there.")],
@@ -93,7 +93,7 @@ fn an_older_large_piece_leaves_room_to_what_came_before_it() {
 /// Results that came before the newest one of a group are left out one by one. The last of them that is shortened is
 /// shown from both ends in the room that is left.
 #[test]
-fn a_large_result_beside_a_small_one_is_shown_from_both_ends() {
+fn a_large_result_with_a_small_one_is_shown_from_both_ends() {
     let call = |id: &str| Part::ToolCall {
         id: id.to_owned(),
         name: "read".to_owned(),

@@ -388,7 +388,7 @@ proptest! {
 
     /// What `input_limits` names is enough: no other message is shown whole.
     #[test]
-    fn what_is_read_is_enough(
+    fn the_input_limits_are_sufficient(
         sizes in prop::collection::vec(0_usize..4_000, 1..200),
         budget in 1_000_u64..60_000,
     ) {

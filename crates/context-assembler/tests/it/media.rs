@@ -90,7 +90,7 @@ fn bytes(context: &Context) -> usize {
 }
 
 #[test]
-fn the_newest_pictures_stay() {
+fn the_latest_pictures_stay() {
     let entries = entries();
     let once = AssemblyPolicy::once();
     let context = assembled(&entries, Budget::tokens(100_000).with_pictures(3), &once).unwrap();

@@ -194,7 +194,7 @@ impl Growing {
 /// Between steps nothing before the newest group changes, with summaries too. A context uses three quarters of its room
 /// after a step, and nine tenths before one, less the group that the cut falls in and a line of a summary.
 #[test]
-fn between_steps_nothing_before_the_newest_group_changes() {
+fn between_steps_only_the_latest_group_changes() {
     for (lines, budget) in [
         (&[120, 90, 60, 100, 80, 120][..], 4_000),
         (&[120, 90, 60, 100, 80, 120], 8_000),

@@ -57,7 +57,7 @@ fn is_shown(context: &Context, text: &str) -> bool {
 }
 
 #[test]
-fn a_request_stands_in_every_context_word_for_word() {
+fn a_request_is_verbatim_in_every_context() {
     let request = "Rename the parser, but never touch the generated files below gen/, and tell me which tests you ran.";
     let entries = entries(request);
     for raw in [8, 60, 180] {
@@ -115,7 +115,7 @@ fn a_long_request_is_shown_from_both_ends_in_a_quarter_of_the_room() {
 }
 
 #[test]
-fn what_a_summary_stands_for_goes_first_and_without_a_remark() {
+fn quoted_messages_are_omitted_first_and_without_a_remark() {
     let entries = entries("Go on.");
     let mut view = view(&entries, 50);
     view.requested.clear();
@@ -161,7 +161,7 @@ fn what_a_summary_stands_for_goes_first_and_without_a_remark() {
 }
 
 #[test]
-fn a_context_that_stands_for_itself_uses_its_room() {
+fn a_single_context_uses_its_room() {
     for raw in [60, 180] {
         let view = view(&entries("Go on."), raw);
         for budget in (2_000..8_000).step_by(500) {

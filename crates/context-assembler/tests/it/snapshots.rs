@@ -70,7 +70,7 @@ fn joined_lines_stubs_and_a_late_result() {
 }
 
 #[test]
-fn a_summary_an_omission_and_what_follows() {
+fn a_summary_an_omission_and_later_messages() {
     let stretches = [
         (
             1,

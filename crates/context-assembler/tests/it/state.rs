@@ -38,7 +38,7 @@ fn assembled(input: &AssemblyInput, budget: u64) -> Context {
 }
 
 #[test]
-fn it_comes_behind_the_last_summary() {
+fn it_comes_after_the_last_summary() {
     let view = view(Some(STATE));
     for budget in [600, 1_200, 4_000, 100_000] {
         let context = assembled(&view, budget);

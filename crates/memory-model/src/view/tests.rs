@@ -22,7 +22,7 @@ fn body() -> impl Strategy<Value = SpanBody> {
     ]
 }
 
-/// What stands for each of the first `n` messages, by position: the model that views must equal.
+/// Form of each of the first `n` messages, by position: the model that views must equal.
 fn per_message(view: &View, n: u32) -> Vec<SpanBody> {
     (1..=n)
         .map(|seq| {
@@ -41,7 +41,7 @@ fn per_message(view: &View, n: u32) -> Vec<SpanBody> {
         .collect()
 }
 
-/// A publish: where it starts, how long it is, and what fills it.
+/// A publish: its start, its length, and its spans.
 type Edit = (u32, u32, Vec<(u32, SpanBody)>);
 
 /// A publish over whole spans or parts of divisible ones: the range, and how to fill it.
@@ -229,7 +229,7 @@ fn bad_splices_are_named() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "3-5 cuts the span 2-5, which can only be replaced whole"
+        "3-5 divides the span 2-5, which can only be replaced whole"
     );
     let error = view.splice(
         at,
@@ -271,7 +271,7 @@ fn bad_rows_are_named() {
         ),
         (
             vec![start(1, SpanBody::Raw), start(3, SpanBody::Raw)],
-            "the spans at 1 and 3 should be one",
+            "the spans at 1 and 3 should be merged",
         ),
         (
             vec![start(1, SpanBody::Omitted), start(1, SpanBody::Raw)],

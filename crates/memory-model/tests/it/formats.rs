@@ -162,7 +162,7 @@ fn as_little_as_a_role_is_a_message() {
 }
 
 #[test]
-fn what_json_cannot_hold_is_an_error() {
+fn values_without_a_json_form_are_errors() {
     let error = toml::from_str::<Part>("type = \"unknown\"\nraw = inf").unwrap_err();
     assert!(
         error.to_string().contains("JSON has no number inf"),

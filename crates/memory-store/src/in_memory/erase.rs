@@ -76,7 +76,7 @@ impl Inner {
             record.jobs.clear();
             record.states.retain(|key, _| !key.starts_with(PREPARED));
             record.info.erasures += 1;
-            // A call that is gone may stand before the messages of a fork.
+            // An erased call may come before the messages of a fork.
             record.forget_index(IndexedKind::Messages, seen.range.first.0);
         }
         if erase.range.is_none() {
@@ -90,7 +90,7 @@ impl Inner {
         Ok(erased)
     }
 
-    /// Entries elsewhere that have words and the hash of an entry of these logs.
+    /// Entries of other logs that have words and the hash of an entry of these logs.
     fn copies(&self, logs: &[ErasedRange]) -> Result<Vec<ErasedRange>> {
         let is_named = |id: ConversationId, seq: Seq| {
             let mut logs = logs.iter();
@@ -123,7 +123,7 @@ impl Inner {
         Ok(copies)
     }
 
-    /// Number of entries of a range of an own log that were not erased yet.
+    /// Number of entries of a range of an own log that still have words.
     fn with_words(&self, id: ConversationId, range: SeqRange) -> Result<u64> {
         let record = self.get(id)?;
         let gone = Erasures::new(record.erasures.clone(), BTreeSet::new());

@@ -1,6 +1,6 @@
 //! The reference store: plain collections behind one lock.
 //!
-//! It is written to be read. Databases are tested against it.
+//! Written for readability. Databases are tested against it.
 
 mod erase;
 mod index;
@@ -55,7 +55,7 @@ impl Default for InMemoryStore {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The number of the newest index segment.
+    /// Number of the latest index segment.
     index_segments: u64,
     conversations: Vec<Record>,
     keys: BTreeMap<SessionKey, ConversationId>,
@@ -66,21 +66,21 @@ struct Record {
     info: Conversation,
     /// The own log, from `info.own_first()` on.
     log: Vec<LogEntry>,
-    /// Where the own log's external ids are.
+    /// Positions of the own log by external id.
     external: BTreeMap<String, Seq>,
     /// Entries of the own log that came without a time.
     clocked: BTreeSet<Seq>,
     views: BTreeMap<ViewName, ViewRecord>,
     summaries: Vec<Summary>,
-    /// Where summaries are in `summaries`.
+    /// Indices into `summaries` by id.
     summary_index: BTreeMap<SummaryId, usize>,
     jobs: BTreeMap<JobKey, Job>,
-    /// The number of the newest fence.
+    /// Number of the latest fence.
     fences: u64,
     states: BTreeMap<String, State>,
     /// Of the own log.
     erasures: Vec<Erasure>,
-    /// Own summaries whose words are gone.
+    /// Own summaries with erased words.
     erased_summaries: BTreeSet<SummaryId>,
     /// The search index of the own log and summaries.
     index: Vec<(IndexSegment, Vec<Chunk>)>,
@@ -225,7 +225,7 @@ impl Inner {
             .saturating_sub(self.running_at(record, range.first.prev()))
     }
 
-    /// Whose summaries a conversation sees, itself first.
+    /// The conversations with summaries that a conversation sees, itself first.
     fn lineage(&self, record: &Record) -> Vec<SummaryScope> {
         let mut lineage = vec![SummaryScope::own(record.info.id)];
         let mut origin = &record.info.origin;
@@ -247,8 +247,8 @@ impl Inner {
         })
     }
 
-    /// All summaries that a conversation sees: those of its ancestors first, each in the order of
-    /// their making, and each once.
+    /// All summaries that a conversation sees, each once: the ancestors' summaries first, each conversation's in the
+    /// order of creation.
     fn summaries<'a>(&'a self, lineage: &'a [SummaryScope]) -> impl Iterator<Item = &'a Summary> {
         lineage
             .iter()
@@ -277,7 +277,7 @@ impl Inner {
         cut.finish()
     }
 
-    /// The views that a fork of `parent` at `at` begins with.
+    /// The first views of a fork of `parent` at `at`.
     fn inherited(
         &self,
         parent: &Record,

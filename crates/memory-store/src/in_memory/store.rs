@@ -37,7 +37,12 @@ impl Store for InMemoryStore {
             .ok()
             .filter(|id| *id <= MAX_CONVERSATIONS)
             .map(ConversationId)
-            .ok_or_else(|| Error::new(ErrorKind::Limit, "the store is full: open another"))?;
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Limit,
+                    "the store has the maximum number of conversations: open another",
+                )
+            })?;
         let parent = new.origin.parent().map(|parent| inner.get(parent));
         let parent = parent.transpose()?;
         let mut info = created(new, id, parent.map(|parent| &parent.info))?;
@@ -197,7 +202,7 @@ impl Store for InMemoryStore {
     async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
         let inner = self.lock();
         let record = inner.get(conversation)?;
-        // The first position in [low, high) whose sum is large enough.
+        // The first position in [low, high) with a large enough sum.
         let (mut low, mut high) = (Seq::FIRST, record.info.head.next());
         while low < high {
             let middle = Seq(low.0 + (high.0 - low.0) / 2);
@@ -272,7 +277,7 @@ impl Store for InMemoryStore {
             Some(view) => view.rows_at(snapshot.version),
             None => Cow::Owned(vec![SpanStart::FIRST]),
         };
-        // The rows whose spans touch the range: from the one that covers its first position on.
+        // The rows of spans that touch the range: from the row that covers its first position.
         let from = rows.partition_point(|row| row.first <= range.first).max(1) - 1;
         let to = rows
             .partition_point(|row| row.first <= range.last)
@@ -510,7 +515,7 @@ impl Store for InMemoryStore {
     }
 }
 
-/// The first `limit` of what is left, and where to go on if there is more.
+/// The first `limit` of the rest, and the start of the next page if there is one.
 fn page<'a, T: Clone + 'a, C>(
     mut left: impl Iterator<Item = &'a T>,
     limit: usize,

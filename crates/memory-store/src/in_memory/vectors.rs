@@ -55,7 +55,7 @@ impl VectorStore for InMemoryStore {
             return Ok(vectors);
         }
         let message = format!(
-            "conversation {conversation}: a vector of {embedder:?} has not {dimension} components: embed anew"
+            "conversation {conversation}: a vector of {embedder:?} does not have {dimension} components: embed again"
         );
         Err(Error::new(ErrorKind::Corrupt, message))
     }

@@ -1,4 +1,4 @@
-//! The log: dense, unchanged, rightly summed.
+//! Checks of the log: dense, unchanged, with right sums.
 
 use memory_model::{Accounting, EntryKind, Hash, LogEntry, Seq, SeqRange};
 
@@ -9,10 +9,10 @@ use crate::store::Store;
 use crate::types::{Conversation, LogRead};
 use crate::violation::{Report, ViolationKind};
 
-/// Which part of a log to check.
+/// Part of a log to check.
 pub(super) struct Part {
     first: Seq,
-    /// `None` when there is nothing to read.
+    /// `None` if there are no entries to read.
     range: Option<SeqRange>,
     /// The running sum before the part.
     start: u64,
@@ -43,7 +43,7 @@ impl Part {
     }
 }
 
-/// Reads a part of what a conversation sees, and returns the entries that are there.
+/// Reads a part of the log that a conversation sees, and returns its entries.
 pub(super) async fn verify<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,
@@ -71,7 +71,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
         rest = page.next;
         if rest.is_some_and(|next| next.first <= range.first || next.last > range.last) {
             let message = format!(
-                "{}: reading {range} goes on at {}: the rest was not read",
+                "{}: the page after {range} begins at {}, which it already contains or skips: the rest was not read",
                 conversation.key,
                 rest.map_or(Seq::NONE, |next| next.first)
             );
@@ -98,7 +98,10 @@ impl Check<'_> {
     fn entry(&mut self, range: SeqRange, seq: Seq, entry: Option<LogEntry>, report: &mut Report) {
         let key = &self.conversation.key;
         if seq < self.expected || !range.contains(seq) {
-            let message = format!("{key}: an entry {seq} is where {} belongs", self.expected);
+            let message = format!(
+                "{key}: entry {seq} is at the position of entry {}",
+                self.expected
+            );
             report.add(ViolationKind::EntryMisplaced, message);
             return;
         }
@@ -114,11 +117,11 @@ impl Check<'_> {
         };
         report.messages += 1;
         report.notes += u64::from(entry.message.kind == EntryKind::Note);
-        // Of what was erased, only the hash and the figures are left.
+        // Only the hash and the figures of an erased entry are left.
         let erased = self.erasures.covers(seq);
         let hash = entry.message.body().map(|body| entry.message.hash(&body));
         if !erased && hash.ok() != Some(entry.hash) {
-            let message = format!("{key}: entry {seq} is not what was stored: its hash differs");
+            let message = format!("{key}: entry {seq} was changed: its hash differs");
             report.add(ViolationKind::EntryChanged, message);
         }
         if let Some(rules) = self.rules.filter(|_| !erased) {
@@ -149,7 +152,7 @@ impl Check<'_> {
         });
     }
 
-    /// Reports what is missing between the last entry and `seq`.
+    /// Reports the entries that are missing between the last entry and `seq`.
     fn missing_before(&self, seq: Seq, report: &mut Report) {
         if let Some(missing) = SeqRange::new(self.expected, seq.prev()) {
             let message = match missing.len() {
@@ -192,7 +195,7 @@ struct ReadPage {
     next: Option<SeqRange>,
 }
 
-/// Reads a page; where an entry cannot be read, reads one by one and reports which.
+/// Reads a page. If an entry cannot be read, reads one by one and reports the unreadable ones.
 async fn read_what_can_be<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,

@@ -1,4 +1,4 @@
-//! Verification: is everything that was ever said still there, and does everything add up?
+//! Verification: checks that every stored message is present and unchanged, and that all figures agree.
 
 mod log;
 mod scope;
@@ -21,15 +21,14 @@ use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, Origin, segments_of};
 use crate::violation::{Report, ViolationKind};
 
-/// The rules of the estimator that a conversation is recorded with; `None` when it is not known.
+/// Returns the rules of the estimator of a conversation; `None` if it is unknown.
 type Rules<'a> = dyn Fn(&EstimatorId) -> Option<Arc<dyn Accounting>> + Send + Sync + 'a;
 
-/// Verifies conversations one after the other, and reads what they share once.
+/// Verifies conversations one after the other, and reads shared data once.
 ///
-/// Verifying a family, parents before their forks, costs what reading everything that is stored
-/// once costs, however many forks show it: of a conversation that was verified, hashes and sums
-/// are remembered for its forks (about 50 bytes an entry and 100 bytes a summary). Use one verifier
-/// a family and drop it afterwards.
+/// Verifying a family, parents before their forks, costs as much as reading all stored data once, for any number of
+/// forks: the verifier remembers the hashes and sums of verified conversations (about 50 bytes an entry and 100 bytes a
+/// summary). Use one verifier a family and drop it afterwards.
 pub struct Verifier<'a, S: ?Sized> {
     store: &'a S,
     accounting: &'a Rules<'a>,
@@ -43,7 +42,7 @@ impl<S: ?Sized> fmt::Debug for Verifier<'_, S> {
 }
 
 impl<'a, S: Store + ?Sized> Verifier<'a, S> {
-    /// A verifier that has read nothing yet.
+    /// Creates a verifier that has read no conversation.
     pub fn new(store: &'a S, accounting: &'a Rules<'a>) -> Self {
         Self {
             store,
@@ -52,15 +51,15 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
         }
     }
 
-    /// Verifies a conversation as [`verify`] does. What it shares with a conversation that this
-    /// verifier verified before is not read again, and not counted again in the report.
+    /// Verifies a conversation as [`verify`] does. Data that it shares with a conversation that was verified before is
+    /// not read or counted again.
     ///
     /// # Errors
     /// As [`verify`].
     pub async fn verify(&mut self, conversation: ConversationId) -> Result<Report> {
         let store = self.store;
         let mut report = Report::default();
-        // In this order, what is read later holds all that the earlier refers to.
+        // In this order, the later reads contain everything that the earlier ones refer to.
         let views = store.views(conversation).await?;
         let summaries = summaries::load(store, conversation, &mut report).await?;
         let found = lookup(store, conversation)
@@ -100,7 +99,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
         Ok(report)
     }
 
-    /// Reads and checks what a fork sees of its ancestors, as far as it was not read before.
+    /// Reads and checks the part of its ancestors that a fork sees, as far as it was not read before.
     async fn ancestors(
         &mut self,
         found: &Conversation,
@@ -156,23 +155,21 @@ fn fork_point(conversation: &Conversation) -> Option<(ConversationId, Seq)> {
     }
 }
 
-/// Verifies one conversation, with what it sees of its ancestors.
+/// Verifies one conversation, with the part of its ancestors that it sees.
 ///
-/// Reads the log once and checks that it is dense, that every entry hashes to what was recorded
-/// and is found by its external id, that the chain over the hashes and all token figures are
-/// right; that the segments are what the parent's give; that each summary's children tile its range
-/// and exist, and its sources exist and hash to its source hash; and that each view follows from its publications,
-/// covers every position once, and shows only what exists. By induction every summary then expands
-/// to exactly its messages.
+/// Reads the log once and checks that it is dense, that every entry has the recorded hash and is found by its external
+/// id, and that the chain over the hashes and all token figures are right. Checks that the segments match the parent's;
+/// that each summary's children exist and tile its range, and its sources exist and have its source hash; and that each
+/// view follows from its publications, covers every position once, and shows only existing summaries. By induction
+/// every summary then expands to exactly its messages.
 ///
-/// The cost is that of reading everything once. Other writers may go on meanwhile: what they add
-/// is not looked at. To verify several conversations of a family use a [`Verifier`].
+/// The cost is that of reading everything once. Other writers may continue meanwhile; their additions are not checked.
+/// To verify several conversations of a family use a [`Verifier`].
 ///
-/// `accounting` gives the rules of the estimator that the conversation is recorded with.
+/// `accounting` returns the rules of the estimator of the conversation.
 ///
 /// # Errors
-/// `NotFound`; and when the store cannot be read at all. What is wrong *in* the store is not an
-/// error but a violation.
+/// `NotFound`; and if the store cannot be read at all. A contradiction *in* the store is a violation, not an error.
 pub async fn verify<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -217,11 +214,11 @@ async fn family<S: Store + ?Sized>(
         report.add(ViolationKind::FamilyWrong, message);
     }
     if segments_of(&conversation.origin, parent.as_ref(), *id) != conversation.segments {
-        let message = format!("{key}: its segments are not what its origin gives");
+        let message = format!("{key}: its segments do not match its origin");
         report.add(ViolationKind::FamilyWrong, message);
     }
     if conversation.family != parent.map_or(*id, |parent| parent.family) {
-        let message = format!("{key}: it is not of its parent's family");
+        let message = format!("{key}: it is not in its parent's family");
         report.add(ViolationKind::FamilyWrong, message);
     }
     Ok(())

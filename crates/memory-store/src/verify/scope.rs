@@ -1,4 +1,4 @@
-//! What a conversation sees of its family: stretches of logs, and summaries.
+//! The part of its family that a conversation sees: ranges of logs, and summaries.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::inherit::SummaryScope;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) seq: Seq,
-    /// As recorded; `None` when the entry cannot be read.
+    /// As recorded; `None` if the entry cannot be read.
     pub(super) hash: Option<Hash>,
     /// Running sum of tokens, as recorded.
     pub(super) running: u64,
 }
 
-/// What the other checks need to know of a summary.
+/// Facts about a summary that the other checks need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts {
     pub(super) conversation: ConversationId,
@@ -26,11 +26,11 @@ pub(super) struct Facts {
     pub(super) hash: Hash,
 }
 
-/// What was read of a family so far.
+/// Facts read about a family so far.
 #[derive(Debug, Default)]
 pub(super) struct Family {
     members: BTreeMap<ConversationId, Member>,
-    /// Whose summaries there are, by id: the same summary may have been made in several conversations.
+    /// Facts about summaries by id. Several conversations may have made the same summary.
     summaries: BTreeMap<SummaryId, Vec<Facts>>,
 }
 
@@ -47,7 +47,7 @@ impl Family {
         self.members.contains_key(&conversation)
     }
 
-    /// Adds a conversation whose log is still empty, and forgets what was known of it.
+    /// Adds a conversation with an empty log, and forgets earlier facts about it.
     pub(super) fn put(
         &mut self,
         conversation: ConversationId,
@@ -81,7 +81,7 @@ impl Family {
         owners.push(facts);
     }
 
-    /// What a conversation sees, up to `head`.
+    /// The part that a conversation sees, up to `head`.
     pub(super) fn scope(&self, conversation: ConversationId, head: Seq) -> Scope<'_> {
         let mut scope = vec![SummaryScope::own(conversation)];
         let mut pieces = Vec::new();
@@ -114,18 +114,18 @@ impl Family {
     }
 }
 
-/// What one conversation sees.
+/// The part of a family that one conversation sees.
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
     family: &'a Family,
     /// Itself first; numbers fall.
     scope: Vec<SummaryScope>,
-    /// Whose log holds which positions, by rising position.
+    /// Ranges with the conversations that own their logs, by rising position.
     pieces: Vec<(SeqRange, ConversationId)>,
 }
 
 impl Scope<'_> {
-    /// The hashes of all entries in a range; `None` when one is missing.
+    /// The hashes of all entries in a range; `None` if one is missing.
     pub(super) fn hashes(&self, range: SeqRange) -> Option<Vec<Hash>> {
         let mut hashes = Vec::new();
         let from = self.pieces.partition_point(|(p, _)| p.last < range.first);
@@ -159,7 +159,7 @@ impl Scope<'_> {
             .saturating_sub(self.running(range.first.prev()))
     }
 
-    /// The summary with this id that is seen: of several the nearest.
+    /// The visible summary with this id: if there are several, the nearest.
     pub(super) fn summary(&self, id: &SummaryId) -> Option<&Facts> {
         let owners = self.family.summaries.get(id)?;
         let seen = owners.iter().filter(|facts| {

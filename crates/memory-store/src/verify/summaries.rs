@@ -1,4 +1,4 @@
-//! Summaries: unchanged, made from what is there, never from themselves.
+//! Checks of summaries: unchanged, made from existing sources, without cycles.
 
 use std::collections::BTreeMap;
 
@@ -44,9 +44,8 @@ pub(super) async fn load<S: Store + ?Sized>(
             return Ok(summaries);
         }
         if summaries.len() == before {
-            let message = format!(
-                "conversation {conversation}: the list of summaries does not come to an end"
-            );
+            let message =
+                format!("conversation {conversation}: the list of summaries does not end");
             report.add(ViolationKind::Other, message);
             return Ok(summaries);
         }
@@ -64,16 +63,16 @@ pub(super) fn verify(
     let key = &conversation.key;
     for (id, summary) in summaries {
         report.summaries += 1;
-        // Of what was erased, only the hash and the figures are left.
+        // Only the hash and the figures of an erased summary are left.
         let erased = summary.text() == ERASED && erasures.summaries.contains(id);
         let changed = !erased && summary.hash != summary.expected_hash();
         if changed || *id != summary_id(summary.hash) {
-            let message = format!("{key}: {id} is not what was stored: its hash or id differs");
+            let message = format!("{key}: {id} was changed: its hash or id differs");
             report.add(ViolationKind::SummaryChanged, message);
         }
         verify_children(key.as_str(), conversation, summary, scope, report);
         verify_sources(key.as_str(), conversation, summary, scope, report);
-        // What it costs in a form that is not known here cannot be recomputed.
+        // The cost in an unknown rendering cannot be recomputed.
         if let Some(rules) = rules.filter(|rules| !erased && rules.rendering() == summary.rendering)
         {
             let tokens = rules.summary(summary);
@@ -105,7 +104,7 @@ fn verify_children(
         let range = child.range();
         if SeqRange::new(range.first, range.last).is_none() {
             whole = false;
-            let message = format!("{key}: the child {range} of {id} is no range");
+            let message = format!("{key}: the child {range} of {id} is not a range");
             report.add(ViolationKind::ChildRangeWrong, message);
             continue;
         }
@@ -117,9 +116,9 @@ fn verify_children(
         }
         next = range.last.next();
         match named(key, summary, child, "child", scope, report) {
-            Named::Messages => {}
-            Named::Summary(known) => deepest = deepest.max(Some(known.depth)),
-            Named::Missing => whole = false,
+            ReferenceTarget::Messages => {}
+            ReferenceTarget::Summary(known) => deepest = deepest.max(Some(known.depth)),
+            ReferenceTarget::Missing => whole = false,
         }
     }
     if next != summary.range.last.next() {
@@ -143,7 +142,7 @@ fn verify_children(
     }
 }
 
-/// Checks that the sources exist, hash to the source hash, and cost what is recorded.
+/// Checks that the sources exist, have the source hash, and have the recorded cost.
 fn verify_sources(
     key: &str,
     conversation: &Conversation,
@@ -161,7 +160,7 @@ fn verify_sources(
         if !is_range || range.last > summary.range.last.min(conversation.head) {
             whole = false;
             let message = format!(
-                "{key}: the source {range} of {id} is no range up to {}",
+                "{key}: the source {range} of {id} is not a range up to {}",
                 summary.range.last
             );
             report.add(ViolationKind::SourceChanged, message);
@@ -181,22 +180,22 @@ fn verify_sources(
             named(key, summary, source, "source", scope, report)
         };
         match known {
-            Named::Messages => {
+            ReferenceTarget::Messages => {
                 cost = cost.saturating_add(scope.cost(range));
                 match scope.hashes(range) {
                     Some(hashes) => hashes.into_iter().for_each(|hash| hasher.message(hash)),
                     None => whole = false,
                 }
             }
-            Named::Summary(known) => {
+            ReferenceTarget::Summary(known) => {
                 cost = cost.saturating_add(known.tokens);
                 hasher.summary(known.hash);
             }
-            Named::Missing => whole = false,
+            ReferenceTarget::Missing => whole = false,
         }
     }
     if summary.sources.is_empty() || (whole && hasher.finish() != summary.source_hash) {
-        let message = format!("{key}: the sources of {id} are not what it was made from");
+        let message = format!("{key}: the sources of {id} were changed after it was made");
         report.add(ViolationKind::SourceChanged, message);
     }
     if whole && cost != summary.source_tokens {
@@ -208,14 +207,14 @@ fn verify_sources(
     }
 }
 
-/// What a child or a source names.
-enum Named<'s> {
+/// Object that a child or a source names.
+enum ReferenceTarget<'s> {
     Messages,
     Summary(&'s Facts),
     Missing,
 }
 
-/// Looks up a child or a source, and reports a summary that is missing or covers something else.
+/// Looks up a child or a source, and reports a summary that is missing or covers another range.
 fn named<'s>(
     key: &str,
     summary: &Summary,
@@ -223,15 +222,15 @@ fn named<'s>(
     role: &str,
     scope: &'s Scope<'_>,
     report: &mut Report,
-) -> Named<'s> {
+) -> ReferenceTarget<'s> {
     let Child::Summary { range, id } = named else {
-        return Named::Messages;
+        return ReferenceTarget::Messages;
     };
     let of = &summary.id;
     let Some(known) = scope.summary(id) else {
         let message = format!("{key}: the {role} {id} of {of} is not in this conversation");
         report.add(ViolationKind::ForeignLineage, message);
-        return Named::Missing;
+        return ReferenceTarget::Missing;
     };
     if known.range != *range {
         let message = format!(
@@ -240,5 +239,5 @@ fn named<'s>(
         );
         report.add(ViolationKind::ChildRangeWrong, message);
     }
-    Named::Summary(known)
+    ReferenceTarget::Summary(known)
 }

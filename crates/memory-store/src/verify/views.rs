@@ -1,4 +1,4 @@
-//! Views: what their publications give, over every position once.
+//! Checks of views: rows match the publications, and cover every position once.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
         report.add(ViolationKind::ViewDiffers, message);
     }
     if starts != replayed {
-        let message = format!("{name} is not what its publications give");
+        let message = format!("{name} does not match its publications");
         report.add(ViolationKind::ViewDiffers, message);
     }
     let mut saved = 0i128;
@@ -92,7 +92,8 @@ pub(super) async fn verify<S: Store + ?Sized>(
                 );
                 report.add(ViolationKind::SpansOverlap, message);
             } else if !right {
-                let message = format!("{name}: the span {range} does not show {id} as it is");
+                let message =
+                    format!("{name}: the span {range} differs from {id} in depth or tokens");
                 report.add(ViolationKind::SpanWrong, message);
             }
         }
@@ -127,7 +128,7 @@ async fn replay<S: Store + ?Sized>(
         for publication in page.items.iter().filter(|p| p.version <= view.version) {
             if publication.version <= version {
                 let message = format!(
-                    "{name}: version {} comes again after version {version}",
+                    "{name}: version {} is repeated after version {version}",
                     publication.version
                 );
                 report.add(ViolationKind::HistoryChanged, message);
@@ -176,7 +177,7 @@ async fn replay<S: Store + ?Sized>(
     Ok(rows.into_values().collect())
 }
 
-/// Applies a publication to the rows; it must change what stands for its range and nothing else.
+/// Applies a publication to the rows. It must change the rows of its range and no others.
 fn apply(
     rows: &mut BTreeMap<Seq, SpanStart>,
     publication: &Publication,
@@ -194,12 +195,15 @@ fn apply(
     ];
     for row in &publication.removed {
         if rows.remove(&row.first).as_ref() != Some(row) {
-            return Err(format!("ends a span at {} that was not there", row.first));
+            return Err(format!(
+                "removes a span at {} that does not exist",
+                row.first
+            ));
         }
     }
     for row in &publication.added {
         if rows.insert(row.first, row.clone()).is_some() {
-            return Err(format!("begins a span at {} where one was", row.first));
+            return Err(format!("adds a span at {}, at which one exists", row.first));
         }
     }
     let outside = publication
@@ -232,7 +236,7 @@ async fn live_spans<S: Store + ?Sized>(
         spans.extend(page.items);
         rest = page.next;
         if rest.is_some_and(|next| next.first <= range.first || next.last > range.last) {
-            let message = format!("{name}: reading its spans does not come to an end");
+            let message = format!("{name}: reading its spans does not end");
             report.add(ViolationKind::Other, message);
             break;
         }

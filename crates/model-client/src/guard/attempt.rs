@@ -27,7 +27,7 @@ impl SessionCalls<'_> {
                 Err(failure) => failure,
             };
             if !failure.kind().asked() {
-                // The limit was reached between two attempts: the provider's failure tells more.
+                // The limit was reached between two attempts: the provider's failure is more informative.
                 return Err(last.unwrap_or(failure).with_calls(made));
             }
             made = made.saturating_add(1);
@@ -47,7 +47,7 @@ impl SessionCalls<'_> {
         }
     }
 
-    /// Tells the observer that an attempt starts.
+    /// Reports the start of an attempt to the observer.
     fn watch(&self, attempt: u32) -> observe::Watched<'_> {
         let policy = &self.guards.policy;
         let attempts = policy.retry.map_or(1, |retry| retry.attempts.max(1));

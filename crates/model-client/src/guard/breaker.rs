@@ -16,12 +16,12 @@ pub enum BreakerState {
     Closed,
     /// Lets no call through.
     Open,
-    /// Lets one call through, whose result closes or opens the breaker.
+    /// Lets one call through. Its result closes or opens the breaker.
     HalfOpen,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FailureRecord {
     /// Failures since the last success.
     failures: u32,
     /// Time at which it opened.
@@ -35,10 +35,10 @@ struct State {
 /// The breaker of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    state: Mutex<State>,
+    state: Mutex<FailureRecord>,
 }
 
-/// A call that was let through. Dropping it, as a cancelled call does, changes nothing.
+/// A permitted call. Dropping it, as a cancelled call does, has no effect.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
     breaker: &'a Breaker,
@@ -47,7 +47,7 @@ pub(crate) struct Pass<'a> {
 }
 
 impl Breaker {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FailureRecord> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,10 +70,10 @@ impl Breaker {
     }
 
     pub(crate) fn reset(&self) {
-        *self.lock() = State::default();
+        *self.lock() = FailureRecord::default();
     }
 
-    /// Counts a failure, and opens once there are as many in a row as the policy says.
+    /// FailureRecord a failure, and opens the breaker after the policy's number of failures in a row.
     pub(crate) fn fail(&self, policy: BreakerPolicy, now: Duration, text: String) {
         let mut state = self.lock();
         state.last_failure = text;
@@ -83,7 +83,7 @@ impl Breaker {
         }
     }
 
-    /// Lets a call through; `Err` is the time until the next one, where there is one.
+    /// Lets a call through; `Err` is the time until the next one, if there will be one.
     pub(crate) fn enter(
         &self,
         policy: BreakerPolicy,
@@ -148,7 +148,7 @@ mod tests {
     };
 
     #[test]
-    fn it_opens_on_the_third_failure_in_a_row_and_a_success_starts_anew() {
+    fn it_opens_on_the_third_failure_in_a_row_and_a_success_resets_it() {
         let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for round in 0..5 {
             for _ in 0..2 {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_are_told_count_like_those_of_calls() {
+    fn recorded_failures_count_like_failed_calls() {
         let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for _ in 0..2 {
             breaker.fail(policy, SECOND, "elsewhere".to_owned());
@@ -207,7 +207,7 @@ mod tests {
         assert!(breaker.enter(policy, now).is_err());
         assert_eq!(breaker.state(policy, now), BreakerState::Open);
         drop(first);
-        // Its failure opens it for another minute, whatever the count.
+        // Its failure opens the breaker for another minute, for any count.
         breaker
             .enter(policy, now)
             .unwrap()

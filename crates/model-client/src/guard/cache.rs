@@ -1,4 +1,4 @@
-//! A cache of the newest answers.
+//! A cache of the latest answers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,21 +7,21 @@ use crate::{CacheKey, Completion, Stop};
 
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CacheState {
     answers: BTreeMap<CacheKey, Completion>,
     oldest_first: VecDeque<CacheKey>,
 }
 
 impl Cache {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an answer that took no call this time.
+    /// Returns an answer, with 0 calls.
     pub(crate) fn get(&self, key: &CacheKey) -> Option<Completion> {
         let mut answer = self.lock().answers.get(key).cloned()?;
         (answer.calls, answer.usage) = (0, None);
@@ -29,7 +29,7 @@ impl Cache {
     }
 
     pub(crate) fn clear(&self) {
-        *self.lock() = State::default();
+        *self.lock() = CacheState::default();
     }
 
     /// Keeps a complete answer, and at most `entries` in all.

@@ -49,7 +49,7 @@ impl From<GuardPolicy> for Guards {
 }
 
 impl Guards {
-    /// Returns guards with this policy that take their time from this timer.
+    /// Returns guards with this policy and this timer.
     pub fn new(policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
         let slots = policy.concurrency.map(|calls| Semaphore::new(calls.max(1)));
         Self {
@@ -97,8 +97,8 @@ impl Guards {
         }
     }
 
-    /// Counts a failure of a session that happened elsewhere, such as in a call that the application made itself.
-    /// Returns whether the session's breaker is open now.
+    /// Counts a failure of a session from elsewhere, such as from a call that the application made itself. Returns
+    /// whether the session's breaker is open now.
     pub fn record_failure(&self, session: &SessionGuard, text: impl Into<String>) -> bool {
         if let Some(policy) = self.policy.breaker {
             session.breaker.fail(policy, self.timer.now(), text.into());
@@ -106,7 +106,7 @@ impl Guards {
         self.breaker(session) == BreakerState::Open
     }
 
-    /// Returns what the breaker of a session lets through now; `Closed` when the policy has none.
+    /// Returns the state of a session's breaker; `Closed` if the policy has none.
     pub fn breaker(&self, session: &SessionGuard) -> BreakerState {
         match self.policy.breaker {
             Some(policy) => session.breaker.state(policy, self.timer.now()),
@@ -123,13 +123,12 @@ pub struct SessionGuard {
 }
 
 impl SessionGuard {
-    /// Returns a guard whose breaker is closed and that has spent nothing.
+    /// Returns a guard with a closed breaker and no spending.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns a guard for another model of the same session: it has its own breaker and shares
-    /// the spending.
+    /// Returns a guard for another model of the same session: it has a separate breaker and shares the spending.
     pub fn sibling(&self) -> Self {
         Self {
             breaker: Breaker::default(),
@@ -181,7 +180,7 @@ impl CallGuard for SessionCalls<'_> {
 }
 
 impl SessionCalls<'_> {
-    /// Makes a call unless the breaker is open, and tells the breaker how it went.
+    /// Makes a call unless the breaker is open, and records the result in the breaker.
     async fn through_breaker(&self, call: &ModelCall<'_>) -> Result<Completion, Failure> {
         let (timer, breaker) = (&self.guards.timer, &self.session.breaker);
         let Some(policy) = self.guards.policy.breaker else {
@@ -204,7 +203,7 @@ impl SessionCalls<'_> {
                 pass.failed(timer.now(), "it wrote nothing".to_owned());
             }
             Ok(_) => pass.succeeded(),
-            // A limit of the caller's says nothing about the provider.
+            // A limit of the caller's is not the provider's failure.
             Err(failure) if !failure.kind().asked() => drop(pass),
             Err(failure) => pass.failed(timer.now(), failure.to_string()),
         }

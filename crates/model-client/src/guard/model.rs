@@ -11,8 +11,8 @@ use crate::{
     Failure, FailureKind, ModelCall, Timer,
 };
 
-/// A [`ChatModel`] or an [`EmbeddingModel`] whose calls are guarded: retries, time-outs, a circuit breaker, limits on
-/// spending and concurrency. What a chat model says may be cached; vectors are not.
+/// A [`ChatModel`] or an [`EmbeddingModel`] with guarded calls: retries, time-outs, a circuit breaker, limits on
+/// spending and concurrency. Answers may be cached; vectors are not.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,8 +41,7 @@ pub struct GuardedModel<M> {
 }
 
 impl<M> GuardedModel<M> {
-    /// Puts guards of their own around a client. `name` names the model in errors, to observers
-    /// and in the cache's keys.
+    /// Puts new guards around a client. `name` names the model in errors, to observers and in the cache's keys.
     pub fn new(
         name: impl Into<String>,
         model: M,
@@ -79,7 +78,7 @@ impl<M> GuardedModel<M> {
         &self.guards
     }
 
-    /// Returns what the breaker lets through now.
+    /// Returns the state of the breaker.
     pub fn breaker(&self) -> BreakerState {
         self.guards.breaker(&self.session)
     }

@@ -19,13 +19,13 @@ pub trait CallObserver: Send + Sync + Debug {
 pub struct AttemptEvent<'a> {
     /// Number of the attempt, unique among the guards: its start and its end have the same.
     pub id: u64,
-    /// The model, or the summarizer's id where it has no model.
+    /// The model, or the summarizer's id if it has no model.
     pub model: &'a str,
     /// Number of the attempt at this call, from 1 on.
     pub attempt: u32,
     /// Maximum number of attempts at this call.
     pub attempts: u32,
-    /// What happened to the attempt.
+    /// Event of the attempt.
     pub kind: AttemptKind<'a>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> AttemptEvent<'a> {
     }
 }
 
-/// What happened to an attempt.
+/// Event of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptKind<'a> {
@@ -63,7 +63,7 @@ pub enum AttemptKind<'a> {
     Failed {
         /// Text of the failure.
         error: &'a str,
-        /// Wait before the next attempt; `None` when there is none.
+        /// Wait before the next attempt; `None` if there is none.
         retry_in: Option<Duration>,
     },
     /// The caller dropped the call.

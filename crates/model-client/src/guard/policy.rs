@@ -24,7 +24,7 @@ pub struct GuardPolicy {
     /// Maximum duration of one attempt, in milliseconds. Default 120,000, which a long answer of a
     /// slow model needs.
     pub timeout_millis: Option<u64>,
-    /// Repeats calls whose failure may pass.
+    /// Retries calls with failures that may pass.
     pub retry: Option<RetryPolicy>,
     /// Spending limit of one session in this process.
     pub session_spend: SpendPolicy,
@@ -93,11 +93,9 @@ impl Default for BreakerPolicy {
 pub struct RetryPolicy {
     /// Maximum number of attempts, the first one included. Default 3.
     pub attempts: u32,
-    /// Wait before the second attempt, in milliseconds; it doubles with each further one. Default
-    /// 1,000.
+    /// Wait before the second attempt, in milliseconds; it doubles with each further attempt. Default 1,000.
     pub first_wait_millis: u64,
-    /// Longest wait, in milliseconds. A provider that asks for a longer one is not asked again.
-    /// Default 60,000.
+    /// Longest wait, in milliseconds. There is no retry if the provider asks for a longer one. Default 60,000.
     pub longest_wait_millis: u64,
 }
 
@@ -137,8 +135,8 @@ impl RetryPolicy {
 pub struct SpendPolicy {
     /// Maximum number of calls; each retry counts.
     pub calls: Option<u64>,
-    /// Maximum number of tokens, those of prompts and answers. The provider's figures count where
-    /// it gives them, else the estimator's. Before a call its prompt and its target count.
+    /// Maximum number of tokens of prompts and answers. The provider's figures count if there are any, otherwise the
+    /// estimator's. Before a call its prompt and its target count.
     pub tokens: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! The spending of a session, or of all.
+//! Spending of a session, or of all sessions.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use super::SpendPolicy;
 pub struct Spent {
     /// Number of calls; each retry and each failed call counts.
     pub calls: u64,
-    /// Number of tokens, those of prompts and answers.
+    /// Number of tokens of prompts and answers.
     pub tokens: u64,
 }
 
@@ -30,7 +30,7 @@ impl Ledger {
         *self.lock()
     }
 
-    /// Reserves a call and the tokens that it may need; `Err` says which limit is reached.
+    /// Reserves a call and the tokens that it may need; `Err` names the limit that is reached.
     pub(crate) fn reserve(&self, policy: SpendPolicy, tokens: u64) -> Result<(), String> {
         let mut spent = self.lock();
         if let Some(most) = policy.calls
@@ -58,7 +58,7 @@ impl Ledger {
         spent.tokens = spent.tokens.saturating_sub(reserved).saturating_add(tokens);
     }
 
-    /// Gives back the reservation of a call that was not made.
+    /// Returns the reservation of a call that was not made.
     pub(crate) fn cancel(&self, reserved: u64) {
         let mut spent = self.lock();
         spent.calls = spent.calls.saturating_sub(1);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_reserved_beyond_a_limit() {
+    fn no_call_is_reserved_beyond_a_limit() {
         let ledger = Ledger::default();
         let policy = SpendPolicy {
             calls: Some(3),

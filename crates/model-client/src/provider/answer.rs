@@ -1,9 +1,9 @@
-//! The text of an answer, and why the model stopped.
+//! Text of an answer, and the reason for which it ends.
 
 use super::http::shown;
 use crate::{Completion, Failure, FailureKind, Stop};
 
-/// Returns why the model stopped, from any provider's word for it.
+/// Returns the reason for which the model stopped, from any provider's word for it.
 pub(super) fn stop(whom: &str, reason: Option<&str>) -> Result<Stop, Failure> {
     let Some(reason) = reason else {
         return Ok(Stop::Complete);
@@ -26,15 +26,15 @@ pub(super) fn stop(whom: &str, reason: Option<&str>) -> Result<Stop, Failure> {
     })
 }
 
-/// Returns the text that the model wrote, without the reasoning that some models put before it in
-/// `<think>` tags. A model that was stopped may have written nothing.
+/// Returns the text that the model wrote, without the reasoning that some models put before it in `<think>` tags. A
+/// stopped model may have written none.
 pub(super) fn written(whom: &str, text: &str, mut stop: Stop) -> Result<Completion, Failure> {
     let mut text = text.trim();
     if let Some(rest) = text.strip_prefix("<think>") {
         text = match rest.split_once("</think>") {
             Some((_, after)) => after.trim(),
             None => {
-                // It was stopped while it was still reasoning, whatever the server says.
+                // It was stopped during its reasoning, even if the server reports completion.
                 if stop == Stop::Complete {
                     stop = Stop::CutOff;
                 }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_is_no_part_of_the_text() {
+    fn reasoning_is_not_part_of_the_text() {
         let of = |text, stop| {
             let answer = written("m", text, stop).map_err(|failure| failure.kind());
             answer.map(|answer| (answer.text, answer.stop))

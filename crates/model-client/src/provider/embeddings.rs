@@ -47,7 +47,7 @@ impl OpenAiEmbeddings {
     /// another.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) when the base URL is not one of
+    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of
     /// `http` or `https`, or the system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
         Ok(Self {
@@ -69,7 +69,7 @@ impl OpenAiEmbeddings {
         self
     }
 
-    /// Asks for vectors of this dimension. Not sent unless set: not every model can shorten its vectors.
+    /// Asks for vectors of this dimension. Not sent unless set, because some models cannot shorten their vectors.
     pub fn with_dimensions(mut self, dimensions: u32) -> Self {
         self.dimensions = Some(dimensions);
         self
@@ -77,10 +77,7 @@ impl OpenAiEmbeddings {
 
     fn read(&self, body: &str, count: usize) -> Result<Embeddings, Failure> {
         let value = self.endpoint.json(body)?;
-        let form = || {
-            self.endpoint
-                .bad("answered in another form than embeddings")
-        };
+        let form = || self.endpoint.bad("did not answer with embeddings");
         let data = value
             .get("data")
             .and_then(Value::as_array)
@@ -100,8 +97,7 @@ impl OpenAiEmbeddings {
             .iter()
             .any(|one| one.is_empty() || one.len() != dimension)
         {
-            let what =
-                format!("did not answer {count} texts with as many vectors of one dimension");
+            let what = format!("did not return {count} vectors of one dimension for {count} texts");
             return Err(self.endpoint.bad(&what));
         }
         let usage = value.get("usage");

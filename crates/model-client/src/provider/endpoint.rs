@@ -1,4 +1,4 @@
-//! One address of a server that speaks as OpenAI does.
+//! Endpoint of a server with OpenAI's API.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::key::Secrets;
 use super::{ApiKey, OPENAI_BASE_URL};
 use crate::{Failure, FailureKind};
 
-/// An address, and all that a request to it needs.
+/// An address, with the settings of requests to it.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     http: reqwest::Client,
     url: reqwest::Url,
-    /// The server's name in errors: its address without anything secret.
+    /// The server's name in errors: its address without secrets.
     pub(super) whom: String,
     key: Option<ApiKey>,
     /// Secrets of a request.
@@ -86,7 +86,7 @@ impl Endpoint {
         f.field("server", &self.whom).field("key", &self.key);
     }
 
-    /// Sends a request and reads its answer, whatever its status.
+    /// Sends a request and reads its answer, with any status.
     pub(super) async fn post(&self, request: &impl Serialize) -> Result<Answer, Failure> {
         let body = serde_json::to_vec(request)
             .map_err(|error| Failure::new(FailureKind::BadRequest, error))?;
@@ -95,7 +95,7 @@ impl Endpoint {
         if let Some(key) = &self.key {
             let value = HeaderValue::from_str(&format!("Bearer {}", key.secret()));
             let mut value = value.map_err(|_| {
-                let what = "the key has characters that no key has";
+                let what = "the key has characters that a header cannot contain";
                 Failure::new(FailureKind::Auth, what)
             })?;
             value.set_sensitive(true);
@@ -136,7 +136,7 @@ impl Endpoint {
     /// Reads the JSON of an answer. Some routers report a provider's error with a status of success.
     pub(super) fn json(&self, body: &str) -> Result<Value, Failure> {
         let value: Value =
-            serde_json::from_str(body).map_err(|_| self.bad("answered with no JSON"))?;
+            serde_json::from_str(body).map_err(|_| self.bad("did not answer with JSON"))?;
         if value.get("error").is_some_and(|error| !error.is_null()) {
             let said = self.secrets.redact(said(&value).unwrap_or_default());
             return Err(self.bad(&format!("answered with an error ({})", shown(&said))));
@@ -152,9 +152,9 @@ impl Endpoint {
     /// Returns the failure of a broken connection.
     fn broken(&self, error: &reqwest::Error) -> Failure {
         let (kind, what) = match () {
-            () if error.is_timeout() => (FailureKind::TimedOut, "gave no answer in time"),
+            () if error.is_timeout() => (FailureKind::TimedOut, "did not answer in time"),
             () if error.is_connect() => (FailureKind::Unreachable, "cannot be reached"),
-            () => (FailureKind::Unreachable, "broke the connection off"),
+            () => (FailureKind::Unreachable, "closed the connection early"),
         };
         Failure::new(kind, format!("{} {what}", self.whom))
     }

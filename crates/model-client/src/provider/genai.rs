@@ -49,7 +49,7 @@ impl GenAi {
     /// name that `genai` knows.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`] when the provider is not known.
+    /// [`FailureKind::InvalidClient`] if the provider is not known.
     pub fn new(provider: &str, model: &str) -> Result<Self, Failure> {
         let Some(kind) = AdapterKind::from_lower_str(provider) else {
             let text =
@@ -78,7 +78,7 @@ impl GenAi {
         self.changed()
     }
 
-    /// Sets another address than the provider's own.
+    /// Replaces the provider's address.
     pub fn with_base_url(mut self, url: &str) -> Self {
         let url = format!("{}/", url.trim().trim_end_matches('/'));
         if let Ok(url) = reqwest::Url::parse(&url) {
@@ -94,17 +94,16 @@ impl GenAi {
         self.changed()
     }
 
-    /// Sets a client of your own, with its own keys, addresses and time-outs. The key, address and time-out
-    /// that were set before no longer count; one that is set afterwards takes the place of this client.
+    /// Sets your own client, with its keys, addresses and time-outs. It replaces earlier settings of key, address and
+    /// time-out; a later setting replaces the client.
     ///
-    /// Keys of your own client are not known here, so an answer that repeats one is not redacted.
+    /// Keys of your own client are unknown here, so an answer that repeats one is not redacted.
     pub fn with_client(mut self, client: Client) -> Self {
         self.client = OnceLock::from(client);
         self
     }
 
-    /// Sets the smallest output limit that is named to the server, in tokens. Default
-    /// [`MIN_OUTPUT_TOKENS`].
+    /// Sets the smallest output limit that is sent to the server, in tokens. Default [`MIN_OUTPUT_TOKENS`].
     pub fn with_min_output_tokens(mut self, tokens: u64) -> Self {
         self.min_output = tokens;
         self
@@ -116,8 +115,7 @@ impl GenAi {
         self
     }
 
-    /// Sets how much the model reasons, as its provider is told so. Not sent unless set: models that do
-    /// not reason refuse it.
+    /// Sets the amount of reasoning, in the provider's form. Not sent unless set: models that do not reason refuse it.
     pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
         self.reasoning = Some(effort);
         self
@@ -251,7 +249,7 @@ impl GenAi {
                 return Failure::new(FailureKind::Empty, format!("{} wrote nothing", self.whom()));
             }
             _ => {
-                let what = format!("{whom} answered in another form than it is known for");
+                let what = format!("{whom} answered in an unexpected form");
                 return Failure::new(FailureKind::BadAnswer, what);
             }
         };
@@ -266,18 +264,18 @@ impl GenAi {
             }
             Web::Reqwest(error) if error.is_timeout() => Failure::new(
                 FailureKind::TimedOut,
-                format!("{whom} gave no answer in time"),
+                format!("{whom} did not answer in time"),
             ),
             Web::Reqwest(error) if error.is_connect() => Failure::new(
                 FailureKind::Unreachable,
                 format!("{whom} cannot be reached"),
             ),
             Web::Reqwest(_) => {
-                let what = format!("{whom} broke the connection off");
+                let what = format!("{whom} closed the connection early");
                 Failure::new(FailureKind::Unreachable, what)
             }
             _ => {
-                let what = format!("{whom} answered with something else than JSON");
+                let what = format!("{whom} did not answer with JSON");
                 Failure::new(FailureKind::BadAnswer, what)
             }
         }

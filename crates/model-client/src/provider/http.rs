@@ -13,9 +13,8 @@ use crate::{Failure, FailureKind};
 /// Maximum length of a server's text in an error, in characters.
 const SHOWN: usize = 300;
 
-/// Returns the wait that the provider's headers ask for: `retry-after-ms`, or `retry-after` in
-/// seconds or as a date. A date is taken relative to the answer's own `date`, so that no clock is
-/// asked.
+/// Returns the wait that the provider's headers ask for: `retry-after-ms`, or `retry-after` in seconds or as a date. A
+/// date is relative to the answer's `date` header, so that no clock is needed.
 pub(super) fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Option<Duration> {
     let millis = header("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok());
     if let Some(millis) = millis {
@@ -84,7 +83,7 @@ fn kind(status: u16, parsed: &Value, body: &str) -> FailureKind {
     }
 }
 
-/// Whether a refused request was refused by a content filter, as Azure's does.
+/// Whether a content filter refused a request, as Azure's does.
 pub(super) fn filtered(body: &str) -> bool {
     let parsed: Value = serde_json::from_str(body).unwrap_or(Value::Null);
     let code = error_object(&parsed).get("code").and_then(Value::as_str);
@@ -102,8 +101,8 @@ pub(super) fn tokens(value: Option<&Value>) -> Option<u64> {
     })
 }
 
-/// Builds a client for servers at `url`. It follows no redirect and asks addresses of this machine without
-/// a proxy, so that a key is sent to the intended server alone. An error is in words.
+/// Builds a client for servers at `url`. It follows no redirect and uses no proxy for addresses of this machine, so
+/// that a key is only sent to the intended server. The error is a text.
 pub(super) fn client(
     url: Option<&reqwest::Url>,
     timeout: Option<Duration>,
@@ -122,8 +121,8 @@ pub(super) fn client(
     builder.build().map_err(|error| error.to_string())
 }
 
-/// TLS with the system's certificates. The provider of cryptography is named here, so that the choice of the program is neither
-/// needed nor made.
+/// TLS with the system's certificates. The cryptography provider is given here, so that this neither needs nor changes
+/// the program's default.
 fn tls() -> Result<ClientConfig, rustls::Error> {
     let ring = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
@@ -133,7 +132,7 @@ fn tls() -> Result<ClientConfig, rustls::Error> {
 /// An address without user info, query and fragment.
 pub(super) fn without_secrets(url: &reqwest::Url) -> String {
     let mut shown = url.clone();
-    // Fails where there is no host, and so no user info.
+    // Fails if there is no host, and so no user info.
     let _ = (shown.set_username(""), shown.set_password(None));
     shown.set_query(None);
     shown.set_fragment(None);
@@ -141,7 +140,7 @@ pub(super) fn without_secrets(url: &reqwest::Url) -> String {
 }
 
 /// Returns a provider's address without user info, query and fragment, so that it may be shown;
-/// `None` when `url` is not an address with a host.
+/// `None` if `url` is not an address with a host.
 pub fn public_url(url: &str) -> Option<String> {
     let url = reqwest::Url::parse(url.trim()).ok()?;
     url.has_host().then(|| without_secrets(&url))
@@ -168,7 +167,7 @@ fn error_object(parsed: &Value) -> &Value {
     parsed.get("error").unwrap_or(parsed)
 }
 
-/// The server's error text, in the forms of OpenAI, Anthropic, Gemini and Ollama.
+/// Returns the server's error text, in the forms of OpenAI, Anthropic, Gemini and Ollama.
 pub(super) fn said(parsed: &Value) -> Option<&str> {
     let error = error_object(parsed);
     error
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_said_is_told_on_one_line_without_the_key() {
+    fn a_servers_text_is_shown_on_one_line_without_the_key() {
         let mut secrets = Secrets::default();
         secrets.add_key(&crate::ApiKey::new("sk-secret"));
         let body = format!(

@@ -34,12 +34,12 @@ const LEAST_DISTINCT: usize = 12;
 /// servers take keys such as `none`.
 const LEAST_KEY: usize = 8;
 
-/// Everything secret that a request carries. A server may quote any of it.
+/// All secrets of a request. A server may quote any of them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Secrets {
-    /// Replaced wherever they are quoted: the values of its headers, and what is long in its address.
+    /// Replaced everywhere: the values of its headers, and the long parts of its address.
     distinct: Vec<String>,
-    /// Replaced in errors alone, because they may be words of a conversation.
+    /// Replaced in errors only, because they may be words of a conversation.
     common: Vec<String>,
 }
 
@@ -50,8 +50,8 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// The secrets of an address: user and password, together as a `Basic` header has them and
-    /// each, and the query with its values; as they stand there, and without percent-encoding.
+    /// The secrets of an address: user and password, separately and in the form of a `Basic` header, and the query with
+    /// its values; in their original form and without percent-encoding.
     #[cfg(any(test, feature = "openai-compatible"))]
     pub(super) fn of_url(url: &reqwest::Url) -> Self {
         let mut secrets = Self::default();
@@ -113,7 +113,7 @@ fn add(secrets: &mut Vec<String>, secret: &str) {
     let secret = secret.trim();
     if secret.len() >= LEAST_SECRET && !secrets.iter().any(|known| known == secret) {
         secrets.push(secret.to_owned());
-        // What is part of another is replaced after it.
+        // A secret that is part of another is replaced after it.
         secrets.sort_by_key(|known| std::cmp::Reverse(known.len()));
     }
 }

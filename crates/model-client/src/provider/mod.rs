@@ -1,4 +1,4 @@
-//! Clients of real models, each behind its feature.
+//! Clients of real models, each with its feature.
 
 mod answer;
 #[cfg(feature = "openai-compatible")]
@@ -25,9 +25,9 @@ pub use reasoning::ReasoningEffort;
 
 /// Base URL of OpenAI's own server.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
-/// Base URL of an Ollama server on this machine, where it speaks as OpenAI does.
+/// Base URL of the OpenAI-compatible API of an Ollama server on this machine.
 pub const OLLAMA_BASE_URL: &str = "http://localhost:11434/v1";
 
-/// Default of the smallest output limit that a client names to a server, in tokens. It leaves room
-/// for the reasoning that some models count as output.
+/// Default of the smallest output limit that a client sends to a server, in tokens. It leaves room for the reasoning
+/// that some models count as output.
 pub const MIN_OUTPUT_TOKENS: u64 = 4_096;

@@ -22,7 +22,7 @@ const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 pub enum OutputLimit {
     /// `max_tokens`, which compatible servers know.
     MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's newer models insist on.
+    /// `max_completion_tokens`, which OpenAI's newer models require.
     MaxCompletionTokens,
     /// No field: the server's own limit holds.
     None,
@@ -51,7 +51,7 @@ impl fmt::Debug for OpenAiCompatible {
 #[derive(Serialize)]
 struct Request<'a> {
     model: &'a str,
-    messages: [Said<'a>; 2],
+    messages: [WireMessage<'a>; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ struct Request<'a> {
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct WireMessage<'a> {
     role: &'a str,
     content: &'a str,
 }
@@ -75,7 +75,7 @@ impl OpenAiCompatible {
     /// another.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) when the base URL is not one of `http` or `https`, or the
+    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of `http` or `https`, or the
     /// system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
         let endpoint = Endpoint::new(base_url, "chat/completions", MAX_ANSWER_BYTES)?;
@@ -112,8 +112,7 @@ impl OpenAiCompatible {
         self
     }
 
-    /// Sets the smallest output limit that is named to the server, in tokens. Default
-    /// [`MIN_OUTPUT_TOKENS`].
+    /// Sets the smallest output limit that is sent to the server, in tokens. Default [`MIN_OUTPUT_TOKENS`].
     pub fn with_min_output_tokens(mut self, tokens: u64) -> Self {
         self.min_output = tokens;
         self
@@ -126,8 +125,8 @@ impl OpenAiCompatible {
         self
     }
 
-    /// Sets how much the model reasons, in the field `reasoning_effort`. Not sent unless set: models
-    /// that do not reason refuse it.
+    /// Sets the amount of reasoning, in the field `reasoning_effort`. Not sent unless set: models that do not reason
+    /// refuse it.
     pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
         self.reasoning = Some(effort);
         self
@@ -138,11 +137,11 @@ impl OpenAiCompatible {
         let request = Request {
             model: &self.model,
             messages: [
-                Said {
+                WireMessage {
                     role: "system",
                     content: &prompt.system,
                 },
-                Said {
+                WireMessage {
                     role: "user",
                     content: &prompt.user,
                 },
@@ -171,13 +170,13 @@ impl OpenAiCompatible {
         let value = self.endpoint.json(body)?;
         let choices = value.get("choices").and_then(Value::as_array);
         let Some(choices) = choices else {
-            return Err(bad("answered in another form than a chat completion"));
+            return Err(bad("did not answer with a chat completion"));
         };
         let Some(choice) = choices.first() else {
             return Err(bad("answered with no choices"));
         };
         let Some(message) = choice.get("message").filter(|message| message.is_object()) else {
-            return Err(bad("answered in another form than a chat completion"));
+            return Err(bad("did not answer with a chat completion"));
         };
         let model = format!("model {}", self.model);
         let refusal = message.get("refusal").and_then(Value::as_str);

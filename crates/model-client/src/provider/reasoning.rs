@@ -1,8 +1,8 @@
-//! How much a model reasons before it answers.
+//! Amount of reasoning before an answer.
 
 use serde::Serialize;
 
-/// Amount of reasoning that a model is asked for. Only models that reason accept it.
+/// Requested amount of reasoning. Only models that reason accept it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

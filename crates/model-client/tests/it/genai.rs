@@ -123,7 +123,7 @@ async fn success_is_a_text_with_its_cost_asked_for_as_documented() {
 }
 
 #[tokio::test]
-async fn refused_requests_are_told_apart() {
+async fn refused_requests_have_different_kinds() {
     let wrong = format!("the key {KEY} is wrong");
     for provider in PROVIDERS {
         let body = |status| ResponseTemplate::new(status).set_body_json(error(provider, &wrong));
@@ -160,7 +160,7 @@ async fn refused_requests_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_none_is_no_summary() {
+async fn an_empty_answer_is_a_failure() {
     for provider in PROVIDERS {
         let [end, limit, refusal] = reasons(provider);
         let declined = match provider {
@@ -230,7 +230,7 @@ async fn no_answer_is_a_failure_that_may_pass() {
 }
 
 #[test]
-fn a_provider_that_nobody_knows_is_refused() {
+fn an_unknown_provider_is_refused() {
     let error = GenAi::new("nobody", "m").unwrap_err();
     assert_eq!(error.kind(), FailureKind::InvalidClient);
 }

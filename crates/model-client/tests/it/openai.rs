@@ -128,7 +128,7 @@ async fn the_limit_is_named_as_the_server_wants_it() {
 }
 
 #[tokio::test]
-async fn reasoning_is_asked_for_only_where_it_is_set() {
+async fn reasoning_is_requested_only_if_set() {
     let server = server(ok(&completion(&json!("a"), "stop"))).await;
     ask(&client(&server)).await.unwrap();
     for effort in [ReasoningEffort::None, ReasoningEffort::High] {
@@ -144,7 +144,7 @@ async fn reasoning_is_asked_for_only_where_it_is_set() {
 }
 
 #[tokio::test]
-async fn refused_requests_are_told_apart() {
+async fn refused_requests_have_different_kinds() {
     let error = |status: u16, code: &str| {
         let message = format!("Incorrect API key provided: {KEY}");
         let error =
@@ -176,7 +176,7 @@ async fn refused_requests_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_none_is_no_summary() {
+async fn an_empty_answer_is_a_failure() {
     let stop = async |body: &Value| {
         let server = server(ok(body)).await;
         let answer = ask(&client(&server)).await.unwrap();

@@ -24,20 +24,20 @@ use super::token::AccessToken;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::MemoryServer;
 
-/// Time after which a connection ends on which no whole request has arrived.
+/// Time after which a connection without a complete request is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Bytes of a request's line and headers.
+/// Maximum length of a request's line and headers, in bytes.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
-/// Connections that are served at once; others wait.
+/// Maximum number of concurrent connections; further ones wait.
 const MAX_CONNECTIONS: usize = 128;
 
 /// A server that listens for clients of this machine at `http://127.0.0.1:PORT/mcp`.
 ///
-/// It takes no connection from elsewhere, no request without its [`AccessToken`], which keeps other users of the machine
-/// out, and no request that a browser sends for a page: those carry an origin, and a name of the host that is not this
-/// machine's. A connection without a request ends after a minute; requests have at most 4 MiB and 32 KiB of headers.
+/// It accepts connections only from this machine, and requests only with its [`AccessToken`], which excludes other
+/// users of the machine. It refuses requests that a browser sends for a page, with an origin or a host name of another
+/// machine. A connection without a request is closed after a minute; requests have at most 4 MiB and 32 KiB of headers.
 #[derive(Debug)]
 pub struct HttpServer {
     server: MemoryServer,
@@ -47,10 +47,10 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Begins to listen at a port of the loopback address; 0 takes any that is free. Clients show `token`.
+    /// Listens on a port of the loopback address; 0 chooses a free one. Clients must send `token`.
     ///
     /// # Errors
-    /// `Protocol` when the port is taken.
+    /// `Protocol` if the port is taken.
     pub async fn bind(server: MemoryServer, port: u16, token: AccessToken) -> Result<Self> {
         let failed = |error: std::io::Error| {
             let message =
@@ -69,7 +69,7 @@ impl HttpServer {
         })
     }
 
-    /// The address that clients are given.
+    /// The address for clients.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
@@ -77,7 +77,7 @@ impl HttpServer {
     /// Serves clients until it is dropped.
     ///
     /// # Errors
-    /// None: a connection that fails ends alone.
+    /// None: a failed connection ends alone.
     pub async fn serve(self) -> Result<()> {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -110,7 +110,7 @@ impl HttpServer {
                 http.timer(TokioTimer::new())
                     .header_read_timeout(IDLE)
                     .max_buf_size(MAX_HEAD_BYTES);
-                // A connection that fails has nobody to be told.
+                // There is no recipient for the error of a connection.
                 let _ = http.serve_connection(TokioIo::new(stream), service).await;
                 drop(place);
             });
@@ -118,7 +118,7 @@ impl HttpServer {
     }
 }
 
-/// Lets a request pass that shows the token.
+/// Passes a request on if it has the token.
 async fn admitted(State(token): State<Arc<AccessToken>>, request: Request, next: Next) -> Response {
     let shown = request.headers().get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! A connection of lines: one message a line, and an answer to each request.
+//! A connection of one message a line, with an answer to each request.
 
 use std::io;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tokio::task::JoinHandle;
 
 use super::request::{self, HEAD_BYTES, MAX_REQUEST_BYTES, Unreadable};
 
-/// Time that requests have to be answered once the client has closed its side.
+/// Time for answering requests after the client has closed its side.
 pub(super) const CLOSING: Duration = Duration::from_secs(1);
 
-/// Reads and writes messages, each a line. A line that cannot be read or is too long is answered with an error; the
-/// rest of one that is too long is skipped.
+/// Reads and writes messages, one a line. An unreadable or too long line is answered with an error; the rest of a too
+/// long line is skipped.
 pub(super) struct Lines<R, W> {
     read: BufReader<R>,
     /// The line so far, up to its end or its limit.
@@ -25,7 +25,7 @@ pub(super) struct Lines<R, W> {
     /// Whether the rest of the line is skipped.
     is_skipping: bool,
     write: Arc<Mutex<Option<W>>>,
-    /// An error on its way. No more is read before it is written.
+    /// An error being written. No more is read until it is written.
     replying: Option<JoinHandle<()>>,
     closed: Option<watch::Sender<bool>>,
 }
@@ -49,7 +49,7 @@ where
         (lines, receiver)
     }
 
-    /// Reads on to the end of a line. Returns whether the line is too long; `None` at the end of the connection.
+    /// Reads to the end of a line. Returns whether the line is too long; `None` at the end of the connection.
     ///
     /// The bytes read so far are kept if the future is dropped.
     async fn next_line(&mut self) -> Option<bool> {
@@ -78,7 +78,7 @@ where
         }
     }
 
-    /// Sends an error from a task of its own: it is written even if reading is cancelled meanwhile.
+    /// Sends an error from a separate task, so that it is written even if reading is cancelled meanwhile.
     fn reply(&mut self, unreadable: Unreadable) {
         let message = ServerJsonRpcMessage::error(*unreadable.error, unreadable.id);
         let sending = self.send(message);
@@ -88,7 +88,7 @@ where
         }));
     }
 
-    /// Tells those who answer, after a while, that the client has closed its side.
+    /// Signals after a while that the client has closed its side.
     fn close_soon(&mut self) {
         if let Some(closed) = self.closed.take() {
             tokio::spawn(async move {

@@ -9,13 +9,13 @@ use serde_json::Value;
 /// Maximum length of a request, in bytes. The rest of a longer request is not kept, and the request gets an error.
 pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
 
-/// Bytes of a request that is too long in which its id is looked for.
+/// Number of bytes of a too long request that are searched for its id.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
 /// A request that cannot be answered.
 #[derive(Debug, PartialEq)]
 pub(super) struct Unreadable {
-    /// The request's id, as far as it could be told.
+    /// The request's id, if it could be determined.
     pub(super) id: Option<RequestId>,
     pub(super) error: Box<ErrorData>,
 }
@@ -30,7 +30,7 @@ impl Unreadable {
         }
     }
 
-    /// The error of a request with more than [`MAX_REQUEST_BYTES`] bytes that begins so.
+    /// The error of a request with more than [`MAX_REQUEST_BYTES`] bytes and this beginning.
     pub(super) fn too_long(beginning: &[u8]) -> Self {
         let message = format!(
             "Parse error: the request has more than {MAX_REQUEST_BYTES} bytes: send a shorter one"
@@ -43,7 +43,7 @@ impl Unreadable {
 }
 
 /// Reads a request, a notification or a response. Returns `None` for blank input and for an unreadable notification,
-/// which need no answer. Half of a surrogate pair, which no text can hold, is read as U+FFFD.
+/// which need no answer. A lone surrogate, which is invalid in a text, is read as U+FFFD.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreadable> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {
@@ -81,7 +81,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreada
     }
 }
 
-/// JSON in which each escape of half a surrogate pair is replaced by that of U+FFFD.
+/// JSON with each escape of a lone surrogate replaced by that of U+FFFD.
 pub(super) fn without_half_pairs(json: &str) -> Cow<'_, str> {
     if !json.contains("\\u") {
         return Cow::Borrowed(json);
@@ -121,7 +121,7 @@ pub(super) fn without_half_pairs(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The id of a request that is broken somewhere, by its place: the value of the key `id` of the outermost object.
+/// The id of a malformed request, by its place: the value of the key `id` of the outermost object.
 fn id_in(text: &str) -> Option<RequestId> {
     let (mut depth, mut rest) = (0_u32, text);
     loop {
@@ -143,7 +143,7 @@ fn id_in(text: &str) -> Option<RequestId> {
     }
 }
 
-/// Returns the byte offset of the quotation mark that ends the string in which `text` begins.
+/// Returns the byte offset of the quotation mark that ends the string at the beginning of `text`.
 fn string_end(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_found_in_what_is_broken() {
+    fn ids_are_found_in_broken_requests() {
         for (text, id) in [
             (r#"{"jsonrpc":"2.0","id":7,"#, json!(7)),
             (r#"{"id" : "a-\"b" , "x":"#, json!("a-\"b")),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_has_an_error() {
+    fn unreadable_requests_have_an_error() {
         let code = |bytes: &[u8]| match read(bytes) {
             Err(unreadable) => unreadable.error.code.0,
             Ok(message) => i32::from(message.is_some()),

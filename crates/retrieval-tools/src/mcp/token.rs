@@ -1,12 +1,12 @@
-//! The token that clients of a server show.
+//! The token that clients of a server send.
 
 use std::fmt;
 
-/// Least length of a token, in bytes.
+/// Minimum length of a token, in bytes.
 const LEAST: usize = 16;
 
-/// A secret that a client sends with each request, as `Authorization: Bearer TOKEN`. Every user of a machine can connect
-/// to the ports of its loopback address; whoever does not have the token gets no answer.
+/// A secret that a client sends with each request, as `Authorization: Bearer TOKEN`. Every user of a machine can
+/// connect to the ports of its loopback address; requests without the token get no answer.
 ///
 /// It is not shown by `Debug`.
 ///
@@ -22,15 +22,15 @@ const LEAST: usize = 16;
 pub struct AccessToken(String);
 
 impl AccessToken {
-    /// A token of the host's own: `None` for one of fewer than 16 characters, and for one with other than visible ASCII
-    /// characters, which no header carries.
+    /// Wraps the host's token: `None` for one of fewer than 16 characters, and for one with other than visible ASCII
+    /// characters, which no header can contain.
     pub fn new(token: impl Into<String>) -> Option<Self> {
         let token = token.into();
         let is_good = token.len() >= LEAST && token.bytes().all(|byte| byte.is_ascii_graphic());
         is_good.then_some(Self(token))
     }
 
-    /// A token of random bytes, which the host takes from a source fit for secrets.
+    /// A token of random bytes, which the host takes from a secure source.
     pub fn from_random(bytes: [u8; 32]) -> Self {
         Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -40,8 +40,8 @@ impl AccessToken {
         &self.0
     }
 
-    /// Whether the value of an `Authorization` header shows the token. How long this takes says nothing about the token but
-    /// its length.
+    /// Whether the value of an `Authorization` header has the token. The time of the comparison reveals only the
+    /// token's length.
     pub fn admits(&self, authorization: &str) -> bool {
         let Some((scheme, shown)) = authorization.split_once(' ') else {
             return false;

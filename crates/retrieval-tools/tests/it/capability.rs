@@ -223,7 +223,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_hidden_comes_back(
+    fn no_hidden_message_is_returned(
         calls in proptest::collection::vec(
             (0usize..4, 0usize..5, any::<[u16; 8]>()),
             1..40,
@@ -307,7 +307,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn the_family_is_what_it_should_be() {
+async fn the_family_has_the_expected_summaries() {
     let family = family().await;
     for world in &family.worlds {
         world.check().await;
@@ -405,7 +405,7 @@ async fn a_narrowed_tool_set_has_an_end_few_tokens_and_few_tools() {
     let longer = part_of(&until, |it| it.until = Some((Timestamp(9_999), late))).await;
     assert_eq!(kind_of(&longer).await, Some(ErrorKind::Expired));
     let answer = longer.call("memory_files", "{}").await;
-    assert!(answer.text.contains("ended at"));
+    assert!(answer.text.contains("expired at"));
 
     // 120 tokens for all answers of all clones together.
     let few = part_of(&tools, |it| it.tokens = Some(120)).await;

@@ -21,7 +21,7 @@ async fn lineage_has_its_right_direction() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_named() {
+async fn missing_objects_are_named() {
     let (world, [a, ..]) = tree().await;
     let tools = world.tools();
     for (id, kind, word) in [

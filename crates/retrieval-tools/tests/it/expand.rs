@@ -24,7 +24,7 @@ fn seqs(expansion: &ExpandAnswer) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn each_level_gives_what_it_was_made_from() {
+async fn each_level_expands_to_its_children() {
     let (world, [a, b, top]) = tree().await;
     let whole = expand(&world, top.id.as_str()).await;
     assert!(whole.complete);
@@ -206,7 +206,7 @@ async fn notes_are_passed_over_and_counted() {
 }
 
 #[tokio::test]
-async fn what_costs_nothing_is_bounded_too() {
+async fn free_items_are_bounded_too() {
     let world = World::new().await;
     world
         .say((0..1100).map(|_| Message::user("")).collect())
@@ -330,7 +330,7 @@ async fn any_of_twenty_thousand_messages_is_three_answers_away() {
 }
 
 #[tokio::test]
-async fn pointers_hold_what_follows_once_and_only_where_it_is_long() {
+async fn pointers_cover_a_long_rest_once() {
     let world = World::new().await;
     let messages = (0..300).map(|n| Message::user(format!("{n} {}", "x".repeat(400))));
     world.say(messages.collect()).await;

@@ -153,7 +153,7 @@ impl AgentConventions for Refusing {
 }
 
 #[tokio::test]
-async fn conventions_tell_what_a_result_says() {
+async fn conventions_give_the_outcome_of_a_result() {
     let world = World::new().await;
     let said = vec![
         call("c1", "bash", r#"{"command":"rm -rf /"}"#),

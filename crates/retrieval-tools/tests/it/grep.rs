@@ -36,7 +36,7 @@ async fn it_finds_words_in_messages_and_summaries() {
 }
 
 #[tokio::test]
-async fn the_limit_holds_over_both_scopes_and_the_cursor_goes_on() {
+async fn the_limit_holds_over_both_scopes_and_the_cursor_continues() {
     let world = World::new().await;
     world.chatter(1, 40).await;
     for n in 0..4 {
@@ -455,7 +455,7 @@ async fn a_tool_narrows_and_neighbours_are_shown_in_short() {
 }
 
 #[tokio::test]
-async fn no_hit_comes_with_what_a_wider_search_finds() {
+async fn no_hit_comes_with_the_result_of_a_wider_search() {
     let (world, _) = tree().await;
     let tools = world.tools();
     let args = literal("green tests").set(|it| it.scope = SearchScope::Messages);
@@ -535,7 +535,7 @@ async fn a_search_of_fewer_modes_is_asked_in_those_it_has() {
 #[tokio::test]
 async fn answers_say_that_the_index_is_damaged() {
     let world = build().await;
-    let told = "Note: the search index is damaged: what it should hold was read from the messages";
+    let told = "Note: the search index is damaged: the messages were read instead";
     let search = Altered::new(&world, |_, mut hits| {
         hits.index_damaged = true;
         Ok(hits)
@@ -593,7 +593,7 @@ async fn a_message_without_a_time_has_none_and_a_question_about_a_time_says_so()
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_short_searches_once_and_goes_on_at_the_next_hit() {
+async fn a_shortened_answer_searches_once_and_continues_at_the_next_hit() {
     let world = World::new().await;
     let long = |n: usize| Message::user(format!("{} needle {n}", "緑😀 ".repeat(n % 7 * 60)));
     world.say((1..=40).map(long).collect()).await;

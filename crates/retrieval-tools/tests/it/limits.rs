@@ -121,7 +121,7 @@ impl Accounting for Looks {
 }
 
 #[tokio::test]
-async fn page_by_page_a_message_is_not_counted_anew_each_time() {
+async fn a_paged_message_is_counted_once() {
     let world = World::new().await;
     const SIZE: usize = 400_000;
     let parts = vec![

@@ -424,7 +424,7 @@ async fn no_call_keeps_other_requests_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_time_is_over_answers_with_what_it_has() {
+async fn a_call_without_time_left_returns_its_results_so_far() {
     let (server, mut has_begun, _has_ended) = endless().await;
     let limit = std::time::Duration::from_secs(3);
     let mut client = Client::old(server.with_time_limit(limit), "2025-06-18").await;

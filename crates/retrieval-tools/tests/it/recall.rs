@@ -75,7 +75,7 @@ async fn lineage_and_place_move_passages_up() {
 }
 
 #[tokio::test]
-async fn a_budget_holds_and_the_cursor_goes_on() {
+async fn a_budget_holds_and_the_cursor_continues() {
     let world = World::new().await;
     let long = |n: usize| {
         let text = format!(
@@ -225,7 +225,7 @@ async fn a_long_passage_keeps_within_the_budget_and_uses_it() {
 }
 
 #[tokio::test]
-async fn what_was_changed_is_below_what_changed_it_and_says_so() {
+async fn a_changed_passage_comes_after_the_change_with_a_note() {
     let world = World::new().await;
     let mut said: Vec<Message> = (1..=40)
         .map(|n| {
@@ -275,7 +275,7 @@ async fn what_was_changed_is_below_what_changed_it_and_says_so() {
 }
 
 #[tokio::test]
-async fn the_budget_is_used_and_what_fills_it_is_cut() {
+async fn the_budget_is_used_and_the_last_passage_is_cut() {
     let world = World::new().await;
     let long = |n: usize| Message::user(format!("the canal, part {n}: {}", "water ".repeat(190)));
     world.say((1..=30).map(long).collect()).await;
@@ -292,7 +292,7 @@ async fn the_budget_is_used_and_what_fills_it_is_cut() {
 }
 
 #[tokio::test]
-async fn narration_of_an_agent_changes_nothing() {
+async fn narration_of_an_agent_changes_no_passage() {
     let rule = "Please end the names of all tables with '_old'.";
     let told = "Going forward, I'll end the names of all tables with '_new'.";
     for has_tools in [false, true] {

@@ -39,7 +39,7 @@ async fn all_pages(tools: &Retrieval, args: &GrepArgs) -> (Vec<String>, usize) {
 }
 
 #[tokio::test]
-async fn a_search_whose_time_is_over_goes_on_with_its_cursor() {
+async fn a_search_without_time_left_continues_with_its_cursor() {
     let (world, _) = hurried(1).await;
     let tools = world.tools().with_limits(RetrievalLimits::none());
     for mode in [
@@ -114,7 +114,7 @@ async fn an_answer_says_that_its_time_was_over() {
 }
 
 #[tokio::test]
-async fn files_whose_time_is_over_go_on_with_their_cursor() {
+async fn files_without_time_left_continue_with_the_cursor() {
     let world = World::new().await;
     let edit = |n: u32| {
         let arguments = RawJson::parse(r#"{"path":"src/main.rs"}"#).unwrap();
@@ -225,7 +225,7 @@ async fn a_long_pattern_is_refused_or_cut() {
 }
 
 #[tokio::test]
-async fn what_was_done_instead_stands_in_an_answer_without_hits() {
+async fn an_answer_without_hits_names_the_fallback() {
     let world = World::new().await;
     world.say(vec![Message::user("the harbour is open")]).await;
     let tools = world.tools();

@@ -194,7 +194,7 @@ fn names_of_tools() -> String {
 }
 
 #[tokio::test]
-async fn a_bad_call_is_told_what_to_do() {
+async fn the_error_of_a_bad_call_has_the_next_step() {
     let (world, _) = tree().await;
     let tools = world.tools();
     let mut out = String::new();

@@ -26,7 +26,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// Jobs are claimed and settled in one call, each by itself.
+/// Jobs are claimed and settled in one call, independently of each other.
 pub async fn several_jobs_are_claimed_and_settled_in_one_call<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     assert_eq!(chat.claim_all(&[], "a").await, []);
@@ -61,7 +61,7 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<S: FullStore>(stor
     assert!(one.token > fences[2].token && three.token > one.token);
 }
 
-/// Updates of one call are applied in order, also where several are of one job.
+/// Updates of one call are applied in order, even several of one job.
 pub async fn updates_of_one_job_are_applied_in_order<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let other = Chat::root(store, "other").await;
@@ -96,9 +96,8 @@ pub async fn updates_of_one_job_are_applied_in_order<S: FullStore>(store: &S) {
     }
 }
 
-/// Each publish of a call sees what those before it left; one that is lost or refused undoes no
-/// other.
-pub async fn several_publishes_are_told_apart<F: Fixture>(fixture: &F) {
+/// Each publish of a call sees the effects of the earlier ones; a lost or refused one undoes no other.
+pub async fn several_publishes_have_separate_outcomes<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = Chat::filled(&store, 12).await;
     let leaf = async |first, last, fence: Option<&Fence>| Publish {
@@ -139,7 +138,7 @@ pub async fn several_publishes_are_told_apart<F: Fixture>(fixture: &F) {
     let history = chat.publications("dag").await;
     let ranges: Vec<_> = history.iter().map(|p| p.at).collect();
     assert_eq!(ranges, [range(1, 4), range(5, 8), range(1, 8)]);
-    // The job of what was done has ended, the other's is still held.
+    // The job of the done publish has ended, the other's is still held.
     let claims = chat.claim_all(&["a", "b"], "other").await;
     assert!(matches!(
         claims[..],
@@ -148,7 +147,7 @@ pub async fn several_publishes_are_told_apart<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
-/// Publishes of one call are to one view; a call that cannot be understood writes nothing.
+/// Publishes of one call are to one view; an invalid call has no effect.
 pub async fn publishes_to_several_views_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 4).await;
     let leaf = chat.leaf(range(1, 2), "leaf").await;

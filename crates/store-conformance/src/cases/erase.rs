@@ -1,4 +1,4 @@
-//! Erasing words on purpose.
+//! Erasing words.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// Words of the entries and of all that was made from them are gone; the rest stays and verifies.
-pub async fn an_erasure_takes_words_and_what_was_made_from_them<S: FullStore>(store: &S) {
+/// Words of the entries and of all their summaries are removed; the rest stays and verifies.
+pub async fn an_erasure_removes_words_and_derived_summaries<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=20).map(said)).await;
     let untouched = chat.show_leaf("dag", range(1, 2), "dry").await;
@@ -91,7 +91,7 @@ pub async fn an_erasure_takes_words_and_what_was_made_from_them<S: FullStore>(st
     assert_eq!(now, ["dry", ERASED, ERASED]);
     assert_eq!(found[1].hash, leaf.hash, "the hash stays");
 
-    // What is gone is not paid for once, but made again; the view shows the messages until then.
+    // An erased summary is not reused but made again; the view shows the messages until then.
     let made = chat.summary_by_source(leaf.source_hash, &leaf.recipe).await;
     assert_eq!(made, None);
     let spans = chat.spans("dag").await;
@@ -108,18 +108,18 @@ pub async fn an_erasure_takes_words_and_what_was_made_from_them<S: FullStore>(st
     assert!(erasures.covers(Seq(3)) && !erasures.covers(Seq(4)));
     assert_eq!(erasures.summaries, [leaf.id, above.id].into());
 
-    // The log goes on, with its chain, and erasing again finds nothing.
+    // The log continues with its chain, and repeating the erasure has no effect.
     chat.append([said(21)]).await;
     assert_eq!(counts(&chat.erase(&request).await), [0; 3]);
     sound(store).await;
 
-    // An entry that is told again is known again.
+    // A repeated entry is recognised.
     let told = chat.append([said(3)]).await;
     assert_eq!(told.head, Seq(21));
 }
 
 /// A summary of sources that were read before an erasure is not published, and no job planned before it is granted.
-pub async fn an_erasure_outdates_what_was_read_before_it<S: FullStore>(store: &S) {
+pub async fn an_erasure_outdates_earlier_reads<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=20).map(said)).await;
     let fork = chat.fork("fork", 10).await;
@@ -149,7 +149,7 @@ pub async fn an_erasure_outdates_what_was_read_before_it<S: FullStore>(store: &S
     assert!(matches!(outcome, Published::Done(_)), "{outcome:?}");
 }
 
-/// A range that forks share is gone in all of them, in their summaries too.
+/// A range that forks share is erased in all of them, and in their summaries.
 pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=9).map(said)).await;
@@ -177,12 +177,12 @@ pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S
     assert_eq!(late.erasures().await.entries.len(), 2);
     sound(store).await;
 
-    // Made later, a fork shows what its parent shows.
+    // A later fork shows the same as its parent.
     let later = chat.fork("later", 6).await;
     assert!(later.erasures().await.covers(Seq(6)));
 }
 
-/// A deleted conversation says nothing any more, and what it shares with its parent stays.
+/// A deleted conversation has no words left, and the part that it shares with its parent stays.
 pub async fn a_deleted_conversation_keeps_its_place<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=6).map(said)).await;
@@ -213,7 +213,7 @@ pub async fn a_deleted_conversation_keeps_its_place<S: FullStore>(store: &S) {
     assert_eq!(empty.erase(&request).await.entries, 0);
 }
 
-/// What cannot be erased is refused with a reason, and nothing is changed.
+/// Invalid erasures are refused with a reason, and have no effect.
 pub async fn bad_erasures_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=3).map(said)).await;

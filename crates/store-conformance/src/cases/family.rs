@@ -110,8 +110,8 @@ pub async fn conversations_are_listed_in_order<S: FullStore>(store: &S) {
     assert_eq!(after_last.items, []);
 }
 
-/// A patch changes what it names and nothing else.
-pub async fn update_changes_what_it_names<S: FullStore>(store: &S) {
+/// A patch changes only the fields that it names.
+pub async fn update_changes_only_named_fields<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.fill(2).await;
     let before = chat.info().await;
@@ -144,7 +144,7 @@ pub async fn update_changes_what_it_names<S: FullStore>(store: &S) {
     assert!(!after.archived);
 }
 
-/// A fork sees its parent's log up to its point, and nothing later.
+/// A fork sees its parent's log up to its point, and no later messages.
 pub async fn forks_share_the_log_up_to_their_point<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(5).await;
@@ -177,7 +177,7 @@ pub async fn forks_share_the_log_up_to_their_point<S: FullStore>(store: &S) {
     assert_eq!(page.items, [childs[3].clone(), childs[2].clone()]);
     assert_eq!(page.next, Some(range(2, 2)));
 
-    // At 0 nothing is shared; at the head everything is.
+    // At 0 it shares no messages, at the head all of them.
     let empty = parent.fork("at 0", 0).await;
     let made = empty.info().await;
     assert_eq!(
@@ -191,7 +191,7 @@ pub async fn forks_share_the_log_up_to_their_point<S: FullStore>(store: &S) {
     assert_eq!(whole.info().await.head, Seq(8));
 }
 
-/// Forks of forks see through to every ancestor.
+/// Forks of forks see all ancestors.
 pub async fn forks_of_forks_see_through<S: FullStore>(store: &S) {
     let a = Chat::root(store, "a").await;
     a.fill(4).await;
@@ -223,7 +223,7 @@ pub async fn forks_of_forks_see_through<S: FullStore>(store: &S) {
     assert_eq!(found, [Some(Seq(2)), Some(Seq(5)), None, Some(Seq(6))]);
 }
 
-/// A fork needs its parent, its point and its estimator.
+/// Forking requires an existing parent, a point within its log, and its estimator.
 pub async fn forks_beyond_the_head_are_refused<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(2).await;
@@ -242,7 +242,7 @@ pub async fn forks_beyond_the_head_are_refused<S: FullStore>(store: &S) {
     assert_eq!(found, None, "nothing was created");
 }
 
-/// External ids are looked up in what is visible, and only there.
+/// External ids are looked up in the visible messages only.
 pub async fn forks_keep_their_own_external_ids<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(2).await;
@@ -263,7 +263,7 @@ pub async fn forks_keep_their_own_external_ids<S: FullStore>(store: &S) {
 }
 
 /// A spawned conversation belongs to the family and shares no log.
-pub async fn spawned_conversations_share_nothing<S: FullStore>(store: &S) {
+pub async fn spawned_conversations_share_no_log<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(3).await;
     let spawn = |parent| Origin::Spawn {
@@ -287,7 +287,7 @@ pub async fn spawned_conversations_share_nothing<S: FullStore>(store: &S) {
     assert_eq!(forked.info().await.family, parent.id);
 }
 
-/// Every call that names a conversation says so when there is none.
+/// Every call for a missing conversation returns `NotFound`.
 pub async fn missing_conversations_are_not_found<S: FullStore>(store: &S) {
     Chat::root(store, "some other").await;
     let none = ConversationId(77);

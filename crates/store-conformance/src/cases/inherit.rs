@@ -1,4 +1,4 @@
-//! What a fork takes over: views cut at its point, and the summaries of what it shares.
+//! Inheritance of a fork: views cut at its point, and summaries of the shared part.
 
 use memory_model::{Seq, Span, SpanBody, Summary, SummaryId, TrimPolicyId, ViewVersion};
 use memory_store::{ErrorKind, FullStore, Store};
@@ -43,8 +43,8 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// A fork begins with its parent's view: summaries that end before the point stay, the one that
-/// crosses it is opened until only messages cross.
+/// A fork begins with its parent's view: summaries that end before the point stay, the one that crosses it is opened
+/// repeatedly until only messages cross.
 pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let (leaves, [low, high, top]) = chat.compacted().await;
@@ -52,7 +52,7 @@ pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) 
     let before = chat.outline("dag").await;
     let leaf = |n: usize| id(&leaves[n]);
     let expected = [
-        // Nothing, within the first leaf, at its end.
+        // No messages, within the first leaf, at its end.
         (0, vec![(1, None)]),
         (3, vec![(1, None)]),
         (5, vec![(1, leaf(0)), (6, None)]),
@@ -74,7 +74,7 @@ pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) 
             ],
         ),
     ];
-    // What the messages under a summary over whole leaves cost.
+    // The cost of the messages under a summary over whole leaves.
     let covered = |summary: &Summary| -> i64 {
         let leaves = leaves
             .iter()
@@ -101,8 +101,8 @@ pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) 
     assert_eq!(chat.outline("dag").await, before);
 }
 
-/// Each view of the parent is inherited on its own; what is omitted is cut, what is shortened is
-/// raw where the point falls into it.
+/// Each view of the parent is inherited separately; an omitted span is cut, and a trimmed span that the point divides
+/// becomes raw.
 pub async fn a_fork_inherits_every_view<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let made = chat.leaf_over("dag", 1, 8).await;
@@ -138,9 +138,9 @@ pub async fn a_fork_inherits_every_view<S: FullStore>(store: &S) {
     assert_eq!(names(child).await.len(), 2);
 }
 
-/// A fork sees its ancestors' summaries as far as they cover what it shares, whenever they were
-/// made, and no others; nobody sees a fork's.
-pub async fn summaries_are_seen_with_what_they_cover<S: FullStore>(store: &S) {
+/// A fork sees its ancestors' summaries that cover only the shared part, made at any time, and no others; no other
+/// conversation sees a fork's summaries.
+pub async fn summaries_of_shared_messages_are_visible<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 20).await;
     let early = chat.leaf_over("dag", 1, 4).await;
     let child = chat.fork("child", 10).await;
@@ -198,15 +198,14 @@ pub async fn summaries_are_seen_with_what_they_cover<S: FullStore>(store: &S) {
     let positions: Vec<Seq> = (1..=14).map(Seq).collect();
     assert_eq!(child.expand(&both.id).await, positions);
 
-    // What is not seen cannot be shown.
+    // A summary that is not visible cannot be shown.
     other.fill(2).await;
     let publish = over_raw("dag", beyond.range, vec![shown(&beyond)]);
     let answer = store.publish(other.id, &publish).await;
     refused(answer, ErrorKind::Invalid);
 }
 
-/// Parent and child may make the same summary, before or after the other; each sees it once, and
-/// as it saw it first.
+/// Parent and child may make the same summary, in either order; each sees it once, as it first saw it.
 pub async fn the_same_summary_is_seen_once<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 10).await;
     let child = chat.fork("child", 8).await;
@@ -216,7 +215,7 @@ pub async fn the_same_summary_is_seen_once<S: FullStore>(store: &S) {
         model: Some(model.to_owned()),
         ..same.clone()
     };
-    // The model is not part of what a summary is.
+    // The model is not part of a summary's identity.
     child.show("dag", &of("child")).await;
     chat.show("dag", &of("parent")).await;
     grandchild.show("dag", &of("grandchild")).await;
@@ -237,14 +236,14 @@ pub async fn the_same_summary_is_seen_once<S: FullStore>(store: &S) {
     assert_eq!(grandchild.parents(&same.id).await.len(), 2);
 }
 
-/// A fork of a fork inherits what the fork shows, also where its point lies before the fork's own.
+/// A fork of a fork inherits the fork's view, even if its point lies before the fork's point.
 pub async fn forks_of_forks_inherit<S: FullStore>(store: &S) {
     let a = Chat::root(store, "a").await;
     a.fill(20).await;
     let first = a.leaf_over("dag", 1, 4).await;
     let b = a.fork("b", 16).await;
     b.fill(4).await;
-    // The fork compacts what it shares by itself.
+    // The fork compacts the shared part by itself.
     let second = b.leaf_over("dag", 5, 8).await;
     let third = b.leaf_over("dag", 9, 18).await;
     let top = b.condensed("dag", &[&first, &second, &third]).await;
@@ -256,7 +255,7 @@ pub async fn forks_of_forks_inherit<S: FullStore>(store: &S) {
     assert_eq!(d.outline("dag").await, parts);
     let e = b.fork("e", 20).await;
     assert_eq!(e.outline("dag").await, [(1, id(&top)), (19, None)]);
-    // From a fork that shares nothing of its parent's own log.
+    // From a fork that shares none of its parent's own log.
     let f = c.fork("f", 8).await;
     assert_eq!(f.outline("dag").await, parts);
     let g = f.fork("g", 7).await;
@@ -274,7 +273,7 @@ pub async fn forks_of_forks_inherit<S: FullStore>(store: &S) {
     }
 }
 
-/// What either does after the fork leaves the other's log, views and history as they are.
+/// Changes in one of them after the fork do not affect the other's log, views and history.
 pub async fn parent_and_child_go_their_own_ways<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let (leaves, [low, ..]) = chat.compacted().await;

@@ -11,7 +11,7 @@ use crate::Fixture;
 use crate::builders::{range, refused, showing, sound};
 use crate::chat::Chat;
 
-/// A time-to-live that is longer than any test.
+/// A time-to-live longer than any test.
 pub(super) const HOUR: Duration = Duration::from_secs(3_600);
 
 impl<S: Store + ?Sized> Chat<'_, S> {
@@ -19,7 +19,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
         self.claim_for(job, owner, HOUR).await
     }
 
-    /// Claims a job with a lease that has ended when another caller asks.
+    /// Claims a job with a lease that has ended before another caller asks.
     async fn claim_briefly(&self, job: &str, owner: &str) -> Claim {
         self.claim_for(job, owner, Duration::ZERO).await
     }
@@ -38,7 +38,7 @@ pub(super) fn granted(claim: Claim) -> Fence {
     }
 }
 
-/// Who holds the job, and until when.
+/// Owner of the job, and the end of its lease.
 fn held(claim: Claim) -> (String, Timestamp) {
     match claim {
         Claim::Held { owner, until } => (owner.0, until),
@@ -59,7 +59,7 @@ pub(super) fn draft(text: &str) -> Draft {
     Draft(RawJson::parse(text).unwrap())
 }
 
-/// While a lease runs, nobody else gets the job; its owner may take it again.
+/// While a lease is active, no other owner gets the job; its owner may take it again.
 pub async fn a_job_is_granted_once<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let other = Chat::root(store, "other").await;
@@ -75,7 +75,7 @@ pub async fn a_job_is_granted_once<S: FullStore>(store: &S) {
     // Other jobs and other conversations are free.
     granted(chat.claim("job 2", "b").await);
     granted(other.claim("job", "b").await);
-    // The owner claims again, after a crash perhaps: the older fence is worth nothing then.
+    // The owner claims again, for example after a crash: the older fence becomes stale.
     let second = granted(chat.claim("job", "a").await);
     assert!(second.token > first.token);
     assert!(held(chat.claim("job", "b").await).1 >= until);
@@ -86,7 +86,7 @@ pub async fn a_job_is_granted_once<S: FullStore>(store: &S) {
     granted(chat.claim("job", "b").await);
 }
 
-/// A lease ends at its time; until somebody else takes the job its owner may go on.
+/// A lease ends at its time; until another owner takes the job, its owner may continue.
 pub async fn a_lease_ends_and_is_renewed<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let renew = |ttl| LeaseUpdate::Renew { ttl };
@@ -128,7 +128,7 @@ pub async fn a_lease_ends_and_is_renewed<S: FullStore>(store: &S) {
     );
 }
 
-/// Prepared work waits for whoever claims the job next.
+/// Prepared work waits for the next owner of the job.
 pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = Chat::root(&store, "chat").await;
@@ -136,7 +136,7 @@ pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     let work = draft(r#"{"b":1.00,"b":2,"s":"\ud800","n":1e400}"#);
     let prepared = LeaseUpdate::Prepared(work.clone());
     settle(&store, &a, prepared).await;
-    // The lease goes on.
+    // The lease continues.
     assert_eq!(held(chat.claim("job", "b").await).0, "a");
     let handed_back = LeaseUpdate::Renew {
         ttl: Duration::ZERO,
@@ -162,7 +162,7 @@ pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
-/// After a failure anybody may claim the job at once, and the failed fence is worth nothing.
+/// After a failure any owner may claim the job at once, and the failed fence is stale.
 pub async fn a_failed_job_is_free_again<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let a = granted(chat.claim("job", "a").await);
@@ -170,7 +170,7 @@ pub async fn a_failed_job_is_free_again<S: FullStore>(store: &S) {
     is_stale(store, &a, LeaseUpdate::Failed).await;
     let b = granted(chat.claim("job", "b").await);
     assert!(b.token > a.token);
-    // Prepared work outlives a failure: what failed may have been its publishing.
+    // Prepared work outlives a failure: the failure may have been in publishing it.
     let prepared = LeaseUpdate::Prepared(draft("[]"));
     settle(store, &b, prepared).await;
     settle(store, &b, LeaseUpdate::Failed).await;
@@ -221,8 +221,8 @@ pub async fn a_fence_guards_a_publish<S: FullStore>(store: &S) {
     granted(chat.claim("job", "c").await);
 }
 
-/// Numbers of fences are never used again, so an old fence stays worthless for ever.
-pub async fn an_old_fence_never_comes_back<S: FullStore>(store: &S) {
+/// Numbers of fences are never reused, so an old fence stays stale for ever.
+pub async fn an_old_fence_is_never_valid_again<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut old = vec![granted(chat.claim_briefly("job", "a").await)];
     for _ in 0..3 {
@@ -238,7 +238,7 @@ pub async fn an_old_fence_never_comes_back<S: FullStore>(store: &S) {
     }
 }
 
-/// A small value is set only by who knows its revision.
+/// A small value is only set by a caller with its current revision.
 pub async fn state_is_changed_by_revision<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await.id;
     let other = Chat::root(store, "other").await.id;

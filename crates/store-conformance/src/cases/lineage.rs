@@ -31,7 +31,7 @@ pub async fn summaries_come_back_whole<S: FullStore>(store: &S) {
     assert_eq!(found, [Some(plain), Some(full)]);
 }
 
-/// Look-ups answer in the order asked; the log lists summaries in the order of their making.
+/// Look-ups answer in the given order; the log lists summaries in the order of creation.
 pub async fn summaries_are_looked_up_and_listed<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 30).await;
     let mut made = Vec::new();
@@ -59,7 +59,7 @@ pub async fn summaries_are_looked_up_and_listed<S: FullStore>(store: &S) {
     refused(answer, ErrorKind::NotFound);
 }
 
-/// A summary leads to what was made from it, to its sources, and to the messages.
+/// A summary leads to the summaries made from it, to its sources, and to the messages.
 pub async fn parents_and_sources<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let a = chat.show_leaf("dag", range(1, 3), "a").await;
@@ -95,18 +95,18 @@ pub async fn parents_and_sources<S: FullStore>(store: &S) {
     let made = chat.summary_by_source(c.source_hash, &one).await;
     assert_eq!(made.as_ref(), Some(&c));
     assert_eq!(chat.summary_by_source(c.source_hash, &two).await, None);
-    // The newest of the same sources by the same recipe.
+    // The latest of the same sources by the same recipe.
     let newer = chat.show_leaf("third", range(1, 3), "a, again").await;
     assert_eq!(newer.source_hash, a.source_hash);
     let made = chat.summary_by_source(a.source_hash, &one).await;
     assert_eq!(made, Some(newer));
 }
 
-/// A summary keeps what its writer saw apart from what it unfolds to, and the ranks of its lines.
-pub async fn sources_stand_apart_from_children<S: FullStore>(store: &S) {
+/// A summary keeps its sources, its different children, and the ranks of its lines.
+pub async fn sources_are_separate_from_children<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let leaf = chat.show_leaf("handoff", range(1, 6), "so far").await;
-    // Its sources are nested and overlap: what was said last is read word for word, too.
+    // Its sources are nested and overlap: the latest messages are also read verbatim.
     let sources = [
         Source::Summary(&leaf),
         Source::Messages(range(5, 6)),

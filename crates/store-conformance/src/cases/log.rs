@@ -1,4 +1,4 @@
-//! The log: what goes in comes out.
+//! The log returns stored messages unchanged.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::builders::{
 };
 use crate::chat::Chat;
 
-/// Entries get positions 1, 2, 3 … in the order given, with hashes, sums and a chain.
+/// Entries get positions 1, 2, 3 … in the given order, with hashes, sums and a chain.
 pub async fn appends_are_dense_and_in_order<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut running = 0;
@@ -47,7 +47,7 @@ pub async fn appends_are_dense_and_in_order<S: FullStore>(store: &S) {
         .await;
     let all = chat.entries().await;
     assert!(all.iter().map(|entry| entry.seq.0).eq(1..=14));
-    // Nothing to append changes nothing.
+    // An empty append has no effect.
     let before = chat.info().await;
     let nothing = Append {
         now: Timestamp(99),
@@ -81,7 +81,7 @@ pub async fn batches_of_every_size<S: FullStore>(store: &S) {
     }
 }
 
-/// An entry whose external id is visible is not stored again.
+/// An entry is not stored again if its external id is visible.
 pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append([message("a", "one"), message("b", "two")])
@@ -167,7 +167,7 @@ pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
     assert!(again.into_iter().eq((2..152).map(|n| Duplicate(Seq(n)))));
 }
 
-/// An append that demands a head is refused when the log ends elsewhere.
+/// An append that expects a head is refused if the log has another.
 pub async fn an_append_can_demand_the_head<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut demand = batch(AppendAt::Head(Seq(0)), [entry(Message::user("one"))]);
@@ -198,8 +198,8 @@ pub async fn figures_of_another_estimator_are_refused<S: FullStore>(store: &S) {
     assert_eq!(chat.info().await, before, "nothing changed");
 }
 
-/// A note has a position and costs nothing, whatever the caller says.
-pub async fn notes_are_kept_and_cost_nothing<S: FullStore>(store: &S) {
+/// A note has a position and costs 0 tokens, for any given cost.
+pub async fn notes_are_kept_and_free<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let note = Message::note(Role::System, vec![Part::text("the model changed")]);
     let mut noted = entry(note.clone());
@@ -316,7 +316,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// Pages join to the range, in both orders; the last one has no next.
+/// Pages join to the range, in both orders; the last one has no `next`.
 pub async fn a_log_is_read_in_pages<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.fill(10).await;
@@ -336,7 +336,7 @@ pub async fn a_log_is_read_in_pages<S: FullStore>(store: &S) {
     assert_eq!((single.items.len(), single.next), (1, None));
 }
 
-/// A page stops when it has its bytes, but never before the first entry.
+/// A page ends when it reaches its bytes, but has at least one entry.
 pub async fn a_page_holds_at_least_one_entry<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut messages: Vec<Message> = (0..6).map(|_| Message::user("x".repeat(100))).collect();
@@ -374,7 +374,7 @@ pub async fn a_page_holds_at_least_one_entry<S: FullStore>(store: &S) {
     assert_eq!(chat.pages(all).await.len(), 1);
 }
 
-/// Of a range only some positions are read, in both orders, page by page, across segments and whatever their size.
+/// Some positions of a range are read, in both orders, page by page, across segments and for any size of entries.
 pub async fn entries_are_read_by_their_positions<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     let mut messages: Vec<Message> = (1..=150)
@@ -460,7 +460,7 @@ pub async fn running_sums_and_positions<S: FullStore>(store: &S) {
     assert_eq!(parent.find(&[]).await, []);
 }
 
-/// What was stored is there when the store is opened again.
+/// Stored data is there when the store is opened again.
 pub async fn a_store_opens_again<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = Chat::root(&store, "chat").await;
@@ -484,7 +484,8 @@ pub async fn a_store_opens_again<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
-/// Writers side by side: logs stay dense, a key is one conversation, one demand of a head is met.
+/// Concurrent writers: logs stay dense, a key is one conversation, and one of two appends that expect the same head
+/// succeeds.
 pub async fn writers_side_by_side<S: FullStore>(store: &S) {
     let new = new_conversation("chat", Origin::Root);
     let opened = join_all([(); 3].map(|()| store.open(&new))).await;

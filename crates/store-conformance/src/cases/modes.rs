@@ -1,4 +1,4 @@
-//! Modes beside the literal one. A search that does not have a mode refuses it, and passes.
+//! Modes other than the literal one. A search that lacks a mode refuses it, and passes.
 
 use memory_model::{Message, Role, Timestamp};
 use memory_search::{ErrorKind, Fallback, HitOrder, Query, SearchMode};
@@ -7,7 +7,7 @@ use super::search::{MODES, ORDERS, SCOPES, World, name, short, sorted};
 use crate::SearchFixture;
 use crate::builders::range;
 
-/// No input is an error but the empty pattern.
+/// Every input is valid except the empty pattern.
 pub async fn every_mode_takes_any_input<F: SearchFixture>(world: &World<F>) {
     let chat = world
         .chat(&["(a|b", "what's up?", "数据库", "🎉 done"])
@@ -162,7 +162,7 @@ pub async fn words_are_found_in_any_order<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// The best answer comes first, with a score, and what is marked are words of the question.
+/// The best answer comes first, with a score, and its marks are words of the question.
 pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let said = [
@@ -173,7 +173,7 @@ pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F
     ];
     let mut messages = Vec::new();
     for (hour, (name, text)) in (0..).zip(said) {
-        // Two hours apart: each is an episode of its own.
+        // Two hours apart: each is a separate episode.
         let time = Timestamp(hour * 7_200_000_000);
         messages.push(Message::user(text).with_name(name).with_created_at(time));
     }
@@ -195,7 +195,7 @@ pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F
     }
 }
 
-/// The exact phrase, then all words, then any; the answer says which it was, also page by page.
+/// The exact phrase, then all words, then any; the answer names the way, on each page.
 pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(world: &World<F>) {
     let texts = ["red green", "green and red", "red", "blue", "green or red"];
     let chat = world.chat(&texts).await;
@@ -234,7 +234,7 @@ pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(world: &World<
     }
 }
 
-/// What is appended between two pages of a ranked answer changes neither.
+/// Messages appended between two pages of a ranked answer change neither page.
 pub async fn ranked_pages_stay_as_they_were<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     if !world.has(chat, SearchMode::Prose).await {

@@ -50,7 +50,7 @@ pub async fn publishing_replaces_the_run<S: FullStore>(store: &S) {
     let found = chat.spans("dag").await;
     assert_eq!(found[0], shown(&condensed));
     assert_eq!(found.len(), 2);
-    // Back to an older summary, which is stored: nothing to bring.
+    // Back to an older summary, which is stored already.
     let spans = vec![raw(range(1, 4)), shown(&second)];
     let done = chat.put("dag", at, spans, vec![]).await;
     assert_eq!(done, Published::Done(ViewVersion(3)));
@@ -68,7 +68,7 @@ pub async fn publishing_replaces_the_run<S: FullStore>(store: &S) {
     assert_eq!(done, Published::Done(ViewVersion(5)));
 }
 
-/// The same publish again changes nothing and says so.
+/// Repeating a publish has no effect and returns `Already`.
 pub async fn publishing_twice_is_already_done<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 6).await;
     let leaf = chat.leaf(range(2, 4), "leaf").await;
@@ -81,8 +81,8 @@ pub async fn publishing_twice_is_already_done<S: FullStore>(store: &S) {
     assert_eq!(chat.everything().await, before);
 }
 
-/// Putting in place what is already there is no new version.
-pub async fn publishing_nothing_new_is_already_done<S: FullStore>(store: &S) {
+/// Publishing the current spans creates no new version.
+pub async fn publishing_the_same_spans_is_already_done<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 6).await;
     let same = vec![raw(range(2, 3))];
     let done = chat.put("dag", range(2, 3), same, vec![]).await;
@@ -95,8 +95,8 @@ pub async fn publishing_nothing_new_is_already_done<S: FullStore>(store: &S) {
     assert_eq!(chat.everything().await, before);
 }
 
-/// A publish that expects what is no longer there changes nothing and leaves no summary.
-pub async fn a_lost_publish_changes_nothing<S: FullStore>(store: &S) {
+/// A publish with outdated expected spans has no effect and stores no summary.
+pub async fn a_lost_publish_has_no_effect<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let winner = chat.show_leaf("dag", range(3, 6), "winner").await;
     let before = chat.everything().await;
@@ -135,7 +135,7 @@ pub async fn a_lost_publish_changes_nothing<S: FullStore>(store: &S) {
     assert_eq!(chat.everything().await, before);
 }
 
-/// A part of a raw span is replaced; what is left on both sides stays raw.
+/// A part of a raw span is replaced; the rest on both sides stays raw.
 pub async fn publishing_over_part_of_a_raw_span<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let middle = chat.show_leaf("dag", range(5, 8), "middle").await;
@@ -215,7 +215,7 @@ pub async fn indivisible_spans_are_replaced_whole<S: FullStore>(store: &S) {
     assert_eq!(chat.spans("dag").await.len(), 1);
 }
 
-/// A summary that is stored already is not changed by a publish that brings it again.
+/// A stored summary does not change if a publish contains it again.
 pub async fn a_stored_summary_is_kept_as_it_is<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 8).await;
     let at = range(1, 4);
@@ -234,7 +234,7 @@ pub async fn a_stored_summary_is_kept_as_it_is<S: FullStore>(store: &S) {
     assert_eq!(chat.summary_log().await, [first]);
 }
 
-/// The history tells every publish: range, rows, time and chain, in pages.
+/// The history lists every publish: range, rows, time and chain, in pages.
 pub async fn publications_tell_the_history<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let a = chat.show_leaf("dag", range(2, 4), "a").await;
@@ -281,7 +281,7 @@ pub async fn publications_tell_the_history<S: FullStore>(store: &S) {
     assert_eq!((none.items.len(), none.next), (0, None));
 }
 
-/// Of two publishes over the same run exactly one is done; disjoint ones both are.
+/// Of two publishes over the same range exactly one is done; disjoint ones both are.
 pub async fn two_writers_and_one_winner<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let mut publishes = Vec::new();

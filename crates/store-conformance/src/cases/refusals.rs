@@ -31,7 +31,7 @@ pub async fn bad_spans_are_refused<S: FullStore>(store: &S) {
     }
 }
 
-/// Summaries that contradict themselves, or what they refer to, are refused.
+/// Summaries that contradict themselves or the objects that they refer to are refused.
 pub async fn bad_summaries_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let stored = chat.show_leaf("dag", range(1, 3), "stored").await;
@@ -66,7 +66,7 @@ pub async fn bad_summaries_are_refused<S: FullStore>(store: &S) {
         id: summary.id.clone(),
     };
     let missing = chat.leaf(at, "never stored").await;
-    // What follows has the hash and the id that its content gives.
+    // The following summaries have the hash and the id of their content.
     refused("a wrong depth", &|s| {
         s.depth = 1;
         s.set_hash_and_id();

@@ -1,5 +1,5 @@
-//! Search: literal, filtered, complete, paged. The set of hits is fixed, their order only where a
-//! query asks for one.
+//! Search: literal, filtered, complete, paged. The set of hits is fixed; their order is fixed only for queries that
+//! request one.
 
 use std::sync::Arc;
 
@@ -144,7 +144,7 @@ impl<F: SearchFixture> World<F> {
     }
 }
 
-/// A hit in short: `m7` for a message, `s3` for the summary whose range begins at 3.
+/// Short name of a hit: `m7` for a message, `s3` for the summary with a range that begins at 3.
 pub(super) fn name(hit: &Hit) -> String {
     match &hit.target {
         HitTarget::Message { seq, .. } => format!("m{seq}"),
@@ -208,8 +208,8 @@ pub async fn search_is_literal<F: SearchFixture>(world: &World<F>) {
     world.finds(chat, cases).await;
 }
 
-/// Letters are the same whether they are one character or have their marks behind them, in every mode, and hits show
-/// them as they are written.
+/// A letter as one character and as a character with combining marks match each other, in every mode, and hits show the
+/// text as written.
 pub async fn search_ignores_normal_forms<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "the CAFE\u{301} is open",
@@ -358,7 +358,7 @@ pub async fn search_keeps_its_limit<F: SearchFixture>(world: &World<F>) {
     assert_eq!(sorted(all.hits)[0].created_at, Timestamp(2));
 }
 
-/// A search sees and counts as much as its conversation, in every mode.
+/// A search reads and counts the log that its conversation sees, in every mode.
 pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let other = world.empty_chat("other").await;
@@ -367,7 +367,7 @@ pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>
     child.append([message("b", "the child's needle")]).await;
     child.fill(1).await;
     world.finds(other, &[("needle", &["m1"])]).await;
-    // Of the summaries that of what is shared.
+    // Only the summary of the shared part.
     let shared: &[&str] = &["m2", "m4", "m6", "s1"];
     world.finds(child, &[("needle", shared)]).await;
     let hits = world.search(chat, &Query::new("needle")).await.hits;
@@ -434,7 +434,7 @@ fn used(id: &str, tool: &str, result: &str) -> [Message; 2] {
     ]
 }
 
-/// A conversation in which a fact is told, looked up over and over, and corrected.
+/// A conversation in which a fact is stated, looked up repeatedly, and corrected.
 async fn looked_up<F: SearchFixture>(world: &World<F>) -> Chat<'_, F::Store> {
     let chat = world.empty_chat("chat").await;
     let mut messages = vec![Message::user("the needle is in the barn")];
@@ -449,8 +449,8 @@ async fn looked_up<F: SearchFixture>(world: &World<F>) -> Chat<'_, F::Store> {
     chat
 }
 
-/// Calls of the memory's own tools and their results are found on demand alone, whatever the order, the page
-/// and the positions that are searched; what stands beside a call is found.
+/// Calls of the memory's tools and their results are found only on demand, for any order, page and positions; other
+/// parts of their messages are found.
 pub async fn echoes_are_found_on_demand<F: SearchFixture>(world: &World<F>) {
     let chat = looked_up(world).await;
     let query = || Query::new("NEEDLE").with_scope(SearchScope::Messages);
@@ -466,7 +466,7 @@ pub async fn echoes_are_found_on_demand<F: SearchFixture>(world: &World<F>) {
             assert_eq!(all.len(), 64, "{order:?} in pages of {limit}");
         }
     }
-    // The calls lie before what is searched.
+    // The calls lie before the searched positions.
     for (first, last, expected) in [(3, 3, &[][..]), (61, 62, &["m62"]), (64, 64, &["m64"])] {
         let query = query().with_range(range(first, last));
         assert_eq!(short(&world.search(chat, &query).await), expected);
@@ -527,7 +527,7 @@ pub async fn hits_come_in_the_order_asked<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// What a hit marks as its matches lies in its snippet and is the pattern.
+/// The matches of a hit lie in its snippet and are the pattern.
 pub async fn matches_lie_in_their_snippet<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let long = format!("{}needle{}", "é".repeat(900), "緑 needle ".repeat(90));
@@ -548,7 +548,7 @@ pub async fn matches_lie_in_their_snippet<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// An empty pattern, a cursor that no search gave, and a conversation that does not exist.
+/// An empty pattern, an invalid cursor, and a missing conversation.
 pub async fn bad_queries_are_refused<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let error = world.answer(chat, &Query::new("")).await.unwrap_err();

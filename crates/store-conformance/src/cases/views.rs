@@ -79,7 +79,7 @@ pub async fn spans_are_paged_in_both_orders<S: FullStore>(store: &S) {
     assert_eq!(up(0).await.len(), 6, "at least one");
     assert_eq!(down(4).await, [vec![21, 17, 13, 9], vec![5, 1]]);
     assert_eq!(down(1).await, [[21], [17], [13], [9], [5], [1]]);
-    // Spans are whole even where the range cuts them.
+    // Spans are whole even if the range divides them.
     let page = store.spans(&now, range(6, 14), Order::OldestFirst, 9).await;
     let items = page.unwrap().items;
     let ranges: Vec<SeqRange> = items.iter().filter_map(Span::closed_range).collect();
@@ -171,8 +171,8 @@ pub async fn views_are_independent<S: FullStore>(store: &S) {
     assert_eq!(chat.snapshot("dag").await.spans, 6);
 }
 
-/// What a view saves is the cost of the messages less that of what stands for them.
-pub async fn saved_is_what_the_view_saves<S: FullStore>(store: &S) {
+/// The saving of a view is the cost of the messages minus the cost of their spans.
+pub async fn saved_is_the_difference_of_costs<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let sums: Vec<Seq> = (0..=12).map(Seq).collect();
     let sums = chat.running(&sums).await;
@@ -198,7 +198,7 @@ pub async fn saved_is_what_the_view_saves<S: FullStore>(store: &S) {
     let view = chat.views().await.remove(0);
     assert_eq!((view.saved, view.version), (now.saved, now.version));
 
-    // Back to raw in one go: nothing is saved.
+    // Back to raw in one publish: the saving is 0.
     chat.put("v", range(1, 9), vec![raw(range(1, 9))], vec![])
         .await;
     assert_eq!(saved().await, 0);

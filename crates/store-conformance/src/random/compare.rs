@@ -1,4 +1,4 @@
-//! Compares everything that can be read of a store with the reference and with [`Simple`](super::simple::Simple).
+//! Compares all readable data of a store with the reference and with [`Simple`](super::simple::Simple).
 
 use memory_model::{
     ConversationId, Hash, Recipe, Seq, SeqRange, Span, SpanBody, ViewName, ViewVersion,
@@ -13,7 +13,7 @@ use crate::builders::verify_store;
 use crate::chat::Chat;
 
 impl<F: Fixture> World<'_, F> {
-    /// Compares everything that can be read.
+    /// Compares all readable data.
     pub(super) async fn compare(&self) -> Checked<()> {
         let filter = ConversationFilter::default();
         both!(self, list(&filter, None, 1_000))?.ok();
@@ -31,7 +31,7 @@ impl<F: Fixture> World<'_, F> {
                 .iter()
                 .map(|e| (e.external_id.clone(), e.text()))
                 .collect();
-            // A short message leaves nothing behind.
+            // An erased short message has no text.
             let said: Vec<_> = self.simple.logs[&chat]
                 .iter()
                 .zip(&log)

@@ -1,4 +1,4 @@
-//! Random interleavings of everything, step by step against the reference store.
+//! Random interleavings of all calls, compared step by step with the reference store.
 
 mod compare;
 mod op;
@@ -26,13 +26,12 @@ async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
     verified(&world.reference, "the reference").await
 }
 
-/// Plays random sequences of calls on a store and on [`InMemoryStore`](memory_store::InMemoryStore), compares every answer, and
-/// in the end everything that can be read, also with a model still simpler than that; then
-/// verifies both. The first `cases` sequences are the same at every run. A failure is shrunk to a
-/// short sequence before it is reported.
+/// Plays random sequences of calls on a store and on [`InMemoryStore`](memory_store::InMemoryStore). Compares every
+/// answer, and at the end all readable data, also with an even simpler model; then verifies both stores. The first
+/// `cases` sequences are the same at every run. A failure is shrunk to a short sequence before it is reported.
 ///
 /// # Panics
-/// When the stores disagree or do not verify.
+/// If the stores disagree or do not verify.
 pub async fn random_ops<F: Fixture>(fixture: &F, cases: u32) {
     let mut runner = TestRunner::deterministic();
     let strategy = prop::collection::vec(op(), 1..60);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-/// One step. Numbers are taken modulo what there is.
+/// One step. Numbers are taken modulo the number of existing objects.
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     Root,
@@ -29,7 +29,7 @@ pub(super) enum Op {
         stale: bool,
         fenced: bool,
     },
-    /// Something else over whole or partial spans.
+    /// Another body over whole or partial spans.
     Show {
         chat: u8,
         view: u8,
@@ -37,7 +37,7 @@ pub(super) enum Op {
         len: u8,
         body: Shown,
     },
-    /// A publish that may be nonsense.
+    /// A publish that may be invalid.
     Odd {
         chat: u8,
         first: u8,
@@ -61,14 +61,14 @@ pub(super) enum Op {
         revision: u8,
         remove: bool,
     },
-    /// Takes the words of a range away; one in a few is beyond the head.
+    /// Erases the words of a range; one in a few is beyond the head.
     Erase {
         chat: u8,
         first: u8,
         len: u8,
     },
     Reopen,
-    /// Goes on with the other store that is open on the same data.
+    /// Continues with the other store that is open on the same data.
     Switch,
 }
 

@@ -1,4 +1,4 @@
-//! The simplest rules that a store's answers are held against.
+//! The simplest rules that a store's answers are compared with.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use memory_store::Erased;
 /// The words of an erased message, in [`Simple`].
 pub(super) const GONE: &str = "(gone)";
 
-/// What the log and the views must hold by the simplest rules there are.
+/// Expected content of the log and the views, by the simplest rules.
 #[derive(Debug, Default)]
 pub(super) struct Simple {
     /// Each conversation's visible messages, in order: their external ids and texts.
     pub(super) logs: BTreeMap<ConversationId, Vec<(Option<String>, String)>>,
-    /// For each view of a conversation what stands for each position, from 1; raw beyond the end.
+    /// For each view of a conversation the form of each position, from 1; raw beyond the end.
     pub(super) views: BTreeMap<(ConversationId, String), Vec<SpanBody>>,
 }
 

@@ -1,4 +1,4 @@
-//! The stores under test and the simplest model of them, and what each step does to all.
+//! The stores under test with their simplest model, and the effect of each step on all of them.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -72,12 +72,12 @@ pub(super) use both;
 pub(super) const VIEWS: [&str; 2] = ["dag", "blocks"];
 
 impl<'a, F: Fixture> World<'a, F> {
-    /// Opens a fresh store of the fixture, and the model beside it.
+    /// Opens a fresh store of the fixture, with its model.
     pub(super) async fn new(fixture: &'a F) -> Self {
         let store = fixture.fresh().await;
         Self {
             fixture,
-            other: fixture.beside(&store).await,
+            other: fixture.second_store(&store).await,
             store: Some(store),
             reference: InMemoryStore::new(),
             simple: Simple::default(),
@@ -130,8 +130,8 @@ impl<'a, F: Fixture> World<'a, F> {
         Ok(())
     }
 
-    /// What stands for each position of a fork: the greatest summary that covers nothing after the
-    /// point, of those that its parent shows there or that went into one of them.
+    /// The form of each position of a fork: the largest summary that covers no position after the point, among the
+    /// summaries that its parent shows there and the ones they were made from.
     async fn inherited(&self, parent: ConversationId, view: &str, at: Seq) -> Vec<SpanBody> {
         let key = (parent, view.to_owned());
         let mut shown = self.simple.views.get(&key).cloned().unwrap_or_default();
@@ -156,7 +156,7 @@ impl<'a, F: Fixture> World<'a, F> {
                     }
                 };
             }
-            // Shortened messages are raw where their span crosses the point.
+            // Trimmed messages become raw if their span crosses the point.
             let holds = |span: &&Span| {
                 span.range.first <= position && span.range.last.is_none_or(|l| l >= position)
             };
@@ -422,7 +422,7 @@ impl<'a, F: Fixture> World<'a, F> {
         let from = usize::from(first) % ranges.len().max(1);
         let to = (from + usize::from(len % 4)).min(ranges.len().max(1) - 1);
         let mut at = SeqRange::new(ranges.get(from)?.first, ranges.get(to)?.last)?;
-        // Part of a raw span, where it is one.
+        // Part of a span, if it is raw.
         if from == to && spans[from].body == SpanBody::Raw {
             let skip = u32::from(len / 4) % u32::try_from(at.len()).ok()?;
             let (first, last) = (at.first.0 + skip / 2, at.last.0 - (skip - skip / 2));
@@ -431,8 +431,8 @@ impl<'a, F: Fixture> World<'a, F> {
         Some(at)
     }
 
-    /// A summary of what the view shows over a range, messages where it shows no summary. A flat one
-    /// unfolds to messages alone.
+    /// A summary of the view's content over a range: of its summaries, and of messages elsewhere. A flat one unfolds to
+    /// messages alone.
     async fn summary(
         &self,
         chat: ConversationId,

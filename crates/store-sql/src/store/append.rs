@@ -77,7 +77,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Packs rows and inserts them. Packing goes on while the database writes what was packed before: a driver waits
+/// Packs rows and inserts them. Packing continues while the database writes the previously packed rows: a driver waits
 /// elsewhere.
 async fn insert_rows(
     on: &mut impl Executor,

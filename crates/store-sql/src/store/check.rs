@@ -1,4 +1,5 @@
-//! Whether what is stored agrees with itself: hashes of rows, payloads and families, and whose summaries are used.
+//! Checks of the agreement between stored data: hashes of rows, payloads and families, and the owners of used
+//! summaries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -15,11 +16,11 @@ use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::{conversation, erasure, message, pack, summary, view};
 
-/// Number of rows that are read at a time.
+/// Number of rows read at once.
 const PAGE: u64 = 256;
-/// Number of payloads that are read at a time.
+/// Number of payloads read at once.
 const PAYLOADS: u64 = 16;
-/// Number of times that the rows of conversations are read again if something is wrong with them.
+/// Number of times that the rows of conversations are read again if they contain violations.
 const AGAIN: usize = 2;
 
 impl<D: Database> SqlStore<D> {
@@ -43,7 +44,7 @@ impl<D: Database> SqlStore<D> {
         Ok(found)
     }
 
-    /// A fork's summaries may be made from its ancestors', as far as those cover what it shares.
+    /// A fork's summaries may be made from its ancestors' summaries if these cover only shared positions.
     async fn check_foreign_links(
         &self,
         on: &mut impl Executor,
@@ -72,14 +73,14 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Compares the hash of each row of conversations, families and summaries with what the row gives.
+/// Compares the hash of each row of conversations, families and summaries with the hash computed from the row.
 async fn check_records(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     settled_conversations(on, found).await?;
     publications(on, found).await?;
     summaries(on, found).await
 }
 
-/// A row of an older version has no hash: the first rows of a view may have none.
+/// Rows of an older version have no hash: the first rows of a view may have none.
 async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut recorded: Option<(i64, String)> = None;
     on.each(&view::publication_records(), |row| {
@@ -94,8 +95,7 @@ async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Res
                 found.push(Violation::new(
                     ViolationKind::HistoryChanged,
                     format!(
-                        "publication {version} of view {view} of conversation {conversation}: its time is not what was \
-                         stored"
+                        "publication {version} of view {view} of conversation {conversation}: its time was changed"
                     ),
                 ));
             }
@@ -106,8 +106,8 @@ async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Res
     .await
 }
 
-/// Finds violations in the rows of conversations that are still there when the rows are read again: another process may
-/// write between two statements.
+/// Finds violations in the rows of conversations that persist when the rows are read again: another process may write
+/// between two statements.
 async fn settled_conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut wrong = Vec::new();
     let read = conversations(on, &mut wrong).await;
@@ -153,13 +153,13 @@ async fn conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Re
             if conversation_hash(&info) != record {
                 found.push(Violation::new(
                     ViolationKind::ConversationChanged,
-                    format!("{key}: its row is not what was stored: its hash differs"),
+                    format!("{key}: its row was changed: its hash differs"),
                 ));
             }
             if views_hash(&names) != recorded_views {
                 found.push(Violation::new(
                     ViolationKind::ViewMissing,
-                    format!("{key}: its views are not those that were published: one was removed, added or renamed"),
+                    format!("{key}: a view was removed, added or renamed"),
                 ));
             }
             let family = families.entry(info.family).or_insert((0, Hash::ZERO));
@@ -209,16 +209,13 @@ async fn summaries(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result
             let read = read.and_then(|read| Ok((read.summary, summary::recorded(&row)?)));
             let (kind, message) = match read {
                 Ok((summary, record)) if summary_record_hash(&summary) == record => continue,
-                // Of what was erased, only the hash and the figures are left.
+                // Only the hash and the figures of an erased summary are left.
                 Ok((summary, _)) if summary.text() == ERASED && erased.contains(&row.int(0)?) => {
                     continue;
                 }
                 Ok((summary, _)) => (
                     ViolationKind::SummaryChanged,
-                    format!(
-                        "{}: its row is not what was stored: its hash differs",
-                        summary.id
-                    ),
+                    format!("{}: its row was changed: its hash differs", summary.id),
                 ),
                 Err(error) => (
                     ViolationKind::SummaryChanged,
@@ -245,10 +242,7 @@ async fn check_payloads(on: &mut impl Executor, found: &mut Vec<Violation>) -> R
             if !data.is_ok_and(|data| pack::payload_hash(&data).0 == *hash) {
                 found.push(Violation::new(
                     ViolationKind::EntryChanged,
-                    format!(
-                        "the payload {} is not what was stored: restore a backup",
-                        row.int(0)?
-                    ),
+                    format!("the payload {} was changed: restore a backup", row.int(0)?),
                 ));
             }
         }

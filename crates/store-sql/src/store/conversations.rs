@@ -15,7 +15,7 @@ use crate::conversation as sql;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
 
-/// Numbers above this would not fit into a row's key.
+/// Larger numbers would not fit into a row's key.
 const MAX_CONVERSATION: i64 = i32::MAX as i64;
 
 impl<D: Database> SqlStore<D> {
@@ -71,7 +71,7 @@ impl<D: Database> SqlStore<D> {
             None => 0,
         };
         if last >= MAX_CONVERSATION {
-            let message = "the database is full of conversations: open another file";
+            let message = "the database has the maximum number of conversations: open another file";
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let id = ConversationId(crate::to_u32("conversation", last + 1)?);

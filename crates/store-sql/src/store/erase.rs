@@ -17,10 +17,10 @@ use crate::convert::{packed, to_count};
 use crate::executor::{Database, Executor};
 use crate::pack::Facts;
 use crate::row::Columns as _;
-use crate::search::Which;
+use crate::search::SegmentSelection;
 use crate::{conversation, erasure as sql, message, summary, vector};
 
-/// Number of rows that are read at a time.
+/// Number of rows read at once.
 const PAGE: u64 = 64;
 
 impl<D: Database> SqlStore<D> {
@@ -55,7 +55,8 @@ impl<D: Database> SqlStore<D> {
             let found = sql::payloads_of(log.conversation, log.range);
             let found = on.all(&found).await?;
             let payloads: Vec<i64> = found.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
-            let from = Which::From(log.conversation, IndexedKind::Messages, log.range.first.0);
+            let from =
+                SegmentSelection::From(log.conversation, IndexedKind::Messages, log.range.first.0);
             self.forget_segments(on, from).await?;
             on.run(&vector::delete_range(log.conversation, log.range))
                 .await?;
@@ -69,7 +70,7 @@ impl<D: Database> SqlStore<D> {
             self.forget_facts(on, log.conversation).await?;
         }
         for seen in erased.seen_by.iter().filter(|_| !summaries.is_empty()) {
-            let all = Which::From(seen.conversation, IndexedKind::Summaries, 0);
+            let all = SegmentSelection::From(seen.conversation, IndexedKind::Summaries, 0);
             self.forget_segments(on, all).await?;
         }
         for keys in summaries.chunks(ROWS) {
@@ -80,8 +81,12 @@ impl<D: Database> SqlStore<D> {
             on.run(&sql::delete_jobs(seen.conversation)).await?;
             on.run(&sql::delete_prepared(seen.conversation)).await?;
             on.run(&sql::count_erasure(seen.conversation)).await?;
-            // A call that is gone may stand before the messages of a fork.
-            let from = Which::From(seen.conversation, IndexedKind::Messages, seen.range.first.0);
+            // An erased call may come before the messages of a fork.
+            let from = SegmentSelection::From(
+                seen.conversation,
+                IndexedKind::Messages,
+                seen.range.first.0,
+            );
             self.forget_segments(on, from).await?;
         }
         if erase.range.is_none() {
@@ -117,10 +122,10 @@ impl<D: Database> SqlStore<D> {
     }
 
     /// Removes words that an interrupted erasure left in the files. If another program uses the database, leaves them
-    /// to the next program that opens it to write.
+    /// to the next program that opens it for writing.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// If the database cannot be written.
     pub(super) async fn finish_wipe(&self) -> Result<()> {
         let mut writer = self.database.write().await?;
         let pending = self.pending_wipes(&mut writer).await?;
@@ -189,7 +194,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// The keys of the summaries that were made from what is erased and still have words.
+    /// The keys of the summaries of erased entries that still have words.
     async fn with_words(
         &self,
         on: &mut impl Executor,
@@ -199,13 +204,13 @@ impl<D: Database> SqlStore<D> {
         for seen in seen_by {
             let own = made.entry(seen.conversation).or_default();
             let scope = SummaryScope::own(seen.conversation);
-            let mut after = summary::After::Nothing;
+            let mut after = summary::SummaryStart::Nothing;
             loop {
                 let rows = on.all(&summary::log(scope, &[], after, PAGE)).await?;
                 let Some(last) = rows.last() else {
                     break;
                 };
-                after = summary::After::Key(last.int(0)?);
+                after = summary::SummaryStart::Key(last.int(0)?);
                 own.extend(self.with_links(on, &rows).await?);
             }
         }
@@ -226,8 +231,8 @@ impl<D: Database> SqlStore<D> {
         Ok(keys)
     }
 
-    /// Takes out of a conversation's facts what none of its entries says any more. What was compressed against them is
-    /// packed anew.
+    /// Removes pieces from a conversation's facts that none of its entries contains any more, and repacks the bytes
+    /// that were compressed against them.
     async fn forget_facts(&self, on: &mut impl Executor, id: ConversationId) -> Result<()> {
         let Some(old) = self.facts_of(on, id).await? else {
             return Ok(());

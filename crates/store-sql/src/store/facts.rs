@@ -1,4 +1,4 @@
-//! What the entries of a conversation have in common, kept once.
+//! Text that the entries of a conversation have in common, stored once.
 
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use crate::message;
 use crate::pack::Facts;
 use crate::row::Columns as _;
 
-/// A conversation gets its facts once this many entries with meta were appended to it by one store.
+/// Number of entries with meta appended by one store at which a conversation gets its facts.
 const FACTS_FROM: usize = 8;
-/// Maximum number of entries of an append that are looked at for facts.
+/// Maximum number of entries of an append that are searched for facts.
 const FACTS_UP_TO: usize = 64;
-/// Number of conversations whose facts are remembered: each takes some 100 kB, ready to be used.
+/// Number of conversations with facts in memory: each takes some 100 kB, ready for use.
 const FACTS_CACHE: usize = 64;
 
 impl<D: Database> SqlStore<D> {
@@ -54,8 +54,8 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// The facts to pack entries with that a transaction appends, and whether they are new and must be kept. The
-    /// transaction has read `info`: another process may have erased something since facts were looked up.
+    /// Returns the facts for packing the entries that a transaction appends, and whether they are new and must be
+    /// stored. The transaction has read `info`: another process may have erased words since the facts were looked up.
     pub(super) async fn facts_for(
         &self,
         on: &mut impl Executor,

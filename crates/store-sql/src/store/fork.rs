@@ -1,4 +1,4 @@
-//! The views that a fork begins with.
+//! The first views of a fork.
 
 use memory_model::{Seq, Span, SpanBody, SummaryId, Timestamp, ViewName};
 use memory_store::implementors::{Inherited, ViewCut, views_hash};
@@ -13,15 +13,15 @@ use crate::batch::Batch;
 use crate::conversation;
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
-use crate::view::{self as sql, Where};
+use crate::view::{self as sql, SpanRows};
 
-/// More spans than this can not be in a range.
+/// More spans than a range can have.
 const ALL: u64 = 1 << 32;
 
 impl<D: Database> SqlStore<D> {
     /// Publishes the parent's views, cut at the fork's point, as the first version of the fork's.
     ///
-    /// Reads the parent's live spans up to the point, and of the summary that crosses it one node a level.
+    /// Reads the parent's live spans up to the point, and for a summary that crosses it one node a level.
     pub(super) async fn inherit_views(
         &self,
         on: &mut impl Executor,
@@ -67,7 +67,7 @@ impl<D: Database> SqlStore<D> {
             return Ok(None);
         };
         let version = memory_model::ViewVersion(crate::to_count("version", row.int(0)?)?);
-        let up_to = Where::Rising(Seq::FIRST, at.next());
+        let up_to = SpanRows::Rising(Seq::FIRST, at.next());
         let rows = starts(on, parent.id, view, version, up_to, ALL).await?;
         let mut cut = ViewCut::new(&rows, at);
         while let Some(id) = cut.crossing().cloned() {

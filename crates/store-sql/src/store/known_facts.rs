@@ -1,15 +1,15 @@
-//! What a store remembers of conversations' facts.
+//! A store's memory of conversations' facts.
 
 use crate::pack::Facts;
 
-/// What a store knows of a conversation's facts.
+/// Remembered facts of a conversation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownFacts {
-    /// The facts; `None` when the conversation had none.
+    /// The facts; `None` if the conversation had none.
     pub(super) facts: Option<Facts>,
-    /// How many erasures the conversation had when they were looked up in the same transaction. Only an erasure
+    /// Number of the conversation's erasures when the facts were looked up, from the same transaction. Only an erasure
     /// changes facts.
     pub(super) erasures: Option<u64>,
-    /// Without facts: the meta that were appended since.
+    /// Without facts: the meta appended since.
     pub(super) appended: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What is known of summaries that a conversation sees.
+//! Facts about summaries that a conversation sees.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::pages::batched;
 use crate::batch::Batch;
 use crate::executor::Executor;
 use crate::row::Columns;
-use crate::summary::{self, Known};
+use crate::summary::{self, StoredSummary};
 
-/// What a publish must know of a summary.
-pub(super) fn known_summary(row: &Known) -> KnownSummary {
+/// Facts about a summary that a publish needs.
+pub(super) fn known_summary(row: &StoredSummary) -> KnownSummary {
     KnownSummary {
         range: row.range,
         depth: row.depth,
@@ -21,12 +21,12 @@ pub(super) fn known_summary(row: &Known) -> KnownSummary {
     }
 }
 
-/// The summaries with these ids that a conversation sees: of several with one id the nearest.
+/// The summaries with these ids that a conversation sees: if several have one id, the nearest.
 pub(super) async fn known_summaries(
     on: &mut impl Executor,
     conversation: ConversationId,
     asked: &[&str],
-) -> Result<BTreeMap<SummaryId, Known>> {
+) -> Result<BTreeMap<SummaryId, StoredSummary>> {
     if asked.is_empty() {
         return Ok(BTreeMap::new());
     }
@@ -36,17 +36,17 @@ pub(super) async fn known_summaries(
     known_of(answers.iter().flatten())
 }
 
-/// Adds the statements that read what is known of summaries: rows for [`known_of`].
+/// Adds the statements that read the facts about summaries: rows for [`known_of`].
 pub(super) fn push_known_summaries(batch: &mut Batch, id: ConversationId, asked: &[&str]) {
     for ids in batched(asked) {
         batch.push(summary::known_by_ids(id.0, &ids));
     }
 }
 
-/// What is known of summaries, by id: of several with one id the nearest, which comes first.
+/// The facts about summaries, by id: if several have one id, the nearest, which comes first.
 pub(super) fn known_of<'r, R: Columns + 'r>(
     rows: impl Iterator<Item = &'r R>,
-) -> Result<BTreeMap<SummaryId, Known>> {
+) -> Result<BTreeMap<SummaryId, StoredSummary>> {
     let mut found = BTreeMap::new();
     for row in rows {
         let row = summary::known(row)?;

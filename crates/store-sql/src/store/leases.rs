@@ -87,7 +87,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// The fences of those of some jobs that are granted, by key, in one round trip.
+/// The fences of the granted jobs among these, by key, in one round trip.
 pub(super) async fn granted_fences(
     on: &mut impl Executor,
     id: ConversationId,

@@ -1,4 +1,4 @@
-//! What conversations see: their ancestors, and the stretches of logs that follow from those.
+//! The part of a family that a conversation sees: its ancestors, and the ranges of their logs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use memory_model::{ConversationId, Seq, SeqRange};
 use memory_store::Segment;
 use memory_store::implementors::SummaryScope;
 
-/// How many ancestors are remembered, of all conversations together: about 16 MiB.
+/// Maximum number of remembered ancestors, of all conversations together: about 16 MiB.
 const REMEMBERED: usize = 1 << 20;
 
-/// One conversation whose log is seen.
+/// A conversation with a visible log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ancestor {
     pub(super) id: ConversationId,
@@ -23,12 +23,12 @@ pub(super) struct Ancestor {
 pub(super) struct Lineage(Arc<[Ancestor]>);
 
 impl Lineage {
-    /// The lineage of the first of these; each of the others is the parent of the one before.
+    /// The lineage of the first of these; each conversation is the parent of the one before it.
     pub(super) fn new(ancestors: impl IntoIterator<Item = Ancestor>) -> Self {
         Self(ancestors.into_iter().collect())
     }
 
-    /// Whose summaries are seen.
+    /// The conversations with visible summaries.
     pub(super) fn scope(&self) -> Vec<SummaryScope> {
         let Some(own) = self.0.first() else {
             return Vec::new();
@@ -48,7 +48,7 @@ impl Lineage {
         fork.map_or(Seq::FIRST, |(_, at)| at.next())
     }
 
-    /// Which logs are read, in order.
+    /// The visible ranges of logs, in order.
     pub(super) fn segments(&self) -> Vec<Segment> {
         let mut last: Option<Seq> = None;
         let mut segments = Vec::new();
@@ -69,7 +69,7 @@ impl Lineage {
         segments
     }
 
-    /// Whether what ends at `last` in the log of `source` is seen.
+    /// Whether a range that ends at `last` in the log of `source` is visible.
     pub(super) fn sees(&self, source: ConversationId, last: Seq) -> bool {
         let mut scope = self.scope().into_iter();
         scope.any(|scope| scope.conversation == source && scope.last.is_none_or(|end| last <= end))
@@ -87,7 +87,7 @@ impl Lineage {
     }
 }
 
-/// The lineages that were looked up so far.
+/// The remembered lineages.
 #[derive(Debug, Default)]
 pub(super) struct Lineages {
     known: BTreeMap<ConversationId, Lineage>,

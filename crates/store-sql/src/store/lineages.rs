@@ -1,4 +1,4 @@
-//! Looking up what conversations see, and remembering it.
+//! Looks up lineages and remembers them.
 
 use std::sync::PoisonError;
 
@@ -45,7 +45,7 @@ impl<D: Database> SqlStore<D> {
         Ok(lineage)
     }
 
-    /// The lineage of a conversation whose row was read: no statement, unless it is a fork of one that is not
+    /// The lineage of a conversation from its row: no statement, unless it is a fork of a conversation that is not
     /// remembered.
     pub(super) async fn lineage_of(
         &self,
@@ -59,7 +59,7 @@ impl<D: Database> SqlStore<D> {
             Origin::Fork { parent, at } if parent < found.id => {
                 match self.lineage(on, parent).await {
                     Ok(parent) => parent.fork(found.id, at),
-                    // Where the parent is gone, its fork can still be looked at.
+                    // A fork can be read even if its parent is missing.
                     Err(error) if error.kind() == ErrorKind::NotFound => Lineage::new([Ancestor {
                         id: found.id,
                         fork: Some((parent, at)),

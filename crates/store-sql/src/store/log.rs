@@ -1,4 +1,4 @@
-//! Logs as far as operations need to know them: what is remembered needs no statement.
+//! Facts about logs that operations need: remembered ones take no statement.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use super::SqlStore;
 use super::reached::Reached;
 use crate::executor::{Database, Executor};
 
-/// A log, at least as far as it is asked for.
+/// Facts about a log, at least as far as an operation needs them.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) segments: Vec<Segment>,
@@ -30,12 +30,12 @@ impl From<&Conversation> for Log {
 }
 
 impl<D: Database> SqlStore<D> {
-    /// What is known of how far logs and views reach.
+    /// The remembered extents of logs and views.
     pub(super) fn reached(&self) -> MutexGuard<'_, Reached> {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The log, as far as it is known where `is_enough` holds for what is known of it, else looked up.
+    /// The remembered facts about the log if `is_enough` accepts them, otherwise the facts in the database.
     pub(super) async fn log(
         &self,
         on: &mut impl Executor,

@@ -49,18 +49,18 @@ use self::lineage::Lineages;
 use self::reached::Reached;
 use crate::executor::Database;
 
-/// Maximum number of rows that one statement inserts where rows of one table belong to one call.
+/// Maximum number of rows that one statement inserts if a call adds several rows to one table.
 const ROWS: usize = 64;
 
-/// A store on an SQL database: what all of them do, over the connections of one.
+/// A store on an SQL database: the shared logic, over the connections of one database.
 #[derive(Debug)]
 pub struct SqlStore<D> {
     database: D,
-    /// Never change once a conversation exists, so remembering them is always right.
+    /// They never change once a conversation exists, so the memory is always right.
     lineages: Mutex<Lineages>,
-    /// How far logs and views reach at least.
+    /// Minimum extents of logs and views.
     reached: Mutex<Reached>,
-    /// What is known of conversations' facts.
+    /// Remembered facts of conversations.
     facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
 }
 
@@ -83,10 +83,10 @@ impl<D: Database> SqlStore<D> {
         Self::opened(D::open(place.as_ref()).await?).await
     }
 
-    /// Returns a store on a database that was opened, and finishes the erasure that was cut short if there is one.
+    /// Returns a store on an open database, and finishes an interrupted erasure if there is one.
     ///
     /// # Errors
-    /// When the database cannot be written.
+    /// If the database cannot be written.
     pub async fn opened((database, is_cut_short): (D, bool)) -> Result<Self> {
         let store = Self::new(database);
         if is_cut_short {
@@ -95,7 +95,7 @@ impl<D: Database> SqlStore<D> {
         Ok(store)
     }
 
-    /// How many statements the store ran so far, `begin` and `commit` among them: for tests and measurements.
+    /// Number of statements that the store ran so far, including `begin` and `commit`: for tests and measurements.
     pub fn statements(&self) -> u64 {
         self.database.statements()
     }

@@ -1,4 +1,4 @@
-//! Summaries that publishes bring along and the database does not have.
+//! Summaries that publishes contain and the database does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use memory_store::implementors::KnownSummary;
 use super::ROWS;
 use super::known_summaries::known_summary;
 use crate::batch::Batch;
-use crate::summary::{self, Known, LinkRole, LinkRow};
+use crate::summary::{self, LinkRole, LinkRow, StoredSummary};
 
 /// The summaries that a conversation sees, and those that publishes add.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(super) struct NewSummaries<'p> {
 }
 
 impl<'p> NewSummaries<'p> {
-    /// `known` are stored; keys go on from the last one.
-    pub(super) fn new(known: BTreeMap<SummaryId, Known>, last_key: i64) -> Self {
+    /// `known` are stored; new keys follow the last one.
+    pub(super) fn new(known: BTreeMap<SummaryId, StoredSummary>, last_key: i64) -> Self {
         let known = known
             .into_iter()
             .map(|(id, row)| (id, (row.id, known_summary(&row))))
@@ -34,7 +34,7 @@ impl<'p> NewSummaries<'p> {
         }
     }
 
-    /// What is known of those among these that are stored, or will be.
+    /// The facts about the summaries among these that are stored or will be.
     pub(super) fn known(&self, asked: &BTreeSet<SummaryId>) -> BTreeMap<SummaryId, KnownSummary> {
         let known = asked.iter().filter_map(|id| {
             let (_, known) = self.known.get(id)?;
@@ -43,7 +43,7 @@ impl<'p> NewSummaries<'p> {
         known.collect()
     }
 
-    /// Adds those of a publish that are not there yet.
+    /// Adds the summaries of a publish that are not there yet.
     pub(super) fn add(&mut self, summaries: &'p [Summary]) {
         for summary in summaries {
             if !self.known.contains_key(&summary.id) {
@@ -55,7 +55,7 @@ impl<'p> NewSummaries<'p> {
         }
     }
 
-    /// Adds the statements that write the new ones, and what they were made from.
+    /// Adds the statements that write the new summaries and their children and sources.
     pub(super) fn write(&self, batch: &mut Batch, id: ConversationId) -> Result<()> {
         // All of them before any link: they may refer to each other.
         for summaries in self.new.chunks(ROWS) {
@@ -70,7 +70,7 @@ impl<'p> NewSummaries<'p> {
         Ok(())
     }
 
-    /// The rows of a summary's children, and of its sources where they differ.
+    /// The rows of a summary's children, and of its sources if they differ.
     fn links(&self, (key, summary): &(i64, &'p Summary)) -> Vec<LinkRow> {
         let key_of = |child: &Child| child.summary().and_then(|id| self.known.get(id));
         let row = |role| {

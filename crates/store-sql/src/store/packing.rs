@@ -23,7 +23,7 @@ pub(super) struct Waiting<'a> {
 /// An entry that waits to be stored.
 pub(super) struct Ready<'a> {
     row: NewRow<'a>,
-    /// What is stored beside it.
+    /// Payload to store separately.
     cut: Option<(Hash, Vec<u8>)>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Stores the payloads of entries that are not stored yet: rows that refer to them.
+/// Stores the missing payloads of entries: returns rows that refer to them.
 pub(super) async fn stored<'a>(
     on: &mut impl Executor,
     ready: Vec<Ready<'a>>,

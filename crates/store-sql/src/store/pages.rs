@@ -1,8 +1,8 @@
-//! Pages of answers, and lists in the sizes that statements come in.
+//! Pages of answers, and lists in the sizes of statements.
 
 use memory_store::Page;
 
-/// How many rows to ask for to know whether there are more than `limit`.
+/// Number of rows to request to detect more than `limit`.
 pub(super) fn one_more(limit: usize) -> u64 {
     u32::try_from(limit.max(1)).map_or(u64::from(u32::MAX), |limit| u64::from(limit) + 1)
 }
@@ -16,8 +16,8 @@ pub(super) fn page<T, C>(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) ->
     Page { items, next }
 }
 
-/// Splits a list into lists of the sizes that statements come in; the last one is filled up by repeating its last
-/// item, which changes nothing in an `in (…)`.
+/// Splits a list into lists of the sizes of statements. The last one is filled by repeating its last item, which does
+/// not change the meaning of an `in (…)`.
 pub(super) fn batched<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     let [large, middle, one] = crate::message::BATCHES;
     items

@@ -21,22 +21,22 @@ use crate::batch::Batch;
 use crate::convert::packed;
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
-use crate::summary::{self, Known};
-use crate::view::{self as sql, Where};
+use crate::summary::{self, StoredSummary};
+use crate::view::{self as sql, SpanRows};
 use crate::{conversation, work};
 
-/// More spans than this can not be in a range.
+/// More spans than a range can have.
 const ALL: u64 = 1 << 32;
 
-/// What publishes to one view need to know before they are applied.
-struct Before {
+/// Data that is read before publishes to one view are applied.
+struct PublishInput {
     info: Conversation,
     /// Whether the view was never published.
     is_new: bool,
     change: ViewChange,
     /// Summaries that the publishes refer to and the conversation sees.
-    known: BTreeMap<SummaryId, Known>,
-    /// Key of the conversation's newest summary.
+    known: BTreeMap<SummaryId, StoredSummary>,
+    /// Key of the conversation's latest summary.
     last_key: i64,
     /// Jobs that are granted, each with its fence.
     fences: BTreeMap<String, u64>,
@@ -57,7 +57,7 @@ impl<D: Database> SqlStore<D> {
         let mut writer = self.database.write().await?;
         let mut tx = self.database.begin(&mut writer).await?;
         let on = &mut tx;
-        let Before {
+        let PublishInput {
             info,
             is_new,
             mut change,
@@ -91,7 +91,7 @@ impl<D: Database> SqlStore<D> {
             outcomes.push(outcome);
         }
         let Some(now) = now else {
-            // Nothing is done: nothing is written.
+            // No publish was done, so there are no rows to write.
             return Ok(outcomes);
         };
 
@@ -127,7 +127,7 @@ impl<D: Database> SqlStore<D> {
         on: &mut impl Executor,
         id: ConversationId,
         publishes: &[Publish],
-    ) -> Result<Before> {
+    ) -> Result<PublishInput> {
         let view = publishes.first().map(|publish| &publish.view);
         let view = view.ok_or_else(|| no_conversation(id))?;
         let referred: BTreeSet<&str> = publishes.iter().flat_map(referred).collect();
@@ -161,7 +161,7 @@ impl<D: Database> SqlStore<D> {
             Some(row) => ViewChange::of(row)?,
         };
         let sums = read_around(on, &info, &mut change, publishes).await?;
-        Ok(Before {
+        Ok(PublishInput {
             is_new: change.is_new(),
             fences: fences_of(fence_rows.iter().flatten())?,
             known: known_of(known_rows.iter().flatten())?,
@@ -213,8 +213,9 @@ fn hull(publishes: &[Publish]) -> Option<SeqRange> {
     SeqRange::new(first, last)
 }
 
-/// Reads, in one round trip, the view's live rows from the one that covers the position before the publishes to the first
-/// one that begins well after them, and the sums of tokens at the ends of the raw spans that they name.
+/// Reads, in one round trip, the view's live rows around the publishes and the sums of tokens at the ends of the raw
+/// spans that they name. The rows are those from the one that covers the position before the publishes to the first one
+/// that begins well after them.
 async fn read_around(
     on: &mut impl Executor,
     info: &Conversation,
@@ -232,9 +233,9 @@ async fn read_around(
         (Some(at), Some(first)) => {
             let (after, all) = (at.last.next(), Seq(u32::MAX));
             let rows = [
-                (Where::Falling(at.first.prev()), 1),
-                (Where::Rising(at.first, after), ALL),
-                (Where::Rising(after.next(), all), 1),
+                (SpanRows::Falling(at.first.prev()), 1),
+                (SpanRows::Rising(at.first, after), ALL),
+                (SpanRows::Rising(after.next(), all), 1),
             ];
             for (rows, limit) in rows {
                 let version = change.version();
@@ -258,7 +259,7 @@ async fn read_around(
     RunningSums::new(sums.iter().flatten())
 }
 
-/// The hash over the names of a conversation's views with one more.
+/// The hash over the names of a conversation's views with an additional one.
 async fn with_view(on: &mut impl Executor, id: ConversationId, view: &ViewName) -> Result<Hash> {
     let mut names = vec![view.clone()];
     for row in on.all(&sql::views(id.0)).await? {

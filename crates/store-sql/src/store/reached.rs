@@ -1,18 +1,18 @@
-//! How far logs and views are known to reach: they only grow, so what is known stays true.
+//! Minimum extents of logs and views. They only grow, so remembered extents stay valid.
 
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Seq, ViewName, ViewVersion};
 use memory_store::Snapshot;
 
-/// Maximum number of conversations that are remembered: some 100 bytes each.
+/// Maximum number of remembered conversations: some 100 bytes each.
 const REMEMBERED: usize = 1 << 16;
 
-/// How far the logs and views of conversations are known to reach.
+/// Minimum extents of the logs and views of conversations.
 #[derive(Debug, Default)]
 pub(super) struct Reached(BTreeMap<ConversationId, ReachedLog>);
 
-/// How far a conversation's log and views are known to reach.
+/// Minimum extent of a conversation's log and views.
 #[derive(Debug, Default)]
 pub(super) struct ReachedLog {
     head: Seq,
@@ -21,7 +21,7 @@ pub(super) struct ReachedLog {
 }
 
 impl Reached {
-    /// Remembers how far a committed snapshot reaches.
+    /// Remembers the extent of a committed snapshot.
     pub(super) fn remember(&mut self, snapshot: &Snapshot) {
         let Snapshot { head, version, .. } = *snapshot;
         let reached = self.remember_log(snapshot.conversation, head, snapshot.log_tokens);
@@ -33,8 +33,8 @@ impl Reached {
         }
     }
 
-    /// Remembers that a log has committed entries up to `head`, which cost `tokens`. Returns what is known of the
-    /// conversation.
+    /// Remembers that a log has committed entries up to `head`, which cost `tokens`. Returns the remembered extent of
+    /// the conversation.
     pub(super) fn remember_log(
         &mut self,
         id: ConversationId,

@@ -15,7 +15,7 @@ use crate::message::{self, POSITIONS};
 use crate::pack::Facts;
 use crate::row::Columns;
 
-/// Rows with more packed bytes are read one by one, so that what is read ahead stays small.
+/// Rows with more packed bytes are read one by one, so that little is read ahead.
 const LARGEST: i64 = 32 << 10;
 
 impl<D: Database> SqlStore<D> {
@@ -41,7 +41,7 @@ impl<D: Database> SqlStore<D> {
             let own = segment.up_to(head)?;
             Some((segment.source, range.intersect(&own)?))
         });
-        let parts = parts.flat_map(|(source, part)| Part::of(source, read, part));
+        let parts = parts.flat_map(|(source, part)| LogPart::of(source, read, part));
         for part in parts {
             self.read_part(on, &part, &mut rows).await?;
             if rows.is_full() {
@@ -62,7 +62,7 @@ impl<D: Database> SqlStore<D> {
     async fn read_part(
         &self,
         on: &mut impl Executor,
-        part: &Part<'_>,
+        part: &LogPart<'_>,
         rows: &mut Rows,
     ) -> Result<()> {
         let statement = part.statement(rows.free(), LARGEST);
@@ -91,11 +91,11 @@ impl<D: Database> SqlStore<D> {
         self.read_large(on, part, rows, before, facts).await
     }
 
-    /// Reads the rows that came without their bytes one by one, from the index `from` on, until the page is full.
+    /// Reads the rows without bytes one by one, from the index `from` on, until the page is full.
     async fn read_large(
         &self,
         on: &mut impl Executor,
-        part: &Part<'_>,
+        part: &LogPart<'_>,
         rows: &mut Rows,
         from: usize,
         mut facts: Option<Facts>,
@@ -130,8 +130,8 @@ impl<D: Database> SqlStore<D> {
         Ok(())
     }
 
-    /// Reads the facts of a conversation for a row that needs this revision of them. If their revision is later, words
-    /// were erased meanwhile, and the caller must read the row again.
+    /// Reads the facts of a conversation for a row that needs this revision of them. If they have a later revision,
+    /// words were erased meanwhile, and the caller must read the row again.
     async fn facts_from(
         &self,
         on: &mut impl Executor,
@@ -142,7 +142,7 @@ impl<D: Database> SqlStore<D> {
         let found = found.filter(|facts| facts.revision() >= revision);
         let facts = found.ok_or_else(|| {
             let what = format!("the facts of conversation {source}");
-            corrupt(what, format!("revision {revision} is gone"))
+            corrupt(what, format!("revision {revision} is missing"))
         })?;
         let known = KnownFacts {
             facts: Some(facts.clone()),
@@ -159,26 +159,30 @@ fn lacking_facts(row: &impl Columns, facts: Option<&Facts>) -> Result<Option<i64
     Ok(needed.filter(|needed| facts.is_none_or(|facts| facts.revision() != *needed)))
 }
 
-/// What is read of a part of an own log, in one statement.
-enum Places<'r> {
+/// Entries of an own log that one statement reads.
+enum EntryStatement<'r> {
     Range(SeqRange),
     Only(&'r [Seq]),
 }
 
 /// A part of the own log of a conversation.
-struct Part<'r> {
+struct LogPart<'r> {
     source: ConversationId,
-    places: Places<'r>,
+    places: EntryStatement<'r>,
     order: Order,
 }
 
-impl<'r> Part<'r> {
-    /// What is read of a part of an own log, statement by statement.
+impl<'r> LogPart<'r> {
+    /// Divides a part of an own log into statements.
     fn of(source: ConversationId, read: &'r LogRead, part: SeqRange) -> Vec<Self> {
-        let places: Vec<Places<'_>> = match (read.only_in(part), read.order) {
-            (None, _) => vec![Places::Range(part)],
-            (Some(only), Order::OldestFirst) => only.chunks(POSITIONS).map(Places::Only).collect(),
-            (Some(only), Order::NewestFirst) => only.rchunks(POSITIONS).map(Places::Only).collect(),
+        let places: Vec<EntryStatement<'_>> = match (read.only_in(part), read.order) {
+            (None, _) => vec![EntryStatement::Range(part)],
+            (Some(only), Order::OldestFirst) => {
+                only.chunks(POSITIONS).map(EntryStatement::Only).collect()
+            }
+            (Some(only), Order::NewestFirst) => {
+                only.rchunks(POSITIONS).map(EntryStatement::Only).collect()
+            }
         };
         let part = |places| Self {
             source,
@@ -195,12 +199,12 @@ impl<'r> Part<'r> {
         };
         let source = self.source.0;
         match self.places {
-            Places::Range(range) => message::range(source, range, order, limit, largest),
-            Places::Only(only) => message::positions(source, only, order, limit, largest),
+            EntryStatement::Range(range) => message::range(source, range, order, limit, largest),
+            EntryStatement::Only(only) => message::positions(source, only, order, limit, largest),
         }
     }
 
-    /// Reads one entry, however large it is.
+    /// Reads one entry of any size.
     fn entry(&self, seq: Seq) -> SelectStatement {
         let order = sea_query::Order::Asc;
         message::range(self.source.0, SeqRange::single(seq), order, 1, i64::MAX)
@@ -212,7 +216,7 @@ struct Rows {
     items: Vec<LogEntry>,
     /// The bytes of each row.
     sizes: Vec<u64>,
-    /// Indices of rows that came without their bytes.
+    /// Indices of rows without their bytes.
     large: Vec<usize>,
     /// The sum of `sizes`.
     bytes: u64,
@@ -238,7 +242,7 @@ impl Rows {
         u64::try_from(free).unwrap_or(u64::MAX).min(1 << 32)
     }
 
-    /// Whether no row fits any more. A page holds at least one.
+    /// Whether the page is full. A page holds at least one row.
     fn is_full(&self) -> bool {
         let full = self.items.len() >= self.max_rows || self.bytes >= self.max_bytes;
         full && !self.items.is_empty()
@@ -249,7 +253,7 @@ impl Rows {
         let packed = message::size(row)?;
         if packed > LARGEST {
             self.large.push(self.items.len());
-            // Not more than what it will be.
+            // Not more than the real size.
             size = u64::try_from(packed).unwrap_or(0);
         }
         self.sizes.push(size);

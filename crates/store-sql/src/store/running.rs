@@ -23,7 +23,7 @@ impl RunningSums {
         rows.map(sum).collect::<Result<_>>().map(Self)
     }
 
-    /// Reads those sums at positions that are not known yet.
+    /// Reads the sums at positions that are not known yet.
     pub(super) async fn read(
         &mut self,
         on: &mut impl Executor,
@@ -72,7 +72,7 @@ pub(super) async fn running_at(on: &mut impl Executor, log: &Log, at: &[Seq]) ->
     Ok(at.iter().map(|seq| sums.at(log, *seq)).collect())
 }
 
-/// The key of the entry whose sum must be read; `None` where the sum is known without.
+/// The key of the entry with the sum to read; `None` if the sum is known.
 fn key(log: &Log, seq: Seq) -> Option<i64> {
     if seq == Seq::NONE || seq >= log.head {
         return None;

@@ -16,7 +16,7 @@ use crate::batch::Batch;
 use crate::convert::{packed, to_count, to_u32};
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
-use crate::search::{self as sql, Which};
+use crate::search::{self as sql, SegmentSelection};
 use crate::{conversation, summary, work};
 
 impl<D: Database> SqlStore<D> {
@@ -31,7 +31,7 @@ impl<D: Database> SqlStore<D> {
         rows.iter().map(segment).collect()
     }
 
-    /// The executor must see only what is committed.
+    /// The executor must read committed data only.
     async fn snapshot_of_index(
         &self,
         on: &mut impl Executor,
@@ -84,7 +84,7 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn forget_segments(
         &self,
         on: &mut impl Executor,
-        which: Which<'_>,
+        which: SegmentSelection<'_>,
     ) -> Result<()> {
         for statement in sql::delete(which)? {
             on.run(&statement).await?;
@@ -131,7 +131,7 @@ impl<D: Database> IndexStore for SqlStore<D> {
             return Ok(None);
         }
         if !segment.replaces.is_empty() {
-            self.forget_segments(on, Which::Ids(segment.replaces))
+            self.forget_segments(on, SegmentSelection::Ids(segment.replaces))
                 .await?;
         }
         let row = on.first(&work::next_fences(conversation, 1)?).await?;
@@ -151,7 +151,8 @@ impl<D: Database> IndexStore for SqlStore<D> {
         let mut tx = self.database.begin(&mut writer).await?;
         let on = &mut tx;
         self.lineage(on, conversation).await?;
-        self.forget_segments(on, Which::All(conversation)).await?;
+        self.forget_segments(on, SegmentSelection::All(conversation))
+            .await?;
         self.database.commit(tx).await
     }
 }

@@ -66,8 +66,8 @@ impl<D: Database> SqlStore<D> {
         now: Timestamp,
     ) -> Result<()> {
         let changed = match sql::settle_job(fence, update, now) {
-            sql::Settle::Update(update) => on.run(&update).await?,
-            sql::Settle::Delete(delete) => on.run(&delete).await?,
+            sql::JobChange::Update(update) => on.run(&update).await?,
+            sql::JobChange::Delete(delete) => on.run(&delete).await?,
         };
         match changed {
             0 => Err(self.why_lost(on, fence).await?),
@@ -75,7 +75,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Why a fence is worth nothing: another has the job, or there is no such conversation.
+    /// Reason why a fence is lost: another owner has the job, or there is no such conversation.
     async fn why_lost(&self, on: &mut impl Executor, fence: &Fence) -> Result<Error> {
         match self.lineage(on, fence.conversation).await {
             Ok(_) => Ok(lease_lost(&fence.key)),
@@ -99,7 +99,7 @@ async fn granted(on: &mut impl Executor, settled: &[(Fence, LeaseUpdate)]) -> Re
     Ok(granted)
 }
 
-/// What happens to the jobs of one conversation.
+/// Changes to the jobs of one conversation.
 #[derive(Debug, Default)]
 struct Changes<'a> {
     /// New ends of leases.
@@ -110,7 +110,7 @@ struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Adds an update of a job that is granted then.
+    /// Adds an update of a granted job.
     fn add(&mut self, key: &'a str, update: &'a LeaseUpdate, now: Timestamp) {
         match update {
             LeaseUpdate::Renew { ttl } => {

@@ -12,7 +12,7 @@ use crate::batch::Batch;
 use crate::convert::{to_count, to_hash, to_seq};
 use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
-use crate::view::{self as sql, Where};
+use crate::view::{self as sql, SpanRows};
 
 /// The rows of a version of a view.
 pub(super) async fn starts(
@@ -20,7 +20,7 @@ pub(super) async fn starts(
     id: ConversationId,
     view: &ViewName,
     version: ViewVersion,
-    rows: Where,
+    rows: SpanRows,
     limit: u64,
 ) -> Result<Vec<SpanStart>> {
     let found = on
@@ -82,10 +82,13 @@ impl<D: Database> SqlStore<D> {
         let all = Seq(u32::MAX);
         match order {
             Order::OldestFirst => {
-                // The row that covers the first position, and those after it with one more, whose beginning is the
+                // The row that covers the first position, and the following ones with one more: its beginning is the
                 // end of the last.
-                let after = Where::Rising(range.first.next(), all);
-                let asked = [(Where::Falling(range.first), 1), (after, one_more(limit))];
+                let after = SpanRows::Rising(range.first.next(), all);
+                let asked = [
+                    (SpanRows::Falling(range.first), 1),
+                    (after, one_more(limit)),
+                ];
                 let mut batch = Batch::default();
                 for (rows, limit) in asked {
                     batch.push(sql::spans(id.0, view, version, rows, limit)?);
@@ -107,10 +110,10 @@ impl<D: Database> SqlStore<D> {
                 Ok(Page { items, next })
             }
             Order::NewestFirst => {
-                let before = Where::Falling(range.last);
+                let before = SpanRows::Falling(range.last);
                 let mut rows = starts(on, id, view, version, before, one_more(limit)).await?;
                 rows.reverse();
-                let after = Where::Rising(range.last.next(), all);
+                let after = SpanRows::Rising(range.last.next(), all);
                 let end = match range.last {
                     last if last == all => Vec::new(),
                     _ => starts(on, id, view, version, after, 1).await?,
@@ -188,7 +191,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// The state of a view now, in one statement.
+/// The current state of a view, in one statement.
 pub(super) async fn snapshot(
     on: &mut impl Executor,
     id: ConversationId,

@@ -13,7 +13,7 @@ use crate::batch::Batch;
 use crate::error::corrupt;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
-use crate::summary::{self as sql, After, LinkRole, SummaryRow};
+use crate::summary::{self as sql, LinkRole, SummaryRow, SummaryStart};
 
 /// The children and sources of summaries, by the summaries' keys.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Links {
         Ok(())
     }
 
-    /// Gives summaries what they are made of.
+    /// Sets the children and sources of summaries.
     fn give(mut self, to: Vec<SummaryRow>) -> Vec<Summary> {
         let whole = |SummaryRow { id, mut summary }| {
             summary.children = self.children.remove(&id).unwrap_or_default();
@@ -47,12 +47,12 @@ impl Links {
     }
 }
 
-/// At most `limit` of a conversation's own summaries in the order of their making, in one request. `None` where they are to
-/// begin behind a summary that the conversation does not have.
+/// At most `limit` of a conversation's own summaries in the order of creation, in one request. `None` if the page
+/// starts after a summary that the conversation does not have.
 async fn own_page(
     on: &mut impl Executor,
     scope: SummaryScope,
-    after: After<'_>,
+    after: SummaryStart<'_>,
     limit: u64,
 ) -> Result<Option<Vec<Summary>>> {
     let log = sql::log(scope, &[], after, limit);
@@ -61,7 +61,7 @@ async fn own_page(
     batch.push(log);
     // Behind the summaries, which are only added to: each that was listed has its links.
     batch.push(links);
-    if let After::Summary(id) = after {
+    if let SummaryStart::Summary(id) = after {
         batch.push(sql::key(scope.conversation.0, id));
     }
     let mut answers = on.all_of_batch(batch).await?.into_iter();
@@ -69,7 +69,7 @@ async fn own_page(
         return Err(corrupt("a page of summaries", "an answer is missing"));
     };
     let is_there = answers.next().is_some_and(|place| !place.is_empty());
-    if matches!(after, After::Summary(_)) && !is_there {
+    if matches!(after, SummaryStart::Summary(_)) && !is_there {
         return Ok(None);
     }
     let mut links = Links::default();
@@ -107,7 +107,7 @@ impl<D: Database> SqlStore<D> {
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
     }
 
-    /// The summaries with these ids, with their children; of several with one id the nearest.
+    /// The summaries with these ids, with their children; if several have one id, the nearest.
     pub(super) async fn summaries_seen(
         &self,
         on: &mut impl Executor,
@@ -133,7 +133,7 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         self.lineage(on, id).await?;
-        let place = after.map_or(After::Nothing, After::Summary);
+        let place = after.map_or(SummaryStart::Nothing, SummaryStart::Summary);
         let found = own_page(on, SummaryScope::own(id), place, one_more(limit)).await?;
         let Some(found) = found else {
             let after = after.map_or("", SummaryId::as_str);
@@ -161,15 +161,15 @@ impl<D: Database> SqlStore<D> {
                 format!("conversation {id} has no summary {after}"),
             )
         };
-        // Where in the lineage the last page ended, and the summary there.
+        // Level in the lineage at which the last page ended, and the summary there.
         let (mut index, mut place) = match after {
-            None => (lineage.len(), After::Nothing),
-            Some(after) if lineage.len() == 1 => (1, After::Summary(after)),
+            None => (lineage.len(), SummaryStart::Nothing),
+            Some(after) if lineage.len() == 1 => (1, SummaryStart::Summary(after)),
             Some(after) => {
                 let known = known_summaries(on, id, &[after.as_str()]).await?;
                 let known = known.into_values().next();
                 let known = known.ok_or_else(missing)?;
-                (known.level + 1, After::Key(known.id))
+                (known.level + 1, SummaryStart::Key(known.id))
             }
         };
         let wanted = one_more(limit);
@@ -190,7 +190,7 @@ impl<D: Database> SqlStore<D> {
                 let rows = on.all(&sql::log(*scope, nearer, place, free)).await?;
                 found.extend(self.with_links(on, &rows).await?);
             }
-            (index, place) = (nearer.len(), After::Nothing);
+            (index, place) = (nearer.len(), SummaryStart::Nothing);
         }
         Ok(page(found, limit, |summary: &Summary| summary.id.clone()))
     }
@@ -210,7 +210,7 @@ impl<D: Database> SqlStore<D> {
                 let statement = sql::parents(*scope, child.conversation.0, summary);
                 for row in on.all(&statement).await? {
                     let id = SummaryId::new(row.text(0)?);
-                    // Its place is that of the nearest.
+                    // It has the place of the nearest.
                     found.retain(|other| *other != id);
                     found.push(id);
                 }
@@ -235,7 +235,7 @@ impl<D: Database> SqlStore<D> {
             for hashes in batched(&hashes) {
                 let rows = on.all(&sql::by_sources(id.0, &hashes, &recipes)).await?;
                 for summary in self.with_links(on, &rows).await? {
-                    // Whose words are gone is made again, from what is left.
+                    // An erased summary is made again, from the remaining messages.
                     if summary.text() == ERASED {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! The rows of one view while publishes are applied to them, and what to write in the end.
+//! The rows of one view while publishes are applied to them, and the rows to write at the end.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::executor::Executor;
 use crate::row::Columns;
 use crate::view::{self as sql, AddedSpan, PublicationRow};
 
-/// What replaced what over one range.
+/// A replacement over one range.
 #[derive(Debug)]
 pub(super) struct Replaced {
     pub(super) before: Vec<Span>,
@@ -59,7 +59,7 @@ impl ViewChange {
             publications: Vec::new(),
             replaced: Vec::new(),
         };
-        // What every view begins with.
+        // The beginning of every view.
         change.set_rows(vec![AddedSpan {
             start: SpanStart::FIRST,
             added_in: ViewVersion(0),
@@ -95,7 +95,7 @@ impl ViewChange {
         self.version
     }
 
-    /// What replaced what so far.
+    /// Replacements recorded so far.
     pub(super) fn replaced(&self) -> &[Replaced] {
         &self.replaced
     }
@@ -105,7 +105,7 @@ impl ViewChange {
         splice_starts(&self.starts, publish.at, &publish.expect, &publish.spans)
     }
 
-    /// Makes the next version.
+    /// Creates the next version.
     pub(super) fn apply(&mut self, publish: &Publish, rows: SpliceRows) {
         self.replaced.push(Replaced {
             before: clip_starts(&self.starts, publish.at),
@@ -114,7 +114,7 @@ impl ViewChange {
         self.put(publish.at, rows, publish.now);
     }
 
-    /// Makes the next version of these rows.
+    /// Creates the next version from these rows.
     pub(super) fn put(&mut self, at: SeqRange, rows: SpliceRows, now: Timestamp) {
         self.version = self.version.next();
         self.chain = publication_hash(self.chain, self.version, at, &rows.removed, &rows.added);
@@ -180,7 +180,7 @@ impl ViewChange {
     }
 }
 
-/// How much less the new spans cost than those that they replaced, in tokens. Reads the sums that are not known.
+/// Difference between the costs of the replaced spans and the new ones, in tokens. Reads the sums that are not known.
 pub(super) async fn saving(
     on: &mut impl Executor,
     info: &Conversation,
@@ -201,7 +201,7 @@ pub(super) async fn saving(
         .sum())
 }
 
-/// Where the sums of tokens must be known to tell what raw spans cost: before their beginnings, and at their ends.
+/// Positions with sums that the costs of raw spans depend on: before their beginnings, and at their ends.
 pub(super) fn ends_of_raw<'s>(spans: impl Iterator<Item = &'s Span>) -> Vec<Seq> {
     let mut at: Vec<Seq> = spans
         .filter(|span| span.body == SpanBody::Raw)

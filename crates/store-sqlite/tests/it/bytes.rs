@@ -226,7 +226,7 @@ fn file_read(call: u32) -> Message {
 }
 
 #[tokio::test]
-async fn what_is_read_again_is_stored_once() {
+async fn repeated_strings_are_stored_once() {
     let (folder, store) = store().await;
     let chat = Chat::root(&store, "a").await;
     for n in 0..50 {
@@ -344,7 +344,7 @@ fn noise(seed: u64, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn large_messages_are_read_among_small_ones_and_count_by_what_they_were() {
+async fn large_messages_are_read_among_small_ones_and_count_unpacked() {
     let (_folder, store) = store().await;
     let chat = Chat::root(&store, "a").await;
     let messages: Vec<Message> = (0..40)

@@ -71,7 +71,7 @@ async fn until_finished(mut run: impl AsyncFnMut(u64) -> End) -> u64 {
 }
 
 #[tokio::test]
-async fn dropped_appends_are_whole_or_nothing() {
+async fn dropped_appends_are_atomic() {
     let (_folder, store) = store().await;
     let chat = Chat::root(&store, "a").await;
     let statements = until_finished(async |statements| {
@@ -95,7 +95,7 @@ async fn dropped_appends_are_whole_or_nothing() {
 }
 
 #[tokio::test]
-async fn dropped_publishes_are_whole_or_nothing() {
+async fn dropped_publishes_are_atomic() {
     let (_folder, store) = store().await;
     let chat = Chat::root(&store, "a").await;
     chat.append(texts(1, 12_000)).await;

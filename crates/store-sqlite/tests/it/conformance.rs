@@ -35,7 +35,7 @@ impl Fixture for Files {
         SqliteStore::open(store.location()).await.unwrap()
     }
 
-    async fn beside(&self, store: &SqliteStore) -> Option<SqliteStore> {
+    async fn second_store(&self, store: &SqliteStore) -> Option<SqliteStore> {
         Some(SqliteStore::open(store.location()).await.unwrap())
     }
 }

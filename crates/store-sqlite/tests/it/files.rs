@@ -76,7 +76,7 @@ async fn a_new_file_has_its_settings() {
 }
 
 #[tokio::test]
-async fn what_is_not_ours_is_refused_and_left_alone() {
+async fn foreign_files_are_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("notes.txt");
     std::fs::write(

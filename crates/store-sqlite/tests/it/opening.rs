@@ -77,7 +77,7 @@ async fn a_store_that_is_open_for_reading_reads_and_refuses_to_write() {
 }
 
 #[tokio::test]
-async fn reading_creates_nothing() {
+async fn reading_creates_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let reading = SqliteOptions::new().read_only();
     let missing = reading.clone().open(folder.path().join("none.db")).await;
@@ -107,7 +107,7 @@ async fn an_older_schema_is_not_brought_up_by_a_reader() {
 }
 
 #[tokio::test]
-async fn what_a_killed_process_began_to_create_is_completed() {
+async fn a_half_created_database_is_completed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("memory.db");
     std::fs::write(&path, "").unwrap();
@@ -189,7 +189,7 @@ impl LockObserver for Waits {
 }
 
 #[tokio::test]
-async fn a_wait_for_a_lock_is_told_once() {
+async fn a_wait_for_a_lock_is_reported_once() {
     let (folder, store) = store().await;
     let path = folder.path().join("memory.db");
     let id = Chat::root(&store, "a").await.id;
@@ -211,7 +211,7 @@ async fn a_wait_for_a_lock_is_told_once() {
 }
 
 #[tokio::test]
-async fn closing_leaves_nothing_in_the_log_whatever_the_durability() {
+async fn closing_empties_the_log_at_any_durability() {
     for durability in [Durability::Process, Durability::Power] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("memory.db");

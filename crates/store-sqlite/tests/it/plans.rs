@@ -5,8 +5,8 @@ use memory_store::implementors::SummaryScope;
 use memory_store::{ConversationFilter, ConversationRef};
 use sea_query::{Order, QueryStatementWriter, SqliteQueryBuilder};
 use sqlx::{AssertSqlSafe, Row as _};
-use store_sql::summary::After;
-use store_sql::view::Where;
+use store_sql::summary::SummaryStart;
+use store_sql::view::SpanRows;
 use store_sql::{conversation, message, summary, view, work};
 
 use crate::common::{leaf, store, stranger, texts};
@@ -35,7 +35,7 @@ async fn every_statement_searches_and_none_scans() {
     let own = SummaryScope::own(id);
     let scope = own.parent(ConversationId(2), Seq(99));
     let by_key = ConversationRef::Key("a".into());
-    let behind = summary::log(own, &[], After::Summary(&sum), 9);
+    let behind = summary::log(own, &[], SummaryStart::Summary(&sum), 9);
     let statements = [
         ("conversation by key", sql(conversation::find(&by_key))),
         (
@@ -68,11 +68,11 @@ async fn every_statement_searches_and_none_scans() {
         ("snapshot", sql(view::snapshot(1, &view))),
         (
             "spans falling",
-            sql(view::spans(1, &view, version, Where::Falling(Seq(90)), 9).unwrap()),
+            sql(view::spans(1, &view, version, SpanRows::Falling(Seq(90)), 9).unwrap()),
         ),
         (
             "spans rising",
-            sql(view::spans(1, &view, version, Where::Rising(Seq(2), Seq(90)), 9).unwrap()),
+            sql(view::spans(1, &view, version, SpanRows::Rising(Seq(2), Seq(90)), 9).unwrap()),
         ),
         (
             "removed",
@@ -88,10 +88,13 @@ async fn every_statement_searches_and_none_scans() {
         ),
         ("delete spans", sql(view::delete_spans(1, &view, &[Seq(1)]))),
         ("summaries", sql(summary::by_ids(1, &["a"]))),
-        ("summary log", sql(summary::log(own, &[], After::Key(9), 9))),
+        (
+            "summary log",
+            sql(summary::log(own, &[], SummaryStart::Key(9), 9)),
+        ),
         (
             "summary log behind a summary",
-            sql(summary::log(own, &[], After::Summary(&sum), 9)),
+            sql(summary::log(own, &[], SummaryStart::Summary(&sum), 9)),
         ),
         (
             "links of a summary log",
@@ -99,7 +102,7 @@ async fn every_statement_searches_and_none_scans() {
         ),
         (
             "summary log of an ancestor",
-            sql(summary::log(scope, &[own], After::Nothing, 9)),
+            sql(summary::log(scope, &[own], SummaryStart::Nothing, 9)),
         ),
         ("known summaries", sql(summary::known_by_ids(1, &["a"]))),
         (

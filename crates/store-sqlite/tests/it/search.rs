@@ -57,7 +57,7 @@ async fn damage_to_the_index_is_found_and_mended() {
 /// With any row of the index damaged, every search answers as a scan does and reports the damage that it finds, and the
 /// next indexing makes the index anew.
 #[tokio::test]
-async fn a_damaged_index_hides_nothing() {
+async fn a_damaged_index_hides_no_hit() {
     let (sound, store) = store().await;
     let chat = Chat::root(&store, "a").await;
     let other = Chat::root(&store, "b").await;

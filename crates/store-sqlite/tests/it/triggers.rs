@@ -23,7 +23,7 @@ const COLUMNS: &str =
     "(id, conversation, seq, kind, role, external_id, at, tokens, running, hash, body)";
 
 #[tokio::test]
-async fn nothing_said_can_be_changed_dropped_or_replaced() {
+async fn messages_cannot_be_changed_deleted_or_replaced() {
     let (folder, store) = store().await;
     let chat = Chat::root(&store, "a").await;
     chat.append(texts(1, 12)).await;
@@ -105,7 +105,7 @@ async fn nothing_said_can_be_changed_dropped_or_replaced() {
 }
 
 #[tokio::test]
-async fn an_erasure_blanks_words_and_nothing_else() {
+async fn an_erasure_blanks_only_words() {
     let (folder, store) = store().await;
     let chat = Chat::root(&store, "a").await;
     chat.append(texts(1, 5)).await;
@@ -151,7 +151,7 @@ async fn an_erasure_blanks_words_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn check_sees_what_triggers_would_have_stopped() {
+async fn check_finds_changes_that_triggers_would_stop() {
     for (damage, kind) in [
         ("drop trigger message_delete", ViolationKind::Database),
         ("drop trigger message_insert", ViolationKind::Database),

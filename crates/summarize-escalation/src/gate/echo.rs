@@ -96,7 +96,7 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn refusals_are_told_from_summaries() {
+    fn refusals_are_distinguished_from_summaries() {
         assert!(is_refusal("I'm sorry, but I can't help with that."));
         assert!(is_refusal("申し訳ありませんが、この内容は要約できません。"));
         assert!(!is_refusal(

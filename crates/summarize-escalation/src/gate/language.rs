@@ -10,23 +10,23 @@ use whatlang::{Lang, Script};
 
 /// Minimum number of Latin letters that identify a language.
 const FEWEST_LATIN: usize = 80;
-/// Minimum number of letters of another script, in which each letter tells more.
+/// Minimum number of letters of another script, in which a letter carries more information.
 const FEWEST_OTHER: usize = 20;
 /// Maximum length that is read of a text's start and of its end, in bytes each.
 const SAMPLE: usize = 2_000;
 /// Maximum length of a word, in characters.
 const LONGEST_WORD: usize = 30;
 
-/// The words of texts, Latin ones apart from all others.
+/// The words of texts: Latin ones, and all others.
 #[derive(Debug, Default)]
-struct Words {
+struct WordsByScript {
     latin: String,
     latin_letters: usize,
     other: String,
     other_letters: usize,
 }
 
-impl Words {
+impl WordsByScript {
     fn of(text: &str) -> Self {
         let mut words = Self::default();
         words.read(text);
@@ -65,7 +65,7 @@ impl Words {
         !own.is_empty() && repeated * 2 >= own.len()
     }
 
-    /// The words that tell the language; `None` where there are too few.
+    /// The words that identify the language; `None` if there are too few.
     fn telling(&self) -> Option<&str> {
         // Names and commands are Latin in every language: a sixth of another script decides.
         if self.other_letters * 6 >= self.latin_letters && self.other_letters >= FEWEST_OTHER {
@@ -79,12 +79,12 @@ impl Words {
         self.latin_letters >= FEWEST_LATIN && self.other_letters * 20 <= self.latin_letters
     }
 
-    /// Whether the words are of a Latin script and of another one, and tell no language.
+    /// Whether the words are of a Latin script and of another one, and identify no language.
     fn is_mixed(&self) -> bool {
         self.other_letters >= FEWEST_OTHER && self.telling().is_none()
     }
 
-    /// The language and its script; `None` where `whatlang` is not sure.
+    /// The language and its script; `None` if `whatlang` is not sure.
     fn language(&self) -> Option<(Lang, Script)> {
         let text = self.telling()?;
         let (head, tail) = (first_bytes(text, SAMPLE), last_bytes(text, SAMPLE));
@@ -96,7 +96,7 @@ impl Words {
     }
 }
 
-/// Whether a character stands in words of a Latin script, or in code.
+/// Whether a character occurs in words of a Latin script, or in code.
 fn is_latin(c: char) -> bool {
     matches!(c, '!'..='~' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' | '\u{300}'..='\u{36f}' | '’')
 }
@@ -119,13 +119,13 @@ fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// Whether a summary is in another language than the conversation, where both are clear, or in a script
-/// that the conversation hardly has.
+/// Whether a summary is in another language than the conversation, if both are clear, or in a script that the
+/// conversation hardly uses.
 ///
 /// Lenient: the clear language of any single text counts as the conversation's, and so does a summary
 /// that repeats the conversation's words.
 pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
-    let mut told = Words::default();
+    let mut told = WordsByScript::default();
     for text in summary {
         told.read(text);
         told.read("\n");
@@ -133,12 +133,12 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     if told.telling().is_none() {
         return false;
     }
-    let mut all = Words::default();
+    let mut all = WordsByScript::default();
     for text in said {
         all.read(text);
         all.read("\n");
     }
-    // Identification takes most of the gate's time: it comes last, and single texts only where all together differ.
+    // Identification takes most of the gate's time. It comes last, and reads single texts only if all together differ.
     if told.is_latin() && told.repeats(&all) {
         return false;
     }
@@ -152,9 +152,9 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     }
     let mut other_script = whole.is_some_and(|(_, script)| script != Script::Latin);
     for text in said {
-        let words = Words::of(text);
+        let words = WordsByScript::of(text);
         let found = words.language();
-        // What is said in another script among much code tells no language, and may be in the summary's.
+        // Words of another script in much code identify no language, and may be in the summary's.
         if is_written(found) || (script != Script::Latin && words.is_mixed()) {
             return false;
         }
@@ -165,7 +165,7 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
         let absent = all.other_letters == 0 || all.other_letters * 100 < letters;
         return script != Script::Latin && absent;
     }
-    // Much code makes a text look Latin; what is said in it may be in the right script.
+    // Much code makes a text look Latin; its prose may be in the right script.
     !(script == Script::Latin && other_script && told.other_letters >= FEWEST_OTHER)
 }
 
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Option<Lang> {
-        Words::of(text).language().map(|(lang, _)| lang)
+        WordsByScript::of(text).language().map(|(lang, _)| lang)
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_clear_is_not_judged() {
+    fn unclear_languages_are_not_judged() {
         for text in [
             "",
             "ok",
@@ -205,10 +205,11 @@ mod tests {
 
     #[test]
     fn code_is_left_out() {
-        let words =
-            Words::of("Das ist `parse_block` in src/lexer.rs (nextToken), wirklich: l'été.");
+        let words = WordsByScript::of(
+            "Das ist `parse_block` in src/lexer.rs (nextToken), wirklich: l'été.",
+        );
         assert_eq!(words.latin, "Das ist in wirklich l'été ");
-        let words = Words::of("`next_token`を直しました。 cargo test は");
+        let words = WordsByScript::of("`next_token`を直しました。 cargo test は");
         assert_eq!(words.other.replace(' ', ""), "を直しました。は");
     }
 }

@@ -1,4 +1,4 @@
-//! The acceptance gate: checks of a summary beside its length.
+//! Acceptance gate: checks of a summary apart from its length.
 
 mod echo;
 mod language;
@@ -18,10 +18,10 @@ use crate::request::SummaryRequest;
 pub use share::Share;
 pub use terms::Term;
 
-/// The checks of a summary beside its length: a policy value of a [`Ladder`](crate::Ladder).
+/// Checks of a summary apart from its length: a policy value of a [`Ladder`](crate::Ladder).
 ///
-/// A check of terms takes the most important terms of each class: those that users and errors name
-/// first. It takes no more than a quarter of the target could hold, at four tokens each.
+/// A check of terms takes the most important terms of each class: those that users and errors name first. At four
+/// tokens each, these take at most a quarter of the target.
 ///
 /// ```
 /// use summarize_escalation::{Gate, Share};
@@ -45,13 +45,13 @@ pub struct Gate {
     pub at_least: u32,
     /// Whether a text that repeats the prompt is refused. Default true.
     pub echo: bool,
-    /// Whether a summary in another language than the conversation is refused, where both languages
-    /// are clear and the request has no instructions. Default true.
+    /// Whether a summary in another language than the conversation is refused, if both languages are clear and the
+    /// request has no instructions. Default true.
     pub language: bool,
 }
 
 impl Default for Gate {
-    /// Checks what a summary that speaks of its source retains in passing.
+    /// Thresholds that a summary about its source passes easily.
     fn default() -> Self {
         let all = Term::ALL.into_iter();
         Self {
@@ -143,11 +143,11 @@ impl Scores {
 pub enum GateFailure {
     /// The summary retains too few terms of a class.
     Lost {
-        /// Class of the terms.
+        /// Retention of the terms.
         term: Term,
         /// Terms that the summary retains.
         retention: TermCounts,
-        /// Minimum share of the terms that the gate asks for.
+        /// Minimum share of the terms that the gate requires.
         min_retained: Share,
     },
     /// The summary repeats the prompt.
@@ -213,15 +213,15 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     }
 }
 
-/// Bytes of the newest texts that tell the language of a conversation.
+/// Bytes of the latest texts that identify the language of a conversation.
 const NEWEST_BYTES: usize = 12 * 1024;
-/// Bytes of the oldest texts that tell it.
+/// Bytes of the oldest texts that identify it.
 const OLDEST_BYTES: usize = NEWEST_BYTES / 2;
 /// Bytes that are read of one text, at its start.
 const TEXT_BYTES: usize = 4_000;
-/// Bytes below which what was spoken tells no language.
+/// Minimum bytes of spoken texts that identify a language.
 const LEAST_SPOKEN: usize = 64;
-/// Newest pieces whose tool texts are read where little was spoken.
+/// Number of latest pieces with tool texts that are read if there are few spoken texts.
 const TOOL_PIECES: usize = 20;
 /// Bytes that are read of a summary, of its start and of its end.
 const SUMMARY_BYTES: (usize, usize) = (8 * 1024, 4 * 1024);
@@ -235,8 +235,8 @@ fn other_language(text: &str, source: &[Source<'_>]) -> bool {
     language::differs(&conversation_sample(source), &written)
 }
 
-/// The oldest and the newest texts of a conversation; where users and assistants said next to
-/// nothing, also what went to and came from the newest tools.
+/// The oldest and the latest texts of a conversation. If users and assistants wrote almost no text, also the input and
+/// output of the latest tools.
 fn conversation_sample<'a>(source: &[Source<'a>]) -> Vec<&'a str> {
     let start = |text: &'a str| head(text, TEXT_BYTES);
     let mut texts: Vec<&str> = source.iter().flat_map(spoken).map(start).collect();
@@ -251,7 +251,7 @@ fn conversation_sample<'a>(source: &[Source<'a>]) -> Vec<&'a str> {
     texts
 }
 
-/// Number of texts that together reach a number of bytes; all of them where they do not.
+/// Number of texts that together reach a number of bytes, or of all texts.
 fn reaching<'a>(texts: impl Iterator<Item = &'a &'a str>, bytes: usize) -> usize {
     let before = texts.scan(0, |sum, text| {
         let before = *sum;
@@ -280,7 +280,7 @@ fn spoken<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     summary.into_iter().chain(texts)
 }
 
-/// The texts of a message, those of its calls and results included.
+/// The texts of a message, including its calls and results.
 fn any_text<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let parts: &[Part] = match *piece {
         Source::Message(entry) => &entry.parts,

@@ -1,4 +1,4 @@
-//! Terms of a text that a summary must repeat to the letter.
+//! Terms of a text that a summary must repeat verbatim.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -57,14 +57,14 @@ impl fmt::Display for Term {
 
 /// Maximum lengths that are read of a text's start and of its end, in bytes.
 const WINDOW: (usize, usize) = (16 * 1024, 4 * 1024);
-/// A call's argument longer than this is a body, not a name, in bytes.
+/// Length above which a call's argument is a body and not a name, in bytes.
 const ARGUMENT_BYTES: usize = 300;
 
 /// Kind of a byte that ends a word.
 const ENDS: u8 = 0;
 const LOWER: u8 = 1;
 const UPPER: u8 = 1 << 1;
-/// Kind of a digit, and of a character that only names, paths and numbers have inside.
+/// Kind of a digit, and of a character that occurs only inside names, paths and numbers.
 const TELLING: u8 = 1 << 2;
 const OTHER: u8 = 1 << 3;
 
@@ -110,8 +110,8 @@ pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Term, &'a str)) {
         false => (text, ""),
     };
     for part in [head, tail] {
-        // Of the word that is being read: where it begins, and whether it can be a term at all;
-        // most words are of one case, and nothing in them tells of a name.
+        // For the word that is being read: its beginning, and whether it can be a term. Most words are of one case and
+        // have no character of a name.
         let (mut start, mut telling, mut before) = (0, false, ENDS);
         for (at, byte) in part.bytes().chain([b' ']).enumerate() {
             let kind = KINDS.get(usize::from(byte)).copied().unwrap_or(ENDS);
@@ -177,8 +177,8 @@ fn class(word: &str) -> Option<Term> {
     (name && (hump || inner || commit)).then_some(Term::Identifiers)
 }
 
-/// The most important terms of a source, at most `most` of each class: first those that users and
-/// errors name, and of these first those that are named often.
+/// The most important terms of a source, at most `most` of each class: terms of users and errors first, and more
+/// frequent ones first among these.
 pub(super) fn salient<'a>(texts: &'a [(Cow<'a, str>, u32)], most: usize) -> [Vec<&'a str>; 5] {
     let mut weights: HashMap<(Term, &str), u32> = HashMap::new();
     for (text, weight) in texts {
@@ -235,15 +235,14 @@ pub(super) fn weighted<'a>(source: &'a [Source<'a>]) -> Vec<(Cow<'a, str>, u32)>
     texts
 }
 
-/// The first arguments of a call that are no bodies, one a line.
+/// The first arguments of a call that are not bodies, one a line.
 fn names(arguments: &str) -> String {
     let short = |line: &&str| line.len() <= ARGUMENT_BYTES;
     let lines: Vec<&str> = arguments.lines().filter(short).take(4).collect();
     lines.join("\n")
 }
 
-/// Returns how many of these terms, by their classes, a text holds, and not only as a part of a
-/// longer word.
+/// Returns the number of these terms, by class, that a text contains, other than as a part of a longer word.
 pub(super) fn held(text: &str, terms: &[Vec<&str>; 5]) -> [usize; 5] {
     let text = text.as_bytes();
     let whole = |term: &&&str| {

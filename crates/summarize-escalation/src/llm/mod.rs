@@ -86,7 +86,7 @@ impl<M: ChatModel> LlmSummarizer<M> {
     }
 }
 
-/// Writes a summary in as many calls as the window asks for.
+/// Writes a summary in as many calls as the window requires.
 async fn write(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,

@@ -13,13 +13,12 @@ use crate::summarizer::SummarizerResponse;
 
 /// Least room for source and answer together, in tokens.
 const LEAST_ROOM: u64 = 256;
-/// Cost of the tags around a source beyond those of an empty one, in tokens.
+/// Cost of the tags around a source in addition to an empty one, in tokens.
 const SEAMS: u64 = 64;
-/// A part's summary is asked to be this share of its part, in thousandths: at least, and at most
-/// where messages or where summaries are summarised. The latter two make each pass shorter than
-/// the one before.
+/// Length of a part's summary as a share of its part, in thousandths: minimum, maximum for messages, and maximum for
+/// summaries. The maxima make each pass shorter than the one before.
 const SHARES: (u64, u64, u64) = (62, 500, 400);
-/// Shortest length asked for, in tokens, where the part is not shorter.
+/// Shortest requested length, in tokens, unless the part is shorter.
 const LEAST_TARGET: u64 = 16;
 /// Shortest clip of a piece, in characters.
 const LEAST_CHARS: usize = 40;
@@ -36,8 +35,8 @@ struct Division {
 }
 
 impl Division {
-    /// Length of an answer as a share of its part, in thousandths: so long that the answers for all
-    /// `total` tokens fill the merge.
+    /// Length of an answer as a share of its part, in thousandths. The answers for all `total` tokens then fill the
+    /// merge.
     fn answer_share(&self, request: &SummaryRequest<'_>, total: u64) -> u64 {
         let wanted = request.target_tokens.min(self.merge * 4 / 5);
         let (least, messages, summaries) = SHARES;
@@ -48,8 +47,8 @@ impl Division {
         (wanted * 1_000 / total).clamp(least, most)
     }
 
-    /// Maximum cost of a part whose answer has this share, in thousandths: part and answer together
-    /// fill the room, part + 3/2 × share × part.
+    /// Maximum cost of a part with an answer of this share, in thousandths: part and answer together fill the room,
+    /// part + 3/2 × share × part.
     fn group_room(&self, share: u64) -> u64 {
         let most = self.room.saturating_sub(answer_room(LEAST_TARGET));
         (self.room * 2_000 / (2_000 + 3 * share)).min(most)
@@ -57,7 +56,7 @@ impl Division {
 }
 
 /// The summary of a part of a source.
-struct Part {
+struct PartSummary {
     range: SeqRange,
     depth: u32,
     text: String,
@@ -66,9 +65,9 @@ struct Part {
     latest_at: Timestamp,
 }
 
-impl Part {
+impl PartSummary {
     /// Returns the summary of a part, cut to twice its target, so that all parts together are shorter
-    /// than their source; `None` when the text is blank.
+    /// than their source; `None` if the text is blank.
     fn new(request: &SummaryRequest<'_>, text: &str) -> Option<Self> {
         let most = request.target_tokens.saturating_mul(2).max(1);
         let text = cut_to_tokens(text, most, request.estimator)?;
@@ -97,7 +96,7 @@ impl Part {
     }
 }
 
-/// Neighbouring pieces of a source that one call summarises.
+/// Neighbouring pieces of a source for one call.
 struct Group {
     first: usize,
     end: usize,
@@ -109,12 +108,12 @@ struct Group {
 
 /// Result of a pass over a source.
 enum Pass {
-    Parts(Vec<Part>),
-    /// The provider stopped the model in some part.
+    Parts(Vec<PartSummary>),
+    /// The provider stopped the model in a part.
     Stopped(SummarizerResponse),
 }
 
-/// Summarises a source part by part, and then the summaries, until one is left.
+/// Summarises a source part by part, and then the summaries, until one summary remains.
 pub(super) async fn summarize(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
@@ -131,7 +130,7 @@ pub(super) async fn summarize(
             let text = made.pop().map_or_else(String::new, |part| part.text);
             return Ok(SummarizerResponse::new(text));
         }
-        let pieces: Vec<Source<'_>> = made.iter().map(Part::source).collect();
+        let pieces: Vec<Source<'_>> = made.iter().map(PartSummary::source).collect();
         let mut merge = request.with_source(&pieces);
         merge.target_tokens = division.target.min(merge.source_tokens());
         if let Some(prompt) = window.fit(asker.prompts.render(&merge), &merge) {
@@ -144,7 +143,7 @@ pub(super) async fn summarize(
     }
 }
 
-/// Calls that a summary in parts takes at least: one for each part, and one to merge them.
+/// Minimum number of calls for a summary in parts: one for each part, and one to merge them.
 pub(super) fn calls_needed(
     asker: &Asker<'_>,
     request: &SummaryRequest<'_>,
@@ -170,7 +169,7 @@ fn divide(
         empty.style = style;
         fixed = fixed.max(input(&asker.prompts.render(&empty), request));
     }
-    // The merge has a prompt of its own.
+    // The merge has a different prompt.
     let merged = SummarySource {
         id: "",
         range: request
@@ -232,8 +231,8 @@ async fn pass(
                 ..SummarizerResponse::default()
             }));
         }
-        let Some(part) = Part::new(&part, &answer.text) else {
-            let what = format!("it wrote nothing for part {} of {parts}", made.len() + 1);
+        let Some(part) = PartSummary::new(&part, &answer.text) else {
+            let what = format!("it wrote no text for part {} of {parts}", made.len() + 1);
             let failure = Failure::new(FailureKind::Empty, what);
             return Err(Error::provider(asker.id, failure));
         };
@@ -242,7 +241,7 @@ async fn pass(
     Ok(Pass::Parts(made))
 }
 
-/// Asks for the summary of a part, and once more for a shorter one if the answer is cut off.
+/// Requests the summary of a part, and a shorter one if the answer is cut off.
 async fn ask_for_part(
     asker: &mut Asker<'_>,
     part: &mut SummaryRequest<'_>,
@@ -322,8 +321,8 @@ fn shown_tokens(piece: &Source<'_>, clip: Clip, request: &SummaryRequest<'_>) ->
     tokens.saturating_add(1)
 }
 
-/// The longest clip under which a piece costs at most `room` tokens, and its cost; `None` when next to
-/// nothing of the piece would be shown.
+/// The longest clip under which a piece costs at most `room` tokens, and its cost; `None` if almost none of the piece
+/// would be shown.
 fn clip_to(
     room: u64,
     piece: &Source<'_>,

@@ -11,7 +11,7 @@ use crate::request::SummaryRequest;
 #[serde(deny_unknown_fields)]
 #[must_use]
 pub struct ModelWindow {
-    /// Size of the window, in the model's own tokens: prompt and answer together.
+    /// Size of the window, in the model's tokens: prompt and answer together.
     pub tokens: u64,
     /// Rule for a source that does not fit.
     #[serde(default)]
@@ -30,8 +30,8 @@ fn max_calls() -> u32 {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Summarises the source part by part, then merges the summaries. A single message that is too
-    /// long is shortened, which its text says. The default: nothing is left out.
+    /// Summarises the source part by part, then merges the summaries. A single message that is too long is shortened
+    /// with a note. The default: no message is left out.
     #[default]
     Parts,
     /// Makes no summary.
@@ -60,8 +60,8 @@ impl ModelWindow {
         factor.divide(self.tokens.saturating_sub(FRAMING))
     }
 
-    /// Returns the prompt with its answer limited to the room beside it; `None` when the room is less
-    /// than one and a half times the request's target.
+    /// Returns the prompt with its answer limited to the rest of the window; `None` if the rest is less than one and a
+    /// half times the request's target.
     pub(super) fn fit(
         &self,
         mut prompt: ChatPrompt,
@@ -83,14 +83,14 @@ pub(super) fn input(prompt: &ChatPrompt, request: &SummaryRequest<'_>) -> u64 {
     count(&prompt.system).saturating_add(count(&prompt.user))
 }
 
-/// Tokens to leave for an answer of a target: one and a half times as many, which a ladder accepts.
+/// Tokens to reserve for an answer of a target: one and a half times as many, which a ladder accepts.
 pub(super) fn answer_room(target_tokens: u64) -> u64 {
     target_tokens
         .saturating_add(target_tokens / 2)
         .max(LEAST_ANSWER)
 }
 
-/// The longest target whose answer fits into `room` tokens.
+/// The longest target with an answer that fits into `room` tokens.
 pub(super) fn answer_in(room: u64) -> u64 {
     room.saturating_mul(2) / 3
 }

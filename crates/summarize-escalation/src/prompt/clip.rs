@@ -1,17 +1,18 @@
-//! How much of a text a prompt shows.
+//! Limits on the texts that a prompt shows.
 
 use serde::{Deserialize, Serialize};
 
-/// Default number of characters that a prompt shows of a call's arguments and of a result: two
-/// thirds from the start, one from the end, and between them how many were left out.
+/// Default number of characters that a prompt shows of a call's arguments and of a result: two thirds from the start,
+/// one third from the end, and between them the number of omitted characters.
 pub const CLIP_CHARS: usize = 2_000;
 
-/// Maximum number of characters that a prompt shows of each text; `None` shows all. Where a text is
-/// longer, the prompt shows two thirds from the start and one from the end, and says how many characters are left out and which message to expand.
+/// Maximum number of characters that a prompt shows of each text; `None` shows all. Of a longer text, the prompt shows
+/// two thirds from the start and one third from the end, with the number of omitted characters and the message to
+/// expand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Clip {
-    /// Maximum for what a user or an assistant said.
+    /// Maximum for a text of a user or an assistant.
     pub text: Option<usize>,
     /// Maximum for a call's arguments.
     pub arguments: Option<usize>,
@@ -22,7 +23,7 @@ pub struct Clip {
 }
 
 impl Default for Clip {
-    /// All that was said, and [`CLIP_CHARS`] of arguments and results.
+    /// All texts of users and assistants, and [`CLIP_CHARS`] of arguments and results.
     fn default() -> Self {
         Self {
             text: None,
@@ -34,7 +35,7 @@ impl Default for Clip {
 }
 
 impl Clip {
-    /// Clips nothing.
+    /// Shows all texts whole.
     pub const NONE: Self = Self {
         text: None,
         arguments: None,
@@ -53,8 +54,7 @@ impl Clip {
     }
 }
 
-/// Returns at most `chars` characters of a text, with a note of the number left out and the pointer to
-/// expand.
+/// Returns at most `chars` characters of a text, with a note of the number omitted and the pointer to expand.
 pub(super) fn shorten(text: &str, chars: usize, whole: &str) -> String {
     let total = text.chars().count();
     if total <= chars {

@@ -13,7 +13,7 @@ pub(super) const SUMMARIES_TAG: &str = "summaries";
 pub(super) const PREVIOUS_TAG: &str = "previous_context";
 pub(super) const INSTRUCTIONS_TAG: &str = "instructions";
 pub(super) const UPDATE_TAG: &str = "previous_summary";
-/// Every tag that the prompts use; in data, none of them can begin or end.
+/// Every tag that the prompts use. None of them can begin or end in data.
 const TAGS: [&str; 8] = [
     MESSAGES_TAG,
     SUMMARIES_TAG,

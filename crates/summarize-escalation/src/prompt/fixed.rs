@@ -26,7 +26,7 @@ pub(crate) fn fixed_lines() -> &'static [String] {
     &LINES
 }
 
-/// Orders texts by length, so that comparing them seldom looks at their content.
+/// Orders texts by length, so that comparisons rarely read their content.
 pub(crate) fn by_length(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }

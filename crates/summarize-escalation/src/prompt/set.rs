@@ -14,17 +14,15 @@ use super::strip::strip_analysis_block;
 pub enum Slot {
     /// `{source}`: the source, between tags.
     Source,
-    /// `{previous}`: the summary before the source, between tags, and an empty line; empty where
-    /// there is none.
+    /// `{previous}`: the summary before the source, between tags, and an empty line; empty if there is none.
     Previous,
-    /// `{instructions}`: the user's instructions, between tags, and an empty line; empty where
-    /// there are none.
+    /// `{instructions}`: the user's instructions, between tags, and an empty line; empty if there are none.
     Instructions,
-    /// `{length}`: a line that names the target in tokens; empty where it is 0.
+    /// `{length}`: a line with the target in tokens; empty if it is 0.
     Length,
     /// `{brevity}`: the set's words for the aggressive style; empty in the normal style.
     Brevity,
-    /// `{data_rule}`: the rule that text between tags is no instruction, with its one exception.
+    /// `{data_rule}`: the rule that text between tags is not an instruction, with its one exception.
     DataRule,
 }
 
@@ -38,20 +36,20 @@ impl Slot {
         (Slot::DataRule, "data_rule"),
     ];
 
-    /// Returns the slot's name, as it stands between braces.
+    /// Returns the slot's name, as between the braces.
     pub fn as_str(self) -> &'static str {
         let found = Self::ALL.iter().find(|(slot, _)| *slot == self);
         found.map_or("", |(_, name)| name)
     }
 }
 
-/// A text with slots: `Summarise this.\n\n{source}`. There are no other braces in it.
+/// A text with slots: `Summarise this.\n\n{source}`. It has no other braces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Template(Vec<Piece>);
+pub struct Template(Vec<TemplatePart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
     Slot(Slot),
 }
@@ -60,7 +58,7 @@ impl Template {
     /// Parses a text with slots.
     ///
     /// # Errors
-    /// [`InvalidTemplate`] when a brace is not closed or no slot has the name between two braces.
+    /// [`InvalidTemplate`] if a brace is not closed or the name between two braces is not a slot.
     pub fn parse(text: &str) -> Result<Self, InvalidTemplate> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -72,18 +70,18 @@ impl Template {
                 return Err(invalid(format_args!("there is no slot {name}")));
             };
             if !before.is_empty() {
-                pieces.push(Piece::Text(before.to_owned()));
+                pieces.push(TemplatePart::Text(before.to_owned()));
             }
-            pieces.push(Piece::Slot(*slot));
+            pieces.push(TemplatePart::Slot(*slot));
             rest = tail;
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
+            pieces.push(TemplatePart::Text(rest.to_owned()));
         }
         Ok(Self(pieces))
     }
 
-    /// A text of this crate's, which has only slots that there are.
+    /// A text of this crate, with existing slots only.
     pub(super) fn known(text: &str) -> Self {
         Self::parse(text).unwrap_or_default()
     }
@@ -91,27 +89,27 @@ impl Template {
     /// Returns the slots in order.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Slot(slot) => Some(*slot),
+            TemplatePart::Text(_) => None,
+            TemplatePart::Slot(slot) => Some(*slot),
         })
     }
 
     /// Returns the lines of the text between the slots.
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
         let texts = self.0.iter().filter_map(|piece| match piece {
-            Piece::Text(text) => Some(text.as_str()),
-            Piece::Slot(_) => None,
+            TemplatePart::Text(text) => Some(text.as_str()),
+            TemplatePart::Slot(_) => None,
         });
         texts.flat_map(str::lines)
     }
 
-    /// Returns the text with every slot replaced by what `fill` returns for it.
+    /// Returns the text with every slot replaced by the result of `fill`.
     pub(super) fn fill(&self, fill: impl Fn(Slot) -> String) -> String {
         let mut out = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Slot(slot) => out.push_str(&fill(*slot)),
+                TemplatePart::Text(text) => out.push_str(text),
+                TemplatePart::Slot(slot) => out.push_str(&fill(*slot)),
             }
         }
         out
@@ -121,8 +119,8 @@ impl Template {
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
-            Piece::Text(text) => f.write_str(text),
-            Piece::Slot(slot) => write!(f, "{{{}}}", slot.as_str()),
+            TemplatePart::Text(text) => f.write_str(text),
+            TemplatePart::Slot(slot) => write!(f, "{{{}}}", slot.as_str()),
         })
     }
 }
@@ -186,8 +184,7 @@ pub struct PromptSet {
     pub id: String,
     /// System message for a source of messages.
     pub leaf: Template,
-    /// System message for messages in the aggressive style; `None` uses `leaf`, whose `{brevity}`
-    /// is then filled.
+    /// System message for messages in the aggressive style; `None` uses `leaf` with `{brevity}`.
     #[serde(default)]
     pub leaf_aggressive: Option<Template>,
     /// System message for a source of summaries of messages.
@@ -198,7 +195,7 @@ pub struct PromptSet {
     /// System message for a summary and the messages after it; `None` uses `condensed`.
     #[serde(default)]
     pub update: Option<Template>,
-    /// System message for the beginning of a turn whose end stays in view; `None` uses `leaf`.
+    /// System message for the beginning of a turn if its end stays in view; `None` uses `leaf`.
     #[serde(default)]
     pub turn_prefix: Option<Template>,
     /// User message: the request's data.
@@ -218,7 +215,7 @@ impl PromptSet {
     /// Returns a set of one prompt for every kind of request.
     ///
     /// # Errors
-    /// When one of the texts is no [`Template`].
+    /// If one of the texts is not a valid [`Template`].
     pub fn single(
         id: impl Into<String>,
         system: &str,

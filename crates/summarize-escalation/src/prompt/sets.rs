@@ -1,4 +1,4 @@
-//! The texts of the prompts. A set's id is raised whenever a word of it changes.
+//! The texts of the prompts. A set's version is raised whenever a word of it changes.
 
 use super::clip::Clip;
 use super::set::{AnswerFormat, PromptSet, Template};
@@ -99,8 +99,8 @@ impl PromptSet {
         }
     }
 
-    /// Returns prompts for a checkpoint of six sections, which is brought up to date by the messages after it, and for
-    /// the beginning of a turn.
+    /// Returns prompts for a checkpoint of six sections, which is updated with the messages after it, and for the
+    /// beginning of a turn.
     pub fn checkpoint() -> Self {
         let sections = "\
 ## Goal\nWhat the user is trying to achieve; several goals where there are several.\n\

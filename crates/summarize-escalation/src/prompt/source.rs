@@ -106,7 +106,7 @@ fn message_text(entry: &LogEntry, limits: Clip) -> String {
     for part in &entry.parts {
         match part {
             Part::Text { text } => lines.push(clip(text.trim(), limits.text)),
-            // A model's reasoning is not part of what was said.
+            // A model's reasoning is not part of the conversation.
             Part::Reasoning { .. } => {}
             Part::ToolCall {
                 name, arguments, ..

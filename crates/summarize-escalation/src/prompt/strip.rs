@@ -1,9 +1,9 @@
 //! Answers with notes before the summary.
 
-/// Returns a summary without its writer's notes: drops the first closed `<analysis>` block, then
-/// takes the text between `<summary>` tags where both are there; several blank lines become one.
+/// Returns a summary without its writer's notes: drops the first closed `<analysis>` block, then takes the text between
+/// `<summary>` tags if both exist; several blank lines become one.
 ///
-/// A block that is not closed is left as it is.
+/// An unclosed block is left unchanged.
 ///
 /// ```
 /// use summarize_escalation::prompt::strip_analysis_block;

@@ -99,7 +99,7 @@ fn no_more_terms_are_checked_than_the_target_could_hold() {
 }
 
 #[test]
-fn a_share_is_rounded_down_but_not_to_nothing() {
+fn a_share_is_rounded_down_but_not_to_zero() {
     let default = Gate::default();
     let lost = |found: u32, total: u32, gate: &Gate| {
         let mut scores = summarize_escalation::Scores::default();

@@ -141,7 +141,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn what_the_source_says_passes(entries in entries(said()), target in 0_u64..4_000) {
+    fn repetitions_of_the_source_pass(entries in entries(said()), target in 0_u64..4_000) {
         let strict = Gate { at_least: 1, terms: Term::ALL.into(), min_retained: Share::new(1.0), ..Gate::default() };
         let scores = scores(&all(&entries), &entries, target);
         let failures = strict.failures(&scores);
@@ -150,7 +150,7 @@ proptest! {
 
     /// What tools say may be in another language than what is spoken.
     #[test]
-    fn nothing_of_the_source_is_lost_or_unheard_of_in_it(entries in entries(message())) {
+    fn the_terms_of_a_summary_are_all_of_the_source(entries in entries(message())) {
         let strict = Gate { at_least: 1, terms: Term::ALL.into(), min_retained: Share::new(1.0), ..Gate::default() };
         let strict = Gate { language: false, ..strict };
         let scores = scores(&all(&entries), &entries, 2_000);

@@ -74,7 +74,7 @@ fn a_hanging_call_ends_in_time() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again_with_growing_waits() {
+fn transient_failures_are_retried_with_growing_waits() {
     let policy = GuardPolicy {
         retry: Some(RetryPolicy {
             attempts: 4,
@@ -118,7 +118,7 @@ fn the_providers_own_wait_counts_unless_it_is_too_long() {
 }
 
 #[test]
-fn what_cannot_pass_is_not_tried_again() {
+fn permanent_failures_are_not_retried() {
     let policy = GuardPolicy {
         retry: Some(RetryPolicy::default()),
         ..GuardPolicy::none()
@@ -213,7 +213,7 @@ fn each_session_has_its_own_breaker_and_all_share_the_spending() {
 }
 
 #[test]
-fn failures_that_are_told_open_the_breaker_of_their_session() {
+fn recorded_failures_open_the_breaker_of_their_session() {
     let policy = GuardPolicy {
         breaker: Some(UNTIL_RESET),
         ..GuardPolicy::none()
@@ -257,7 +257,7 @@ fn tokens_are_counted_and_never_overspent() {
 }
 
 #[test]
-fn nothing_is_paid_for_twice() {
+fn no_call_is_paid_for_twice() {
     let policy = GuardPolicy {
         cache_entries: 2,
         ..GuardPolicy::none()
@@ -362,7 +362,7 @@ impl Summarizer for Slow {
 }
 
 #[test]
-fn only_so_many_calls_are_under_way() {
+fn concurrent_calls_are_limited() {
     let timer = FakeTimer::new();
     let slow = Arc::new(Slow {
         timer: timer.clone(),
@@ -441,7 +441,7 @@ impl Summarizer for Named {
 }
 
 #[test]
-fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
+fn the_ladder_names_the_model_and_marks_summaries_without_one() {
     let timer = FakeTimer::new();
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
@@ -477,7 +477,7 @@ fn the_ladder_names_the_model_that_wrote_and_marks_what_none_did() {
 }
 
 #[test]
-fn what_needs_no_model_is_not_guarded() {
+fn summarizers_without_a_model_are_not_guarded() {
     let timer = FakeTimer::new();
     let policy = GuardPolicy {
         total_spend: SpendPolicy::calls(0),

@@ -206,7 +206,7 @@ async fn targets_come_from_the_ladder() {
 }
 
 #[tokio::test]
-async fn a_summary_is_shorter_than_its_source_with_what_rendering_adds() {
+async fn a_rendered_summary_is_shorter_than_its_source() {
     let log = testing::log(
         vec![Message::user(text_of(40))],
         &HeuristicEstimator::Bytes4,
@@ -398,7 +398,7 @@ fn a_summarizer_that_hangs_can_be_dropped() {
 }
 
 #[tokio::test]
-async fn recipes_foretell_what_the_summarizer_writes_and_no_more() {
+async fn a_recipe_matches_only_the_summarizers_own_text() {
     let log = log();
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let request = SummaryRequest::new(&source, &HeuristicEstimator::Bytes4);

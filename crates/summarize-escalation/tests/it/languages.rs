@@ -83,7 +83,7 @@ fn differs(said: &[&str], text: &str) -> bool {
 }
 
 #[test]
-fn every_pair_of_languages_is_told_apart() {
+fn every_pair_of_languages_is_distinguished() {
     let mut wrong = Vec::new();
     for (said_in, said) in PROSE {
         for (told_in, told) in PROSE {

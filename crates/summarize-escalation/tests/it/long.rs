@@ -45,7 +45,7 @@ fn sources(log: &[LogEntry]) -> Vec<Source<'_>> {
 }
 
 #[tokio::test]
-async fn a_long_source_is_summarised_in_parts_and_nothing_is_left_out() {
+async fn a_long_source_is_summarised_in_parts_without_omissions() {
     let log = log(60, 200);
     let source = sources(&log);
     let request = request(&source, 800);
@@ -110,7 +110,7 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
 }
 
 #[tokio::test]
-async fn too_long_is_an_error_where_the_policy_says_so() {
+async fn too_long_is_an_error_by_policy() {
     let log = log(60, 200);
     let source = sources(&log);
     let request = request(&source, 800);
@@ -140,7 +140,7 @@ async fn too_long_is_an_error_where_the_policy_says_so() {
 }
 
 #[tokio::test]
-async fn a_part_that_comes_back_empty_loses_nothing() {
+async fn an_empty_partial_summary_loses_no_source() {
     #[derive(Debug)]
     struct Nothing;
     #[async_trait]
@@ -159,7 +159,7 @@ async fn a_part_that_comes_back_empty_loses_nothing() {
 
 /// The whole prompt counts, as it is, and 24 tokens of framing.
 #[tokio::test]
-async fn a_source_fits_beside_an_answer_of_4096_tokens() {
+async fn a_source_fits_with_an_answer_of_4096_tokens() {
     let log = log(40, 100);
     let source = sources(&log);
     let estimator = HeuristicEstimator::Bytes3_5;

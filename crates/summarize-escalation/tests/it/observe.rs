@@ -53,7 +53,7 @@ fn ask(model: &Scripted, policy: GuardPolicy, seen: &Arc<Log>) -> (bool, Duratio
 }
 
 #[test]
-fn each_attempt_is_told_of_when_it_starts_and_when_it_ends() {
+fn the_start_and_end_of_each_attempt_are_reported() {
     let overloaded = Answer::Failure(FailureKind::Overloaded, None);
     let model = Scripted::new([overloaded, Answer::HeadCut]);
     let seen = Arc::new(Log::default());

@@ -52,7 +52,7 @@ async fn climbed(
 }
 
 #[tokio::test]
-async fn what_a_provider_says_reaches_the_rules_of_the_ladder() {
+async fn a_providers_stop_reason_reaches_the_rules_of_the_ladder() {
     let cut = completion(&json!("Deploy when green, and"), "length");
     let filtered = completion(&json!("Deploy"), "content_filter");
     let mut refusal = completion(&Value::Null, "stop");

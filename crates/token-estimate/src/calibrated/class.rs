@@ -1,5 +1,5 @@
-//! What a character is: a fine class (which letter, which mark, how common an ideograph) for the table of pairs,
-//! and a coarse one (letter, digit, space, script) for the machine.
+//! Classes of characters: a fine class (which letter, which mark, how common an ideograph) for the table of pairs, and
+//! a coarse class (letter, digit, space, script) for the state machine.
 #![allow(
     unreachable_pub,
     missing_docs,
@@ -31,7 +31,7 @@ names!(u8: LOWER = 0, UPPER = 1, DIGIT = 2, SPACE = 3, TAB = 4, NEWLINE = 5, PUN
 // The other fine classes below 64.
 names!(u8: F_DIGIT = 59, F_SPACE = 60, F_TAB = 61, F_NEWLINE = 62, F_CONTROL = 63);
 
-// Fine classes from 64, by the first of each run; the generator tells the members of a run apart.
+// Fine classes from 64, by the first of each run; the generator assigns the members of a run.
 names!(u8: F_LATIN = 64, F_GREEK = 66, F_CYRILLIC = 67, F_HEBREW = 69, F_ARABIC = 70, F_NAGARI = 72,
     F_NAGARI_MARK = 73, F_INDIC = 74, F_THAI = 75, F_ALPHABET = 76, F_CJK_PUNCT = 77, F_SYMBOL = 80,
     F_EMOJI = 83, F_JOINER = 86, F_WIDE_SPACE = 87, F_MARK = 88, F_OTHER3 = 89, F_OTHER4 = 90, F_WIDE_DIGIT = 91,
@@ -121,7 +121,7 @@ static WIDE: [u16; 64] = {
     table
 };
 
-/// The code points that the coefficients hold a class for, as [first, end).
+/// The code points with a class in the coefficients, as [start, end).
 pub const RANGES: [(u32, u32); 5] = [
     (0x80, 0x3400),
     (0x4e00, 0xa000),

@@ -19,15 +19,15 @@ pub(crate) struct Joins {
     triples: Set,
 }
 
-/// A Bloom filter: the byte offset of its bits, and their number as a power of two. A few percent of the absent entries
-/// are found too, which lowers a bound.
+/// A Bloom filter: the byte offset of its bits, and their number as a power of two. It reports a few percent of the
+/// absent entries as present, which lowers a bound.
 #[derive(Debug, Clone, Copy)]
 struct Set {
     at: usize,
     bits: u32,
 }
 
-/// Bytes of the facts of the code points below 65,536, two in each, and of the blocks of 64 behind them.
+/// Bytes of the facts of the code points below 65,536, two in each, and of the blocks of 64 after them.
 const PLANE: usize = 0x8000;
 const BLOCKS: usize = 0x200;
 
@@ -36,7 +36,7 @@ const BLOCKS: usize = 0x200;
 pub(super) struct Fact {
     /// Tokens of the character alone.
     pub(super) alone: i64,
-    /// Whether a token has it beside another character.
+    /// Whether a token contains the character together with another one.
     pub(super) joins: bool,
 }
 
@@ -48,9 +48,9 @@ const NEVER: i64 = i64::MAX / 4;
 struct Least {
     /// The character is a token alone.
     alone: i64,
-    /// It is the first of a token that goes on.
+    /// It is the first of a token that continues.
     first: i64,
-    /// It is the second of a token that must go on: the pair is no token.
+    /// It is the second of a token that must continue, because the pair is not a token.
     second: i64,
     /// It ends a token of several characters.
     end: i64,
@@ -82,7 +82,7 @@ impl Least {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     least: Least,
-    /// Tokens of the part that was read if nothing in it were joined.
+    /// Tokens of the part that was read, with no characters joined.
     alone: i64,
     /// The last character, the one before it, and whether the last one joins. 0 at the beginning of the run.
     last: u32,
@@ -103,7 +103,7 @@ pub(crate) struct Run {
     /// The ASCII character before the run, or 0, and its weight.
     after: u8,
     after_weight: u64,
-    /// Weight of a space behind the run. The run goes on if the next character is not ASCII.
+    /// Weight of a space after the run. The run continues if the next character is not ASCII.
     space: Option<u64>,
     row: Row,
 }
@@ -194,13 +194,13 @@ fn is_drawn(point: u32) -> bool {
     )
 }
 
-/// Spaces without width, joiners and other characters of no shape. No word has several of them and nothing else.
+/// Spaces without width, joiners and other characters of no shape. No word consists of several of them alone.
 fn is_unseen(point: u32) -> bool {
     matches!(point, 0x200b..0x2010 | 0x2060..0x2070 | 0xfeff)
 }
 
-/// A row of one ASCII mark, or of spaces, in a line that is drawn over another: behind a carriage return. A long one is a
-/// token at least, and so is a mark behind it.
+/// A row of one ASCII mark, or of spaces, in a line that is drawn over another, after a carriage return. A long row is
+/// at least one token, and so is a mark after it.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     redrawn: bool,
@@ -217,7 +217,7 @@ impl Row {
         weight: 0,
     };
 
-    /// Length from which on a row of marks is two tokens, of some lengths one.
+    /// Length from which a row of marks is two tokens; rows of some such lengths are one.
     const LONGER: u32 = 17;
 
     /// Returns the minimum length of a row that is a token, in characters; 0 for a character that forms no row.
@@ -314,7 +314,7 @@ impl Joins {
         self.has(self.pairs, [0, a, b])
     }
 
-    /// Whether a token has these two beside each other, of which one is ASCII.
+    /// Whether a token contains these two neighbours, one of which is ASCII.
     pub(super) fn mixed(&self, a: u32, b: u32) -> bool {
         self.has(self.pairs, [1, a, b])
     }

@@ -1,24 +1,25 @@
-//! The machine that follows a tokenizer's own pre-splitting: which state a character leads to, and which counter it
-//! raises. A state is what is being read (a word of a number of letters after a space, a group of digits, a run of marks).
+//! The machine that follows a tokenizer's own pre-splitting: it gives the next state after a character and the counter
+//! that the character raises. A state describes the text being read: a word of some length after a space, a group of
+//! digits, a run of marks.
 
 use super::class as c;
 
-/// Room for the states; a power of two is not needed, the rows are.
+/// Capacity for states. It need not be a power of two, unlike the rows.
 pub(crate) const STATES: usize = 448;
 /// Entries of a table over state and coarse class, rounded up to a power of two so that a mask bounds the index.
 pub(crate) const ENTRIES: usize = 16_384;
 /// Counters of the machine.
 pub(crate) const COUNTERS: usize = 480;
 
-// What stands before a word.
+// States before a word.
 const NOTHING: u16 = 0;
 const AFTER_SPACE: u16 = 1;
 const AFTER_MARK: u16 = 2;
 const CAMEL: u16 = 3;
 
-// Words: four kinds of what stands before, each lower (16 lengths), capitalised (16), upper (8).
+// Words: four kinds of preceding character, each lower (16 lengths), capitalised (16), upper (8).
 const WORD: u16 = 16;
-/// A state within a word: what a mark weighs after it is the same in all of them.
+/// A state within a word; a mark weighs the same after all of them.
 pub(crate) const A_WORD: u16 = WORD;
 const WORD_ROW: u16 = 40;
 const LOWER_MAX: u16 = 16;
@@ -71,7 +72,7 @@ const WIDE_SPACE: u16 = USED + 6;
 const WIDE_DIGIT: u16 = USED + 7;
 const STATE_END: u16 = USED + 8;
 
-// Counters that depend on where a character comes from; all others are numbered as the state they lead to.
+// Counters that depend on where a character comes from; all others have the number of the next state.
 const EXTRA: u16 = STATE_END;
 const DIGIT_AFTER_SPACE: u16 = EXTRA;
 const DIGIT_AFTER_SPACES: u16 = EXTRA + 1;
@@ -102,7 +103,7 @@ const fn is_mark(state: u16) -> bool {
     (state >= MARK1 && state <= APOSTROPHE) || state == SYMBOL1 || state == SYMBOLS
 }
 
-/// What stands before a word that begins in this state.
+/// Kind of the character before a word that begins in this state.
 const fn before(state: u16) -> u16 {
     match state {
         SPACE1 | SPACES => AFTER_SPACE,
@@ -302,7 +303,7 @@ pub(crate) const fn step(state: u16, class: u8) -> (u16, u16) {
             _ => same(EMOJI1),
         },
         c::JOINER => same(JOINED),
-        // A mark belongs to the word it stands in.
+        // A mark belongs to the word around it.
         c::MARK if is_word(state) => (state, OTHER),
         c::WIDE_SPACE => same(WIDE_SPACE),
         c::WIDE_DIGIT => same(WIDE_DIGIT),
@@ -315,7 +316,7 @@ const fn same(state: u16) -> (u16, u16) {
     (state, state)
 }
 
-/// For the fit: what a counter has in common with others, so that one that was hardly seen can lean on them.
+/// For the fit: the group of similar counters, so that a rarely raised counter can use the figures of the others.
 #[cfg(feature = "fit")]
 pub(crate) fn group(counter: u16) -> u16 {
     if (WORD..CONTRACTION).contains(&counter) {

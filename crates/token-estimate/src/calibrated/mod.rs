@@ -1,4 +1,4 @@
-//! The calibrated estimator: predicts what a tokenizer does from the shapes of words, numbers, punctuation and scripts.
+//! The calibrated estimator: predicts a tokenizer's count from the shapes of words, numbers, punctuation and scripts.
 
 pub(crate) mod class;
 pub(crate) mod floor;
@@ -22,11 +22,11 @@ static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.join
 /// Estimates a real tokenizer's count in a fraction of its time: one pass, no allocation, no vocabulary, and integer
 /// arithmetic, so every machine gives the same figures.
 ///
-/// A state machine follows the tokenizer's pre-splitting (words by length, case and what precedes them, groups of three
-/// digits, runs of punctuation, white space, scripts), and a table weighs each pair of neighbouring characters. The
-/// coefficients are fitted to the exact tokenizers; `docs/measurements/tokens.md` in the repository lists the texts and the errors. A
-/// text that is not empty costs at least 1 token. A text that begins with punctuation costs as if it followed a word,
-/// less one token, so that the costs of joined texts add up.
+/// A state machine follows the tokenizer's pre-splitting (words by length, case and preceding character, groups of
+/// three digits, runs of punctuation, white space, scripts), and a table weighs each pair of neighbouring characters.
+/// The coefficients are fitted to the exact tokenizers; `docs/measurements/tokens.md` in the repository lists the texts
+/// and the errors. A text that is not empty costs at least 1 token. A text that begins with punctuation costs as if it
+/// followed a word, less one token, so that the costs of joined texts add up.
 ///
 /// Of different texts of up to 50 tokens, 95 % are within 1 token and 15 % of the exact count, and 99.5 % within 2 tokens and
 /// 20 %, for `o200k_base` and `cl100k_base` and the languages of the corpus; long texts are within a few percent.
@@ -45,7 +45,7 @@ pub enum Calibrated {
     /// For OpenAI's `cl100k_base` (GPT-3.5, GPT-4).
     #[cfg_attr(feature = "serde", serde(rename = "calibrated-cl100k"))]
     Cl100k,
-    /// For models whose tokenizer is not public, such as Claude: the estimate for `o200k_base` times 5/4. See
+    /// For models without a public tokenizer, such as Claude: the estimate for `o200k_base` times 5/4. See
     /// [`Calibration`](crate::Calibration) for a factor learnt from the provider's own usage figures.
     #[cfg_attr(feature = "serde", serde(rename = "calibrated-unknown"))]
     Unknown,
@@ -92,7 +92,7 @@ impl Version3 {
     }
 }
 
-/// Divisor of what is added for a tokenizer that is not public: a quarter.
+/// Divisor for the addition for a tokenizer that is not public: a quarter.
 const UNKNOWN_MORE: u64 = 4;
 
 /// Weight in tokens: rounded up, and at least 1 for a text that is not empty.
@@ -165,7 +165,7 @@ impl TokenEstimator for Calibrated {
         overhead::REQUEST
     }
 
-    /// For a tokenizer that is not public, the most that Anthropic states for any model.
+    /// For a tokenizer that is not public, the largest overhead that Anthropic states for any model.
     fn tools_overhead(&self) -> u64 {
         match self {
             Self::O200k | Self::Cl100k => tool::REQUEST,
@@ -173,8 +173,8 @@ impl TokenEstimator for Calibrated {
         }
     }
 
-    /// Covers 95 % of the texts that the fit has not seen (`docs/measurements/tokens.md`). 1 for a tokenizer that is not public,
-    /// whose estimate already contains a quarter more.
+    /// Covers 95 % of the texts that the fit has not seen (`docs/measurements/tokens.md`). 1 for a tokenizer that is
+    /// not public, because its estimate is already raised by a quarter.
     fn safety_factor(&self) -> SafetyFactor {
         match self {
             Self::O200k => SafetyFactor::from_thousandths(1_060),

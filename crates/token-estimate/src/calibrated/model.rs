@@ -18,14 +18,15 @@ pub(crate) struct Model {
     /// By row of the state and coarse class: the weight above, the next state's row below.
     steps: [u32; machine::ENTRIES],
     pairs: [u16; PAIRS],
-    /// By fine class: what a mark weighs more at the beginning of a text than at that of a line.
+    /// By fine class: the additional weight of a mark at the beginning of a text, compared with the beginning of a
+    /// line.
     first: [u16; class::FINE],
     classes: Classes,
 }
 
-/// How far a text was read.
+/// Reading position in a text, with the state of the machine.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     row: usize,
     fine: usize,
 }
@@ -40,7 +41,7 @@ const fn row(state: u16) -> usize {
 }
 
 /// A text begins as a line does.
-const BEGIN: Place = Place {
+const BEGIN: Position = Position {
     row: row(machine::START),
     fine: class::F_NEWLINE as usize,
 };
@@ -169,7 +170,7 @@ impl Model {
         sum
     }
 
-    /// Weight of the first character beside its step.
+    /// Weight of the first character in addition to its step.
     fn beginning(&self, text: &str) -> u64 {
         let first = text.as_bytes().first().filter(|byte| byte.is_ascii());
         let fine = first.map(|byte| class::ASCII[usize::from(*byte)] >> 8);
@@ -177,11 +178,11 @@ impl Model {
     }
 
     #[inline(always)]
-    fn step(&self, packed: u16, place: &mut Place) -> u64 {
+    fn step(&self, packed: u16, place: &mut Position) -> u64 {
         let fine = usize::from(packed >> 8);
         let entry = self.steps[(place.row + usize::from(packed & 0xff)) & (machine::ENTRIES - 1)];
         let pair = self.pairs[pair(place.fine, fine)];
-        *place = Place {
+        *place = Position {
             row: (entry & 0xffff) as usize,
             fine,
         };
@@ -207,7 +208,7 @@ impl Model {
 
     /// Reads ASCII. A long stretch is read at four places at once, each but the first after a character that leaves no
     /// doubt of the state, so that the processor need not wait for one table look-up before it begins the next.
-    fn stretch(&self, bytes: &[u8], place: Place) -> (u64, Place) {
+    fn stretch(&self, bytes: &[u8], place: Position) -> (u64, Position) {
         if bytes.len() >= LONG {
             let quarter = bytes.len() / 4;
             let cuts = [1, 2, 3].map(|n| sure(bytes, n * quarter));
@@ -231,7 +232,7 @@ impl Model {
         (sum, place)
     }
 
-    fn four(&self, parts: [&[u8]; 4], places: [Place; 4]) -> (u64, Place) {
+    fn four(&self, parts: [&[u8]; 4], places: [Position; 4]) -> (u64, Position) {
         let [a, b, c, d] = parts;
         let [mut p, mut q, mut r, mut s] = places;
         let (mut w, mut x, mut y, mut z) = (0, 0, 0, 0);
@@ -281,9 +282,9 @@ fn ascii_prefix(bytes: &[u8]) -> usize {
     blocks + rest
 }
 
-/// The first place from `from` on, within 256 bytes, where the state is known without having read what stands before:
-/// after a letter or digit, and then one space or newline.
-fn sure(bytes: &[u8], from: usize) -> Option<(usize, Place)> {
+/// The first place from `from` on, within 256 bytes, at which the state does not depend on earlier text: after a letter
+/// or digit that is followed by one space or newline.
+fn sure(bytes: &[u8], from: usize) -> Option<(usize, Position)> {
     let window = bytes.get(from..)?;
     let found = window
         .windows(2)
@@ -294,14 +295,14 @@ fn sure(bytes: &[u8], from: usize) -> Option<(usize, Place)> {
     } else {
         (machine::NEWLINE1, class::F_NEWLINE)
     };
-    let place = Place {
+    let place = Position {
         row: row(state),
         fine: usize::from(fine),
     };
     Some((from + found + 2, place))
 }
 
-/// For the fit: hands over each counter that the text raises, pairs after the machine's.
+/// For the fit: calls `counter` with each counter that the text raises, pairs after the machine's.
 #[cfg(feature = "fit")]
 pub(crate) fn raise(classes: &Classes, text: &str, counter: &mut dyn FnMut(usize)) {
     let (mut state, mut before) = (machine::START, BEGIN.fine);

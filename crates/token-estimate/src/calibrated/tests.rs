@@ -70,7 +70,7 @@ fn extreme(model: &Model, sign: i64, of: impl Fn(u16) -> bool) -> f64 {
 
 /// Not a sample: the longest path over all pairs of states, so it holds for every text that can follow.
 #[test]
-fn after_a_line_a_text_weighs_within_one_token_of_what_it_weighs_alone() {
+fn after_a_line_a_text_weighs_within_one_token_of_its_weight_alone() {
     for model in [&O200K, &CL100K] {
         let line = |s: u16| s == START || s == NEWLINE1 || s == NEWLINE1 + 1;
         assert!(
@@ -217,7 +217,7 @@ fn families() -> [(Calibrated, Version3, &'static Tokenizer); 2] {
 }
 
 #[test]
-fn what_a_former_version_counted_is_counted_alike() {
+fn an_older_version_still_gives_its_counts() {
     for family in Calibrated::ALL {
         let id = format!("{}@3", family.name());
         let former = estimator(&id).unwrap();
@@ -494,14 +494,14 @@ proptest! {
     }
 
     #[test]
-    fn nothing_but_the_empty_text_is_free(text in any::<String>()) {
+    fn only_the_empty_text_is_free(text in any::<String>()) {
         for family in Calibrated::ALL {
             prop_assert_eq!(family.text(&text) == 0, text.is_empty());
         }
     }
 
     #[test]
-    fn fits_is_the_count_or_nothing(text in shapes(), share in 0_u64..130) {
+    fn fits_is_the_count_or_none(text in shapes(), share in 0_u64..130) {
         for family in Calibrated::ALL {
             let tokens = family.text(&text);
             let limit = tokens * share / 100;
@@ -520,7 +520,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_add_up_where_joining_makes_no_longer_run(a in shapes(), b in shapes()) {
+    fn texts_add_up_if_joining_makes_no_longer_run(a in shapes(), b in shapes()) {
         let kind = |c: char| match c {
             c if c.is_whitespace() => 0,
             c if c.is_ascii_punctuation() => 1,

@@ -1,4 +1,4 @@
-//! What is known of a model.
+//! Facts about a model.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::model_estimator::ModelEstimator;
 use super::names::is_date;
 use crate::{Calibrated, Error, SafetyFactor, TokenEstimator};
 
-/// Tokenizer of a model, as far as this crate has it.
+/// Tokenizer of a model, or [`Self::Other`] if this crate lacks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[non_exhaustive]
 pub enum ModelTokenizer {
@@ -51,8 +51,8 @@ impl ModelTokenizer {
 
 /// Limits of a model and how its tokens are counted: a row of a [`ModelTable`](super::ModelTable).
 ///
-/// The limits are those of the provider's own service with its default settings; another host of an open model may
-/// serve less.
+/// The limits are those of the provider's service with its default settings; another host of an open model may serve
+/// less.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
     /// Name in requests to the provider, without a provider's prefix.
@@ -62,13 +62,13 @@ pub struct ModelInfo {
     /// Whether the output of a request counts within [`context_window`](Self::context_window). Otherwise the window
     /// limits the input alone, as with Gemini.
     pub output_in_window: bool,
-    /// Largest input of a request, in tokens, where the provider limits it besides the window.
+    /// Largest input of a request, in tokens, if the provider limits it separately from the window.
     pub max_input: Option<u64>,
     /// Largest output of a request, in tokens, reasoning included.
     pub max_output: u64,
     /// Tokenizer.
     pub tokenizer: ModelTokenizer,
-    /// Factor by which real counts may exceed those of the tokenizer's estimator, besides the estimator's own
+    /// Factor by which real counts may exceed the counts of the tokenizer's estimator, in addition to the estimator's
     /// [`safety_factor`](TokenEstimator::safety_factor).
     pub safety_factor: SafetyFactor,
     /// Tokens that the provider adds to a request with tools, besides the tools. `None` is the estimator's own
@@ -79,8 +79,8 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    /// Creates a row for a model whose output counts within its window, of `context_window` tokens, and is limited to
-    /// `max_output` tokens. `as_of` is the day of these facts, as in `2026-11-23`. The tokenizer is
+    /// Creates a row for a model with a window of `context_window` tokens, output included, and at most `max_output`
+    /// tokens of output. `as_of` is the day of these facts, as in `2026-11-23`. The tokenizer is
     /// [`Other`](ModelTokenizer::Other) and the safety factor 1.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
@@ -110,7 +110,7 @@ impl ModelInfo {
         beside_output.min(self.max_input.unwrap_or(u64::MAX))
     }
 
-    /// Returns the estimator for the model: exact where the tokenizer is known and the feature `exact` is on, otherwise
+    /// Returns the estimator for the model: exact if the tokenizer is known and the feature `exact` is on, otherwise
     /// calibrated. [`estimator::for_model`](crate::estimator::for_model) describes it.
     pub fn estimator(&self) -> Arc<dyn TokenEstimator> {
         Arc::new(ModelEstimator {
@@ -143,7 +143,10 @@ impl ModelInfo {
         } else if self.safety_factor < SafetyFactor::ONE {
             "give it a safety factor of at least 1".to_owned()
         } else if !is_date(&self.as_of) {
-            format!("{:?} is no day: write `as_of` as in 2026-11-23", self.as_of)
+            format!(
+                "{:?} is not a date: write `as_of` as in 2026-11-23",
+                self.as_of
+            )
         } else {
             return Ok(());
         };

@@ -1,7 +1,6 @@
 //! A dated table of models: context windows, limits of input and output, tokenizers.
 //!
-//! [`get`] finds a model of the built-in table. [`ModelTable`] adds rows of your own, or replaces rows whose facts have
-//! changed.
+//! [`get`] finds a model of the built-in table. [`ModelTable`] adds rows of your own, or replaces outdated rows.
 //!
 //! ```
 //! use token_estimate::models::{self, ModelInfo, ModelTable};
@@ -31,17 +30,17 @@ use crate::Error;
 ///
 /// A name matches in the first of these ways that finds a row:
 ///
-/// 1. as it is: `gpt-4o-2024-05-13`;
-/// 2. without what stands before a slash, from the first slash on: `openai/gpt-5`, `models/gemini-2.5-pro`;
+/// 1. unchanged: `gpt-4o-2024-05-13`;
+/// 2. without the prefix before a slash, from the first slash on: `openai/gpt-5`, `models/gemini-2.5-pro`;
 /// 3. in each of these forms, but without `-latest` or a date at the end: `claude-sonnet-4-5-20250929`,
 ///    `claude-sonnet-4-5@20250929`, `gpt-4o-2024-08-06`.
 ///
-/// In each form, a row with exactly this spelling goes before one that differs in case, or in a hyphen for a dot
-/// (`claude-sonnet-4.5`). A dated name without a row of its own has the limits of the undated one.
+/// In each form, a row with exactly this spelling takes precedence over one that differs in case, or in a hyphen for a
+/// dot (`claude-sonnet-4.5`). A dated name without its own row has the limits of the undated one.
 ///
 /// # Errors
 ///
-/// [`UnknownModel`](crate::ErrorKind::UnknownModel) for any other name; the message names the nearest rows.
+/// [`UnknownModel`](crate::ErrorKind::UnknownModel) for any other name; the message lists the nearest rows.
 pub fn get(name: &str) -> Result<&'static ModelInfo, Error> {
     find(table::MODELS, name)
 }
@@ -72,7 +71,7 @@ impl ModelTable {
     /// # Errors
     ///
     /// [`InvalidModel`](crate::ErrorKind::InvalidModel) for a row without a name, with a limit of 0 tokens or above its
-    /// window, with a safety factor below 1, or without a day of the form `2026-11-23`.
+    /// window, with a safety factor below 1, or without a date of the form `2026-11-23`.
     pub fn with(mut self, model: ModelInfo) -> Result<Self, Error> {
         model.check()?;
         match self.rows.iter_mut().find(|row| row.name == model.name) {
@@ -84,7 +83,7 @@ impl ModelTable {
 
     /// Adds the rows of a TOML text. They replace rows of the same name. Feature `models-toml`.
     ///
-    /// `name`, `context_window`, `max_output` and `as_of` must be there; the other fields of [`ModelInfo`] have the
+    /// `name`, `context_window`, `max_output` and `as_of` are required; the other fields of [`ModelInfo`] have the
     /// defaults of [`ModelInfo::new`].
     ///
     /// ```
@@ -122,7 +121,7 @@ impl ModelTable {
     ///
     /// # Errors
     ///
-    /// [`UnknownModel`](crate::ErrorKind::UnknownModel) for a name that the table has not.
+    /// [`UnknownModel`](crate::ErrorKind::UnknownModel) if the table has no such name.
     pub fn get(&self, name: &str) -> Result<&ModelInfo, Error> {
         find(&self.rows, name)
     }

@@ -1,16 +1,16 @@
-//! An estimator with what is known of a model.
+//! An estimator with the facts of a model.
 
 use std::sync::Arc;
 
 use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, ToolView};
 
-/// Counts as another estimator does; the safety factor and the overhead of tools are a model's.
+/// Counts with another estimator, with the safety factor and the overhead of tools of a model.
 #[derive(Debug)]
 pub(super) struct ModelEstimator {
     pub(super) estimator: Arc<dyn TokenEstimator>,
-    /// Multiplies the estimator's own.
+    /// Multiplies the estimator's factor.
     pub(super) safety_factor: SafetyFactor,
-    /// Takes the place of the estimator's own.
+    /// Replaces the estimator's overhead.
     pub(super) tools_overhead: Option<u64>,
 }
 

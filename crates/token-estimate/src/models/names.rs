@@ -14,8 +14,8 @@ pub(crate) fn resolve<'a>(
     })
 }
 
-/// What is looked for, in this order: the name itself and what follows each slash, and then the same without the
-/// version at the end.
+/// The spellings to look up, in this order: the name itself and the part after each slash, and then the same without
+/// the version at the end.
 fn spellings(given: &str) -> Vec<&str> {
     let after_slashes = given.match_indices('/').map(|(at, _)| &given[at + 1..]);
     let mut spellings: Vec<_> = std::iter::once(given).chain(after_slashes).collect();
@@ -70,7 +70,7 @@ pub(crate) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// Whether two names differ only in case, or in dots where the other has hyphens.
+/// Whether two names differ only in case, or in a hyphen for a dot.
 pub(crate) fn alike(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().map(plain).eq(b.bytes().map(plain))
 }

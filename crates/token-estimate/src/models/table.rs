@@ -1,12 +1,13 @@
 //! The rows that every [`ModelTable`](super::ModelTable) begins with.
 //!
 //! Limits are the figures of `model_prices_and_context_window_backup.json` in litellm 1.109.1 (MIT), the latest release
-//! on the day of [`AS_OF`], with these exceptions. For OpenAI's models whose input is limited separately it gives the
-//! limit of the input or the window; a row has both, by the provider's pages, and the smaller input where they differ:
-//! 272,000 of 400,000, and 922,000 of 1,050,000 tokens. For open models the row is that of the model's own provider
-//! where it has one, otherwise of a host that serves the whole window. Models
-//! that the file no longer has (Gemini 1.5, 2.0 and 3 Pro, `chatgpt-4o-latest`) have the limits of their provider's last page on them. Tokenizers are those of `tiktoken/model.py`.
-//! Overheads of tools are Anthropic's table in its page on tool use; for models that the table lacks, its largest.
+//! on the day of [`AS_OF`], with these exceptions. For OpenAI's models with a separate limit of input the file gives
+//! either this limit or the window; a row has both, by the provider's pages, with the smaller input if they differ:
+//! 272,000 of 400,000, and 922,000 of 1,050,000 tokens. For open models the row is from the model's provider if it
+//! serves the model, otherwise from a host that serves the whole window. Models that the file no longer has (Gemini
+//! 1.5, 2.0 and 3 Pro, `chatgpt-4o-latest`) have the limits of their provider's last page on them. Tokenizers are those
+//! of `tiktoken/model.py`. Overheads of tools are Anthropic's table in its page on tool use; for models that the table
+//! lacks, its largest.
 
 use std::borrow::Cow;
 
@@ -42,7 +43,7 @@ const fn row(
     }
 }
 
-/// OpenAI renders tools in one way, whatever the tokenizer.
+/// OpenAI renders tools in one way, for every tokenizer.
 const fn openai(
     name: &'static str,
     window: u64,
@@ -99,7 +100,7 @@ const fn limited(name: &'static str, window: u64, max_input: u64, max_output: u6
     )
 }
 
-/// By provider, and there the newest first.
+/// By provider, latest models first.
 pub(super) static MODELS: &[ModelInfo] = &[
     // OpenAI.
     openai("gpt-6.1-sol", 1_050_000, Some(922_000), 128_000, Other),

@@ -28,9 +28,9 @@ struct Entry {
 /// The groups and messages that are in no atom yet, and the settled atoms.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
-    /// Disjoint, in order, behind the settled atoms.
+    /// Disjoint, in order, after the settled atoms.
     groups: VecDeque<ToolGroup>,
-    /// The messages behind the settled atoms.
+    /// The messages after the settled atoms.
     tail: VecDeque<Entry>,
     settled: Vec<Atom>,
     /// Position at which `settled` begins.
@@ -68,7 +68,7 @@ impl Groups {
         self.next - 1
     }
 
-    /// Adds a late result to the newest message.
+    /// Adds a late result to the latest message.
     pub(super) fn late(&mut self, result: LateResult) {
         if let Some(entry) = self.tail.back_mut() {
             entry.late.push(result);
@@ -99,9 +99,8 @@ impl Groups {
         self.groups.get_mut(index)
     }
 
-    /// Extends the group of the response that begins at `start` through `position`, the newest
-    /// message, and merges every later group into it. Only results reach over groups, so there are
-    /// calls.
+    /// Extends the group of the response that begins at `start` through `position`, the latest message, and merges
+    /// every later group into it. Only results reach over groups, so the group has calls.
     pub(super) fn extend(&mut self, start: usize, position: usize) {
         let Some(index) = self.index_of(start) else {
             return;

@@ -15,7 +15,7 @@ fn plain_messages_are_alone() {
 }
 
 #[test]
-fn a_call_and_its_results_are_one_atom_whoever_brings_them() {
+fn a_call_and_its_results_are_one_atom_in_any_role() {
     assert_eq!(partition("u a+x t-x a"), "P0 G1-2 P3");
     assert_eq!(partition("u a+x u-x a"), "P0 G1-2 P3");
     // Call and result in one message.
@@ -29,7 +29,7 @@ fn results_come_in_any_order_and_in_any_number_of_messages() {
 }
 
 #[test]
-fn what_stands_between_call_and_result_is_inside() {
+fn messages_between_call_and_result_are_inside() {
     assert_eq!(partition("u a+x u s n t-x u"), "P0 G1-5 P6");
     // What comes after the last result is outside.
     assert_eq!(partition("a+x t-x s u"), "G0-1 P2 P3");
@@ -181,7 +181,7 @@ fn calls_of_others_and_notes_do_no_harm() {
 }
 
 #[test]
-fn draining_takes_what_is_settled_and_nothing_else() {
+fn draining_takes_only_settled_atoms() {
     let messages = lines("u a+x t-x u a+y u");
     let mut builder = AtomBuilder::starting_at(100);
     let mut drained = Vec::new();

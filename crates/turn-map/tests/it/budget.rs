@@ -73,7 +73,7 @@ fn a_group_is_kept_or_left_out_whole() {
 }
 
 #[test]
-fn the_ends_are_chosen_among_what_is_kept_whole() {
+fn the_ends_are_chosen_among_whole_groups() {
     let list = "u:a a:b u:c a:+x t:-x a:d";
     let tool = ending(99, Role::Tool);
     assert_eq!(kept(list, &tool), "u:a a:b u:c a:+x t:-x");
@@ -222,7 +222,7 @@ proptest! {
 
     /// Whatever a counter says, the result is one that it allows.
     #[test]
-    fn a_counter_that_keeps_to_nothing_is_obeyed(list in messages(), trim in trims(), seed in any::<u64>()) {
+    fn any_counter_keeps_the_budget(list in messages(), trim in trims(), seed in any::<u64>()) {
         let odd = |list: &[&Msg]| {
             let sum = list.iter().map(|m| m.parts.len() as u64 * 7 + 3).sum::<u64>();
             (seed ^ sum).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58

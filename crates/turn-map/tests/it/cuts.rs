@@ -41,7 +41,7 @@ fn a_tail_that_would_begin_at_a_result_begins_at_its_call() {
 }
 
 #[test]
-fn what_can_still_change_stays() {
+fn unsettled_atoms_stay() {
     for policy in [
         CutPolicy::LastMessages { messages: 0 },
         CutPolicy::RecentTokens { tokens: 0 },
@@ -117,7 +117,7 @@ fn trailing_results_larger_than_the_limit_leave_something_to_compact() {
 }
 
 #[test]
-fn a_tail_inside_of_a_turn_tells_where_the_turn_begins() {
+fn a_tail_inside_of_a_turn_has_the_turns_beginning() {
     let split = |policy: CutPolicy, script: &str| {
         let messages = lines(script);
         let atoms = atoms(&messages);

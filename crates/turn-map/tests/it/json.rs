@@ -498,7 +498,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn a_chat_message_whose_parts_are_put_back_is_the_same(list in chat::list()) {
+    fn putting_back_the_parts_of_a_chat_message_does_not_change_it(list in chat::list()) {
         for message in openai::from_values(list) {
             let (count, again) = retaken(&message);
             prop_assert_eq!(count, kinds(&message).len());
@@ -507,7 +507,7 @@ proptest! {
     }
 
     #[test]
-    fn a_turn_whose_parts_are_put_back_is_the_same(list in turns::list()) {
+    fn putting_back_the_parts_of_a_turn_does_not_change_it(list in turns::list()) {
         for message in anthropic::from_values(list) {
             let (count, again) = retaken(&message);
             prop_assert_eq!(count, kinds(&message).len());
@@ -516,7 +516,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sanitized_chat_keeps_the_rules_and_everything_said(list in chat::list()) {
+    fn a_sanitized_chat_keeps_the_rules_and_all_content(list in chat::list()) {
         let before = all_marks(&list);
         let list = openai::from_values(list);
         let plan = sanitize(&list, "[no result]");
@@ -529,7 +529,7 @@ proptest! {
     }
 
     #[test]
-    fn sanitized_turns_keep_the_rules_and_everything_said(list in turns::list()) {
+    fn sanitized_turns_keep_the_rules_and_all_content(list in turns::list()) {
         let list = anthropic::from_values(list);
         let plan = sanitize(&list, "[no result]");
         let mended = apply(list.clone(), &plan.edits);

@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn an_open_group_is_unsettled_and_by_default_of_the_newest_lines(messages in conversation()) {
+    fn an_open_group_is_unsettled_and_by_default_of_the_latest_lines(messages in conversation()) {
         let found = atoms(&messages);
         let open = |atom: &Atom| atom.kind() == AtomKind::Group(GroupState::Open);
         prop_assert!(!found.settled().iter().any(open));
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn paging_gives_what_reading_at_once_gives(
+    fn paging_equals_reading_at_once(
         messages in conversation(),
         page in 1..7_usize,
     ) {
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn cuts_are_atom_boundaries_and_leave_what_may_change(
+    fn cuts_are_atom_boundaries_and_leave_unsettled_atoms(
         messages in conversation(),
     ) {
         let found = atoms(&messages);
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn the_newest_are_protected_and_the_rest_is_not(messages in conversation(), n in 0..50_usize) {
+    fn only_the_latest_are_protected(messages in conversation(), n in 0..50_usize) {
         let found = atoms(&messages);
         let turns = TurnMap::by_role(&messages);
         let cuts = CutPolicy::LastMessages { messages: n }.cuts(&found, &turns, cost);
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn every_cut_keeps_pairs_whole_and_tells_its_turn(messages in conversation()) {
+    fn every_cut_keeps_pairs_whole_and_has_its_turn(messages in conversation()) {
         let found = atoms(&messages);
         let turns = TurnMap::by_role(&messages);
         let pairs = reference(&messages).pairs;

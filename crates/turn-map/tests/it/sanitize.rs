@@ -108,7 +108,7 @@ fn only_assistants_call() {
 }
 
 #[test]
-fn the_report_says_what_was_found_and_done() {
+fn the_report_has_problems_and_remedies() {
     let found = |words: &str| -> Vec<(usize, Problem, Remedy)> {
         let plan = sanitize(&script(words));
         let tell = |f: &Finding| (f.message, f.problem, f.remedy);
@@ -141,7 +141,7 @@ fn the_report_says_what_was_found_and_done() {
 }
 
 #[test]
-fn the_checkers_know_what_providers_refuse() {
+fn the_checkers_find_all_violations() {
     let openai = |words: &str| rules(&check_openai(&script(words)));
     let anthropic = |words: &str| rules(&check_anthropic(&script(words)));
     fn rules(found: &[turn_map::Violation]) -> Vec<(usize, Rule)> {
@@ -190,7 +190,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn providers_take_what_was_mended_and_mending_it_again_changes_nothing(
+    fn sanitized_lists_are_valid_and_are_not_changed_again(
         list in messages(),
     ) {
         let plan = sanitize(&list);
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn what_follows_changes_nothing_that_is_settled(list in messages()) {
+    fn later_messages_do_not_change_settled_atoms(list in messages()) {
         let whole = sanitize(&list).edits;
         for length in 0..list.len() {
             let list = &list[..length];

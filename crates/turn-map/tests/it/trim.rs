@@ -108,7 +108,7 @@ fn cuts_fall_between_characters() {
 }
 
 #[test]
-fn long_results_keep_their_ends_and_middling_ones_nothing() {
+fn long_results_keep_their_ends_and_middling_ones_are_omitted() {
     let policy = ENDS;
     let trim = |chars: usize| policy.trim_result(&"x".repeat(chars), "", &ESTIMATOR);
     assert_eq!(trim(200), None);
@@ -236,7 +236,7 @@ fn cleared(policy: &ClearPolicy, list: &[Msg]) -> Vec<usize> {
 }
 
 #[test]
-fn the_newest_six_results_stay_and_so_does_what_is_small_or_cannot_be_had_again() {
+fn the_latest_six_results_stay_and_so_do_small_or_unrepeatable_ones() {
     let policy = ClearPolicy {
         tools: ["Bash", "Grep", "Read"].map(str::to_owned).to_vec(),
         ..ClearPolicy::default()

@@ -52,7 +52,7 @@ fn notes_stay_in_the_turn_around_them() {
 }
 
 #[test]
-fn what_does_not_exist_is_empty() {
+fn missing_turns_are_empty() {
     let messages = indexed(&[Some(1), Some(2), Some(2)]);
     let map = TurnMap::by_index(&messages);
     assert_eq!(map.slice(&messages, 0..1).len(), 1);

@@ -122,7 +122,7 @@ fn erasures_between_imports_and_compactions() {
             assert_eq!(compacted.code, 0, "{after}: {}", compacted.err);
             if erasing.code != 0 {
                 assert!(
-                    erasing.err.contains("not gone yet"),
+                    erasing.err.contains("still in the files"),
                     "{after}: {}",
                     erasing.err
                 );

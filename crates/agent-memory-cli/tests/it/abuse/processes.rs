@@ -13,7 +13,7 @@ use crate::support::{Home, PATIENCE, Ran};
 
 /// Exit code of a run that found the work in another process's hands.
 fn done_or_held(ran: &Ran) {
-    let held = ran.err.contains("at work") || ran.err.contains("held");
+    let held = ran.err.contains("works on the same summaries") || ran.err.contains("held");
     assert!(
         ran.code == 0 || held,
         "exit code {}: {}{}",
