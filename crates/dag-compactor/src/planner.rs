@@ -17,8 +17,8 @@ static PASSES: [Label; 2] = [LEAF, CONDENSED];
 
 /// Plans a DAG of summaries in the view `dag`.
 ///
-/// Messages outside the fresh tail become leaves, chunk by chunk; neighbouring summaries of equal
-/// depth become condensed summaries. No chunk splits a tool call from its result, and none holds the
+/// Messages outside the fresh tail become leaves; neighbouring summaries of equal
+/// depth become condensed summaries. No leaf splits a tool call from its result, and none holds the
 /// user's running request.
 #[derive(Debug, Clone, Default)]
 pub struct DagPlanner {

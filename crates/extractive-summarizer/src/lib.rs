@@ -23,6 +23,7 @@ mod rank;
 mod replaced;
 mod results;
 mod rule_cues;
+mod settings;
 mod shell;
 pub mod source;
 mod standing;

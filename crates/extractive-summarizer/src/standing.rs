@@ -8,6 +8,7 @@ use memory_model::Seq;
 use crate::force::{Force, force, refers};
 use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
 use crate::later::Later;
+use crate::settings::forget_overtaken;
 use crate::statement::{Statement, understood};
 use crate::text::{line_sentences, reads_as_code};
 
@@ -73,7 +74,8 @@ pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     }
     let mut replaced = compare(&mut told);
     replaced.truncate(COMPARED);
-    let forgotten = forget(items, &replaced);
+    let mut forgotten = forget(items, &replaced);
+    forgotten.extend(forget_overtaken(items));
     let newest = told.iter().rev().nth(WHOLE).map_or(0, |told| told.item + 1);
     let mut told = told.into_iter().peekable();
     let mut out = Vec::with_capacity(items.len());

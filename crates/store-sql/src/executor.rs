@@ -76,6 +76,9 @@ pub trait Executor: Send {
 }
 
 /// The connections of a database.
+///
+/// The schema of the database must raise `conversation.head` and `conversation.tokens` when messages are inserted (SQLite: the
+/// trigger `message_advance`), refuse gaps, updates and deletes of messages, and store `external_id` as a text or as 16 bytes.
 pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// The name of a database: a path, a URL.
     type Place: ?Sized + Sync;

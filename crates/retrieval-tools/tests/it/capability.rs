@@ -187,7 +187,8 @@ fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>
             "limit": pick[4] % 5,
         }),
         "memory_describe" => json!({"summary_id": targets[pick[4] % 2]}),
-        _ => json!({"summary_id": targets[pick[4] % 4], "token_cap": pick[5] % 200}),
+        "memory_expand" => json!({"summary_id": targets[pick[4] % 4], "token_cap": pick[5] % 200}),
+        tool => panic!("no arguments for {tool}"),
     };
     if tool == "memory_grep" && pick[5].is_multiple_of(4) {
         given["first"] = number(pick[2]);
@@ -225,7 +226,7 @@ proptest! {
     #[test]
     fn no_hidden_message_is_returned(
         calls in proptest::collection::vec(
-            (0usize..4, 0usize..5, any::<[u16; 8]>()),
+            (0usize..4, any::<usize>(), any::<[u16; 8]>()),
             1..40,
         ),
         narrowed in proptest::option::of((1u32..30, 0u32..20, 0u32..2)),
@@ -250,11 +251,11 @@ proptest! {
                 }
                 sets.push((sight, tools));
             }
-            let names = ["memory_grep", "memory_describe", "memory_expand", "memory_recall", "memory_files"];
+            let names: Vec<&str> = Retrieval::tools().iter().map(|tool| tool.name).collect();
             let mut cursors: Vec<String> = Vec::new();
             for (of, tool, pick) in calls {
                 let (sight, tools) = &sets[of];
-                let tool = names[tool];
+                let tool = names[tool % names.len()];
                 let pick = pick.map(usize::from);
                 let own: [usize; 6] = pick[..6].try_into().unwrap();
                 let foreign = cursors.get(pick[6] % (cursors.len() + 3));
