@@ -204,7 +204,7 @@ impl Session {
 
     /// Why nothing is to be done; `None` where something may be.
     async fn skip(&self, request: &HandOver) -> Result<Option<HandOverSkip>> {
-        if !self.open_calls().await?.parts.is_empty() {
+        if self.has_open_calls().await? {
             return Ok(Some(HandOverSkip::PendingToolCalls));
         }
         if request.min_messages == 0 {

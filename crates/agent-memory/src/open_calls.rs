@@ -4,30 +4,46 @@ use std::collections::BTreeSet;
 
 use compaction_plan::Tail;
 use compaction_runner::newest_entries;
-use memory_model::{Message, Part};
+use memory_model::{EntryKind, Message, Part, Role};
 use turn_map::{AtomBuilder, AtomKind, GroupState};
 
 use crate::error::Result;
 use crate::session::Session;
 
 impl Session {
-    /// Returns the calls of the newest response that have no result yet, as one message of the assistant with
-    /// these calls in their order; a message without calls when nothing is open.
+    /// Returns the open calls of a turn that is not complete, as one message of the assistant in their order; `None` if the latest
+    /// message is a reply without open calls, or if there are no messages. The message has no calls if the model's next reply is due.
     ///
-    /// For a program that resumes a turn: it died, or gave up, between a response and the results of its tools.
-    /// Whether a tool ran before is not known here: only its result is.
+    /// For a program that resumes a turn after it died or gave up. Whether a tool ran before is not known: only its result is
+    /// in the log.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn open_calls(&self) -> Result<Message> {
+    pub async fn open_turn(&self) -> Result<Option<Message>> {
+        let (open, latest) = self.open_calls_and_latest().await?;
+        let is_complete =
+            latest.is_none_or(|role| role == Role::Assistant) && open.parts.is_empty();
+        Ok((!is_complete).then_some(open))
+    }
+
+    /// Whether a call of the latest response has no result.
+    pub(crate) async fn has_open_calls(&self) -> Result<bool> {
+        Ok(!self.open_calls_and_latest().await?.0.parts.is_empty())
+    }
+
+    /// Returns the open calls of the latest response, and the role of the latest message.
+    async fn open_calls_and_latest(&self) -> Result<(Message, Option<Role>)> {
         let head = self.snapshot().await?.head;
         let store = &*self.memory().inner.store;
         let newest = newest_entries(store, self.id(), head, Tail::messages(1)).await?;
         let mut open = Message::assistant("");
         open.parts.clear();
         let Some(first) = newest.first().map(|entry| entry.seq.0 as usize) else {
-            return Ok(open);
+            return Ok((open, None));
         };
+        let mut latest = newest.iter().rev();
+        let latest = latest.find(|entry| entry.kind == EntryKind::Message);
+        let latest = latest.map(|entry| entry.role);
         let mut builder = AtomBuilder::starting_at(first);
         newest.iter().for_each(|entry| builder.push(entry));
         let atoms = builder.finish();
@@ -45,6 +61,6 @@ impl Session {
             let calls = entry.parts.iter().filter(is_unanswered);
             open.parts.extend(calls.cloned());
         }
-        Ok(open)
+        Ok((open, latest))
     }
 }

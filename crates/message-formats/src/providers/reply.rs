@@ -14,11 +14,13 @@ use crate::error::Error;
 pub(super) fn content<'a>(response: &'a Value, pointer: &str) -> Result<&'a Value, Error> {
     response.pointer(pointer).ok_or_else(|| {
         let place = pointer.trim_start_matches('/').replace('/', ".");
-        let problem = match response.pointer("/error/message").and_then(Value::as_str) {
-            Some(message) => format!("is missing, and the response is an error: {message}"),
-            None => "is missing: give the whole response".to_owned(),
-        };
-        invalid(&place, problem)
+        match response.pointer("/error/message").and_then(Value::as_str) {
+            Some(message) => invalid(
+                "error",
+                format!("the server answered with an error: {message}"),
+            ),
+            None => invalid(&place, "it is missing: pass the whole response"),
+        }
     })
 }
 
