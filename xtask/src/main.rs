@@ -13,6 +13,7 @@ mod features;
 mod fixtures;
 mod layering;
 mod licences;
+mod links;
 mod mcp_client;
 mod mode;
 mod parity;
@@ -76,6 +77,7 @@ usage: cargo xtask <task> [--check | --dry-run]
                          which pip fetches (docs/measurements/kit.md); by default the program that `cargo build` made
   size [FOLDER] [--items]
                          code lines, crates, packages, the size of the program, of this checkout or another; public items
+  links                  checks that relative links of the pages lead to files
   words [FOLDER ...]     rates of habitual words and phrases in doc comments and pages, compared with those of jj; FOLDER is a
                          crate of another project: its rates are printed
   snapshots FILE         snapshots that no test reads; FILE is what a test run wrote with
@@ -109,6 +111,7 @@ fn main() -> anyhow::Result<()> {
         ["circles"] => circles::run(),
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
+        ["links"] => links::run(),
         ["parity"] => parity::run(),
         ["mcp-client", program @ ..] => mcp_client::run(program),
         ["provider-types", folder @ ..] => provider_types::run(folder),
