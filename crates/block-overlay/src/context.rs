@@ -244,7 +244,7 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextP
         let covered = found.map_or(turn + 1, |(section, _)| {
             section.range.indices().end.min(count)
         });
-        // A tool group that goes on behind stays with its beginning.
+        // A tool group that reaches past the section stays with its beginning.
         let mut end = covered;
         while !turn_map.is_cut(end) && section_at(end).is_none() {
             end += 1;

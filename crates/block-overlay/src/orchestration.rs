@@ -56,7 +56,7 @@ pub fn resolve_scope(
 
 /// Number of loops in scope before the last one of the chain.
 pub(crate) fn scope(chain: &[&LoopRecord], config: &CompactionConfig, budget: u64) -> usize {
-    // What an older loop costs once it is compacted, as far as that is known before.
+    // Cost of an older loop after its compaction, as far as it is known before.
     let cost = |record: &&LoopRecord| match record.whole_summary() {
         Some(summary) => config.cost(&summary.messages),
         None => config.cost(&record.messages).min(config.max_summary_tokens),

@@ -38,7 +38,7 @@ pub async fn newest_entries<S: Store + ?Sized>(
     let mut newest_first: Vec<LogEntry> = Vec::new();
     let (mut found, mut tokens) = (0, 0_u64);
     let enough = |found, tokens| found >= tail.messages.max(1) && tokens >= tail.tokens;
-    // One page mostly holds the tail and what is before it of its oldest atom.
+    // One page usually holds the tail and the rest of its oldest atom.
     let rows = tail.messages.saturating_add(FIRST_PAGE).min(LARGEST);
     let mut pages = NewestFirst::new(SeqRange::new(Seq::FIRST, head), rows);
     while !enough(found, tokens) && pages.fill(store, conversation).await? {
@@ -60,7 +60,7 @@ pub async fn newest_entries<S: Store + ?Sized>(
             .rev()
             .find_map(|entry| reach(entry, &mut first));
         match reach {
-            // The newest response is among them, and what is before them is over.
+            // The last response is among them, and the entries before them are settled.
             Some(Reach::None) => {}
             Some(Reach::Response) => {
                 while back.step(store, conversation).await? {}
@@ -102,7 +102,7 @@ pub async fn atom_start<S: Store + ?Sized>(
         return Ok(seq.max(floor));
     };
     let mut back = Back::new(NewestFirst::new(Some(range), FIRST_PAGE));
-    // Mostly the response is near. If not, what comes after may tell that there is none to find.
+    // The response is usually near. If not, later entries may show that there is none to find.
     if back.step(store, conversation).await? {
         let begins = match reach_from(store, conversation, seq).await? {
             Reach::None => true,
@@ -169,8 +169,8 @@ fn reach(entry: &LogEntry, first: &mut bool) -> Option<Reach> {
     }
     let first = std::mem::replace(first, false);
     if responds(entry) {
-        // A line of a response may go on with it; a response by itself ends all before it, unless
-        // it is one of neighbouring lines that call.
+        // A line of a response may belong to the lines before it. A response without an id ends everything before it,
+        // unless it is one of neighbouring lines with calls.
         return Some(match entry.response {
             Some(_) => Reach::Response,
             None if first && is_line(entry) => Reach::Neighbour,
@@ -287,11 +287,11 @@ impl Back {
             let neighbour = is_line(&entry);
             if self.neighbours {
                 if entry.kind == EntryKind::Message && !neighbour {
-                    // Something else was said: what came after it begins an atom.
+                    // Another message: the entries after it begin an atom.
                     return Ok(false);
                 }
             } else if line && self.keep > 0 && entry.response != self.response {
-                // An earlier response: what came after it begins an atom.
+                // An earlier response: the entries after it begin an atom.
                 return Ok(false);
             }
             self.neighbours |= neighbour;

@@ -223,7 +223,7 @@ fn known<'j>(
     let found = found.filter(|found| found.range == open.job.range);
     if let Some(summary) = found {
         if summary.children != open.job.children() {
-            // What was written is used again; what it unfolds to is another.
+            // The text is used again, with other children.
             let written = Written {
                 body: summary.body,
                 tier: summary.tier,

@@ -35,7 +35,7 @@ impl CancellationToken {
             state.cancelled = true;
             std::mem::take(&mut state.waiting)
         };
-        // Waking what waits runs foreign code: not under the lock.
+        // Waking a future runs foreign code, so not under the lock.
         waiting.values().for_each(AbortHandle::abort);
     }
 

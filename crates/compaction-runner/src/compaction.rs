@@ -13,7 +13,7 @@ use crate::redo::{self, RedoPlan, RedoPolicy, RedoReport};
 use crate::view_reader::ViewReader;
 
 impl Compaction<'_> {
-    /// Returns the plan of the next iteration. Calls no model and writes nothing to the store.
+    /// Returns the plan of the next iteration. Neither calls a model nor writes to the store.
     ///
     /// # Errors
     /// If the store fails.
@@ -89,7 +89,7 @@ impl Compaction<'_> {
     /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) jobs a call. Drafts that no longer fit the
     /// view are deleted.
     ///
-    /// A provisional summarizer costs nothing, so there is no prefetch for it.
+    /// A provisional summarizer makes no prefetch, because its summaries are free.
     ///
     /// # Errors
     /// If the store fails. The failure of a summarizer is no error; summaries that were made before it are kept.
@@ -113,7 +113,7 @@ impl Compaction<'_> {
         prefetch::publish_ready(self).await
     }
 
-    /// Returns the plan of [`Compaction::redo`]. Calls no model and writes nothing to the store.
+    /// Returns the plan of [`Compaction::redo`]. Neither calls a model nor writes to the store.
     ///
     /// # Errors
     /// If the store fails.

@@ -46,8 +46,8 @@ pub(crate) async fn conclude(
         });
     }
     if tally.cancelled {
-        // What was prepared before the cancellation is kept for the next run. What was prepared
-        // before a failure is published.
+        // Jobs that were prepared before the cancellation are kept for the next run. Jobs that were prepared before a
+        // failure are published.
         let fences = ready.drain(..).filter_map(|one| one.fence);
         settled.extend(fences.map(|fence| (fence, HAND_BACK)));
     }

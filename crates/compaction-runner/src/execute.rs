@@ -62,7 +62,7 @@ async fn execute_batch(
     let watch = Arc::clone(&tally.watch);
     let watch: &Watch = &watch;
     let begun = begin(env, jobs, entries, &tally.made, watch).await?;
-    // Set when nothing more is to be begun; what was begun is brought to its end.
+    // Set if no further job may begin. Begun jobs are finished.
     let stop = AtomicBool::new(false);
     let stop = &stop;
     // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.

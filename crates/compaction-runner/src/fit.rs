@@ -83,7 +83,7 @@ async fn shrink_once(
     reader: &mut ViewReader<'_>,
     tally: &mut Tally,
 ) -> Result<()> {
-    // What the view cost when a pass found nothing to do.
+    // Cost of the view when a pass found no job.
     let mut idle: BTreeMap<&Label, u64> = BTreeMap::new();
     loop {
         let before = reader.tokens;

@@ -47,7 +47,7 @@ pub(crate) async fn claim_all(
     Ok(claims)
 }
 
-/// Returns the claimed jobs whose owners are gone, by owner.
+/// Returns the jobs of owners that are gone, by owner.
 fn held_by_gone(
     env: &Compaction<'_>,
     keys: &[JobKey],

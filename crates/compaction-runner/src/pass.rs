@@ -41,8 +41,8 @@ pub(crate) async fn run_pass(
         let given_up = give_up_put_off(env, tally).await;
         return done.and(given_up);
     }
-    // What earlier passes put off is laid over already, or replaced by this pass. Where some of it was
-    // published meanwhile, the reader is outdated.
+    // Jobs that earlier passes deferred are applied already, or replaced by this pass. If some of them were published
+    // meanwhile, the reader is outdated.
     for one in tally.put_off.iter().skip(laid) {
         reader.lay_over(&one.job, one.spans());
     }

@@ -109,7 +109,7 @@ async fn prepare_on_top(
 
 /// Returns the jobs over the reader's view that are long enough to be prefetched and do not overlap.
 async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &ViewReader<'_>) -> Result<Vec<Job>> {
-    // Where there is little room, a source is never much longer than a quarter of it.
+    // With little room, a source is never much longer than a quarter of it.
     let quarter = env.room.map_or(u64::MAX, |room| room.tokens / 4);
     let least = env.policy.prefetch_min_tokens.min(quarter);
     // A job that ends with messages takes those that follow, later.

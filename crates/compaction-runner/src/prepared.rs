@@ -85,8 +85,8 @@ pub(crate) async fn keep_drafts(env: &Compaction<'_>, done: &mut [Done<'_>]) {
     if drafts.is_empty() {
         return;
     }
-    // A lease may have ended before the model answered, or the store may be busy. What was written
-    // is good all the same: it is published next.
+    // A lease may have ended before the model answered, or the store may be busy. The text is still good: it is
+    // published next.
     match env.store.settle_all(&drafts).await {
         Ok(answers) => {
             for error in answers.into_iter().filter_map(std::result::Result::err) {

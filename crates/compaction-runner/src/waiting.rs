@@ -129,7 +129,7 @@ pub(crate) async fn add_to_list(
         }
         (list, revision) = read_list(env).await?.unwrap_or_default();
     }
-    // Whoever plans the same jobs finds their drafts.
+    // Runs that plan the same jobs find their drafts.
     Ok(list.jobs.len())
 }
 
@@ -168,7 +168,7 @@ pub(crate) async fn split_wanted(
     let Some(range) = list.range() else {
         return Ok((wanted, unwanted));
     };
-    // With one position more on each side, so that the spans tell where others begin.
+    // With one more position on each side, so that the spans show the neighbouring ranges.
     let around = SeqRange::new(range.first.prev().max(Seq::FIRST), range.last.next());
     let spans = read_spans(env.store, snapshot, around).await?;
     let mut rows: Vec<SpanStart> = spans.iter().map(SpanStart::from).collect();

@@ -28,7 +28,7 @@ pub(crate) async fn write<'j>(
         Begun::Call(open) if stop.load(Ordering::Relaxed) => open.done(Prepared::NotBegun),
         Begun::Call(open) => {
             let mut done = ask(env, open, watch).await;
-            // Results are concluded in order. What was paid does not wait for a slower call.
+            // Results are concluded in order. A paid result does not wait for a slower call.
             if env.policy.concurrency() > 1 {
                 keep_drafts(env, std::slice::from_mut(&mut done)).await;
             }
@@ -131,8 +131,7 @@ async fn not_written(
             Prepared::Skipped(SkipReason::CannotShrink)
         }
         _ => {
-            // Nothing is worth keeping: a job that changes with every message would leave a row
-            // at each failure.
+            // No text is worth keeping: a job that changes with every message would leave a row at each failure.
             let cause = Cause::of_error(error, message.clone());
             watch.model().unmade(&cause);
             model_failed(env, job, cause.clone()).await;

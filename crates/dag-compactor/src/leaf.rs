@@ -54,7 +54,7 @@ pub(crate) async fn plan_leaves(
 
     let Held(mut held) = held;
     if matches!(held.first(), Some(Step::Atom(request)) if rule.protects(request.tokens)) {
-        // The request stays as it is, and what follows it has a summary at one side only.
+        // The request is kept, and the messages after it have a summary at one side only.
         let end = Step::End { bridged: false };
         if let Some(next) = held
             .iter_mut()

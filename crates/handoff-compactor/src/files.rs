@@ -203,7 +203,7 @@ impl FileLedger {
                 record.deleted = false;
                 match &call.owner {
                     Some(owner) => self.owners.insert(file.path.clone(), owner.clone()),
-                    // Whoever changed it now is not who did before.
+                    // The file was now changed by an agent without a name.
                     None => self.owners.remove(&file.path),
                 };
             }

@@ -32,7 +32,7 @@ pub(crate) async fn plan_handoffs(
         recent.push(&entry);
     }
 
-    // Shortened messages and those left out are whole spans, which nothing cuts.
+    // Trimmed spans are never cut.
     let solid = spans
         .iter()
         .filter(|span| matches!(span.body, SpanBody::Trimmed(_)));
@@ -120,8 +120,9 @@ impl Handoff<'_> {
             Purpose::TurnPrefix => (TURN_PREFIX, self.policy.prefix_tokens),
             _ => (HANDOFF, self.policy.summary_tokens),
         };
-        // A third of the messages, as of a leaf; what was kept before is kept, as far as there is room. A fifth of
-        // the room is for a model that writes more than it was asked for, and for the list of files.
+        // Aims at a third of the messages, as for a leaf, and keeps the length of the earlier summary as far as there
+        // is room. A fifth of the room is reserved for a model that writes more than requested, and for the list of
+        // files.
         let target = before
             .saturating_add(new / 3)
             .clamp(10, (most * 4 / 5).max(10));

@@ -95,7 +95,7 @@ fn log_loops(entries: &[LightEntry], atoms: &Atoms) -> Vec<Range<usize>> {
             None => is_prompt && !after_prompt && named.is_none(),
         };
         after_prompt = is_prompt;
-        // Behind the settled atoms a result may still come that joins what is before with what follows.
+        // After the settled atoms a later result may still join the entries before and after it.
         let is_cut = position <= settled && atoms.cut_before(position).position() == position;
         if begins && position > 0 && is_cut {
             starts.push(position);

@@ -45,7 +45,7 @@ impl Planned<'_> {
                 None => jobs.extend(self.job(segment, range, &spans)),
             }
         }
-        // What another policy divides anew is shown first, and shrinks in the pass after.
+        // Spans that are divided differently are unfolded first, and shrink in the next pass.
         match divided || self.shrinks(&jobs) {
             true => jobs,
             false => Vec::new(),
@@ -179,7 +179,7 @@ impl Planned<'_> {
             depth: 0,
         };
         let why = "turns between the first and the recent ones, or an older loop, are summarized";
-        // It must cost less than what it takes the place of, which may be a summary that is short already.
+        // The summary must cost less than the spans that it replaces, which may be a short summary already.
         let most = shown.saturating_sub(overhead).saturating_sub(1);
         let target = self.policy.max_summary_tokens.min(most).max(1);
         let request = Request {

@@ -91,7 +91,8 @@ impl<'v> Lens<'v> {
                 saved += group.raw_tokens.saturating_sub(group.span.tokens);
             }
             if let Some(raw) = SeqRange::new(next, range.last) {
-                // Who applies a job compares ranges and bodies, not costs: the last piece has those of all.
+                // Ranges and bodies are compared when a job is applied, costs are not: the last raw span has the cost
+                // of all.
                 expect.push(Span::closed(raw, SpanBody::Raw, raw_tokens));
             }
         }
@@ -117,7 +118,7 @@ impl<'v> Lens<'v> {
         if request.max_tokens == 0 || request.max_tokens > most {
             request.max_tokens = most;
         }
-        // A ladder aims at a third of the messages, which may be more than what they cost with placeholders.
+        // A ladder aims at a third of the messages, which may be more than their cost with placeholders.
         let aims_at = match request.target_tokens {
             0 => raw_tokens / 3,
             target => target,

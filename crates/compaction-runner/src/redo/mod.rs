@@ -36,7 +36,7 @@ struct Reached {
     nodes: Nodes,
 }
 
-/// Plans a redo. Calls no model and writes nothing to the store.
+/// Plans a redo. Neither calls a model nor writes to the store.
 pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<RedoPlan> {
     let Reached {
         snapshot,

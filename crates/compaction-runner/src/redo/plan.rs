@@ -134,7 +134,7 @@ fn stale(
             stale.insert(&summary.id);
         }
     }
-    // What only something that stays was made from cannot be replaced.
+    // A summary that only kept summaries are made from cannot be replaced.
     let mut reached: BTreeSet<&SummaryId> = BTreeSet::new();
     for summary in found.iter().rev() {
         let is_root = summary.id == *root;

@@ -50,7 +50,7 @@ pub(super) async fn redo_tree(
         Err(error) => Err(error),
     };
     let done = matches!(published, Ok(Ended::Published));
-    // What was written and is not published is kept for the next time.
+    // Texts that are not published are kept for the next time.
     let settled = match done {
         true => release(env, made.fences).await,
         false => hand_back(env, made.fences).await,
@@ -82,7 +82,7 @@ async fn make_tree(
         let Some(room) = room(env, policy, &progress.watch) else {
             return Ok(Some(RedoStop::CallLimit));
         };
-        // Those of one depth do not need each other, unless one is a source of another.
+        // Summaries of one depth do not need each other, unless one is a source of another.
         let mut level = BTreeSet::new();
         let apart = rest.iter().take_while(|old| {
             let needs = old.source_summaries().any(|id| level.contains(id));
@@ -138,7 +138,7 @@ impl Remade {
                 summary: Box::new(ready.summary),
                 fresh: ready.fresh,
             },
-            // An extract is what is there already.
+            // An extract already exists.
             Prepared::Summary(ready) => match ready.cause {
                 Some(cause) if cause.is_limit() => Self::Limited,
                 Some(cause) => failed(&cause.to_string(), cause.was_asked()),
@@ -238,7 +238,7 @@ async fn make_jobs<'j>(
     made: &Made,
     watch: &Watch,
 ) -> Result<Vec<Done<'j>>> {
-    // A summary that fails does not keep those beside it from being made.
+    // A failed summary does not keep the others from being made.
     let stops = |_: &&Job| AtomicBool::new(false);
     let stops: Vec<AtomicBool> = jobs.iter().map(stops).collect();
     let begun = begin(env, jobs, &Entries::new(), &made.summaries, watch).await?;
