@@ -155,7 +155,7 @@ pub struct ContextConfig {
     pub max_context_tokens: u64,
     /// Cost of the system prompt, in tokens. Default 4,000.
     pub system_prompt_tokens: u64,
-    /// When and how to compact.
+    /// Settings of the compaction.
     pub compaction: CompactionConfig,
 }
 

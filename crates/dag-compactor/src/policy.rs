@@ -58,7 +58,7 @@ pub struct DagPolicy {
     /// true.
     ///
     /// The request is the user's latest message with text and without a tool result. Leaves form before and after it.
-    /// With the next request it is an ordinary message: it becomes a leaf by itself (`bridge`), or a part of a
+    /// With the next request it is an ordinary message: it becomes a leaf, even a short one (`bridge`), or a part of a
     /// condensed summary if it is too short for that. A request that costs more than a quarter of the room, or of
     /// `max_source_tokens` if no room is known, is compacted like any message. If the request is between a tool call
     /// and its result, the whole group is kept or compacted.

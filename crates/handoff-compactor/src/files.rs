@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::removals::removed;
 
-/// Reads and changes of the files of a conversation, over all of its handoffs.
+/// A record of the files that a conversation read, created, changed and deleted, over all of its handoffs.
 ///
 /// Conventions map each tool to an action. A call counts once its result is not an error. Calls in messages of other
 /// roles than the assistant's do not count. A file that is written as a whole and did not occur before is created. The
