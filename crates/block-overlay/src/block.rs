@@ -1,4 +1,4 @@
-//! Blocks: what a context shows in the place of a loop's messages.
+//! Blocks: overlays that a context shows instead of a loop's messages.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub struct TurnRange {
 }
 
 impl TurnRange {
-    /// Returns the range of turns `turns.start` to `turns.end − 1`; `None` when there are none.
+    /// Returns the range of turns `turns.start` to `turns.end − 1`; `None` if it is empty.
     pub fn from_indices(turns: Range<usize>) -> Option<Self> {
         let index = |turn: usize| u32::try_from(turn).ok();
         let (start_turn, end_turn) = (index(turns.start)?, index(turns.end.checked_sub(1)?)?);
@@ -73,31 +73,31 @@ impl fmt::Display for Omission {
     }
 }
 
-/// Turns, and the messages that a context shows in their place.
+/// Turns, and the messages that a context shows instead of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactedSection {
-    /// Turns that the section stands for.
+    /// Turns that the section replaces.
     pub range: TurnRange,
-    /// Messages in their place.
+    /// Messages that replace the turns.
     pub messages: Vec<Message>,
-    /// Turns of the range without a message in their place.
+    /// Turns of the range that none of the messages covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omission>,
 }
 
 /// An overlay of one loop. The loop keeps its own messages.
 ///
-/// The newest loop has up to three sections. An older loop has only
-/// [`keep_compacted`](Self::keep_compacted), over all of its turns.
+/// The last loop of a chain has up to three sections. An older loop has only [`keep_compacted`](Self::keep_compacted),
+/// over all of its turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBlock {
-    /// Turns at the beginning whose original messages are shown; newest loop only.
+    /// Turns at the beginning with their original messages; last loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_first: Option<TurnRange>,
     /// Summary of the turns between, or of the whole of an older loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_compacted: Option<CompactedSection>,
-    /// Turns at the end, with shortened tool output; newest loop only.
+    /// Turns at the end, with shortened tool output; last loop only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_recent: Option<CompactedSection>,
     /// Time at which the block was made.
@@ -108,8 +108,8 @@ pub struct CompactionBlock {
         deserialize_with = "read_time"
     )]
     pub created_at: Timestamp,
-    /// Number of the loop's messages when the block was made; later ones are shown as they are. `None`
-    /// shows only the turns after the block's last one as they are.
+    /// Number of the loop's messages when the block was made; later ones are shown unchanged. With `None`, only the
+    /// turns after the block's last one are shown unchanged.
     #[serde(
         rename = "coveredMessages",
         default,

@@ -1,4 +1,4 @@
-//! The compaction of a running agent: trigger, hooks, events, blocks or the reduction of a list.
+//! The compaction of a running agent: trigger, hooks and events, with blocks or by reducing a list.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -16,23 +16,21 @@ use crate::strategy::{DefaultBlockCompaction, DefaultCompaction};
 
 /// The working state of an agent: the messages of its next request and, if it keeps one, the session.
 ///
-/// With a session the messages are derived: the loops hold the originals, and compacting never changes
-/// those.
+/// With a session the messages are derived: the loops hold the originals, which compaction never changes.
 #[derive(Debug, Clone, Default)]
 pub struct AgentContext {
     /// The messages of the next request, without the system prompt.
     pub messages: Vec<Message>,
-    /// The session; `None` for an agent that keeps a list only.
+    /// The session; `None` for an agent that keeps only a list.
     pub session: Option<LoopSession>,
-    /// Id of the loop that runs, in the session.
+    /// Id of the running loop in the session.
     pub current_loop: String,
-    /// Usage that the provider reported, observed at indices of [`messages`](Self::messages). A compaction
-    /// resets it.
+    /// Usage that the provider reported, by index of [`messages`](Self::messages). A compaction resets it.
     pub usage: UsageTracker,
 }
 
 impl AgentContext {
-    /// Creates the context of a session: all messages of the chain of the running loop.
+    /// Creates the context of a session, with all messages of the running loop's chain.
     ///
     /// # Errors
     /// [`Error::UnknownLoop`](crate::Error::UnknownLoop).
@@ -49,7 +47,7 @@ impl AgentContext {
         })
     }
 
-    /// Adds messages to the request and to the loop that runs.
+    /// Adds messages to the request and to the running loop.
     pub fn push(&mut self, messages: impl IntoIterator<Item = Message>) {
         let added: Vec<Message> = messages.into_iter().collect();
         let session = self.session.as_mut();
@@ -60,20 +58,20 @@ impl AgentContext {
     }
 }
 
-/// Something that happened in a compaction. A start is followed by an end or a failure.
+/// An event of a compaction. A start is followed by an end or a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactionEvent {
     /// A compaction began.
     Started {
-        /// Id of the newest loop; `None` without a session.
+        /// Id of the running loop; `None` without a session.
         loop_id: Option<String>,
         /// Number of messages in the context.
         messages: usize,
-        /// Their estimated cost, in tokens.
+        /// Estimated cost of the messages, in tokens.
         tokens: u64,
     },
-    /// A compaction failed, and changed nothing in the context.
+    /// A compaction failed. The context did not change.
     Failed {
         /// Text of the error.
         error: String,
@@ -82,54 +80,54 @@ pub enum CompactionEvent {
     Ended(CompactionOutcome),
 }
 
-/// What a compaction did.
+/// Result of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionOutcome {
-    /// Number of messages before.
+    /// Number of messages in the context before.
     pub messages_before: usize,
-    /// Number of messages in the context now.
+    /// Number of messages in the context afterwards.
     pub messages_after: usize,
-    /// Their estimated cost before, in tokens.
+    /// Estimated cost of the messages before, in tokens.
     pub tokens_before: u64,
-    /// Their estimated cost now, in tokens.
+    /// Estimated cost of the messages afterwards, in tokens.
     pub tokens_after: u64,
-    /// Ids of the loops that got a block, newest first; none without a session.
+    /// Ids of the loops that got a block, newest first; empty without a session.
     pub loops_compacted: Vec<String>,
 }
 
-/// Callbacks of a compaction. All methods do nothing unless implemented.
+/// Callbacks of a compaction. The default implementations are empty.
 #[async_trait]
 pub trait CompactionHooks: Send + Sync + Debug {
-    /// Called before a compaction, such as to index what it will shorten. Returns whether to go on.
+    /// Called before a compaction, for example to index messages that it will shorten. Returns whether to continue.
     async fn before_compaction_start(&self, _context: &AgentContext) -> bool {
         true
     }
 
-    /// Called after a compaction, such as to verify it.
+    /// Called after a compaction, for example to verify it.
     async fn after_compaction_end(&self, _outcome: &CompactionOutcome) {}
 
     /// Called on every event.
     fn event(&self, _event: &CompactionEvent) {}
 }
 
-/// Compacts the context of an agent when it is due, or when it is asked to.
+/// Compacts the context of an agent when a compaction is due, or on demand.
 ///
-/// With a session it makes blocks; without one it reduces the list.
+/// With a session it makes blocks. Without one it reduces the list.
 #[derive(Debug, Clone, Default)]
 pub struct Compactor {
-    /// The window, and how to compact.
+    /// Window of the model and settings of the compaction.
     pub config: ContextConfig,
-    /// Called in order. One that refuses is enough.
+    /// Hooks in the order of their calls. If one refuses, there is no compaction.
     pub hooks: Vec<Arc<dyn CompactionHooks>>,
 }
 
 impl Compactor {
-    /// Compacts if that is due by [`is_due`](crate::CompactionConfig::is_due). Call before each request.
-    /// Messages that [`usage`](AgentContext::usage) covers cost what the provider reported, the system
-    /// prompt included. Returns `None` if it is not due, or a hook refused.
+    /// Compacts if that is due by [`is_due`](crate::CompactionConfig::is_due). Call before each request. Messages that
+    /// [`usage`](AgentContext::usage) covers cost the reported tokens, which include the system prompt. Returns `None`
+    /// if no compaction is due or a hook refused.
     ///
     /// # Errors
-    /// Those of [`compact_context`](Self::compact_context).
+    /// The errors of [`compact_context`](Self::compact_context).
     pub async fn before_request(
         &self,
         agent: &mut AgentContext,
@@ -148,11 +146,11 @@ impl Compactor {
         }
     }
 
-    /// Compacts now, whether or not that is due. Returns `None` if a hook refused.
+    /// Compacts, even if no compaction is due. Returns `None` if a hook refused.
     ///
     /// # Errors
-    /// Those of the strategies, of [`build_context_from_session`] and of
-    /// [`compact_messages`](crate::compact_messages). Then the agent's messages are as they were.
+    /// The errors of the strategies, of [`build_context_from_session`] and of
+    /// [`compact_messages`](crate::compact_messages). After an error the agent's messages are unchanged.
     pub async fn compact_context(
         &self,
         agent: &mut AgentContext,
@@ -189,7 +187,7 @@ impl Compactor {
         Ok(Some(outcome))
     }
 
-    /// Makes the blocks and the context, or reduces the list; returns the loops that got a block.
+    /// Makes the blocks and the context, or reduces the list. Returns the ids of the loops that got a block.
     async fn shrink(&self, agent: &mut AgentContext) -> Result<Vec<String>> {
         let (config, budget) = (&self.config.compaction, self.config.message_budget());
         let mut loops = Vec::new();

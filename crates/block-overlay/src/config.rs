@@ -1,4 +1,4 @@
-//! When and how to compact, and the traits of strategies.
+//! Settings of a compaction, and the traits of strategies.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::error::Result;
 use crate::session::LoopRecord;
 use crate::turns::TurnMap;
 
-/// Rule that decides how many loops before the newest one are compacted and shown.
+/// Rule for the number of loops before the last one that are compacted and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CompactionScope {
     /// A fixed number of loops. Default: 3.
     FixedCount(usize),
-    /// As many as fit into the maximum cost of a context once they are compacted: a loop counts what its
-    /// block costs, and one without a block its messages, but at most `max_summary_tokens`. A loop whose
-    /// messages alone exceed a context can be in scope.
+    /// As many as fit into the maximum cost of a context once they are compacted. A loop counts the cost of its block;
+    /// a loop without a block counts its messages, but at most `max_summary_tokens`. A loop may be in scope although
+    /// its messages alone exceed a context.
     TokenBudget,
 }
 
@@ -32,7 +32,7 @@ impl Default for CompactionScope {
 }
 
 impl CompactionScope {
-    /// Returns how many of the older loops, newest first, are in scope.
+    /// Returns the number of older loops in scope. The loops are passed newest first.
     pub(crate) fn count<T>(
         self,
         mut older: impl Iterator<Item = T>,
@@ -51,40 +51,39 @@ impl CompactionScope {
     }
 }
 
-/// When to compact, how to compact, and with which strategies.
+/// Settings of a compaction: when it is due, how it compacts, and with which strategies.
 ///
-/// Serializes without the strategies, the estimator and the clock. Fields that are absent have their
-/// defaults.
+/// The serialized form lacks the strategies, the estimator and the clock. Absent fields have their defaults.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactionConfig {
-    /// Share of the window that headroom is measured from. Default 0.90.
+    /// Share of the window from which headroom is measured. Default 0.90.
     pub compact_at_pct: f64,
-    /// Compaction begins when less than this share of the window is left below it. Default 0.05: with
-    /// a window of 100,000 tokens and a system prompt of 4,000 above 81,000 tokens.
+    /// Minimum headroom, as a share of the window: a compaction is due below it. Default 0.05. For a window of 100,000
+    /// tokens and a system prompt of 4,000, a compaction is due above 81,000 tokens.
     pub compact_budget_threshold_pct: f64,
-    /// Loops before the newest one that are compacted and shown. Default: 3.
+    /// Loops before the last one that are compacted and shown. Default: 3.
     pub compaction_scope: CompactionScope,
-    /// Turns at the beginning of the newest loop that are shown as they are. Default 2; 0 for none.
+    /// Number of turns at the beginning of the last loop that are shown unchanged. Default 2; 0 for none.
     pub keep_first_turns: usize,
-    /// Turns at the end of the newest loop that are shown with shortened tool output. Default 10. More
-    /// if a tool call and its results would be divided otherwise.
+    /// Number of turns at the end of the last loop that are shown with shortened tool output. Default 10. More if a
+    /// tool call and its results would be divided otherwise.
     pub keep_recent_turns: usize,
     /// Maximum cost of the summary of one loop, in tokens. Default 2,000.
     pub max_summary_tokens: u64,
     /// Maximum number of lines of a tool's output in the recent turns. Default 50.
     pub tool_output_max_lines: usize,
-    /// Reduces message lists of callers without a session; `None` for
+    /// Strategy that reduces message lists of callers without a session; `None` for
     /// [`DefaultCompaction`](crate::DefaultCompaction).
     #[serde(skip)]
     pub in_memory_strategy: Option<Arc<dyn CompactionStrategy>>,
-    /// Makes blocks; `None` for [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
+    /// Strategy that makes blocks; `None` for [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
     #[serde(skip)]
     pub block_strategy: Option<Arc<dyn BlockCompactionStrategy>>,
-    /// Counts tokens. Default: [`default_estimator`].
+    /// Estimator of token counts. Default: [`default_estimator`].
     #[serde(skip)]
     pub estimator: Arc<dyn TokenEstimator>,
-    /// Tells the time of blocks. Default: the system's clock.
+    /// Clock for the times of blocks. Default: the system's clock.
     #[serde(skip)]
     pub clock: Arc<dyn Clock>,
 }
@@ -108,9 +107,9 @@ impl Default for CompactionConfig {
 }
 
 impl CompactionConfig {
-    /// Whether it is time to compact: whether the headroom `compact_at_pct − system / window − tokens /
-    /// window` is below `compact_budget_threshold_pct`. A window of 0 tokens is unknown and never is.
-    /// Shares are exact to nine decimal places.
+    /// Whether a compaction is due: whether the headroom `compact_at_pct − system / window − tokens / window` is below
+    /// `compact_budget_threshold_pct`. A window of 0 tokens is unknown, and no compaction is due. Shares are exact to
+    /// nine decimal places.
     ///
     /// ```
     /// use block_overlay::CompactionConfig;
@@ -130,12 +129,12 @@ impl CompactionConfig {
         used * BILLION > (billionths(at) - billionths(least)) * i128::from(window)
     }
 
-    /// Cost of messages, in tokens.
+    /// Returns the cost of messages, in tokens.
     pub(crate) fn cost(&self, messages: &[Message]) -> u64 {
         self.estimator.messages(messages)
     }
 
-    /// The messages with each tool output cut to its first and last lines.
+    /// Returns the messages with each tool output cut to its first and last lines.
     pub(crate) fn trim(&self, messages: &[Message]) -> Vec<Message> {
         let policy = TrimPolicy::ToolOutputLines {
             lines: self.tool_output_max_lines,
@@ -148,7 +147,7 @@ impl CompactionConfig {
     }
 }
 
-/// A model's window, and what to do when it fills up.
+/// A model's window and the settings of the compaction.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextConfig {
@@ -156,7 +155,7 @@ pub struct ContextConfig {
     pub max_context_tokens: u64,
     /// Cost of the system prompt, in tokens. Default 4,000.
     pub system_prompt_tokens: u64,
-    /// When and how to compact.
+    /// Settings of the compaction.
     pub compaction: CompactionConfig,
 }
 
@@ -171,19 +170,19 @@ impl Default for ContextConfig {
 }
 
 impl ContextConfig {
-    /// Tokens that messages may cost: the window without the system prompt.
+    /// Maximum cost of the messages, in tokens: the window without the system prompt.
     pub fn message_budget(&self) -> u64 {
         self.max_context_tokens
             .saturating_sub(self.system_prompt_tokens)
     }
 }
 
-/// Makes blocks. Three methods make one section each; [`compact`](Self::compact) puts them together.
+/// A strategy that makes blocks. Three methods make one section each; [`compact`](Self::compact) combines them.
 ///
-/// The trait is object-safe, and its methods never change the loop.
+/// The trait is object-safe. Its methods never change the loop.
 #[async_trait]
 pub trait BlockCompactionStrategy: Send + Sync + Debug {
-    /// Returns the turns at the beginning that are shown as they are; newest loop only. By default
+    /// Returns the turns at the beginning that are shown unchanged; last loop only. By default
     /// [`keep_first_turns`](CompactionConfig::keep_first_turns).
     fn keep_first(
         &self,
@@ -195,9 +194,9 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         turn_map.sections(first, recent).first
     }
 
-    /// Returns the turns at the end with shortened tool output; newest loop only. By default
-    /// [`keep_recent_turns`](CompactionConfig::keep_recent_turns), with each tool output cut to its first
-    /// and last lines.
+    /// Returns the turns at the end with shortened tool output; last loop only. By default
+    /// [`keep_recent_turns`](CompactionConfig::keep_recent_turns), with each tool output cut to its first and last
+    /// lines.
     fn keep_recent(
         &self,
         record: &LoopRecord,
@@ -213,11 +212,10 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         })
     }
 
-    /// Returns the summary of the middle of the newest loop, or of an older loop as a whole. May ask a
-    /// model.
+    /// Returns the summary of the middle of the last loop, or of the whole of an older loop. May call a model.
     ///
     /// # Errors
-    /// Those of the strategy.
+    /// The errors of the strategy.
     async fn keep_compacted(
         &self,
         record: &LoopRecord,
@@ -226,10 +224,10 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         is_most_recent: bool,
     ) -> Result<Option<CompactedSection>>;
 
-    /// Makes the block of the three sections.
+    /// Makes the block from the three sections.
     ///
     /// # Errors
-    /// Those of [`keep_compacted`](Self::keep_compacted).
+    /// The errors of [`keep_compacted`](Self::keep_compacted).
     async fn compact(
         &self,
         record: &LoopRecord,
@@ -253,14 +251,13 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
     }
 }
 
-/// Reduces lists of messages, for callers without a session. Object-safe, and may ask a model.
+/// A strategy that reduces lists of messages, for callers without a session. Object-safe. May call a model.
 #[async_trait]
 pub trait CompactionStrategy: Send + Sync + Debug {
     /// Returns the messages, reduced to [`message_budget`](ContextConfig::message_budget).
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if that is impossible, and those of the
-    /// strategy.
+    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if that is impossible, and the errors of the strategy.
     async fn compact(&self, messages: Vec<Message>, config: &ContextConfig)
     -> Result<Vec<Message>>;
 }

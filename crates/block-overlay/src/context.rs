@@ -1,4 +1,4 @@
-//! The context of a session: what the blocks of the loops in scope show.
+//! The context of a session, built from the blocks of the loops in scope.
 
 use std::rc::Rc;
 
@@ -11,36 +11,36 @@ use crate::orchestration::scope;
 use crate::session::{LoopRecord, LoopSession};
 use crate::turns::TurnMap;
 
-/// What a context shows of a turn.
+/// Form in which a context shows a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shown {
-    /// Its messages.
+    /// Its messages, unchanged.
     Raw,
     /// Its messages with shortened tool output.
     Trimmed,
-    /// A summary that it is part of.
+    /// A summary that covers it.
     Summarized,
-    /// Nothing: an [`Omission`] counts it.
+    /// Not shown. An [`Omission`] counts the turn.
     Omitted,
 }
 
-/// A turn of a loop in scope, and what a context shows of it.
+/// A turn of a loop in scope, with its form in a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnShown {
     /// Id of the loop.
     pub loop_id: String,
-    /// Index of the turn, by position.
+    /// Index of the turn in the loop, by position.
     pub turn: usize,
-    /// What is shown of it.
+    /// Form of the turn.
     pub shown: Shown,
 }
 
-/// Loops in a row of a chain, counted.
+/// Count of consecutive loops of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopRun {
     /// Id of the oldest loop.
     pub first_loop_id: String,
-    /// Id of the newest loop.
+    /// Id of the last loop.
     pub last_loop_id: String,
     /// Number of loops.
     pub loops: usize,
@@ -48,32 +48,32 @@ pub struct LoopRun {
     pub messages: usize,
 }
 
-/// The messages for a model, and what became of each turn.
+/// The messages for a model, with the form of each turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopContext {
     /// The messages, oldest first.
     pub messages: Vec<Message>,
-    /// Their cost, in tokens: never more than was allowed.
+    /// Cost of the messages, in tokens; at most the given maximum.
     pub tokens: u64,
     /// Every turn of the loops in scope, oldest first, once each.
     pub turns: Vec<TurnShown>,
-    /// What is left out of the loops in scope, oldest first.
+    /// Turns of the loops in scope that are left out, oldest first.
     pub omissions: Vec<Omission>,
-    /// The loops that are out of scope, counted together.
+    /// The loops out of scope, counted together.
     pub out_of_scope: Option<LoopRun>,
-    /// Number of loops in scope, the newest one included.
+    /// Number of loops in scope, the last one included.
     pub loops: usize,
 }
 
-/// Builds the context of a chain of loops: of each loop in scope what its block shows, or its messages if
-/// it has none. Messages that came after a block was made are shown as they are.
+/// Builds the context of a chain of loops. Each loop in scope is shown by its block, or by its messages if it has none.
+/// Messages that came after a block was made are shown unchanged.
 ///
-/// Each turn is shown once, whatever ranges a block has. The context never costs more than
-/// `max_context_tokens`: older loops are left out first, oldest first, then turns of the newest loop, but
-/// never its last one. What is left out is counted, and a message names it.
+/// Each turn is shown once, even if the ranges of a block overlap. The context never costs more than
+/// `max_context_tokens`: older loops are left out first, oldest first, then turns of the last loop, but never its last
+/// one. The omitted turns are counted, and a message names them.
 ///
 /// # Errors
-/// [`Error::UnknownLoop`], and [`Error::BudgetTooSmall`] if the newest turn alone costs more.
+/// [`Error::UnknownLoop`], and [`Error::BudgetTooSmall`] if the last turn alone costs more.
 pub fn build_context_from_session(
     session: &LoopSession,
     current_loop_id: &str,
@@ -101,7 +101,7 @@ pub(crate) fn show_loops(
         messages: older.iter().map(|record| record.messages.len()).sum(),
     });
     let pieces = in_scope.iter().flat_map(|record| pieces(record, config));
-    let mut pieces: Vec<Piece<'_>> = pieces.collect();
+    let mut pieces: Vec<ContextPart<'_>> = pieces.collect();
     let mut shown: u64 = pieces.iter().map(|piece| piece.tokens).sum();
     // Pieces are left out, oldest first, until the rest fits.
     let mut hidden = 0;
@@ -159,8 +159,8 @@ pub(crate) fn show_loops(
     Ok(context)
 }
 
-/// The message that names what is left out before the first piece that is shown.
-fn mark(out_of_scope: Option<&LoopRun>, hidden: &[Piece<'_>]) -> Option<Message> {
+/// Returns the message about all omitted messages before the first part that is shown.
+fn mark(out_of_scope: Option<&LoopRun>, hidden: &[ContextPart<'_>]) -> Option<Message> {
     let (older, hidden_ids) = (out_of_scope, [hidden.first(), hidden.last()]);
     let [first, last] = hidden_ids.map(|piece| piece.map(|piece| piece.record.loop_id.as_str()));
     let first = older.map(|older| older.first_loop_id.as_str()).or(first)?;
@@ -174,7 +174,7 @@ fn mark(out_of_scope: Option<&LoopRun>, hidden: &[Piece<'_>]) -> Option<Message>
     ))
 }
 
-/// The message in the place of messages from one loop to another. Both ids are empty for a list of messages.
+/// Returns the message that replaces messages from one loop to another. Both ids are empty for a list of messages.
 pub(crate) fn left_out(first_loop: &str, last_loop: &str, messages: usize) -> Message {
     let place = match (first_loop, last_loop) {
         ("", _) => String::new(),
@@ -185,19 +185,19 @@ pub(crate) fn left_out(first_loop: &str, last_loop: &str, messages: usize) -> Me
 }
 
 /// A part of a context that is shown or left out as a whole.
-struct Piece<'s> {
+struct ContextPart<'s> {
     record: &'s LoopRecord,
     turn_map: Rc<TurnMap>,
     turns: TurnRange,
     shown: Shown,
     messages: Vec<Message>,
     tokens: u64,
-    /// Those of its turns that it does not show.
+    /// Turns of the part that are not shown.
     omitted: Option<Omission>,
 }
 
-impl Piece<'_> {
-    /// Leaves the piece out, and returns what it cost.
+impl ContextPart<'_> {
+    /// Leaves the part out, and returns its former cost in tokens.
     fn leave_out(&mut self, config: &CompactionConfig) -> u64 {
         let (turn_map, estimator) = (&self.turn_map, &config.estimator);
         self.omitted = Some(self.record.omission(turn_map, self.turns, estimator));
@@ -206,8 +206,8 @@ impl Piece<'_> {
         std::mem::take(&mut self.tokens)
     }
 
-    /// The groups of turns of a trimmed section, so that each may be left out by itself. Other pieces stay
-    /// whole, and so does a section whose messages are not those of its turns.
+    /// Divides a trimmed section into groups of turns, so that each may be left out separately. Other parts stay whole,
+    /// and so does a section with other messages than its turns have.
     fn divide(self, config: &CompactionConfig) -> Vec<Self> {
         let all = self.turn_map.span(self.turns.indices());
         if self.shown != Shown::Trimmed || all.len() != self.messages.len() {
@@ -231,8 +231,8 @@ impl Piece<'_> {
     }
 }
 
-/// What one loop shows, each turn once.
-fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<Piece<'s>> {
+/// Returns the parts of one loop, each turn once.
+fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextPart<'s>> {
     let turn_map = Rc::new(TurnMap::of_loop(&record.messages));
     let count = turn_map.turn_count();
     let block = record.compaction_block.as_ref();
@@ -244,7 +244,7 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<Piece<'s
         let covered = found.map_or(turn + 1, |(section, _)| {
             section.range.indices().end.min(count)
         });
-        // A tool group that goes on behind stays with its beginning.
+        // A tool group that reaches past the section stays with its beginning.
         let mut end = covered;
         while !turn_map.is_cut(end) && section_at(end).is_none() {
             end += 1;
@@ -253,7 +253,7 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<Piece<'s
             break;
         };
         let span = turn_map.span(turn..end);
-        let mut piece = Piece {
+        let mut piece = ContextPart {
             record,
             turn_map: Rc::clone(&turn_map),
             turns,
@@ -283,8 +283,8 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<Piece<'s
     pieces
 }
 
-/// The section that begins at a turn. The recent turns come before the summary, so that turns in both are
-/// shown in full.
+/// Returns the section that begins at a turn. The recent turns come before the summary, so that turns in both are shown
+/// in full.
 fn section_at(block: &CompactionBlock, turn: usize) -> Option<(&CompactedSection, Shown)> {
     let recent = (block.keep_recent.as_ref(), Shown::Trimmed);
     let summary = (block.keep_compacted.as_ref(), Shown::Summarized);

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The session has no loop of that id.
+    /// The session has no loop with that id.
     #[error(
         "the session `{session_id}` has no loop `{loop_id}`: add it to its loops before its children"
     )]
@@ -14,7 +14,7 @@ pub enum Error {
         /// Id of the loop.
         loop_id: String,
     },
-    /// The newest turn costs more than a context may.
+    /// The last turn costs more than the maximum of a context.
     #[error(
         "the newest turn{} costs {needed} tokens, but only {budget} are allowed: raise the budget",
         of_loop(loop_id)
@@ -22,7 +22,7 @@ pub enum Error {
     BudgetTooSmall {
         /// Id of the loop; empty for a list of messages.
         loop_id: String,
-        /// Cost of the smallest context, in tokens.
+        /// Cost of the smallest possible context, in tokens.
         needed: u64,
         /// Maximum cost of a context, in tokens.
         budget: u64,

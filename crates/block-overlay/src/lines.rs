@@ -7,14 +7,13 @@ use turn_map::{MessageView, PartView, Role};
 
 use crate::turns::TurnMap;
 
-/// Beginning of every message of a summary.
+/// Beginning of every message with a summary.
 pub(crate) const SUMMARY_PREFIX: &str = "[Summary] ";
 
 /// Maximum length of the words of one speaker in a line, in bytes.
 pub(crate) const LINE_BYTES: usize = 200;
 
-/// Adds the words of `text` as far as they may belong to the first [`LINE_BYTES`]; one byte more tells
-/// that something was left out.
+/// Adds the words of `text` up to [`LINE_BYTES`] bytes. One byte more shows that the line must be cut.
 pub(crate) fn push_words(line: &mut String, text: &str) {
     for word in text.split_whitespace() {
         if line.len() > LINE_BYTES {
@@ -27,8 +26,8 @@ pub(crate) fn push_words(line: &mut String, text: &str) {
     }
 }
 
-/// Returns the line in the place of a turn, without its prefix: what systems, users and the assistant
-/// said, or the number of tool calls or results. `None` for notes alone.
+/// Returns the line that replaces a turn, without its prefix: the words of systems, users and the assistant, or the
+/// number of tool calls or results. `None` for notes alone.
 fn turn_line<M: MessageView>(messages: &[M]) -> Option<String> {
     let (mut system, mut user, mut assistant) = (String::new(), String::new(), String::new());
     let (mut calls, mut results, mut answered) = (0, 0, false);
@@ -83,7 +82,7 @@ pub(crate) fn line_cost(line: Option<&str>, estimator: &dyn TokenEstimator) -> u
     line.map_or(0, |line| estimator.text(line).saturating_add(1))
 }
 
-/// The text, cut between characters to [`LINE_BYTES`] bytes.
+/// Returns the text, cut between characters to [`LINE_BYTES`] bytes.
 fn cut(mut text: String) -> String {
     if text.len() > LINE_BYTES {
         let mark = '…';
@@ -93,7 +92,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Returns how many leading lines fit: all of them, or the most that cost at most `budget` tokens together
+/// Returns how many leading lines fit: all of them, or the maximum number that costs at most `budget` tokens together
 /// with the `reserve` for a marker of the others.
 pub(crate) fn lines_that_fit(costs: &[u64], budget: u64, reserve: u64) -> usize {
     let sums = costs.iter().scan(0, |sum: &mut u64, cost| {

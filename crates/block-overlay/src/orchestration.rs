@@ -1,18 +1,18 @@
-//! Making the blocks of a session: which loops are in scope, and which need a new block.
+//! Makes the blocks of a session: finds the loops in scope, and the loops that need a new block.
 
 use crate::config::{BlockCompactionStrategy, CompactionConfig};
 use crate::error::Result;
 use crate::session::{LoopRecord, LoopSession};
 
-/// Makes the blocks of the newest loop of a chain and of the older loops in scope, and returns the ids of
-/// the loops that got one, newest first.
+/// Makes the blocks of the last loop of a chain and of the older loops in scope. Returns the ids of the loops that got
+/// one, newest first.
 ///
-/// The newest loop always gets a new block. An older one gets a block over all of its turns, unless it
-/// has one: a block that was made while it was the newest is made again. Messages never change, and
-/// nothing changes if a block cannot be made.
+/// The last loop always gets a new block. An older loop gets a block over all of its turns, unless it already has one:
+/// a block that was made while the loop was the last one is replaced. Messages never change. If a block cannot be made,
+/// the session is unchanged.
 ///
 /// # Errors
-/// [`Error::UnknownLoop`](crate::Error::UnknownLoop), and those of the strategy.
+/// [`Error::UnknownLoop`](crate::Error::UnknownLoop), and the errors of the strategy.
 pub async fn compact_session_loops(
     session: &mut LoopSession,
     current_loop_id: &str,
@@ -40,7 +40,7 @@ pub async fn compact_session_loops(
     Ok(made)
 }
 
-/// Returns how many loops before the given one are in scope, at most as many as there are.
+/// Returns the number of loops in scope before the given one, at most as many as there are.
 ///
 /// # Errors
 /// [`Error::UnknownLoop`](crate::Error::UnknownLoop).
@@ -56,7 +56,7 @@ pub fn resolve_scope(
 
 /// Number of loops in scope before the last one of the chain.
 pub(crate) fn scope(chain: &[&LoopRecord], config: &CompactionConfig, budget: u64) -> usize {
-    // What an older loop costs once it is compacted, as far as that is known before.
+    // Cost of an older loop after its compaction, as far as it is known before.
     let cost = |record: &&LoopRecord| match record.whole_summary() {
         Some(summary) => config.cost(&summary.messages),
         None => config.cost(&record.messages).min(config.max_summary_tokens),

@@ -19,7 +19,7 @@ pub struct LoopRecord {
     /// Its messages, in order.
     #[serde(default)]
     pub messages: Vec<Message>,
-    /// What a context shows in its place; `None` for its messages.
+    /// Its block; `None` to show its messages.
     #[serde(
         default,
         alias = "compactionBlock",
@@ -45,7 +45,7 @@ impl LoopRecord {
         }
     }
 
-    /// The summary of the whole loop, if its block is that of an older loop: one section, over all of its
+    /// Returns the summary of the whole loop if the loop has the block of an older loop: one section, over all of its
     /// turns and messages.
     pub(crate) fn whole_summary(&self) -> Option<&CompactedSection> {
         let block = self.compaction_block.as_ref()?;
@@ -61,8 +61,8 @@ impl LoopRecord {
 
 /// The loops of one session.
 ///
-/// Each loop names its parent, so that branches and reruns are a tree; the loops from the first to a given
-/// one are its [chain](Self::chain). A parent comes before its children.
+/// Each loop names its parent, so branches and reruns form a tree. The loops from the first to a given one are its
+/// [chain](Self::chain). A parent comes before its children.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSession {
     /// Id of the session.
@@ -73,19 +73,19 @@ pub struct LoopSession {
 }
 
 impl LoopSession {
-    /// The loop of that id.
+    /// Returns the loop with that id.
     pub fn get(&self, loop_id: &str) -> Option<&LoopRecord> {
         self.loops.iter().rfind(|record| record.loop_id == loop_id)
     }
 
-    /// The loop of that id, to change it.
+    /// Returns the loop with that id, for changes.
     pub fn get_mut(&mut self, loop_id: &str) -> Option<&mut LoopRecord> {
         let mut newest_first = self.loops.iter_mut().rev();
         newest_first.find(|record| record.loop_id == loop_id)
     }
 
-    /// The loops from the first to the given one, oldest first. A parent that does not come before its
-    /// child ends the chain.
+    /// Returns the loops from the first to the given one, oldest first. A parent that does not come before its child
+    /// ends the chain.
     ///
     /// # Errors
     /// [`Error::UnknownLoop`].

@@ -1,4 +1,4 @@
-//! The strategies that need no model.
+//! Strategies that need no model.
 
 use async_trait::async_trait;
 use memory_model::Message;
@@ -11,11 +11,11 @@ use crate::lines::{SUMMARY_PREFIX, lines_that_fit, turn_lines};
 use crate::session::LoopRecord;
 use crate::turns::TurnMap;
 
-/// Makes blocks without a model: tool output is cut to its first and last lines, and each turn between
-/// becomes one line. Turns whose lines do not fit into
-/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted as left out.
+/// Makes blocks without a model. Tool output is cut to its first and last lines, and each turn between becomes one
+/// line. Turns with lines that do not fit into [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted
+/// as left out.
 ///
-/// It has no settings: everything comes from the [`CompactionConfig`].
+/// It has no settings of its own and uses the [`CompactionConfig`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultBlockCompaction;
 
@@ -33,7 +33,7 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
     }
 }
 
-/// The turns that are summarized: those between the first and the recent ones, or all of an older loop.
+/// Returns the turns to summarize: the turns between the first and the recent ones, or all of an older loop.
 pub(crate) fn compacted_range(
     turn_map: &TurnMap,
     config: &CompactionConfig,
@@ -78,7 +78,7 @@ pub(crate) fn one_line_each(
     }
 }
 
-/// Reduces in three steps, without a model: see [`compact_messages`].
+/// Reduces a list in three steps, without a model: see [`compact_messages`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultCompaction;
 
@@ -97,13 +97,13 @@ impl CompactionStrategy for DefaultCompaction {
 ///
 /// 1. all tool output is cut to its first and last lines;
 /// 2. turns between the first and the recent ones become one line each, within the tokens for a summary;
-/// 3. a message that counts them takes the place of these lines; if that is still too much, only the
-///    newest turns that fit stay.
+/// 3. a message that counts them replaces these lines; if that is still too much, only the last turns that fit are
+///    kept.
 ///
-/// Tool calls are never divided from their results.
+/// Tool calls are never separated from their results.
 ///
 /// # Errors
-/// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if not even the newest turn fits.
+/// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if not even the last turn fits.
 pub fn compact_messages(messages: Vec<Message>, config: &ContextConfig) -> Result<Vec<Message>> {
     let (compaction, budget) = (&config.compaction, config.message_budget());
     if compaction.cost(&messages) <= budget {

@@ -1,4 +1,5 @@
-//! Summarizers and blocks: a strategy that digests the middle of a loop, and lines as a summarizer.
+//! Summarizers and blocks: a strategy that summarizes the middle of a loop, and a summarizer that writes one line a
+//! turn.
 
 use std::sync::Arc;
 
@@ -17,24 +18,24 @@ use crate::session::LoopRecord;
 use crate::strategy::{compacted_range, one_line_each};
 use crate::turns::TurnMap;
 
-/// Makes blocks whose summaries digest **all** turns within
-/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens), by a summarizer and a ladder. The first
-/// and the recent turns are those of [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
+/// Makes blocks with summaries that digest **all** turns within
+/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens), by a summarizer and a ladder. The first and the recent
+/// turns are the same as in [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
 ///
-/// The ladder's last tiers need no model, so a model that fails leaves an extract and not an error. A
-/// source that is too short for a summary becomes one line a turn.
+/// The ladder's last tiers need no model, so the failure of a model gives an extract and not an error. A source that is
+/// too short for a summary becomes one line a turn.
 #[derive(Debug, Clone)]
 pub struct SummarizingBlockCompaction {
-    /// Writes the summaries.
+    /// Summarizer that writes the summaries.
     pub summarizer: Arc<dyn Summarizer>,
-    /// The ladder. Its tolerance is not used: the tokens for a summary are a limit.
+    /// The ladder. Its tolerance is ignored, because the tokens for a summary are a limit.
     pub ladder: Ladder,
-    /// Instructions to the summarizer, such as what to pay attention to.
+    /// Instructions to the summarizer, such as subjects to keep.
     pub instructions: Option<String>,
 }
 
 impl SummarizingBlockCompaction {
-    /// Asks for the summary of some messages; `None` if it could not be shorter than they are.
+    /// Requests the summary of some messages; `None` if it could not be shorter than they are.
     async fn digest(
         &self,
         messages: &[Message],
@@ -112,9 +113,9 @@ impl BlockCompactionStrategy for SummarizingBlockCompaction {
 
 /// Writes one line a turn, without a model.
 ///
-/// A run over a store writes with it what [`Digest::OneLiners`](crate::planner::Digest::OneLiners) plans.
-/// Lines that do not fit into the request's target are counted in a last line. Its summaries are
-/// provisional, as all are that no model wrote.
+/// In a run over a store it writes the summaries that [`Digest::OneLiners`](crate::planner::Digest::OneLiners) plans.
+/// Lines that do not fit into the request's target are counted in a last line. Its summaries are provisional, as all
+/// summaries without a model are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OneLineSummarizer;
 

@@ -1,4 +1,4 @@
-//! The turns of a loop, and which of them a block keeps.
+//! The turns of a loop, and the turns that a block keeps.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use turn_map::{Atoms, MessageView, Role, atoms};
 
 use crate::block::TurnRange;
 
-/// The turns that a block keeps at the beginning and at the end of a loop, and those between.
+/// The turns that a block keeps at the beginning and at the end of a loop, and the turns between.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sections {
-    /// Turns whose messages are shown as they are.
+    /// Turns with their original messages.
     pub(crate) first: Option<TurnRange>,
     /// Turns that are summarized.
     pub(crate) middle: Option<TurnRange>,
-    /// Turns whose messages are shown with shortened tool output.
+    /// Turns with shortened tool output.
     pub(crate) recent: Option<TurnRange>,
 }
 
-/// The turns of a loop by position, and its tool calls with their results, which nothing splits.
+/// The turns of a loop by position, and its tool groups, which are never split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnMap {
     starts: Vec<usize>,
@@ -26,7 +26,7 @@ pub struct TurnMap {
 }
 
 impl TurnMap {
-    /// Groups messages by the turn index that they carry. A message without one is a turn of its own.
+    /// Groups messages by their turn index. A message without one is a separate turn.
     pub fn from_messages<M: MessageView>(messages: &[M]) -> Self {
         let turns = turn_map::TurnMap::by_index(messages);
         Self {
@@ -36,8 +36,8 @@ impl TurnMap {
         }
     }
 
-    /// Groups messages by the answers of the model: a turn ends with an answer and the results of its
-    /// tools, and begins with what the user said before it.
+    /// Groups messages by the answers of the model. A turn begins with the user's messages before an answer and ends
+    /// with the answer and the results of its tools.
     fn by_answers<M: MessageView>(messages: &[M]) -> Self {
         let atoms = atoms(messages);
         let mut starts = Vec::new();
@@ -58,8 +58,8 @@ impl TurnMap {
         }
     }
 
-    /// Groups the messages of a loop by turn index if the first one carries it, else by answers. Blocks
-    /// are made by this rule, and further messages never change it.
+    /// Groups the messages of a loop by turn index if the first one has an index, else by answers. Blocks are made by
+    /// this rule, and further messages never change it.
     pub fn of_loop<M: MessageView>(messages: &[M]) -> Self {
         let first = messages.iter().find(|message| !message.is_note());
         match first.and_then(MessageView::turn) {
@@ -78,8 +78,8 @@ impl TurnMap {
         (turn_index < self.turn_count()).then(|| self.span(turn_index..turn_index + 1))
     }
 
-    /// The messages of a range of turns, in the list that the map was made of. Turns that do not exist add
-    /// nothing.
+    /// Returns the messages of a range of turns, from the list that the map was made of. Turns that do not exist are
+    /// skipped.
     pub fn messages_for_range<'m, M>(&self, range: TurnRange, messages: &'m [M]) -> &'m [M] {
         messages.get(self.span(range.indices())).unwrap_or_default()
     }
@@ -91,10 +91,10 @@ impl TurnMap {
         first..start(turns.end).max(first)
     }
 
-    /// Divides the turns: at least `first` at the beginning and `recent` at the end are kept, and more
-    /// if a tool call and its results would be divided otherwise. No turn is in two sections: if a loop
-    /// has fewer turns than both together, those at the beginning are kept as they are. Turns that
-    /// further messages may still join, such as a call without its result, are in the last section.
+    /// Divides the turns. At least `first` at the beginning and `recent` at the end are kept, and more if a tool call
+    /// and its results would be divided otherwise. No turn is in two sections: if a loop has fewer turns than both
+    /// together, the turns at the beginning are kept unchanged. Turns that further messages may still join, such as a
+    /// call without its result, are in the last section.
     pub(crate) fn sections(&self, first: usize, recent: usize) -> Sections {
         let count = self.turn_count();
         let mut head = first.min(count);
@@ -113,13 +113,13 @@ impl TurnMap {
         }
     }
 
-    /// Whether no tool group reaches over the beginning of a turn. True for the first turn and the end.
+    /// Whether no tool group reaches across the beginning of a turn. True for the first turn and the end.
     pub(crate) fn is_cut(&self, turn: usize) -> bool {
         let position = self.span(turn..turn).start;
         turn == 0 || self.atoms.cut_before(position).position() == position
     }
 
-    /// The turns in the smallest groups that no tool group reaches over.
+    /// Returns the turns in the smallest groups such that no tool group reaches across them.
     pub(crate) fn groups(&self, turns: Range<usize>) -> Vec<Range<usize>> {
         let mut groups = Vec::new();
         let mut start = turns.start;

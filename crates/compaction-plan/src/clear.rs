@@ -1,4 +1,4 @@
-//! Old results as placeholders: a planner around any other planner.
+//! A planner around another one that shows old results as placeholders.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ mod pass;
 
 pub use pass::CLEAR;
 
-/// Name of the pass that clears before the inner planner's passes where a view must fit its room.
+/// Name of the pass that clears before the inner planner's passes if a view must fit its room.
 pub const CLEAR_TO_FIT: Label = Label::from_static("clear_to_fit");
 
-/// Plans what another planner plans, and then shows old results as placeholders where that planner left the
-/// messages as they are.
+/// Plans the jobs of another planner, and then shows old results as placeholders in the messages that this planner left
+/// unchanged.
 ///
-/// The inner planner sees cleared groups as messages, so it compacts them as it would without this planner. What
-/// it would put in their place is planned only where it costs less than they cost now.
+/// The inner planner sees cleared groups as messages, so it compacts them as it would without this planner. A job of
+/// the inner planner over cleared groups is planned only if it makes the view cheaper.
 #[derive(Debug, Clone)]
 pub struct ClearingPlanner {
     inner: Arc<dyn Planner>,
@@ -93,7 +93,7 @@ impl Planner for ClearingPlanner {
     }
 }
 
-/// What the jobs of a plan that clear results save.
+/// Savings of the jobs of a plan that clear results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClearFigures {

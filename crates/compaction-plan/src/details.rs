@@ -1,4 +1,4 @@
-//! What a planner adds to a summary beside what its summarizer writes.
+//! Facts and lines that a planner adds to a summary after its text is written.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use memory_model::{Accounting, LogEntry, RawJson, Summary};
 
 use crate::job::Job;
 
-/// A source of a job, as it is stored.
+/// A stored source of a job.
 #[derive(Debug, Clone, Copy)]
 pub enum JobSource<'a> {
     /// A message or a note.
@@ -15,21 +15,21 @@ pub enum JobSource<'a> {
     Summary(&'a Summary),
 }
 
-/// A summary's text once it is written, with what it was written from.
+/// The text of a summary with its sources, before it is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct WrittenText<'a> {
-    /// The job.
+    /// The job of the summary.
     pub job: &'a Job,
-    /// The job's sources, in order; ranges of messages entry by entry.
+    /// Sources of the job, in order; ranges of messages entry by entry.
     pub sources: &'a [JobSource<'a>],
     /// The text.
     pub text: &'a str,
-    /// What things cost.
+    /// Counts tokens.
     pub accounting: &'a dyn Accounting,
 }
 
 impl WrittenText<'_> {
-    /// Cost of the lines that may be added to the text, in tokens; `None` where the job sets no limit.
+    /// Cost of the lines that may be added to the text, in tokens; `None` if the job sets no limit.
     pub fn room(&self) -> Option<u64> {
         let request = self.job.request.as_ref()?;
         let written = self.accounting.text(self.text);
@@ -37,10 +37,10 @@ impl WrittenText<'_> {
     }
 }
 
-/// What a summary keeps beside its text.
+/// Facts and lines that a planner adds to a summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
-    /// Facts by name: they become fields of [`Summary::meta`].
+    /// Facts by name. They become fields of [`Summary::meta`].
     pub facts: BTreeMap<String, RawJson>,
     /// Lines that are added to the end of the text. Lines that do not fit the job's limit are left out.
     pub lines: Vec<String>,

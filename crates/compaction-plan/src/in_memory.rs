@@ -65,7 +65,7 @@ impl InMemoryView {
         self
     }
 
-    /// Position of the newest entry.
+    /// Position of the last entry.
     pub fn head(&self) -> Seq {
         self.entries.last().map_or(Seq::NONE, |entry| entry.seq)
     }
@@ -87,10 +87,10 @@ impl InMemoryView {
         }
     }
 
-    /// Returns the jobs that a planner plans over this view. Needs no runtime, because nothing is waited for.
+    /// Returns the jobs that a planner plans over this view. Needs no runtime, because no future waits.
     ///
     /// # Errors
-    /// When the planner fails, or waits for anything but its source.
+    /// The error of the planner, and an error if it waits for anything but its source.
     pub fn plan(&self, planner: &dyn Planner, input: PassInput<'_>) -> Result<Vec<Job>, BoxError> {
         let mut jobs = Vec::new();
         let planned = pin!(planner.plan(input, self, &mut jobs))

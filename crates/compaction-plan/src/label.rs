@@ -1,4 +1,4 @@
-//! Names that planners give to their passes and jobs.
+//! Names of passes and jobs, given by planners.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,8 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a kind of pass or job, such as `leaf`: chosen by the planner, shown in events,
-/// counted in reports, and never interpreted by a runner.
+/// The name of a kind of pass or job, such as `leaf`. The planner chooses it, and events and reports show it. A runner
+/// never interprets it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Label(Cow<'static, str>);
@@ -47,7 +47,7 @@ impl PartialEq<&str> for Label {
     }
 }
 
-/// Number of things by label; labels that never occurred count 0. Serialises as a map.
+/// Counts by label; labels that never occurred count 0. Serialises as a map.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LabelCounts(BTreeMap<Label, u64>);

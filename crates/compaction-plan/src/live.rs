@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A policy that may change while a program runs: it is asked for at each use.
+/// A policy that may change while a program runs. It is read at each use.
 #[derive(Clone)]
 pub struct Live<P>(Arc<dyn Fn() -> P + Send + Sync>);
 
@@ -13,7 +13,7 @@ impl<P> Live<P> {
         Self(Arc::new(policy))
     }
 
-    /// Returns the policy as it is now.
+    /// Returns the current policy.
     pub fn get(&self) -> P {
         (self.0)()
     }

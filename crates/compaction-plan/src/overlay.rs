@@ -1,8 +1,8 @@
-//! A view as it will be, from pages of the view as it is.
+//! The pages of a view with replacements that are not published yet.
 
 use memory_model::{SeqRange, Span, SpanBody, SpanRange};
 
-/// Replacements over a view, applied to its spans while these are read page by page.
+/// Replacements over a view, applied to its spans page by page.
 ///
 /// ```
 /// use compaction_plan::Overlay;
@@ -18,33 +18,33 @@ use memory_model::{SeqRange, Span, SpanBody, SpanRange};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overlay {
-    /// In rising order, disjoint.
+    /// In ascending order, disjoint.
     pieces: Vec<(SeqRange, Vec<Span>)>,
 }
 
 impl Overlay {
-    /// An overlay of disjoint replacements: the spans over each range become others, which tile it.
+    /// Creates an overlay of disjoint replacements. The spans of each tile its range.
     pub fn new(pieces: impl IntoIterator<Item = (SeqRange, Vec<Span>)>) -> Self {
         let mut pieces: Vec<_> = pieces.into_iter().collect();
         pieces.sort_by_key(|(range, _)| *range);
         Self { pieces }
     }
 
-    /// Whether nothing is replaced.
+    /// Whether there are no replacements.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Adds a replacement; those that lie in its range are replaced too.
+    /// Adds a replacement. It also replaces earlier replacements in its range.
     pub fn replace(&mut self, range: SeqRange, spans: Vec<Span>) {
         self.pieces.retain(|(piece, _)| !range.covers(piece));
         let place = self.pieces.partition_point(|(piece, _)| *piece < range);
         self.pieces.insert(place, (range, spans));
     }
 
-    /// The spans of a page with the replacements in place of what they replace. A replacement
-    /// stands where its first position is; raw spans at its edges are cut, and their cost in tokens
-    /// is to be counted again. Neighbouring raw spans are not merged.
+    /// Returns the spans of a page with the replacements applied. A replacement appears at its first position. Raw
+    /// spans at its edges are cut, and their cost in tokens must be counted again. Neighbouring raw spans are not
+    /// merged.
     #[must_use]
     pub fn apply(&self, page: &[Span]) -> Vec<Span> {
         let mut shown = Vec::with_capacity(page.len());
@@ -54,7 +54,7 @@ impl Overlay {
         shown
     }
 
-    /// Shows what is left of one span, and the replacements that begin in it.
+    /// Adds the uncovered parts of one span, and the replacements that begin in it.
     fn cover(&self, span: &Span, shown: &mut Vec<Span>) {
         let from = self
             .pieces
@@ -86,7 +86,7 @@ impl Overlay {
     }
 }
 
-/// What a cut leaves of a span; only raw and omitted spans are ever cut.
+/// Returns the part of a span in `range`. Only raw and omitted spans are cut.
 fn rest(span: &Span, range: SpanRange) -> Span {
     Span {
         range,

@@ -18,48 +18,48 @@ pub enum Mode {
     /// Each pass of the planner once.
     #[default]
     Incremental,
-    /// All passes again and again until nothing is left to do.
+    /// All passes, repeated until no pass finds a job.
     Full,
 }
 
-/// How much of a view the contexts that are assembled from it have room for.
+/// The part of a view that fits into contexts assembled from it.
 ///
-/// A planner that is told protects no more of the view than leaves room for the rest, and while the
-/// view costs more it plans whatever shrinks it.
+/// With a room, a planner limits the messages that it protects, so that the rest fits too. While the view costs more
+/// than the room, it plans every job that shrinks the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Largest cost of the view that fits, in tokens.
+    /// Maximum cost of a view that fits, in tokens.
     pub tokens: u64,
-    /// Whether contexts show the newest messages whole whatever they cost. What a planner protects
-    /// of them is then not limited.
+    /// Whether contexts show the last messages whole at any cost. The planner then does not limit the messages that it
+    /// protects.
     pub whole_tail: bool,
 }
 
-/// What a pass is planned for.
+/// The purpose of a pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Goal {
-    /// Everything that the policy would compact.
+    /// Compact everything that the policy allows.
     #[default]
     Policy,
-    /// A view that fits its [`Room`]: nothing is planned that cannot make it fit.
+    /// Make the view fit its [`Room`]: jobs that cannot do so are not planned.
     Fit,
 }
 
-/// What a planner is told about a pass.
+/// The input of a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct PassInput<'a> {
     /// The pass: one of [`Planner::passes`].
     pub pass: &'a Label,
-    /// The log's head.
+    /// Head of the log.
     pub head: Seq,
     /// Cost of the whole view, in tokens.
     pub tokens: u64,
-    /// The room that contexts have; `None` when the view is compacted for no particular window.
+    /// Room of the contexts; `None` if the view is compacted for no particular window.
     pub room: Option<Room>,
-    /// What the pass is planned for.
+    /// Purpose of the pass.
     pub goal: Goal,
-    /// What things cost.
+    /// Counts tokens.
     pub accounting: &'a dyn Accounting,
 }
 
@@ -71,11 +71,11 @@ impl PassInput<'_> {
     }
 }
 
-/// Decides what a compaction does: reads the view and the log, and plans jobs. Does nothing else, so what it plans
-/// depends on what it is told and reads alone.
+/// Plans the jobs of a compaction from a view and its log. A plan depends only on the planner, the input of the pass
+/// and the pages that it reads.
 #[async_trait]
 pub trait Planner: Send + Sync + fmt::Debug {
-    /// The view that it compacts.
+    /// Name of the view that the planner compacts.
     fn view(&self) -> ViewName;
 
     /// Name, version and values of the policy on one line. Two planners that may decide differently
@@ -85,16 +85,16 @@ pub trait Planner: Send + Sync + fmt::Debug {
     /// The passes of one iteration, in order.
     fn passes(&self) -> &[Label];
 
-    /// Maximum number of iterations of a full compaction; `None` goes on until nothing is eligible.
+    /// Maximum number of iterations of a full compaction; `None` sets no limit.
     fn max_iterations(&self) -> Option<u32> {
         None
     }
 
-    /// Plans a pass: reads as much of the view as it needs, and pushes the jobs in the order of the log. A
-    /// planner that keeps no more than a page and what its next job needs plans long logs in little memory.
+    /// Plans a pass: reads the needed parts of the view, and pushes the jobs in the order of the log. A planner that
+    /// keeps only a page and the state of its next job plans long logs in little memory.
     ///
     /// # Errors
-    /// Those of the source, which end the pass.
+    /// The errors of the source, which end the pass.
     async fn plan(
         &self,
         input: PassInput<'_>,
@@ -102,14 +102,14 @@ pub trait Planner: Send + Sync + fmt::Debug {
         jobs: &mut dyn JobSink,
     ) -> Result<(), BoxError>;
 
-    /// Returns what the summary of a job keeps beside its text. Asked where [`Request::details`] names a rule;
-    /// the same arguments must give the same answer.
+    /// Returns the facts and lines that the summary of a job keeps besides its text. Called if [`Request::details`]
+    /// names a rule. The same arguments must give the same result.
     fn details(&self, _written: &WrittenText<'_>) -> Details {
         Details::default()
     }
 
-    /// Returns what a summarizer is asked for when a summary of this planner's is made anew from its
-    /// sources. `None` asks for a summary that replaces them, of the length that the ladder chooses.
+    /// Returns the request for a summary of this planner that is rewritten from its sources. `None` asks for a summary
+    /// that replaces them, of the length that the ladder chooses.
     fn request_again(&self, _summary: &Summary) -> Option<Request> {
         None
     }

@@ -1,4 +1,4 @@
-//! What a planner reads, and what takes its jobs.
+//! The source that a planner reads, and the sink that takes its jobs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use turn_map::{Atom, AtomBuilder, Atoms};
 
 use crate::job::Job;
 
-/// Error of a [`ViewSource`] as it came. A caller that knows the source's error type downcasts it.
+/// Unchanged error of a [`ViewSource`]. A caller that knows the source's error type downcasts it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Minimum number of the newest log entries that [`ViewSource::newest`] returns.
+/// Minimum number and cost of the entries that [`ViewSource::newest`] returns from the end of the log.
 ///
-/// The entries reach back until they hold at least `messages` messages, and one, and cost at least `tokens`
+/// The entries reach back until they hold at least `messages` messages (at least one) and cost at least `tokens`
 /// tokens, and then to the beginning of an atom.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tail {
@@ -45,30 +45,30 @@ impl Tail {
 
 /// Reads one state of a view, and its log, for a planner.
 ///
-/// Spans and entries come in pages. A page begins with the first of what was asked for, and may end before
-/// the last: [`SpanReader`], [`EntryReader`] and [`AtomReader`] ask for the rest. An empty page says that there is no more.
+/// Spans and entries are returned in pages. A page begins with the first item of the range and may end before the last.
+/// [`SpanReader`], [`EntryReader`] and [`AtomReader`] read the following pages. An empty page means that there is no
+/// more.
 #[async_trait]
 pub trait ViewSource: Send + Sync + fmt::Debug {
-    /// Returns a page of the view's spans that touch the range, whole and oldest first. Raw spans have the
-    /// cost of their messages.
+    /// Returns a page of the view's spans that touch the range, whole and oldest first. The cost of a raw span is the
+    /// cost of its messages.
     async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError>;
 
     /// Returns a page of the log's entries in the range, oldest first.
     async fn entries(&self, range: SeqRange) -> Result<Vec<Arc<LogEntry>>, BoxError>;
 
-    /// Returns the newest entries of the log up to the view's head, oldest first: as many as `tail` asks
-    /// for, or all if there are fewer.
+    /// Returns entries from the end of the log up to the view's head, oldest first: as many as `tail` asks for, or all
+    /// if there are fewer.
     async fn newest(&self, tail: Tail) -> Result<Vec<Arc<LogEntry>>, BoxError>;
 
-    /// Returns all summaries that the view shows in the range, oldest first, except those that are not
-    /// stored yet.
+    /// Returns all stored summaries that the view shows in the range, oldest first.
     async fn summaries(&self, range: SeqRange) -> Result<Vec<Summary>, BoxError>;
 }
 
 /// Takes the jobs of a pass while it is planned.
 ///
-/// A runner may carry a job out while the planner reads on. So a job is pushed as soon as nothing that is
-/// still to be read can change it, and what is planned next does not depend on what becomes of it.
+/// A runner may carry out a job while the planner still reads. So push a job as soon as no later page can change it,
+/// and plan later jobs independently of its outcome.
 pub trait JobSink: Send {
     /// Takes the next job.
     fn push(&mut self, job: Job);
@@ -102,7 +102,7 @@ pub struct SpanReader<'v> {
 }
 
 impl<'v> SpanReader<'v> {
-    /// Creates a reader of the spans that touch a range; there are none without a range.
+    /// Creates a reader of the spans that touch a range; it is empty without a range.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             view,
@@ -151,7 +151,7 @@ pub struct EntryReader<'v> {
 }
 
 impl<'v> EntryReader<'v> {
-    /// Creates a reader of the entries in a range; there are none without a range.
+    /// Creates a reader of the entries in a range; it is empty without a range.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             view,
@@ -185,7 +185,7 @@ impl<'v> EntryReader<'v> {
 
 /// Reads the entries of a range atom by atom: calls with their results, or a single message or note.
 ///
-/// The range begins at an atom. At its end an atom is read as it is so far.
+/// The range begins at an atom. An atom at its end is returned as far as it was read.
 #[derive(Debug)]
 pub struct AtomReader<'v> {
     entries: EntryReader<'v>,
@@ -195,12 +195,12 @@ pub struct AtomReader<'v> {
     read: Vec<Arc<LogEntry>>,
     /// Number of entries of `read` that were returned.
     returned: usize,
-    /// Numbers of entries of the atoms that are complete and were not returned.
+    /// Numbers of entries of the complete atoms that were not returned yet.
     lengths: IntoIter<usize>,
 }
 
 impl<'v> AtomReader<'v> {
-    /// Creates a reader of the atoms in a range; there are none without a range.
+    /// Creates a reader of the atoms in a range; it is empty without a range.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             entries: EntryReader::new(view, range),

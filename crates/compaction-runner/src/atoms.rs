@@ -7,29 +7,28 @@ use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRang
 use memory_store::{LogRead, Result, Store};
 use turn_map::AtomBuilder;
 
-/// How many entries the first step reads: mostly enough.
+/// Number of entries that the first step reads; usually enough.
 const FIRST_PAGE: usize = 8;
-/// How many entries the second step reads; each further one reads twice as many, up to `LARGEST`.
+/// Number of entries that the second step reads. Each later step reads twice as many, up to `LARGEST`.
 const PAGE: usize = 64;
 const LARGEST: usize = 1_024;
-/// How far back an open call is looked for when nothing since then names it, in entries. Its
-/// result, should it ever come, is then a late one. The page that reaches it is looked at whole.
+/// Number of entries to read back for an open call if no later entry names it. A result after that is a late result.
+/// The page that reaches this number is read whole.
 const FURTHEST: usize = 968;
 
-/// How many entries the step after one of `rows` reads.
+/// Returns the number of entries that the step after one of `rows` reads.
 fn next_page(rows: usize) -> usize {
     (rows * 2).clamp(PAGE, LARGEST)
 }
 
-/// Returns the newest entries of a log, oldest first: at least the messages and tokens of `tail`, or
-/// all when there are fewer. They begin at an atom and include a response that may still get
-/// results.
+/// Returns entries from the end of a log, oldest first: at least the messages and tokens of `tail`, or all if there are
+/// fewer. They begin at an atom and include a response that may still get results.
 ///
-/// What it reads depends on `tail` and on how long the oldest of these atoms is, not on how long the
-/// log is.
+/// The number of entries read depends on `tail` and on the length of the oldest of these atoms, not on the length of
+/// the log.
 ///
 /// # Errors
-/// As reading the store.
+/// The errors of reading the store.
 pub async fn newest_entries<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -39,7 +38,7 @@ pub async fn newest_entries<S: Store + ?Sized>(
     let mut newest_first: Vec<LogEntry> = Vec::new();
     let (mut found, mut tokens) = (0, 0_u64);
     let enough = |found, tokens| found >= tail.messages.max(1) && tokens >= tail.tokens;
-    // One page mostly holds the tail and what is before it of its oldest atom.
+    // One page usually holds the tail and the rest of its oldest atom.
     let rows = tail.messages.saturating_add(FIRST_PAGE).min(LARGEST);
     let mut pages = NewestFirst::new(SeqRange::new(Seq::FIRST, head), rows);
     while !enough(found, tokens) && pages.fill(store, conversation).await? {
@@ -61,7 +60,7 @@ pub async fn newest_entries<S: Store + ?Sized>(
             .rev()
             .find_map(|entry| reach(entry, &mut first));
         match reach {
-            // The newest response is among them, and what is before them is over.
+            // The last response is among them, and the entries before them are settled.
             Some(Reach::None) => {}
             Some(Reach::Response) => {
                 while back.step(store, conversation).await? {}
@@ -88,11 +87,11 @@ pub async fn newest_entries<S: Store + ?Sized>(
     Ok(newest_first)
 }
 
-/// The nearest position at or before `seq` that is known to begin an atom, no further back than
-/// `floor`, which begins one.
+/// Returns the nearest position at or before `seq` that is known to begin an atom, not before `floor`, which begins
+/// one.
 ///
 /// # Errors
-/// As reading the store.
+/// The errors of reading the store.
 pub async fn atom_start<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -103,7 +102,7 @@ pub async fn atom_start<S: Store + ?Sized>(
         return Ok(seq.max(floor));
     };
     let mut back = Back::new(NewestFirst::new(Some(range), FIRST_PAGE));
-    // Mostly the response is near. If not, what comes after may tell that there is none to find.
+    // The response is usually near. If not, later entries may show that there is none to find.
     if back.step(store, conversation).await? {
         let begins = match reach_from(store, conversation, seq).await? {
             Reach::None => true,
@@ -129,10 +128,10 @@ fn waits<'e>(newest_first: impl DoubleEndedIterator<Item = &'e LogEntry>, seq: S
     builder.finish().settled_end().position() < seq.0 as usize
 }
 
-/// What of the log before some entries may belong to one atom with them.
+/// The part of the log before some entries that may belong to the same atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// Nothing.
+    /// No part.
     None,
     /// The response before them.
     Response,
@@ -140,7 +139,7 @@ enum Reach {
     Neighbour,
 }
 
-/// What may belong to one atom with the entries from `seq` on.
+/// Finds the part of the log before `seq` that may belong to one atom with the entries from `seq` on.
 async fn reach_from<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -162,16 +161,16 @@ async fn reach_from<S: Store + ?Sized>(
     Ok(Reach::None)
 }
 
-/// What may belong to one atom with the entries that begin before this one or with it; `None` when
-/// the next entry has to be looked at. `first` says whether only notes were before this entry.
+/// Finds the part of the log before this entry, or before the first of its entries, that may belong to one atom with
+/// it. Returns `None` if the next entry decides. `first` says whether only notes were before this entry.
 fn reach(entry: &LogEntry, first: &mut bool) -> Option<Reach> {
     if entry.kind != EntryKind::Message {
         return None;
     }
     let first = std::mem::replace(first, false);
     if responds(entry) {
-        // A line of a response may go on with it; a response by itself ends all before it, unless
-        // it is one of neighbouring lines that call.
+        // A line of a response may belong to the lines before it. A response without an id ends everything before it,
+        // unless it is one of neighbouring lines with calls.
         return Some(match entry.response {
             Some(_) => Reach::Response,
             None if first && is_line(entry) => Reach::Neighbour,
@@ -182,8 +181,8 @@ fn reach(entry: &LogEntry, first: &mut bool) -> Option<Reach> {
     entry.parts.iter().any(is_result).then_some(Reach::Response)
 }
 
-/// Whether an entry is an assistant's line that calls and has no response id: neighbouring ones may
-/// be one response.
+/// Whether an entry is an assistant's line with calls and without a response id. Neighbouring lines of this kind may be
+/// one response.
 fn is_line(entry: &LogEntry) -> bool {
     has_calls(entry)
         && entry.kind == EntryKind::Message
@@ -191,7 +190,7 @@ fn is_line(entry: &LogEntry) -> bool {
         && entry.response.is_none()
 }
 
-/// Whether an entry is a line of a response, as the atoms see it.
+/// Whether an entry is a line of a response by the rules of atoms.
 fn responds(entry: &LogEntry) -> bool {
     if entry.kind != EntryKind::Message {
         return false;
@@ -207,11 +206,11 @@ fn has_calls(entry: &LogEntry) -> bool {
 /// Reads a log page by page, newest entries first.
 #[derive(Debug)]
 struct NewestFirst {
-    /// What is not read yet.
+    /// Range that is not read yet.
     rest: Option<SeqRange>,
-    /// How many entries the next page has.
+    /// Number of entries of the next page.
     rows: usize,
-    /// What was read and not looked at yet, newest first.
+    /// Entries that were read and not examined yet, newest first.
     buffer: VecDeque<LogEntry>,
 }
 
@@ -224,7 +223,7 @@ impl NewestFirst {
         }
     }
 
-    /// Reads a page unless there are entries left of the last one. Returns whether there are any.
+    /// Reads a page unless entries of the last one are left. Returns whether there are any entries.
     async fn fill<S: Store + ?Sized>(
         &mut self,
         store: &S,
@@ -243,19 +242,19 @@ impl NewestFirst {
     }
 }
 
-/// A walk back to the first line of the newest response, or of the newest neighbouring lines that
-/// call without a response id. It always begins an atom.
+/// A walk back to the first line of the last response, or of the last neighbouring lines with calls and without a
+/// response id. It always ends at the beginning of an atom.
 #[derive(Debug)]
 struct Back {
     pages: NewestFirst,
-    /// What was looked at, newest first.
+    /// Examined entries, newest first.
     entries: Vec<LogEntry>,
-    /// How many of `entries` there are up to the oldest known line of the response.
+    /// Number of `entries` up to the oldest known line of the response.
     keep: usize,
-    /// The response's id, once a line of it was found.
+    /// Id of the response, once a line of it was found.
     response: Option<String>,
-    /// Whether the oldest message that was looked at calls without a response id, so that the one
-    /// before it may be its neighbour.
+    /// Whether the oldest examined message has calls and no response id, so that the one before it may be its
+    /// neighbour.
     neighbours: bool,
 }
 
@@ -270,13 +269,13 @@ impl Back {
         }
     }
 
-    /// The newest message that was looked at.
+    /// Returns the latest message that was examined.
     fn newest(&self) -> Option<&LogEntry> {
         let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
         self.entries.iter().find(message)
     }
 
-    /// Looks at one page; whether there is more to look at.
+    /// Examines one page. Returns whether there are more.
     async fn step<S: Store + ?Sized>(
         &mut self,
         store: &S,
@@ -288,11 +287,11 @@ impl Back {
             let neighbour = is_line(&entry);
             if self.neighbours {
                 if entry.kind == EntryKind::Message && !neighbour {
-                    // Something else was said: what came after it begins an atom.
+                    // Another message: the entries after it begin an atom.
                     return Ok(false);
                 }
             } else if line && self.keep > 0 && entry.response != self.response {
-                // An earlier response: what came after it begins an atom.
+                // An earlier response: the entries after it begin an atom.
                 return Ok(false);
             }
             self.neighbours |= neighbour;
@@ -311,13 +310,13 @@ impl Back {
         Ok(self.pages.rest.is_some())
     }
 
-    /// Where the response begins; `None` when there is none.
+    /// Returns the first position of the response; `None` if there is none.
     fn start(&self) -> Option<Seq> {
         let oldest = self.keep.checked_sub(1)?;
         self.entries.get(oldest).map(|entry| entry.seq)
     }
 
-    /// The entries from the response's first line on, newest first.
+    /// Returns the entries from the response's first line on, newest first.
     fn into_entries(mut self) -> Vec<LogEntry> {
         self.entries.truncate(self.keep);
         self.entries

@@ -1,5 +1,5 @@
-//! Beginning the jobs of a batch: their sources are read, one call leases them all, and what is there
-//! already is looked up. Nothing is asked of a model.
+//! The beginning of a batch: reads the sources of its jobs, leases them in one call, and looks up existing summaries
+//! and drafts. Calls no model.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +19,18 @@ use crate::sources::{Entries, read_sources};
 use crate::summary::Written;
 use crate::watch::Watch;
 
-/// A job of a batch once the batch is leased.
+/// A job of a batch after the batch was leased.
 #[derive(Debug)]
 pub(crate) enum Begun<'j> {
-    /// Nothing is left to do.
+    /// The job is finished.
     Done(Done<'j>),
-    /// The summarizer is to be called.
+    /// The summarizer must be called.
     Call(OpenJob<'j>),
 }
 
-/// Begins the jobs of a batch: asks the hooks, reads the sources, leases what needs a lease, and
-/// looks up what is there already. `entries` may hold messages of the jobs; `made` are summaries
-/// that are not in the store yet.
+/// Begins the jobs of a batch: asks the hooks, reads the sources, leases the jobs that need a lease, and looks up
+/// existing summaries and drafts. `entries` may hold messages of the jobs. `made` are summaries that are not in the
+/// store yet.
 pub(crate) async fn begin<'j>(
     env: &Compaction<'_>,
     jobs: &[&'j Job],
@@ -74,8 +74,8 @@ pub(crate) async fn begin<'j>(
     Ok(begun.into_iter().flatten().collect())
 }
 
-/// Asks the hooks about each job. Returns those jobs that are over thereby, each at its index, and
-/// the texts that hooks gave, by index.
+/// Asks the hooks about each job. Returns the jobs that are finished by their answers, each at its index, and the texts
+/// that hooks supplied, by index.
 async fn ask_hooks<'j>(
     env: &Compaction<'_>,
     jobs: &[&'j Job],
@@ -115,8 +115,8 @@ async fn ask_hooks<'j>(
     (begun, supplied)
 }
 
-/// Why a job is passed over whose sources are gone: somebody else was first, or the draft that it
-/// builds on was not made by this summarizer.
+/// Returns the reason for skipping a job with missing sources: another writer was first, or the draft that the job
+/// builds on is from another summarizer.
 fn sources_gone(env: &Compaction<'_>) -> SkipReason {
     match env.stage {
         Stage::PublishReady => SkipReason::NotReady,
@@ -124,7 +124,7 @@ fn sources_gone(env: &Compaction<'_>) -> SkipReason {
     }
 }
 
-/// A summary whose text a hook gave.
+/// Finishes a job with the text that a hook supplied.
 fn supply<'j>(env: &Compaction<'_>, open: OpenJob<'j>, text: String, erasures: u64) -> Done<'j> {
     let written = Written {
         body: text.into(),
@@ -138,8 +138,8 @@ fn supply<'j>(env: &Compaction<'_>, open: OpenJob<'j>, text: String, erasures: u
     open.finish(env, written, false)
 }
 
-/// Leases the jobs in one call, and takes out those that somebody else has. What costs nothing
-/// needs no lease.
+/// Leases the jobs in one call, and removes the jobs that another run holds. Jobs of a provisional summarizer need no
+/// lease.
 async fn lease<'j>(
     env: &Compaction<'_>,
     open: &mut Vec<(usize, OpenJob<'j>)>,
@@ -190,8 +190,8 @@ async fn lease<'j>(
     Ok(held)
 }
 
-/// Looks up what is there already: a summary that was published, or a draft. It is looked up
-/// under the lease: another run may have published it a moment ago.
+/// Looks up published summaries and drafts. Reads them under the lease, because another run may have published a
+/// summary a moment ago.
 async fn look_up<'j>(
     env: &Compaction<'_>,
     open: Vec<(usize, OpenJob<'j>)>,
@@ -213,7 +213,7 @@ async fn look_up<'j>(
     Ok(next)
 }
 
-/// What is known of a leased job without a call.
+/// Returns the existing result of a leased job, or the job if it needs a call.
 fn known<'j>(
     env: &Compaction<'_>,
     mut open: OpenJob<'j>,
@@ -223,7 +223,7 @@ fn known<'j>(
     let found = found.filter(|found| found.range == open.job.range);
     if let Some(summary) = found {
         if summary.children != open.job.children() {
-            // What was written is used again; what it unfolds to is another.
+            // The text is used again, with other children.
             let written = Written {
                 body: summary.body,
                 tier: summary.tier,

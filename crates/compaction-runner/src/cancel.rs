@@ -1,4 +1,4 @@
-//! Stopping a compaction from outside.
+//! Cancelling a compaction.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{AbortHandle, Abortable, Aborted};
 
-/// A switch that stops a compaction: whoever holds a clone of it can flip it.
+/// A token that cancels a compaction. Each clone of it can cancel.
 ///
-/// A compaction that is stopped this way gives its leases back. One whose future is dropped leaves
-/// the store just as whole, but its leases end by themselves only when their time is over.
+/// A compaction that is cancelled this way gives back its leases. If its future is dropped instead, the store is just
+/// as consistent, but the leases last until they expire.
 #[derive(Debug, Clone, Default)]
 pub struct CancellationToken {
     state: Arc<Mutex<State>>,
@@ -23,28 +23,28 @@ struct State {
 }
 
 impl CancellationToken {
-    /// A switch that was not flipped yet.
+    /// Creates an uncancelled token.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Stops what runs under this switch, and all that will.
+    /// Cancels all current and later runs with this token.
     pub fn cancel(&self) {
         let waiting = {
             let mut state = self.lock();
             state.cancelled = true;
             std::mem::take(&mut state.waiting)
         };
-        // Waking what waits runs foreign code: not under the lock.
+        // Waking a future runs foreign code, so not under the lock.
         waiting.values().for_each(AbortHandle::abort);
     }
 
-    /// Whether the switch was flipped.
+    /// Whether the token was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.lock().cancelled
     }
 
-    /// Runs a future until it is done or the switch is flipped.
+    /// Runs a future until it completes or the token is cancelled.
     pub(crate) async fn guard<F: Future>(&self, future: F) -> Result<F::Output, Aborted> {
         let (handle, registration) = AbortHandle::new_pair();
         let number = {
@@ -66,7 +66,7 @@ impl CancellationToken {
     }
 }
 
-/// A place among those that wait, given back when the wait is over or dropped.
+/// An entry in the list of waiting futures, removed when the wait ends or is dropped.
 struct Registered<'a>(&'a CancellationToken, u64);
 
 impl Drop for Registered<'_> {

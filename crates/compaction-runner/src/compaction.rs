@@ -13,10 +13,10 @@ use crate::redo::{self, RedoPlan, RedoPolicy, RedoReport};
 use crate::view_reader::ViewReader;
 
 impl Compaction<'_> {
-    /// What the next iteration would do: reads, calls no model, writes nothing.
+    /// Returns the plan of the next iteration. Neither calls a model nor writes to the store.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn plan(&self) -> Result<Plan> {
         let snapshot = self.read_snapshot().await?;
         let reader = ViewReader::new(self, snapshot);
@@ -31,11 +31,11 @@ impl Compaction<'_> {
         })
     }
 
-    /// Whether a run would have anything to do: reads and plans, calls no model, writes nothing. False in a state in
-    /// which nothing could be made shorter before.
+    /// Whether a run would find jobs: reads and plans, without model calls or writes. False in a state that an earlier
+    /// run could not shorten.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn has_work(&self) -> Result<bool> {
         let snapshot = self.read_snapshot().await?;
         if is_exhausted(self, &snapshot).await? {
@@ -44,11 +44,11 @@ impl Compaction<'_> {
         ViewReader::new(self, snapshot).has_jobs().await
     }
 
-    /// Compacts, and says what was done and why it stopped.
+    /// Runs a compaction, and returns its outcome with the stop reason.
     ///
     /// # Errors
-    /// When the store fails. A failing summarizer is not an error but a stop reason: whatever was
-    /// published before stays, and nothing else changed.
+    /// If the store fails. The failure of a summarizer is not an error but a stop reason. Earlier publishes stay in
+    /// place.
     pub async fn run(&self, mode: Mode) -> Result<Outcome> {
         let most = match mode {
             Mode::Incremental => Some(1),
@@ -58,11 +58,11 @@ impl Compaction<'_> {
         run_iterations(self, &Iterations { most, is_enough }).await
     }
 
-    /// Runs up to `most` incremental iterations, until `is_enough` holds for the view's cost in
-    /// tokens. What no model is called for is published once, after the last iteration.
+    /// Runs up to `most` incremental iterations, until `is_enough` holds for the view's cost in tokens. Jobs without
+    /// model calls are published once, after the last iteration.
     ///
     /// # Errors
-    /// As [`Compaction::run`].
+    /// The errors of [`Compaction::run`].
     pub async fn run_until(
         &self,
         most: u32,
@@ -72,30 +72,27 @@ impl Compaction<'_> {
         run_iterations(self, &Iterations { most, is_enough }).await
     }
 
-    /// Publishes extracts, which are provisional, until the view fits the room; calls no model. The
-    /// oldest messages outside the fresh tail go first, then summaries are condensed, those of equal
-    /// depth before others.
+    /// Publishes extracts, which are provisional, until the view fits the room. Calls no model. The oldest messages
+    /// outside the fresh tail go first. Then summaries are condensed, summaries of equal depth before others.
     ///
-    /// Publishes nothing when the ladder has no extractive tier, or when the same head, version
-    /// and policy were tried before in vain. [`Outcome::stop_reason`] is `Fits` when the view fits
-    /// in the end.
+    /// Publishes no extract if the ladder has no extractive tier, or if the same policy already tried the same head and
+    /// version without success. [`Outcome::stop_reason`] is `Fits` if the view fits in the end.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn extract_to_fit(&self, room: Room) -> Result<Outcome> {
         fit::extract_to_fit(self, room).await
     }
 
-    /// Makes the summaries that a compaction would make, and publishes none: the view stays as it
-    /// is. What is ready already is not made again; more is planned and made on top of it, up to
-    /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) jobs a call. Drafts that the view has no place for any more
-    /// are deleted.
+    /// Makes the summaries of the next compaction without publishing them: the view is unchanged. Ready summaries are
+    /// kept, and further jobs are planned on top of them, up to
+    /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) jobs a call. Drafts that no longer fit the
+    /// view are deleted.
     ///
-    /// A summarizer whose work costs nothing (one that is provisional) has nothing to prepare.
+    /// A provisional summarizer makes no prefetch, because its summaries are free.
     ///
     /// # Errors
-    /// When the store fails. A failing summarizer is no error; what was made before it failed is
-    /// kept.
+    /// If the store fails. The failure of a summarizer is no error; summaries that were made before it are kept.
     pub async fn prefetch_summaries(&self) -> Result<PrefetchReport> {
         if self.summarizer.provisional() {
             return Ok(PrefetchReport::default());
@@ -103,12 +100,12 @@ impl Compaction<'_> {
         prefetch::prefetch_summaries(self).await
     }
 
-    /// Publishes what [`Compaction::prefetch_summaries`] made, in one transaction, and never calls a
-    /// model. With a summarizer whose work costs nothing it is an incremental [`Compaction::run`]. An
-    /// extract that was published meanwhile for the same messages is replaced.
+    /// Publishes the summaries of [`Compaction::prefetch_summaries`] in one transaction, without a model call. With a
+    /// provisional summarizer it is an incremental [`Compaction::run`]. It also replaces an extract that was published
+    /// meanwhile for the same messages.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn publish_ready(&self) -> Result<Outcome> {
         if self.summarizer.provisional() {
             return self.run(Mode::Incremental).await;
@@ -116,27 +113,26 @@ impl Compaction<'_> {
         prefetch::publish_ready(self).await
     }
 
-    /// What [`Compaction::redo`] would do: reads, calls no model, writes nothing.
+    /// Returns the plan of [`Compaction::redo`]. Neither calls a model nor writes to the store.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn plan_redo(&self, policy: &RedoPolicy) -> Result<RedoPlan> {
         redo::plan_redo(self, policy).await
     }
 
-    /// Replaces the summaries in the view that were written without a model, or [extracts](RedoPolicy::extracts) of an older
-    /// recipe, by what the summarizer writes for the same sources, and all summaries that were made from them. The old ones stay in
-    /// the history.
+    /// Rewrites the summaries in the view that were written without a model, or the [extracts](RedoPolicy::extracts) of
+    /// an older recipe, by the summarizer from the same sources, and all summaries that were made from them. The old
+    /// summaries stay in the history.
     ///
-    /// A span of the view is replaced in one publish, with everything that it was made from, if the view still
-    /// holds it. What was made before a crash, a lost race or a limit is kept and found again.
-    /// Until a span is replaced it stays as it is: the view is valid at every moment. A summary
-    /// that the summarizer cannot make stays, and those above it are made from it. It is
-    /// remembered: the next redo by the same summarizer asks for all others first, and for the one
-    /// that was refused most recently last.
+    /// Each span of the view is replaced in one publish, together with all rewritten summaries below it, if the view
+    /// still holds the span. Until then the span is unchanged: the view is valid at every moment. After a crash, a lost
+    /// race or a limit, finished summaries are kept and used again. If the summarizer cannot write a summary, the old
+    /// one stays, and the summaries above it are made from the old one. Failed summaries are remembered: the next redo
+    /// by the same summarizer tries all others first, and the latest failure last.
     ///
     /// # Errors
-    /// When the store fails. A failing summarizer is a stop reason.
+    /// If the store fails. The failure of a summarizer is a stop reason.
     pub async fn redo(&self, policy: &RedoPolicy) -> Result<RedoReport> {
         redo::redo(self, policy).await
     }

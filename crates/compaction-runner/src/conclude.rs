@@ -1,4 +1,4 @@
-//! What becomes of prepared jobs: kept as drafts, put off, or published together in one transaction.
+//! The end of prepared jobs: they are kept as drafts, deferred, or published together in one transaction.
 
 use compaction_plan::Job;
 use memory_store::{LeaseUpdate, Published};
@@ -12,8 +12,8 @@ use crate::publishable::{Publishable, publish_all};
 use crate::tally::{Tally, job_id};
 use crate::waiting::Waiting;
 
-/// Settles prepared jobs: those that are ready are published in one transaction, kept for later,
-/// or put off to the end of the iteration; the leases of the others are given back.
+/// Settles prepared jobs. Ready jobs are published in one transaction, kept for later, or deferred to the end of the
+/// iteration. The leases of the others are given back.
 pub(crate) async fn conclude(
     env: &Compaction<'_>,
     mut done: Vec<Done<'_>>,
@@ -46,8 +46,8 @@ pub(crate) async fn conclude(
         });
     }
     if tally.cancelled {
-        // What was prepared before the cancellation is kept for the next run. What was prepared
-        // before a failure is published.
+        // Jobs that were prepared before the cancellation are kept for the next run. Jobs that were prepared before a
+        // failure are published.
         let fences = ready.drain(..).filter_map(|one| one.fence);
         settled.extend(fences.map(|fence| (fence, HAND_BACK)));
     }
@@ -72,7 +72,7 @@ pub(crate) async fn conclude(
     Ok(())
 }
 
-/// Publishes what was put off.
+/// Publishes the deferred jobs.
 pub(crate) async fn publish_put_off(env: &Compaction<'_>, tally: &mut Tally) -> Result<()> {
     tally.made.clear();
     let ready = std::mem::take(&mut tally.put_off);
@@ -82,15 +82,15 @@ pub(crate) async fn publish_put_off(env: &Compaction<'_>, tally: &mut Tally) -> 
     publish(env, ready, tally).await
 }
 
-/// Gives up what was put off, because the pass that it belongs to is not published: its leases are given back, and
-/// what was written is kept for the next run.
+/// Gives up the deferred jobs of a pass that is not published. Their leases are given back, and their summaries are
+/// kept as drafts for the next run.
 pub(crate) async fn give_up_put_off(env: &Compaction<'_>, tally: &mut Tally) -> Result<()> {
     tally.made.clear();
     let put_off = std::mem::take(&mut tally.put_off);
     hand_back(env, put_off.into_iter().filter_map(|one| one.fence)).await
 }
 
-/// Gives back the leases of prepared jobs; what is ready and kept is there for the next run.
+/// Gives back the leases of prepared jobs. Ready summaries that were kept remain available to the next run.
 pub(crate) async fn give_up(env: &Compaction<'_>, done: Vec<Done<'_>>) -> Result<()> {
     let keeps = |done: &Done<'_>| matches!(done.prepared, Prepared::Summary(_));
     let settled = done.into_iter().filter_map(|done| {
@@ -103,7 +103,7 @@ pub(crate) async fn give_up(env: &Compaction<'_>, done: Vec<Done<'_>>) -> Result
     settle_all(env, settled.collect()).await
 }
 
-/// Publishes what is ready in one transaction, in order.
+/// Publishes ready jobs in one transaction, in order.
 async fn publish(env: &Compaction<'_>, ready: Vec<Publishable>, tally: &mut Tally) -> Result<()> {
     if ready.is_empty() {
         return Ok(());
@@ -141,7 +141,7 @@ async fn publish(env: &Compaction<'_>, ready: Vec<Publishable>, tally: &mut Tall
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Counts and tells that a job was published.
+/// Counts a published job and emits its event.
 async fn published(env: &Compaction<'_>, one: Publishable, tally: &mut Tally) {
     let Publishable { job, summary, .. } = &one;
     tally.count(job);
@@ -161,7 +161,7 @@ async fn published(env: &Compaction<'_>, one: Publishable, tally: &mut Tally) {
     }
 }
 
-/// Counts and tells why a job gave nothing to publish.
+/// Counts a job without a result and emits its event.
 async fn pass_over(env: &Compaction<'_>, job: &Job, prepared: Prepared, tally: &mut Tally) {
     match prepared {
         Prepared::Skipped(reason) => skip(env, job, reason, tally).await,
@@ -175,7 +175,7 @@ async fn pass_over(env: &Compaction<'_>, job: &Job, prepared: Prepared, tally: &
     }
 }
 
-/// Counts and tells that a job is passed over.
+/// Counts a skipped job and emits its event.
 pub(crate) async fn skip(env: &Compaction<'_>, job: &Job, reason: SkipReason, tally: &mut Tally) {
     match reason {
         SkipReason::Held => tally.held = true,

@@ -16,58 +16,56 @@ use crate::reason::CompactionReason;
 /// The default of [`Compaction::extractive`].
 static GENERIC_EXTRACTS: ExtractiveSummarizer = ExtractiveSummarizer::new();
 
-/// The settings of a compaction of one conversation, and its runs.
+/// The settings of a compaction of one conversation, with the methods that run it.
 ///
-/// No lock and no transaction is held while a model is called. Dropping a run leaves the store as
-/// it was after the last summary that was published.
+/// No lock and no transaction is held during a model call. After a dropped run, the store is in the state of the last
+/// published summary.
 #[derive(Debug, Clone)]
 pub struct Compaction<'a> {
     /// The store of the conversation.
     pub store: &'a dyn Store,
     /// The conversation.
     pub conversation: ConversationId,
-    /// Decides which spans are compacted.
+    /// Planner that decides which spans are compacted.
     pub planner: &'a dyn Planner,
-    /// Writes the summaries.
+    /// Summarizer that writes the summaries.
     pub summarizer: &'a dyn Summarizer,
-    /// The summarizer that the ladder's tier `extractive` asks, and that makes a view fit. By
-    /// default it knows no agent's conventions.
+    /// Summarizer of the ladder's tier `extractive`, also used to make a view fit. The default knows no agent's
+    /// conventions.
     pub extractive: &'a dyn Summarizer,
-    /// The tiers that a summary is tried on.
+    /// Tiers that are tried for each summary.
     pub ladder: &'a Ladder,
     /// Counts tokens.
     pub accounting: &'a dyn Accounting,
-    /// Tells the time.
+    /// Clock for timestamps and measured durations.
     pub clock: &'a dyn Clock,
-    /// How the plan is carried out.
+    /// Settings of the runner.
     pub policy: RunnerPolicy,
-    /// Told of every event. None by default.
+    /// Hooks that receive every event. None by default.
     pub hooks: &'a dyn Hooks,
-    /// Cancels it.
+    /// Token that cancels the compaction.
     pub cancel: CancellationToken,
-    /// The name under which it takes leases. Two compactions that may run at the same time need
-    /// different names, or one [`InFlight`].
+    /// Name of the owner of its leases. Two compactions that may run at the same time need different names, or one
+    /// [`InFlight`].
     pub owner: Owner,
-    /// The jobs in progress, which it may share with other compactions of the same owner.
+    /// Jobs in progress, which it may share with other compactions of the same owner.
     pub in_flight: InFlight,
     /// Decides whether the owner of a lease is gone.
     pub liveness: &'a dyn Liveness,
     /// Additional instructions for the summarizer.
     pub instructions: Option<String>,
-    /// The room of contexts assembled from the view: the planner then leaves no more of
-    /// the view as it is than fits.
+    /// Room of contexts assembled from the view. The planner then keeps no more unchanged messages than fit.
     pub room: Option<Room>,
-    /// Why it is run. By default because somebody asked for it.
+    /// Reason for the compaction. By default a manual request.
     pub reason: CompactionReason,
-    /// The state of the view that a run, [`Compaction::publish_ready`] and
-    /// [`Compaction::extract_to_fit`] begin with, for a caller that has just read it; `None` to
-    /// read it. A state of another conversation or view is ignored, and an outdated one costs a
-    /// lost race.
+    /// State of the view that a run, [`Compaction::publish_ready`] and [`Compaction::extract_to_fit`] start with, for a
+    /// caller that has just read it; `None` to read it. A state of another conversation or view is ignored. An outdated
+    /// one costs a lost race.
     pub snapshot: Option<Snapshot>,
     pub(crate) stage: Stage,
 }
 
-/// How far a run goes with its jobs.
+/// The stage up to which a run processes its jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Prepares and publishes.
@@ -75,14 +73,14 @@ pub(crate) enum Stage {
     Whole,
     /// Prepares only.
     Prepare,
-    /// Publishes what is prepared, and calls no summarizer.
+    /// Publishes prepared jobs, and calls no summarizer.
     PublishReady,
     /// Publishes extracts until the view fits, and calls no summarizer.
     Fit,
 }
 
 impl<'a> Compaction<'a> {
-    /// A compaction with the default runner policy, without hooks.
+    /// Creates a compaction with the default runner policy and without hooks.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         store: &'a dyn Store,
@@ -118,7 +116,7 @@ impl<'a> Compaction<'a> {
 }
 
 impl Compaction<'_> {
-    /// Returns the same environment for a run that goes as far as `stage`.
+    /// Returns the same settings for a run of another stage.
     pub(crate) fn at_stage(&self, stage: Stage) -> Self {
         Self {
             stage,
@@ -126,12 +124,12 @@ impl Compaction<'_> {
         }
     }
 
-    /// Returns the name of the view that is compacted.
+    /// Returns the name of the compacted view.
     pub(crate) fn view(&self) -> ViewName {
         self.planner.view()
     }
 
-    /// Returns what a pass is planned for.
+    /// Returns the purpose of the passes.
     pub(crate) fn goal(&self) -> Goal {
         match self.stage {
             Stage::Fit => Goal::Fit,
@@ -139,8 +137,8 @@ impl Compaction<'_> {
         }
     }
 
-    /// Whether results are published together at the end of an iteration: what costs nothing can be
-    /// made again, and the passes to come see it without the store.
+    /// Whether results are published together at the end of an iteration. Later passes see such results without the
+    /// store. Provisional summaries can be deferred because they can be made again for free.
     pub(crate) fn puts_off(&self) -> bool {
         self.summarizer.provisional() && matches!(self.stage, Stage::Whole | Stage::Fit)
     }
@@ -150,7 +148,7 @@ impl Compaction<'_> {
         self.policy.whole_passes && self.stage == Stage::Whole
     }
 
-    /// Logs an event, and tells it to the hooks.
+    /// Logs an event, and passes it to the hooks.
     pub(crate) async fn emit(&self, event: Event) {
         tracing::debug!(?event, "compaction");
         self.hooks.event(&event).await;
@@ -161,7 +159,7 @@ impl Compaction<'_> {
         Ok(self.store.snapshot(self.conversation, &self.view()).await?)
     }
 
-    /// Returns the state of the view that a run begins with.
+    /// Returns the state of the view that a run starts with.
     pub(crate) async fn start(&self) -> Result<Snapshot> {
         let view = self.view();
         let given = self.snapshot.as_ref();

@@ -1,4 +1,4 @@
-//! Why a compaction could not go on.
+//! The error of a compaction.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ enum Source {
 }
 
 impl Error {
-    /// What kind of thing went wrong in the store; `Invalid` where the planner failed by itself.
+    /// Kind of the store's error; `Invalid` if the planner itself failed.
     pub fn kind(&self) -> memory_store::ErrorKind {
         match &self.source {
             Source::Store(error) => error.kind(),
@@ -55,7 +55,7 @@ impl From<memory_store::Error> for Error {
     }
 }
 
-/// The error of a planner: mostly one of the store, which the planner passes on.
+/// The error of a planner: usually an error of the store that the planner passes on.
 impl From<BoxError> for Error {
     fn from(error: BoxError) -> Self {
         let source = match error.downcast() {
@@ -66,5 +66,5 @@ impl From<BoxError> for Error {
     }
 }
 
-/// The result of a compaction's call.
+/// Result of a compaction's method.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

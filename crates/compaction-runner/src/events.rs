@@ -1,4 +1,4 @@
-//! What a compaction tells, and where others may step in.
+//! The events of a compaction, and the hooks that may change its jobs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,13 +11,13 @@ use crate::planned_job::PlannedJob;
 use crate::reason::CompactionReason;
 use crate::report::Cause;
 
-/// Something that happened in a compaction.
+/// An event of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// A compaction is about to begin; [`Event::Started`] follows.
     Triggered {
-        /// Why.
+        /// Reason for the compaction.
         reason: CompactionReason,
     },
     /// A compaction began.
@@ -26,7 +26,7 @@ pub enum Event {
         conversation: ConversationId,
         /// The view.
         view: ViewName,
-        /// What the view costs, in tokens.
+        /// Cost of the view, in tokens.
         tokens: u64,
     },
     /// A job was published.
@@ -35,55 +35,55 @@ pub enum Event {
         kind: Label,
         /// The summary; `None` for a job that replaces spans without one.
         summary: Option<SummaryId>,
-        /// The messages that the new spans cover.
+        /// Range of the new spans.
         range: SeqRange,
         /// Cost of the replaced spans, in tokens.
         source_tokens: u64,
-        /// Cost of the new spans, in tokens; messages that are shown as they are do not count.
+        /// Cost of the new spans, in tokens, without messages that are shown unchanged.
         tokens: u64,
     },
-    /// The model did not write a summary; an extract or a cut stands in its place, or nothing
-    /// does.
+    /// The model did not write a summary. An extract or a cut replaces the messages instead, or they stay.
     ModelFailed {
-        /// What the summary covers, or was to cover.
+        /// Range of the summary.
         range: SeqRange,
-        /// Why.
+        /// Cause of the failure.
         cause: Cause,
     },
-    /// A job was passed over.
+    /// A job was skipped.
     Skipped {
-        /// What it was to cover.
+        /// Range of the job.
         range: SeqRange,
-        /// Why.
+        /// Reason for the skip.
         reason: SkipReason,
     },
-    /// A job failed; nothing was published for it.
+    /// A job failed and was not published.
     Failed {
-        /// What it was to cover.
+        /// Range of the job.
         range: SeqRange,
-        /// Why, in a sentence.
+        /// Description of the error, in a sentence.
         error: String,
     },
     /// The compaction ended.
     Ended {
-        /// Why.
+        /// Reason for the end.
         stop: StopReason,
-        /// What the view costs now, in tokens.
+        /// Cost of the view at the end, in tokens.
         tokens: u64,
-        /// Whether the refused call is to be made again: a compaction after an overflow that made the view smaller.
+        /// Whether the caller should repeat the refused call: true for a compaction after an overflow that made the
+        /// view smaller.
         will_retry: bool,
     },
-    /// A hook could not decide about a job, which goes on as without it.
+    /// A hook could not decide about a job. The job proceeds as without the hook.
     HookFailed {
-        /// What the job covers.
+        /// Range of the job.
         range: SeqRange,
-        /// Why, in the hook's words.
+        /// Reason, in the hook's words.
         error: String,
     },
 }
 
 impl Event {
-    /// Whether it is the end of a compaction that was cancelled.
+    /// Whether it is the end of a cancelled compaction.
     pub fn is_aborted(&self) -> bool {
         matches!(
             self,
@@ -95,74 +95,73 @@ impl Event {
     }
 }
 
-/// Why a job was passed over.
+/// Reason for skipping a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// A hook said no.
+    /// A hook cancelled it.
     Vetoed,
-    /// Somebody else is at work on it.
+    /// Another owner works on it.
     Held,
-    /// Somebody else published over its range first.
+    /// Another writer published over its range first.
     Lost,
-    /// Nothing shorter could be made of it.
+    /// Its source could not be made shorter.
     CannotShrink,
     /// Only prefetched summaries were published, and this one was not prefetched.
     NotReady,
 }
 
-/// A hook's decision about a job that is about to begin.
+/// A hook's decision about a job before it begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobDecision {
-    /// Go on.
+    /// Proceed.
     #[default]
     Proceed,
-    /// Leave this job out.
+    /// Skip this job.
     Cancel,
-    /// Take this text for the summary; no model is called. A job that makes no summary proceeds.
+    /// Use this text as the summary, without a model call. A job without a summary proceeds.
     Supply(String),
-    /// The hook could not decide, for this reason: go on. [`Event::HookFailed`] tells it.
+    /// The hook could not decide, for this reason: proceed, and emit [`Event::HookFailed`].
     Fail(String),
 }
 
-/// Callbacks of a compaction. All methods do nothing unless implemented.
+/// Callbacks of a compaction. The default implementations are empty.
 #[async_trait]
 #[auto_impl(Arc)]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
-    /// Called before a job is begun: may cancel it, or supply the text of its summary.
+    /// Called before a job begins. May cancel it, or supply the text of its summary.
     async fn before(&self, _job: &PlannedJob<'_>) -> JobDecision {
         JobDecision::Proceed
     }
 
-    /// Called after a summary was published. Jobs without a summary are told by
-    /// [`Event::Published`] alone.
+    /// Called after a summary was published. Jobs without a summary only emit [`Event::Published`].
     async fn after(&self, _summary: &Summary) {}
 
-    /// On every event.
+    /// Called on every event.
     async fn event(&self, _event: &Event) {}
 }
 
-/// Hooks that do nothing.
+/// Hooks without any callback.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 
 #[async_trait]
 impl Hooks for NoHooks {}
 
-/// Hooks that write down every event: for tests, and as an example.
+/// Hooks that record every event, for tests and as an example.
 #[derive(Debug, Clone, Default)]
 pub struct Recorder {
     events: Arc<Mutex<Vec<Event>>>,
 }
 
 impl Recorder {
-    /// A recorder that heard nothing yet.
+    /// Creates a recorder without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What it heard so far.
+    /// Returns the events so far.
     pub fn events(&self) -> Vec<Event> {
         self.events
             .lock()

@@ -1,5 +1,5 @@
-//! Carrying out the jobs of a pass in batches: each is leased in one call, several jobs are prepared
-//! at the same time, and what is ready is published in one transaction, in the order of the jobs.
+//! The batches of a pass: each batch is leased in one call, several jobs are prepared at the same time, and ready jobs
+//! are published in one transaction, in order.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -20,10 +20,9 @@ use crate::tally::{Tally, job_id};
 use crate::watch::Watch;
 use crate::write::write;
 
-/// Number of jobs in a batch for each that is prepared at the same time, where a model is called: a
-/// lease lasts until the last of its batch is done.
+/// Jobs in a batch per concurrent job if a model is called. A lease lasts until the last job of its batch is done.
 const BATCH: usize = 4;
-/// Number of jobs in a batch where no model is called, and of results that are published at once.
+/// Maximum number of jobs in a batch without model calls, and of results that are published together.
 const MOST: usize = 64;
 
 /// Prepares jobs batch by batch, and publishes them in order.
@@ -53,7 +52,7 @@ pub(crate) async fn execute(
     Ok(())
 }
 
-/// Does [`execute`] for one batch.
+/// Prepares and publishes one batch, as [`execute`] does.
 async fn execute_batch(
     env: &Compaction<'_>,
     jobs: &[&Job],
@@ -63,7 +62,7 @@ async fn execute_batch(
     let watch = Arc::clone(&tally.watch);
     let watch: &Watch = &watch;
     let begun = begin(env, jobs, entries, &tally.made, watch).await?;
-    // Set when nothing more is to be begun; what was begun is brought to its end.
+    // Set if no further job may begin. Begun jobs are finished.
     let stop = AtomicBool::new(false);
     let stop = &stop;
     // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.
@@ -102,7 +101,7 @@ async fn execute_batch(
     failed.map_or(Ok(()), Err)
 }
 
-/// Runs a future to its end while polling a stream; appends the stream's items to `waiting`.
+/// Runs a future to completion while polling a stream, and appends the stream's items to `waiting`.
 ///
 /// A stream that is not polled makes no progress, nor do the calls in flight in it.
 async fn alongside<T, S>(

@@ -1,4 +1,4 @@
-//! Remembering states in which nothing could be made shorter.
+//! Remembered states that could not be shortened.
 
 use memory_model::Seq;
 use memory_store::Snapshot;
@@ -8,7 +8,7 @@ use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::state::{load, save};
 
-/// A state in which nothing could be made shorter.
+/// A state that could not be shortened.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Exhausted {
     head: Seq,
@@ -34,15 +34,15 @@ impl Exhausted {
     }
 }
 
-/// Whether this very state was tried before and nothing could be made shorter.
+/// Whether this exact state was tried before and could not be shortened.
 pub(crate) async fn is_exhausted(env: &Compaction<'_>, snapshot: &Snapshot) -> Result<bool> {
     let stored = load::<Exhausted>(env, &key(env)).await?;
     let tried = stored.value;
     Ok(tried.is_some_and(|tried| tried == Exhausted::of(env, snapshot)))
 }
 
-/// Remembers that nothing could be made shorter in this state. What somebody else remembered
-/// meanwhile is as good, and stays.
+/// Remembers that this state could not be shortened. A value that another run stored meanwhile is equally valid, and
+/// stays.
 pub(crate) async fn remember_exhausted(env: &Compaction<'_>, snapshot: &Snapshot) -> Result<()> {
     let key = key(env);
     let stored = load::<Exhausted>(env, &key).await?;

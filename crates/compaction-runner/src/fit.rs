@@ -16,10 +16,10 @@ use crate::pass::run_pass;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 
-/// Number of lost races after which a run leaves the view to whoever wins them.
+/// Maximum number of lost races before a run leaves the view to the other writers.
 const LOST_RACES: u32 = 3;
 
-/// Publishes extracts until the view fits the room; calls no model.
+/// Publishes extracts until the view fits the room. Calls no model.
 pub(crate) async fn extract_to_fit(env: &Compaction<'_>, room: Room) -> Result<Outcome> {
     let env = &Compaction {
         summarizer: env.extractive,
@@ -47,8 +47,8 @@ pub(crate) async fn extract_to_fit(env: &Compaction<'_>, room: Room) -> Result<O
     Ok(outcome)
 }
 
-/// Plans passes over the view as it will be until it fits, and publishes their extracts together.
-/// Begins anew, a few times, when somebody else was first.
+/// Plans passes over the expected view until it fits, and publishes their extracts together. Starts again, at most
+/// [`LOST_RACES`] times, if another writer was first.
 async fn shrink(
     env: &Compaction<'_>,
     tokens: u64,
@@ -76,14 +76,14 @@ async fn shrink(
     }
 }
 
-/// Plans passes until the view that the reader shows fits, or nothing is left to plan.
+/// Plans passes until the reader's view fits, or no pass finds a job.
 async fn shrink_once(
     env: &Compaction<'_>,
     tokens: u64,
     reader: &mut ViewReader<'_>,
     tally: &mut Tally,
 ) -> Result<()> {
-    // What the view cost when a pass found nothing to do.
+    // Cost of the view when a pass found no job.
     let mut idle: BTreeMap<&Label, u64> = BTreeMap::new();
     loop {
         let before = reader.tokens;

@@ -1,4 +1,4 @@
-//! Several hooks as one.
+//! Several hooks, used as one.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::planned_job::PlannedJob;
 
 /// Hooks that are called in order.
 ///
-/// The first that cancels a job ends the round. Of several that supply a text the last one counts. One that fails
-/// stops nothing: [`Event::HookFailed`] tells all hooks of the list, and the others are asked.
+/// The first hook that cancels a job ends the round. If several supply a text, the last one is used. After the failure
+/// of a hook, all hooks of the list receive [`Event::HookFailed`], and the remaining ones are asked.
 #[derive(Debug, Clone, Default)]
 pub struct HookList(Vec<Arc<dyn Hooks>>);
 
@@ -21,7 +21,7 @@ impl HookList {
         Self::default()
     }
 
-    /// Adds hooks behind the others.
+    /// Adds hooks after the others.
     #[must_use]
     pub fn with(mut self, hooks: Arc<dyn Hooks>) -> Self {
         self.0.push(hooks);

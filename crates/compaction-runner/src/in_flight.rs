@@ -1,4 +1,4 @@
-//! What the compactions of one process are paying for at this moment.
+//! Jobs that the compactions of one process work on.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memory_model::{ConversationId, Timestamp};
 use memory_store::JobKey;
 
-/// The jobs that compactions under one owner's name have in hand: whoever holds a clone of it sees
-/// the same.
+/// The jobs in progress of all compactions of one owner. Clones share the same jobs.
 ///
-/// A lease is given again to whoever has the same name, so that a process takes back at once what
-/// a dropped run of its own left behind. This keeps two of its runs that are alive from paying for
-/// the same summary: the second finds the job held, for as long as the lease would last.
+/// The store grants a lease again to an owner of the same name, so that a process can take back leases of a dropped run
+/// at once. This type keeps two live runs of one owner from paying for the same summary: for the second run the job is
+/// held, for as long as the lease would last.
 #[derive(Debug, Clone, Default)]
 pub struct InFlight {
     jobs: Arc<Mutex<BTreeMap<Key, Timestamp>>>,
@@ -20,12 +19,12 @@ pub struct InFlight {
 type Key = (ConversationId, String);
 
 impl InFlight {
-    /// Nothing is in hand.
+    /// Creates a list without jobs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a job until the guard is dropped or `until` has come. When another run has it, returns until when.
+    /// Takes a job until the guard is dropped or the time `until`. If another run has it, returns the end of that time.
     pub(crate) fn take(
         &self,
         conversation: ConversationId,
@@ -48,7 +47,7 @@ impl InFlight {
     }
 }
 
-/// A job that was taken.
+/// A taken job; dropping it gives the job back.
 #[derive(Debug)]
 pub(crate) struct Taken {
     jobs: InFlight,

@@ -1,4 +1,4 @@
-//! Repeats the passes of a planner until nothing is left to do, or until it is enough.
+//! The iterations of a run: repeats the planner's passes until no job is left or the view is small enough.
 
 use compaction_plan::StopReason;
 use memory_store::Snapshot;
@@ -13,7 +13,7 @@ use crate::pass::run_pass;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 
-/// How many iterations a run does.
+/// Limits on the iterations of a run.
 pub(crate) struct Iterations<'i> {
     /// Maximum number of iterations; `None` for as many as the planner allows.
     pub(crate) most: Option<u32>,
@@ -21,8 +21,8 @@ pub(crate) struct Iterations<'i> {
     pub(crate) is_enough: &'i (dyn Fn(u64) -> bool + Send + Sync),
 }
 
-/// Compacts, and returns what was done and why it stopped. Does nothing in a state in which nothing
-/// could be made shorter before.
+/// Compacts, and returns the outcome with the stop reason. Plans no passes in a state that an earlier run could not
+/// shorten.
 pub(crate) async fn run_iterations(
     env: &Compaction<'_>,
     iterations: &Iterations<'_>,
@@ -85,8 +85,8 @@ async fn iterate(
     }
 }
 
-/// Runs all passes; again over what is put off, where there are iterations left and the view is
-/// not small enough. Returns the number of iterations.
+/// Runs all passes, and repeats them over deferred jobs while iterations are left and the view is too large. Returns
+/// the number of iterations.
 async fn run_passes(
     env: &Compaction<'_>,
     iterations: &Iterations<'_>,

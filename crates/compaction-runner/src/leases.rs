@@ -1,4 +1,4 @@
-//! Leases on jobs: claiming them, also from owners that are gone, and giving them back.
+//! Leases on jobs: claims them, also from owners that are gone, and gives them back.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use memory_store::{Claim, ErrorKind, Fence, JobKey, LeaseUpdate, Owner};
 use crate::environment::Compaction;
 use crate::error::Result;
 
-/// How often a job is taken over from owners that are gone, one after the other.
+/// Maximum number of times that a job is taken over from owners that are gone, one after the other.
 const TAKE_OVERS: usize = 4;
 
-/// Ends a lease and keeps what was prepared under it.
+/// Ends a lease and keeps its draft.
 pub(crate) const HAND_BACK: LeaseUpdate = LeaseUpdate::Renew {
     ttl: Duration::ZERO,
 };
@@ -47,7 +47,7 @@ pub(crate) async fn claim_all(
     Ok(claims)
 }
 
-/// Returns the jobs that owners hold which are gone, by owner.
+/// Returns the jobs of owners that are gone, by owner.
 fn held_by_gone(
     env: &Compaction<'_>,
     keys: &[JobKey],
@@ -64,8 +64,8 @@ fn held_by_gone(
     gone
 }
 
-/// Gives back the jobs of an owner that is gone. An owner that asks again is granted its job;
-/// what it has prepared is kept.
+/// Gives back the jobs of an owner that is gone. Claims them by its name, which the store grants, and keeps their
+/// drafts.
 async fn give_back(
     env: &Compaction<'_>,
     holder: &Owner,
@@ -96,7 +96,7 @@ async fn claim_as(
     Ok(claims.await?)
 }
 
-/// Gives jobs back whose work is done but not published: whoever claims them next has it.
+/// Gives back finished jobs that are not published. The next owner gets their drafts.
 pub(crate) async fn hand_back(
     env: &Compaction<'_>,
     fences: impl IntoIterator<Item = Fence>,
@@ -105,7 +105,7 @@ pub(crate) async fn hand_back(
     settle_all(env, settled.collect()).await
 }
 
-/// Gives jobs back that nobody wants any more, with what was prepared for them.
+/// Gives back jobs that are no longer needed, and deletes their drafts.
 pub(crate) async fn release(
     env: &Compaction<'_>,
     fences: impl IntoIterator<Item = Fence>,
@@ -116,7 +116,7 @@ pub(crate) async fn release(
     settle_all(env, settled.collect()).await
 }
 
-/// Settles jobs in one call. One that somebody else has by now is theirs to settle.
+/// Settles jobs in one call. Skips jobs that another owner holds by now.
 pub(crate) async fn settle_all(
     env: &Compaction<'_>,
     settled: Vec<(Fence, LeaseUpdate)>,

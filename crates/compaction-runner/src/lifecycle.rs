@@ -1,4 +1,4 @@
-//! The start and the end of a run: what they tell the hooks, and what the view measures.
+//! The start and the end of a run: events and measured views.
 
 use compaction_plan::StopReason;
 use memory_model::Timestamp;
@@ -25,7 +25,7 @@ pub(crate) async fn start(env: &Compaction<'_>) -> Result<(Snapshot, Timestamp)>
     Ok((start, began))
 }
 
-/// Ends a run: reads the state of the view again if it may have changed, and returns what was done.
+/// Ends a run. Reads the state of the view again if it may have changed, and returns the outcome.
 pub(crate) async fn end(
     env: &Compaction<'_>,
     (start, began): (&Snapshot, Timestamp),

@@ -1,4 +1,4 @@
-//! A job whose sources are read: what its summarizer is asked for, and what becomes of its answer.
+//! A job with its sources: its request to the summarizer, and the use of the answer.
 
 use compaction_plan::Job;
 use memory_model::{FieldHasher, Hash, RawJson, Recipe, summary_overhead};
@@ -15,7 +15,7 @@ use crate::sources::Sources;
 use crate::summary::{Written, summary_of};
 use crate::watch::with_causes;
 
-/// A job whose sources are read, and the lease on it.
+/// A job with its sources and the lease on it.
 #[derive(Debug)]
 pub(crate) struct OpenJob<'j> {
     pub(crate) job: &'j Job,
@@ -24,14 +24,14 @@ pub(crate) struct OpenJob<'j> {
     pub(crate) prompts: Option<Box<PromptSet>>,
     pub(crate) recipe: Recipe,
     pub(crate) fence: Option<Fence>,
-    /// What an earlier holder of the lease has prepared.
+    /// Draft of an earlier holder of the lease.
     pub(crate) draft: Option<Draft>,
     /// Keeps other runs of the same owner from the job.
     pub(crate) taken: Option<Taken>,
 }
 
 impl<'j> OpenJob<'j> {
-    /// A job with its sources, hashes and prompts; the job is over when its prompts cannot be read.
+    /// Creates a job with its sources, hashes and prompts. Finishes the job instead if its prompts cannot be read.
     pub(crate) fn new(
         env: &Compaction<'_>,
         job: &'j Job,
@@ -73,13 +73,12 @@ impl<'j> OpenJob<'j> {
         JobKey(format!("{}/{}/{hash}", env.view(), self.job.range))
     }
 
-    /// Ends the job with what came of it.
+    /// Finishes the job with a result.
     pub(crate) fn done(self, prepared: Prepared) -> Done<'j> {
         Done::new(self.job, prepared, self.fence, self.taken)
     }
 
-    /// Ends the job with the summary that follows from what was written. `fresh` says that it was
-    /// written in this run.
+    /// Finishes the job with the summary of a written text. `fresh` means that it was written in this run.
     pub(crate) fn finish(self, env: &Compaction<'_>, written: Written, fresh: bool) -> Done<'j> {
         let leased = self.fence.is_some();
         let draft = || RawJson::from_value(&written).ok().map(Draft);
@@ -99,8 +98,8 @@ impl<'j> OpenJob<'j> {
     }
 }
 
-/// Returns the recipe with the planner's rule for details and the conversation's number of erasures. The number tells a
-/// summary apart from an erased one that had the same sources and the same text.
+/// Returns the recipe with the planner's rule for details and the conversation's number of erasures. The number
+/// distinguishes a summary from an erased one with the same sources and the same text.
 pub(crate) fn with_details(job: &Job, recipe: Recipe, erasures: u64) -> Recipe {
     let rule = job.request.as_ref().and_then(|r| r.details.as_deref());
     let recipe = match rule {
@@ -113,7 +112,7 @@ pub(crate) fn with_details(job: &Job, recipe: Recipe, erasures: u64) -> Recipe {
     }
 }
 
-/// What the summarizer is asked for.
+/// Returns the request to the summarizer.
 pub(crate) fn summary_request<'r>(
     env: &'r Compaction<'_>,
     job: &'r Job,

@@ -1,4 +1,4 @@
-//! What a compaction did, and the size of its view.
+//! The outcome of a compaction, and the size of its view.
 
 use std::time::Duration;
 
@@ -10,47 +10,48 @@ use serde::Serialize;
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
-/// What a compaction did.
+/// Outcome of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// The view before.
+    /// Size of the view before.
     pub before: Measure,
-    /// The view after.
+    /// Size of the view afterwards.
     pub after: Measure,
     /// Number of published jobs, by the planner's label.
     pub published: LabelCounts,
-    /// Number of messages that the view showed as they are and does not any more.
+    /// Number of messages that the view showed unchanged before and no longer does.
     pub messages_compacted: u64,
-    /// Calls of the summarizer, failed and cancelled ones too. A ladder's own extracts do not count.
+    /// Number of calls of the summarizer, including failed and cancelled ones. Extracts that the ladder makes by itself
+    /// do not count.
     pub calls: u64,
-    /// The published summaries, in order.
+    /// Ids of the published summaries, in order.
     pub summaries: Vec<SummaryId>,
-    /// Number of them that no model wrote.
+    /// Number of published summaries without a model.
     pub provisional: u64,
-    /// Why the last failed job failed.
+    /// Error of the last failed job.
     pub failure: Option<String>,
-    /// The planner's name for the kind of job that failed last.
+    /// The planner's name for the kind of the last failed job.
     pub failed_kind: Option<Label>,
-    /// What the summarizer said when it last failed, be it that a summary was made without it.
+    /// Last error of the summarizer, even if a summary was made without it.
     pub summarizer_error: Option<String>,
-    /// How many of the summaries the model did not write, and why. Summaries that were prepared
-    /// and not published count too.
+    /// Number of summaries that the model did not write, with causes. Summaries that were prepared and not published
+    /// also count.
     pub model: ModelReport,
-    /// Who was at work on a job that this run therefore passed over, last.
+    /// Owner of the last job that this run skipped because it was held.
     pub held: Option<LeaseHolder>,
-    /// Why it stopped.
+    /// Reason for the end of the run.
     pub stop_reason: StopReason,
-    /// How long it took, by the clock of the compaction.
+    /// Duration by the compaction's clock.
     #[serde(skip)]
     pub elapsed: Duration,
-    /// State of the view that `after` is the size of.
+    /// State of the view with the size `after`.
     #[serde(skip)]
     pub snapshot: Snapshot,
 }
 
 impl Outcome {
-    /// The outcome of two runs, one directly after the other: what both published, and why the later one stopped.
+    /// Combines the outcomes of two consecutive runs: the publishes of both, with the stop reason of the later one.
     #[must_use]
     pub fn followed_by(mut self, later: Self) -> Self {
         self.published.merge(&later.published);
@@ -81,11 +82,11 @@ impl Outcome {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Measure {
-    /// Log entries.
+    /// Number of log entries.
     pub messages: u64,
-    /// Spans.
+    /// Number of spans.
     pub spans: u64,
-    /// What the view costs, in tokens.
+    /// Cost of the view, in tokens.
     pub tokens: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Owners of leases: who holds a job, and whether they are gone.
+//! Owners of leases: the holder of a job, and whether an owner is gone.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 /// Decides whether an owner of leases is gone.
 pub trait Liveness: Send + Sync + fmt::Debug {
-    /// Returns whether this owner has ended for certain. Its leases are then taken over at once;
-    /// otherwise they last until their time is over.
+    /// Returns whether this owner has certainly ended. Its leases are then taken over at once. Otherwise they last
+    /// until they expire.
     fn is_gone(&self, owner: &Owner) -> bool;
 }
 
-/// Knows nothing: leases last until their time is over.
+/// Treats no owner as gone: leases last until they expire.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NeverGone;
 
@@ -23,13 +23,13 @@ impl Liveness for NeverGone {
     }
 }
 
-/// The owner of a job that another run was kept from, and the end of its lease.
+/// The owner of a held job, and the end of its lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LeaseHolder {
-    /// The owner's name.
+    /// Name of the owner.
     pub owner: String,
-    /// When the lease ends unless it is renewed, by the store's own time, in microseconds since 1970.
+    /// Time at which the lease ends unless it is renewed, by the store's clock, in microseconds since 1970.
     pub until: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! One pass of a planner: plans while it reads, and carries the jobs out.
+//! One pass of a planner: plans while it reads, and carries out the jobs.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -16,13 +16,13 @@ use crate::sources::Entries;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 
-/// Number of jobs from which on those that were put off are published before the iteration ends.
+/// Number of deferred jobs from which on they are published before the iteration ends.
 const PUT_OFF: usize = 64;
-/// Maximum number of entries that are kept for jobs to come. A longer job is read again.
+/// Maximum number of entries that are kept for later jobs. The entries of a longer job are read again.
 const KEPT_ENTRIES: usize = 8_192;
 
-/// One pass: plans while it reads, prepares a few jobs at a time, publishes in order. What is put
-/// off is laid over what the reader shows.
+/// Runs one pass: plans while it reads, prepares a few jobs at a time, and publishes them in order. Deferred jobs are
+/// applied to the reader's view.
 pub(crate) async fn run_pass(
     env: &Compaction<'_>,
     label: &Label,
@@ -41,8 +41,8 @@ pub(crate) async fn run_pass(
         let given_up = give_up_put_off(env, tally).await;
         return done.and(given_up);
     }
-    // What earlier passes put off is laid over already, or replaced by this pass. Where some of it was
-    // published meanwhile, the reader is outdated.
+    // Jobs that earlier passes deferred are applied already, or replaced by this pass. If some of them were published
+    // meanwhile, the reader is outdated.
     for one in tally.put_off.iter().skip(laid) {
         reader.lay_over(&one.job, one.spans());
     }
@@ -56,7 +56,7 @@ pub(crate) async fn run_pass(
     Ok(())
 }
 
-/// Plans a pass and carries its jobs out, those that are planned before a read while it reads.
+/// Plans a pass and carries out its jobs. Jobs that were planned before a read are carried out during the read.
 async fn plan(
     env: &Compaction<'_>,
     label: &Label,
@@ -85,12 +85,12 @@ async fn plan(
     execute(env, &jobs, &pass.entries, pass.tally).await
 }
 
-/// Reads for a planner, and meanwhile carries out the jobs that it has planned.
+/// Reads for a planner, and carries out its earlier jobs meanwhile.
 #[derive(Debug)]
 struct RunningView<'r> {
     env: &'r Compaction<'r>,
     reader: &'r ViewReader<'r>,
-    /// The jobs that are planned and not carried out yet.
+    /// Planned jobs that are not carried out yet.
     planned: std::sync::Mutex<Vec<Job>>,
     pass: Mutex<RunningPass<'r>>,
 }
@@ -99,9 +99,9 @@ struct RunningView<'r> {
 #[derive(Debug)]
 struct RunningPass<'r> {
     tally: &'r mut Tally,
-    /// Entries that were read and may belong to a job that is still to come.
+    /// Entries that were read and may belong to a later job.
     entries: Entries,
-    /// Set when nothing more is to be planned.
+    /// Result of the pass if no further jobs may be planned.
     ended: Option<Result<()>>,
 }
 
@@ -114,7 +114,7 @@ impl RunningView<'_> {
         std::mem::take(&mut self.planned())
     }
 
-    /// Reads, and meanwhile carries out what was planned before. An error ends the planner's work.
+    /// Reads, and carries out the earlier jobs meanwhile. An error ends the planner's work.
     async fn alongside<T>(
         &self,
         read: impl Future<Output = Result<T, BoxError>> + Send,

@@ -1,4 +1,4 @@
-//! A job as its hooks see it: with the plan around it, and the log and the summaries that it is made from.
+//! A job as input of hooks: with its plan, and access to the log and the summaries of its sources.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use memory_store::{Store, read_entries};
 use crate::error::Result;
 use crate::reason::CompactionReason;
 
-/// A job that is about to begin, and what its hooks may read.
+/// A job before it begins, with access to the data that its hooks may read.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct PlannedJob<'a> {
     /// The job.
     pub job: &'a Job,
-    /// The jobs that are begun together, this one among them, in order.
+    /// Jobs that begin together, in order; includes this one.
     pub jobs: &'a [&'a Job],
     /// The conversation.
     pub conversation: ConversationId,
-    /// Why the compaction is run.
+    /// Reason for the compaction.
     pub reason: CompactionReason,
     /// The user's instructions for the summaries.
     pub instructions: Option<&'a str>,
-    /// The view that is compacted.
+    /// Name of the compacted view.
     pub view: &'a ViewName,
     pub(crate) store: &'a dyn Store,
 }
@@ -39,18 +39,19 @@ impl fmt::Debug for PlannedJob<'_> {
 }
 
 impl PlannedJob<'_> {
-    /// Reads entries of the conversation, as far as they exist. A fork reads what it shares with its parent, too.
+    /// Reads the existing entries in a range of the conversation. A fork also reads the entries that it shares with its
+    /// parent.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn entries(&self, range: SeqRange) -> Result<Vec<LogEntry>> {
         Ok(read_entries(self.store, self.conversation, range).await?)
     }
 
-    /// Reads summaries of the conversation; `None` for an id that it does not have.
+    /// Reads summaries of the conversation; `None` for an unknown id.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn summaries(&self, ids: &[SummaryId]) -> Result<Vec<Option<Summary>>> {
         Ok(self.store.summaries(self.conversation, ids).await?)
     }

@@ -1,27 +1,28 @@
-//! How plans are carried out: the settings of a runner.
+//! Settings of a runner.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How plans are carried out.
+/// Settings for carrying out plans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerPolicy {
-    /// How many summaries are made at the same time. Default 4.
+    /// Number of summaries that are made at the same time. Default 4.
     pub concurrency: usize,
-    /// How long a lease on a job lasts, in microseconds. Ten minutes.
+    /// Duration of a lease on a job, in microseconds. Default ten minutes.
     pub lease_micros: u64,
-    /// How many summaries one
-    /// [`Compaction::prefetch_summaries`](crate::Compaction::prefetch_summaries) makes at most. 8.
+    /// Maximum number of summaries that one [`Compaction::prefetch_summaries`](crate::Compaction::prefetch_summaries)
+    /// makes. Default 8.
     pub prefetch_jobs: usize,
-    /// Minimum cost of a run of messages to be prefetched, in tokens: a shorter one is
-    /// still growing, and what was written of it would soon be out of date. 2,000.
+    /// Minimum cost of a run of messages to be prefetched, in tokens. A shorter run is still growing, and its summary
+    /// would soon be outdated. Default 2,000.
     pub prefetch_min_tokens: u64,
-    /// Whether the summaries of a pass are published together, and none of them when one cannot be made; those that were
-    /// made are kept for the next run. False: each is published as soon as it and those before it are made.
+    /// Whether the summaries of a pass are published together, and none of them if one cannot be made; the finished
+    /// ones are kept for the next run. If false, each summary is published once it and the summaries before it are
+    /// ready. Default false.
     pub whole_passes: bool,
-    /// Name that owns the leases, unique among the memories that share a store. By default one that names this process.
+    /// Name of the owner of leases, unique among the memories that share a store. The default names this process.
     pub owner: Option<String>,
 }
 
@@ -39,12 +40,12 @@ impl Default for RunnerPolicy {
 }
 
 impl RunnerPolicy {
-    /// Returns how long a lease on a job lasts.
+    /// Returns the duration of a lease on a job.
     pub(crate) fn lease(&self) -> Duration {
         Duration::from_micros(self.lease_micros)
     }
 
-    /// Returns how many summaries are made at the same time, at least one.
+    /// Returns the number of summaries that are made at the same time, at least one.
     pub(crate) fn concurrency(&self) -> usize {
         self.concurrency.max(1)
     }

@@ -1,7 +1,7 @@
 //! Prefetching summaries, and publishing only those that are ready.
 //!
-//! A turn must not wait for a model. So the calls are made between turns, their texts are kept as
-//! drafts, and a turn that finds its context too large publishes what there is.
+//! A turn must not wait for a model. So the calls are made between turns, and their texts are kept as drafts. A turn
+//! with too large a context publishes the ready summaries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,25 +30,25 @@ use crate::waiting::{
 use crate::watch::Watch;
 use crate::write::write;
 
-/// What a prefetch did.
+/// Result of a prefetch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PrefetchReport {
-    /// Summaries that were made now.
+    /// Number of summaries made by this prefetch.
     pub prepared: u64,
-    /// Summaries that wait to be published, those made earlier among them.
+    /// Number of summaries that wait to be published, including earlier ones.
     pub ready: u64,
-    /// Calls of the summarizer, failed and cancelled ones too.
+    /// Number of calls of the summarizer, including failed and cancelled ones.
     pub calls: u64,
-    /// Why the last failed job failed.
+    /// Error of the last failed job.
     pub failure: Option<String>,
-    /// How many of the summaries the model did not write, and why.
+    /// Number of summaries that the model did not write, with causes.
     pub model: ModelReport,
     /// Whether it was cancelled.
     pub cancelled: bool,
 }
 
-/// Makes the summaries that a compaction would make, and adds them to the list of those that wait.
+/// Makes the summaries of the next compaction, and adds them to the waiting list.
 pub(crate) async fn prefetch_summaries(env: &Compaction<'_>) -> Result<PrefetchReport> {
     let snapshot = env.read_snapshot().await?;
     let (list, revision) = read_wanted(env, &snapshot).await?;
@@ -73,8 +73,8 @@ pub(crate) async fn prefetch_summaries(env: &Compaction<'_>) -> Result<PrefetchR
     })
 }
 
-/// Prepares the jobs that follow once the waiting ones are published, step by step: each step
-/// builds on those before it.
+/// Prepares the jobs that follow the publishing of the waiting ones, step by step. Each step builds on the steps before
+/// it.
 async fn prepare_on_top(
     env: &Compaction<'_>,
     list: &WaitingList,
@@ -107,10 +107,9 @@ async fn prepare_on_top(
     Ok(())
 }
 
-/// The jobs over what the reader shows that are long enough to be prefetched, those that are
-/// disjoint.
+/// Returns the jobs over the reader's view that are long enough to be prefetched and do not overlap.
 async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &ViewReader<'_>) -> Result<Vec<Job>> {
-    // Where there is little room, a source is never much longer than a quarter of it.
+    // With little room, a source is never much longer than a quarter of it.
     let quarter = env.room.map_or(u64::MAX, |room| room.tokens / 4);
     let least = env.policy.prefetch_min_tokens.min(quarter);
     // A job that ends with messages takes those that follow, later.
@@ -123,7 +122,7 @@ async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &ViewReader<'_>) -> Resu
     Ok(jobs)
 }
 
-/// Makes the summaries of the waiting jobs from their drafts, for those that build on them.
+/// Makes the summaries of the waiting jobs from their drafts, for the jobs that build on them.
 async fn read_waiting(env: &Compaction<'_>, list: &WaitingList, tally: &mut Tally) -> Result<()> {
     let env = &Compaction {
         stage: Stage::PublishReady,
@@ -135,7 +134,7 @@ async fn read_waiting(env: &Compaction<'_>, list: &WaitingList, tally: &mut Tall
     give_up(env, done).await
 }
 
-/// The waiting jobs with what their drafts hold, in their order.
+/// Returns the waiting jobs with their drafts, in order.
 async fn with_drafts<'l>(
     env: &Compaction<'_>,
     list: &'l WaitingList,
@@ -156,7 +155,7 @@ async fn with_drafts<'l>(
     Ok(all)
 }
 
-/// Publishes the jobs that wait, in one transaction, and calls no model.
+/// Publishes the waiting jobs in one transaction. Calls no model.
 pub(crate) async fn publish_ready(env: &Compaction<'_>) -> Result<Outcome> {
     let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();

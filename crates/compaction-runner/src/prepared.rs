@@ -1,4 +1,4 @@
-//! What comes of preparing a job, and keeping it until it is published.
+//! The results of preparing jobs, kept until they are published.
 
 use compaction_plan::Job;
 use memory_model::Summary;
@@ -9,16 +9,16 @@ use crate::events::SkipReason;
 use crate::in_flight::Taken;
 use crate::report::Cause;
 
-/// What came of preparing a job.
+/// Result of preparing a job.
 #[derive(Debug)]
 pub(crate) enum Prepared {
     /// A summary to publish.
     Summary(Box<Ready>),
-    /// The job's own spans are to be published.
+    /// The job's given spans, to be published.
     Replacement,
-    /// Nothing to publish, and no harm.
+    /// The job was skipped without an error.
     Skipped(SkipReason),
-    /// The summarizer failed, and the ladder says to stop there.
+    /// The summarizer failed, and the ladder stops there.
     Failed {
         /// The error and its causes.
         error: String,
@@ -26,7 +26,7 @@ pub(crate) enum Prepared {
     },
     /// The compaction was cancelled.
     Cancelled,
-    /// Nothing was tried, because a job before it failed.
+    /// The job was not tried, because a job before it failed.
     NotBegun,
 }
 
@@ -34,21 +34,21 @@ pub(crate) enum Prepared {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) summary: Summary,
-    /// Why the model did not write it.
+    /// Reason why the model did not write it.
     pub(crate) cause: Option<Cause>,
     /// Whether it was written in this run.
     pub(crate) fresh: bool,
-    /// What to keep until it is published; `None` when it is kept already, or needs no model.
+    /// Draft to keep until the summary is published; `None` if it is kept already or needs no model.
     pub(crate) draft: Option<Draft>,
 }
 
-/// A job that is prepared, and the lease that it was prepared under.
+/// A prepared job with its lease.
 #[derive(Debug)]
 pub(crate) struct Done<'j> {
     pub(crate) job: &'j Job,
     pub(crate) prepared: Prepared,
     pub(crate) fence: Option<Fence>,
-    /// Until this is over, no other run of the same owner takes the job.
+    /// Keeps other runs of the same owner from the job.
     _taken: Option<Taken>,
 }
 
@@ -67,13 +67,13 @@ impl<'j> Done<'j> {
         }
     }
 
-    /// A job that needed no lease.
+    /// Creates a result of a job without a lease.
     pub(crate) fn unleased(job: &'j Job, prepared: Prepared) -> Self {
         Self::new(job, prepared, None, None)
     }
 }
 
-/// Keeps what models have just written as drafts, in one call.
+/// Keeps new texts of models as drafts, in one call.
 pub(crate) async fn keep_drafts(env: &Compaction<'_>, done: &mut [Done<'_>]) {
     let mut drafts = Vec::new();
     for one in done {
@@ -85,8 +85,8 @@ pub(crate) async fn keep_drafts(env: &Compaction<'_>, done: &mut [Done<'_>]) {
     if drafts.is_empty() {
         return;
     }
-    // A lease may have ended before the model answered, or the store may be busy. What was written
-    // is good all the same: it is published next.
+    // A lease may have ended before the model answered, or the store may be busy. The text is still good: it is
+    // published next.
     match env.store.settle_all(&drafts).await {
         Ok(answers) => {
             for error in answers.into_iter().filter_map(std::result::Result::err) {

@@ -1,4 +1,4 @@
-//! Jobs that are ready to be published, and their publishing in one transaction.
+//! Jobs that are ready to be published, and publishing them in one transaction.
 
 use compaction_plan::{Job, Work};
 use memory_model::{Span, SpanBody, Summary};
@@ -7,7 +7,7 @@ use memory_store::{ErrorKind, Fence, Publish, Published};
 use crate::environment::Compaction;
 use crate::error::Result;
 
-/// A job that is ready to be published: with its summary, or with its own spans.
+/// A job that is ready to be published, with its summary or with its given spans.
 #[derive(Debug, Clone)]
 pub(crate) struct Publishable {
     pub(crate) job: Job,
@@ -16,7 +16,7 @@ pub(crate) struct Publishable {
 }
 
 impl Publishable {
-    /// The spans that take the place of the job's.
+    /// Returns the spans that replace the job's spans.
     pub(crate) fn spans(&self) -> Vec<Span> {
         match (&self.summary, &self.job.work) {
             (Some(summary), _) => {
@@ -32,8 +32,8 @@ impl Publishable {
     }
 }
 
-/// Publishes under the leases, and what lost its lease without one: whether the work is still
-/// wanted, the view decides. Returns the outcome of each job.
+/// Publishes jobs under their leases. A job that lost its lease is published without one, because the view decides
+/// whether the job still applies. Returns the outcome of each job.
 pub(crate) async fn publish_all(
     env: &Compaction<'_>,
     ready: &[Publishable],

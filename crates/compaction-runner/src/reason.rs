@@ -1,17 +1,17 @@
-//! Why a compaction is run.
+//! Reasons for compactions.
 
-/// Why a compaction is run.
+/// Reason for a compaction.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionReason {
-    /// Somebody asked for it.
+    /// A request of the user or the caller.
     #[default]
     Manual,
     /// A threshold was crossed.
     Threshold,
-    /// A provider refused a context as too long. The call is tried again afterwards.
+    /// A provider refused a context as too long. The call is repeated afterwards.
     Overflow,
 }

@@ -1,30 +1,29 @@
-//! How many summaries were written without the model that was asked, and why.
+//! Counts of summaries that were written without the requested model, with causes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{FailureKind, Reason, Refusal, Tier};
 
-/// How many of a run's summaries the model did not write, and why.
+/// Number of a run's summaries that the model did not write, with causes.
 ///
-/// Only summaries that a model was asked for count: a summarizer that needs no model reports
-/// nothing. Its `Display` is one line for a log or a terminal.
+/// Only summaries that were requested from a model count. The report of a summarizer without a model is empty. Its
+/// `Display` is one line for a log or a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ModelReport {
-    /// Number of summaries that a model was asked for, drafts from earlier runs included.
+    /// Number of summaries that were requested from a model, including drafts of earlier runs.
     pub asked: u64,
     /// Number of summaries that were written without it, as an extract or a cut.
     pub without_model: u64,
     /// Number of summaries that were not made because it failed.
     pub not_made: u64,
-    /// Reasons for both, the most frequent first. The counts add up to
-    /// `without_model + not_made`.
+    /// Causes of both, the most frequent first. The counts add up to `without_model + not_made`.
     pub causes: Vec<CauseCount>,
 }
 
-/// A cause, and the number of summaries that it concerns.
+/// A cause with its number of summaries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CauseCount {
@@ -35,20 +34,19 @@ pub struct CauseCount {
     pub cause: Cause,
 }
 
-/// Why a summary was not written by the model.
+/// Reason why the model did not write a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cause {
-    /// Kind of a provider's failure (`auth`, `timed_out`, …; `failed` when it is not known), or what
-    /// the ladder refused the answer for: `empty_answer`, `answer_too_long`, `declined`,
-    /// `cut_off`, `not_shorter` or `gate`.
+    /// Kind of the provider's failure (`auth`, `timed_out`, …; `failed` if it is not known), or the ladder's reason for
+    /// refusing the answer: `empty_answer`, `answer_too_long`, `declined`, `cut_off`, `not_shorter` or `gate`.
     pub kind: String,
-    /// Names of the gate's rules that refused the answer; empty for every other kind.
+    /// Names of the gate's rules that refused the answer; empty for other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
-    /// What the provider or the rule said.
+    /// Message of the provider or of the rule.
     pub message: String,
-    /// What to do about it, as an imperative clause.
+    /// Advice to the user, as an imperative clause.
     pub advice: String,
 }
 
@@ -58,8 +56,8 @@ impl Cause {
         self.kind == FailureKind::TooLong.as_str()
     }
 
-    /// The reason for which the last model tier was refused; `None` when the ladder has none. What
-    /// the model said or did counts before a guard's refusal to ask it again.
+    /// Returns the reason why the last model tier was refused; `None` if the ladder has none. A failure of the model
+    /// takes precedence over a guard's refusal to call it again.
     pub(crate) fn of(refused: &[Refusal]) -> Option<Self> {
         let by_model = |refusal: &&Refusal| matches!(refusal.tier, Tier::Normal | Tier::Aggressive);
         let causes = refused.iter().filter(by_model);
@@ -69,7 +67,7 @@ impl Cause {
         asked.or(causes.last()).cloned()
     }
 
-    /// Whether a model was asked at all, or a guard refused to.
+    /// Whether a model was called at all, or a guard refused to call it.
     pub fn was_asked(&self) -> bool {
         self.kind != FailureKind::BreakerOpen.as_str() && !self.is_limit()
     }
@@ -79,7 +77,7 @@ impl Cause {
         self.kind == FailureKind::SpendLimit.as_str()
     }
 
-    /// The cause of a source that stays as it is. A source that is too short for any summary is
+    /// Returns the cause of a source that stays unchanged; `None` if the source is too short for any summary, which is
     /// no fault of the model.
     pub(crate) fn of_unmade(refused: &[Refusal]) -> Option<Self> {
         let fault = |refusal: &&Refusal| !matches!(refusal.reason, Reason::NotShorter { .. });
@@ -87,7 +85,7 @@ impl Cause {
         Self::of(&refused)
     }
 
-    /// The cause of a failure with which the ladder ended.
+    /// Returns the cause of a failure that ended the ladder.
     pub(crate) fn of_error(error: &summarize_escalation::Error, message: String) -> Self {
         use summarize_escalation::ErrorKind;
         match (error.failure(), error.kind()) {
@@ -171,13 +169,13 @@ impl fmt::Display for Cause {
 }
 
 impl ModelReport {
-    /// Whether the model wrote every summary that it was asked for.
+    /// Whether the model wrote every requested summary.
     pub fn is_ok(&self) -> bool {
         self.without_model == 0 && self.not_made == 0
     }
 
-    /// What to do: the advice for the most frequent cause that is not merely a guard's refusal to
-    /// ask again.
+    /// Returns the advice for the most frequent cause, preferring causes other than a guard's refusal to call the model
+    /// again.
     pub fn advice(&self) -> Option<&str> {
         let guard = |count: &&CauseCount| count.cause.kind == FailureKind::BreakerOpen.as_str();
         let first = self.causes.iter().find(|count| !guard(count));
@@ -196,7 +194,7 @@ impl ModelReport {
         }
     }
 
-    /// Counts a summary that the model wrote, or for which it was replaced.
+    /// Counts a summary that the model wrote, or that was written without it.
     pub(crate) fn written(&mut self, without_model: Option<&Cause>) {
         self.asked += 1;
         if let Some(cause) = without_model {
@@ -212,8 +210,8 @@ impl ModelReport {
         self.count(cause, 1);
     }
 
-    /// The same report where summaries without a model are thrown away, and where those that a
-    /// limit kept from being asked for do not count.
+    /// Returns the report for a run that discards summaries without a model. Summaries that a limit kept from being
+    /// requested do not count.
     pub(crate) fn for_redo(mut self) -> Self {
         self.not_made += std::mem::take(&mut self.without_model);
         let limited = self.causes.iter().filter(|count| count.cause.is_limit());

@@ -1,5 +1,4 @@
-//! The runner's own values in the store: JSON under a key, written only over the revision that was
-//! read.
+//! The runner's values in the store: JSON under a key, written only over the revision that was read.
 
 use memory_model::RawJson;
 use memory_store::ErrorKind;
@@ -9,12 +8,12 @@ use serde::de::DeserializeOwned;
 use crate::environment::Compaction;
 use crate::error::Result;
 
-/// A stored value as it was read.
+/// A stored value with its revision.
 #[derive(Debug)]
 pub(crate) struct Stored<T> {
-    /// The value; `None` when there is none, or when it cannot be parsed.
+    /// The value; `None` if there is none, or if it cannot be parsed.
     pub(crate) value: Option<T>,
-    /// Revision to write over; 0 when nothing is stored.
+    /// Revision to write over; 0 if there is no stored value.
     pub(crate) revision: u64,
 }
 
@@ -32,8 +31,8 @@ pub(crate) async fn load<T: DeserializeOwned>(
     })
 }
 
-/// Sets or removes the value under a key, and returns its new revision; `None` when somebody else
-/// changed it since `revision` was read, and nothing was written.
+/// Sets or removes the value under a key, and returns its new revision. Returns `None` without a write if another
+/// writer changed the value since `revision` was read.
 pub(crate) async fn save<T: Serialize + Sync>(
     env: &Compaction<'_>,
     key: &str,

@@ -1,4 +1,4 @@
-//! From what a summarizer wrote to a summary that is shorter than its sources.
+//! Turns a summarizer's text into a summary that is shorter than its sources.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::environment::Compaction;
 use crate::report::Cause;
 use crate::sources::Sources;
 
-/// What a summarizer wrote, as it is kept until it is published.
+/// A summarizer's text, in the form in which it is kept until it is published.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Written {
     pub(crate) body: SummaryBody,
@@ -19,16 +19,15 @@ pub(crate) struct Written {
     pub(crate) model: Option<String>,
     pub(crate) provisional: bool,
     pub(crate) recipe: Recipe,
-    /// How it came about: see [`LadderOutcome::meta`](summarize_escalation::LadderOutcome::meta).
+    /// Facts about its making: see [`LadderOutcome::meta`](summarize_escalation::LadderOutcome::meta).
     #[serde(default)]
     pub(crate) meta: Option<RawJson>,
-    /// Why the model did not write it.
+    /// Reason why the model did not write it.
     #[serde(default)]
     pub(crate) cause: Option<Cause>,
 }
 
-/// From what was written to a summary that is shorter than its sources, rendered; `None` when it
-/// cannot be.
+/// Returns a summary of the written text that is shorter than its sources when rendered; `None` if that is impossible.
 pub(crate) fn summary_of(
     env: &Compaction<'_>,
     job: &Job,
@@ -63,7 +62,7 @@ pub(crate) fn summary_of(
     Some(summary)
 }
 
-/// A summary's body with the lines that the planner adds, and the planner's facts about it.
+/// Returns a summary's body with the lines that the planner adds, and the planner's facts about it.
 fn with_details(
     env: &Compaction<'_>,
     job: &Job,
@@ -86,7 +85,7 @@ fn with_details(
     (with_lines(env, body, &lines, room), facts)
 }
 
-/// A body with further lines at its end, as many as fit: they rank lower than all before them.
+/// Returns a body with further lines at its end, as many as fit. They rank lower than all earlier lines.
 fn with_lines(
     env: &Compaction<'_>,
     body: SummaryBody,
@@ -110,7 +109,7 @@ fn with_lines(
     }
 }
 
-/// The body with ranks: where it has none, its earlier lines rank higher.
+/// Returns the body with ranks. In a body without ranks, earlier lines rank higher.
 fn ranked(env: &Compaction<'_>, body: SummaryBody) -> SummaryBody {
     match body.ranks() {
         Some(_) => body,
@@ -118,8 +117,8 @@ fn ranked(env: &Compaction<'_>, body: SummaryBody) -> SummaryBody {
     }
 }
 
-/// As much of a summary's text as would fit if all of it rendered alike, and at least an eighth
-/// less; `None` when nothing is left.
+/// Shortens a summary's text to the length that would fit if rendering added a proportional cost, and by at least an
+/// eighth. Returns `None` if no text is left.
 fn shorter(env: &Compaction<'_>, summary: &Summary) -> Option<String> {
     let text = env.accounting.text(summary.text());
     let share =
@@ -130,13 +129,13 @@ fn shorter(env: &Compaction<'_>, summary: &Summary) -> Option<String> {
     (!cut.is_empty() && cut.len() < summary.text().len()).then_some(cut)
 }
 
-/// Sets a summary's hash and id, and then its cost: the id is rendered, and counts.
+/// Sets a summary's hash and id, and then its cost, which includes the rendered id.
 fn sign(env: &Compaction<'_>, summary: &mut Summary) {
     summary.set_hash_and_id();
     summary.tokens = env.accounting.summary(summary);
 }
 
-/// How a summary came about, with the planner's facts.
+/// Returns a summary's `meta` with the planner's facts.
 fn with_facts(meta: Option<RawJson>, facts: BTreeMap<String, RawJson>) -> Option<RawJson> {
     if facts.is_empty() {
         return meta;
@@ -147,7 +146,7 @@ fn with_facts(meta: Option<RawJson>, facts: BTreeMap<String, RawJson>) -> Option
     RawJson::from_value(&fields).ok().or(meta)
 }
 
-/// How a summary came about, with its figures.
+/// Returns a summary's `meta` with its figures.
 fn with_figures(meta: Option<RawJson>, figures: Option<SummaryFigures>) -> Option<RawJson> {
     let Some(figures) = figures else { return meta };
     let fields = meta.as_ref().map(RawJson::as_str).unwrap_or("{}");

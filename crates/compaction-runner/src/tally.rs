@@ -1,4 +1,4 @@
-//! What a run has done so far.
+//! The state of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::publishable::Publishable;
 use crate::waiting::Waiting;
 use crate::watch::Watch;
 
-/// What tells a job from others of the same view.
+/// Key that distinguishes the jobs of a view.
 pub(crate) type JobId = (SeqRange, Label, Option<u32>);
 
 pub(crate) fn job_id(job: &Job) -> JobId {
     (job.range, job.kind.clone(), job.depth())
 }
 
-/// What is known of a run so far.
+/// Counters and results of a run so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) planned: u64,
@@ -30,33 +30,33 @@ pub(crate) struct Tally {
     pub(crate) messages: u64,
     pub(crate) summaries: Vec<SummaryId>,
     pub(crate) provisional: u64,
-    /// Jobs that were prepared and not published.
+    /// Prepared jobs that are not published.
     pub(crate) ready: Vec<Waiting>,
     /// Jobs that are published together at the end of the iteration.
     pub(crate) put_off: Vec<Publishable>,
     /// Summaries that are not in the store yet, by id.
     pub(crate) made: BTreeMap<SummaryId, Summary>,
     pub(crate) failure: Option<String>,
-    /// Kind of the job that failed last.
+    /// Kind of the last failed job.
     pub(crate) failed_kind: Option<Label>,
-    /// Jobs that cannot shrink; they are not tried again.
+    /// Jobs that cannot shrink. They are not tried again.
     pub(crate) refused: BTreeSet<JobId>,
-    /// Jobs that a hook said no to; it is not asked again.
+    /// Jobs that a hook cancelled. The hook is not asked again.
     pub(crate) vetoed: BTreeSet<JobId>,
-    /// Whether somebody else was at work on a job of this iteration.
+    /// Whether another owner held a job of this iteration.
     pub(crate) held: bool,
-    /// Whether somebody else was first with a job of this iteration.
+    /// Whether another writer was first with a job of this iteration.
     pub(crate) lost: bool,
     pub(crate) cancelled: bool,
-    /// The state that this iteration began with.
+    /// State of the view at the beginning of this iteration.
     pub(crate) seen: Option<Snapshot>,
-    /// The state of the view, where it was read since the last publish.
+    /// Current state of the view, if it was read since the last publish.
     pub(crate) now: Option<Snapshot>,
     pub(crate) watch: Arc<Watch>,
 }
 
 impl Tally {
-    /// Puts a job off to the end of the iteration.
+    /// Defers a job to the end of the iteration.
     pub(crate) fn put_off(&mut self, one: Publishable) {
         if let Some(summary) = &one.summary {
             self.made.insert(summary.id.clone(), summary.clone());
@@ -74,12 +74,12 @@ impl Tally {
         self.counts.add(&job.kind, 1);
     }
 
-    /// Forgets what was seen of the iteration before.
+    /// Resets the facts about the iteration before.
     pub(crate) fn begin_iteration(&mut self) {
         (self.held, self.lost, self.seen) = (false, false, None);
     }
 
-    /// Why the run must stop at once; `None` when it goes on.
+    /// Returns the reason to stop the run at once; `None` to continue.
     pub(crate) fn must_stop(&self) -> Option<StopReason> {
         match () {
             () if self.cancelled => Some(StopReason::Cancelled),
@@ -88,7 +88,7 @@ impl Tally {
         }
     }
 
-    /// Why nothing came of an iteration, as far as its jobs tell.
+    /// Returns the reason why an iteration had no result, from the outcomes of its jobs.
     pub(crate) fn in_vain(&self) -> Option<StopReason> {
         match () {
             () if self.held => Some(StopReason::Held),
@@ -99,7 +99,7 @@ impl Tally {
         }
     }
 
-    /// Returns what the run did, from the view's state before and after it.
+    /// Returns the outcome of the run, given the view's state before and after it.
     pub(crate) fn into_outcome(
         self,
         start: &Snapshot,

@@ -1,15 +1,15 @@
-//! When to compact: triggers as values.
+//! Triggers of compactions, as values.
 
 use serde::{Deserialize, Serialize};
 
-/// What a trigger looks at.
+/// Use of a model's window: the input of a trigger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WindowUse {
     /// Cost of the context, in tokens, without the system prompt and the tools.
     pub tokens: u64,
     /// The model's window, in tokens.
     pub window: u64,
-    /// Cost of the system prompt and the tools, in tokens; 0 where the host does not say.
+    /// Cost of the system prompt and the tools, in tokens; 0 if the host does not give it.
     pub system_tokens: u64,
 }
 
@@ -20,10 +20,10 @@ impl WindowUse {
     }
 }
 
-/// When to compact.
+/// Condition for a compaction.
 ///
-/// Shares, percentages and reserves of the window are compared with the whole request
-/// ([`WindowUse::request_tokens`]), absolute thresholds with the context alone.
+/// Shares, percentages and reserves of the window are compared with the whole request ([`WindowUse::request_tokens`]).
+/// Absolute thresholds are compared with the context alone.
 ///
 /// ```
 /// use compaction_runner::{Trigger, WindowUse};
@@ -37,49 +37,46 @@ impl WindowUse {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Trigger {
-    /// Not by itself: only when asked to.
+    /// Never fires: compactions only on request.
     Never,
-    /// Above a number of tokens.
+    /// Fires above a number of tokens.
     Absolute {
-        /// Fires when the context costs more.
+        /// Maximum cost of the context, in tokens.
         tokens: u64,
     },
-    /// Above a share of the window. Default 0.75.
+    /// Fires above a share of the window. Default 0.75.
     Fraction {
-        /// Fires when the request costs more than this share. Exact to nine decimal places.
+        /// Maximum cost of the request, as a share of the window. Exact to nine decimal places.
         of_window: f64,
     },
-    /// When less than a reserve of the window is left.
+    /// Fires if less than a reserve of the window is left.
     Reserve {
-        /// Fires when the request costs more than the window less this many tokens.
+        /// Reserve, in tokens: fires if the request costs more than the window less the reserve.
         tokens: u64,
     },
-    /// From a whole percentage of the window on.
+    /// Fires from a whole percentage of the window on.
     Percent {
-        /// Fires when the percentage, rounded down, is at least this; 0 never fires.
+        /// Minimum percentage of the window that the request takes, rounded down; 0 never fires.
         percent: u64,
     },
-    /// When the headroom below a share of the window gets small.
+    /// Fires if the headroom below a share of the window gets small.
     Headroom {
-        /// The share of the window that headroom is measured from. 0.90. Exact to nine decimal
-        /// places.
+        /// Share of the window from which headroom is measured. Default 0.90. Exact to nine decimal places.
         at: f64,
-        /// Fires when less than this share of the window is left below it. 0.05. Exact to nine
-        /// decimal places.
+        /// Minimum headroom, as a share of the window: fires below it. Default 0.05. Exact to nine decimal places.
         least: f64,
     },
 }
 
 impl Default for Trigger {
-    /// Above 0.75 of the window.
+    /// Fires above 0.75 of the window.
     fn default() -> Self {
         Self::Fraction { of_window: 0.75 }
     }
 }
 
 impl Trigger {
-    /// Whether it is time to compact. A window of 0 tokens is unknown: triggers that depend on it
-    /// do not fire.
+    /// Whether a compaction is due. A window of 0 tokens is unknown: triggers that depend on it do not fire.
     pub fn fires(&self, usage: &WindowUse) -> bool {
         let (window, request) = (usage.window, usage.request_tokens());
         match self {
@@ -98,8 +95,8 @@ impl Trigger {
     }
 }
 
-/// Whether `tokens` is more than the share `at − below` of `window`. Shares are taken to nine decimal
-/// places, so that decimal ones such as 0.9 are exact; one that is not a number is never exceeded.
+/// Whether `tokens` is more than the share `at − below` of `window`. Shares are taken to nine decimal places, so that
+/// decimal ones such as 0.9 are exact. A share that is not a number is never exceeded.
 fn above(tokens: u64, at: f64, below: f64, window: u64) -> bool {
     const BILLION: i128 = 1_000_000_000;
     if at.is_nan() || below.is_nan() {

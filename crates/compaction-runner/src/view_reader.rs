@@ -1,4 +1,4 @@
-//! What planners read: pages of a view as it is, or as it will be, and of the log.
+//! Source of planners: pages of the log and of a view, with or without unpublished jobs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +16,10 @@ use crate::error::Result;
 
 /// Maximum number of spans of a page.
 const SPANS: usize = 256;
-/// Length of a range whose entries are kept for the passes to come, and how many of them there are.
+/// Maximum length of a range of entries that is kept for later passes, and maximum number of such ranges.
 const SHORT: u64 = 8;
 const SHORT_RANGES: usize = 16;
-/// Number of costs of raw spans from which on they are forgotten.
+/// Number of kept costs of raw spans from which on they are dropped.
 const KEPT_COSTS: usize = 1_024;
 
 /// Reads a snapshot of a view for planners, with replacements that are not published yet.
@@ -27,25 +27,25 @@ const KEPT_COSTS: usize = 1_024;
 pub(crate) struct ViewReader<'a> {
     env: &'a Compaction<'a>,
     pub(crate) snapshot: Snapshot,
-    /// What the view will hold once jobs are published that are done already.
+    /// Finished jobs that are not published yet, as changes of the view.
     overlay: Overlay,
     /// Cost of the view with the overlay, in tokens.
     pub(crate) tokens: u64,
-    /// Whether the view has changed since the snapshot by other means than the overlay.
+    /// Whether the view changed since the snapshot in other ways than the overlay.
     pub(crate) is_outdated: bool,
     kept: Mutex<Kept>,
 }
 
-/// What was read and is asked for again by the passes to come.
+/// Data that later passes read again.
 #[derive(Debug, Default)]
 struct Kept {
     /// The first page of spans, as stored.
     first: Option<Page<Span>>,
-    /// The newest entries up to the snapshot's head, for the tail that was asked for last.
+    /// The last entries up to the snapshot's head, for the latest requested tail.
     newest: Option<(Tail, Vec<Arc<LogEntry>>)>,
-    /// Short ranges of entries, such as the user's request before which and behind which a pass makes leaves.
+    /// Short ranges of entries, such as the user's request, which separates the leaves of a pass.
     short: BTreeMap<SeqRange, Vec<Arc<LogEntry>>>,
-    /// Costs of raw spans, in tokens: those of a log's ranges never change.
+    /// Costs of raw spans, in tokens. The cost of a range of the log never changes.
     costs: BTreeMap<SeqRange, u64>,
 }
 
@@ -61,14 +61,14 @@ impl<'a> ViewReader<'a> {
         }
     }
 
-    /// Takes a new snapshot, with nothing laid over it.
+    /// Takes a new snapshot, with an empty overlay.
     pub(crate) async fn refresh(&mut self) -> Result<()> {
         let snapshot = self.env.read_snapshot().await?;
         *self = Self::new(self.env, snapshot);
         Ok(())
     }
 
-    /// Shows the spans in place of a job's, as if it were published.
+    /// Shows the spans instead of a job's spans, as if the job were published.
     pub(crate) fn lay_over(&mut self, job: &Job, spans: Vec<Span>) {
         let after = spans.iter().map(|span| span.tokens).sum();
         self.tokens = self.tokens.saturating_sub(job.source_tokens);
@@ -76,7 +76,7 @@ impl<'a> ViewReader<'a> {
         self.overlay.replace(job.range, spans);
     }
 
-    /// What the planner is told about a pass.
+    /// Returns the input of a pass.
     pub(crate) fn input<'p>(&'p self, pass: &'p Label) -> PassInput<'p> {
         PassInput {
             pass,
@@ -88,8 +88,8 @@ impl<'a> ViewReader<'a> {
         }
     }
 
-    /// Plans all passes, and returns their jobs in the order of the log. Each pass plans over the
-    /// same view, so a job that touches one of an earlier pass waits until that one is done.
+    /// Plans all passes, and returns their jobs in the order of the log. Each pass plans over the same view, so a job
+    /// that overlaps a job of an earlier pass is dropped until that one is done.
     pub(crate) async fn all_jobs(&self) -> Result<Vec<Job>> {
         let mut jobs: Vec<Job> = Vec::new();
         for pass in self.env.planner.passes() {
@@ -127,7 +127,7 @@ impl<'a> ViewReader<'a> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the cost of raw spans, and asks the store for those that were not read before.
+    /// Sets the cost of raw spans. Reads the unknown costs from the store.
     async fn fill_costs(&self, spans: &mut [Span]) -> Result<(), BoxError> {
         let head = self.snapshot.head;
         let raw = spans.iter_mut().filter(|span| span.body == SpanBody::Raw);
@@ -153,7 +153,7 @@ impl<'a> ViewReader<'a> {
 
 #[async_trait]
 impl ViewSource for ViewReader<'_> {
-    /// The spans with the overlay.
+    /// Returns the spans with the overlay.
     async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError> {
         let is_first = range.first == Seq::FIRST;
         let first = self.kept().first.take().filter(|_| is_first);

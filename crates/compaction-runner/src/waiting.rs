@@ -1,4 +1,4 @@
-//! The list of jobs that are prefetched and wait to be published, as it is kept in the store.
+//! The stored list of prefetched jobs that wait to be published.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use crate::leases::release;
 use crate::publishable::Publishable;
 use crate::state::{Stored, load, save};
 
-/// How often a list that somebody else changed meanwhile is written again.
+/// Maximum number of attempts to write a list that other runs change.
 const TRIES: usize = 4;
 
 /// A job that waits to be published.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Waiting {
     pub(crate) job: Job,
-    /// The store's key of the draft; `None` when there is none: the summary itself is in the store
-    /// already, or the job needs none.
+    /// The store's key of the draft; `None` if there is none, because the summary is already in the store or the job
+    /// has no summary.
     draft: Option<String>,
-    /// What the view will show over the job's range.
+    /// Spans of the view over the job's range after it is published.
     pub(crate) spans: Vec<Span>,
 }
 
@@ -41,21 +41,21 @@ impl Waiting {
         }
     }
 
-    /// The summaries that the view will show.
+    /// Returns the summaries in these spans.
     fn shows(&self) -> impl Iterator<Item = &SummaryId> {
         self.spans.iter().filter_map(|span| span.body.summary())
     }
 }
 
-/// The jobs that wait to be published, in the order in which they were prepared: a later one may
-/// build on what an earlier one will show.
+/// The jobs that wait to be published, in the order of their preparation. A later job may build on the summaries of an
+/// earlier one.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WaitingList {
     pub(crate) jobs: Vec<Waiting>,
 }
 
 impl WaitingList {
-    /// The jobs in runs that do not build on each other.
+    /// Returns the jobs in runs. Jobs of one run do not build on each other.
     pub(crate) fn runs(&self) -> Vec<Vec<&Job>> {
         let mut runs: Vec<Vec<&Job>> = Vec::new();
         let mut shown: BTreeSet<&SummaryId> = BTreeSet::new();
@@ -74,12 +74,12 @@ impl WaitingList {
         runs
     }
 
-    /// The summaries that the view will show once all jobs are published.
+    /// Returns the summaries in the view after all jobs are published.
     pub(crate) fn shows(&self) -> BTreeSet<&SummaryId> {
         self.jobs.iter().flat_map(Waiting::shows).collect()
     }
 
-    /// The range from the first position of a job to the last; `None` for an empty list.
+    /// Returns the range from the first position of a job to the last; `None` for an empty list.
     fn range(&self) -> Option<SeqRange> {
         let ranges = || self.jobs.iter().map(|waiting| waiting.job.range);
         let first = ranges().map(|range| range.first).min()?;
@@ -88,15 +88,14 @@ impl WaitingList {
     }
 }
 
-/// Reads the list as it is stored; one that cannot be parsed is empty: then nothing is ready.
-/// `None` when nothing is stored.
+/// Reads the stored list; `None` if there is none. A list that cannot be parsed is read as an empty list.
 pub(crate) async fn read_list(env: &Compaction<'_>) -> Result<Option<(WaitingList, u64)>> {
     let Stored { value, revision } = load::<WaitingList>(env, &key(env)).await?;
     Ok((revision > 0).then(|| (value.unwrap_or_default(), revision)))
 }
 
-/// Returns the jobs that can be published over a snapshot, and the list's revision. The others are
-/// taken off the stored list, and their drafts deleted.
+/// Returns the jobs that can be published over a snapshot, and the list's revision. Removes the other jobs from the
+/// stored list, and deletes their drafts.
 pub(crate) async fn read_wanted(
     env: &Compaction<'_>,
     snapshot: &Snapshot,
@@ -115,8 +114,8 @@ pub(crate) async fn read_wanted(
     Ok((list, written.unwrap_or(revision)))
 }
 
-/// Adds jobs to the stored list, and returns how many there are then. Whoever changed the list
-/// meanwhile is heard: what they left on it stays.
+/// Adds jobs to the stored list, and returns the new number of jobs. Keeps the changes that other runs made to the list
+/// meanwhile.
 pub(crate) async fn add_to_list(
     env: &Compaction<'_>,
     mut revision: u64,
@@ -130,18 +129,18 @@ pub(crate) async fn add_to_list(
         }
         (list, revision) = read_list(env).await?.unwrap_or_default();
     }
-    // Whoever plans the same jobs finds their drafts.
+    // Runs that plan the same jobs find their drafts.
     Ok(list.jobs.len())
 }
 
-/// Removes the stored list unless somebody else changed it since `revision` was read.
+/// Removes the stored list unless another run changed it since `revision` was read.
 pub(crate) async fn remove_list(env: &Compaction<'_>, revision: u64) -> Result<()> {
     save::<WaitingList>(env, &key(env), revision, None).await?;
     Ok(())
 }
 
-/// Stores the list, and returns its new revision; `None` when somebody else changed it meanwhile.
-/// An empty list is removed.
+/// Stores the list, and returns its new revision; `None` if another run changed the list meanwhile. Removes an empty
+/// list.
 async fn write_list(
     env: &Compaction<'_>,
     revision: u64,
@@ -158,8 +157,8 @@ fn key(env: &Compaction<'_>) -> String {
     format!("{PREPARED}{}", env.view())
 }
 
-/// Divides a list into the jobs whose replaced spans the view still holds, or an extract in their
-/// place; and the others.
+/// Divides a list into the jobs that still apply, and the others. A job applies if the view still holds its replaced
+/// spans, or an extract that replaced them.
 pub(crate) async fn split_wanted(
     env: &Compaction<'_>,
     list: WaitingList,
@@ -169,7 +168,7 @@ pub(crate) async fn split_wanted(
     let Some(range) = list.range() else {
         return Ok((wanted, unwanted));
     };
-    // With one position more on each side, so that the spans tell where others begin.
+    // With one more position on each side, so that the spans show the neighbouring ranges.
     let around = SeqRange::new(range.first.prev().max(Seq::FIRST), range.last.next());
     let spans = read_spans(env.store, snapshot, around).await?;
     let mut rows: Vec<SpanStart> = spans.iter().map(SpanStart::from).collect();
@@ -192,7 +191,7 @@ pub(crate) async fn split_wanted(
     Ok((wanted, unwanted))
 }
 
-/// Returns the span that shows a summary of the job's sources that no model wrote.
+/// Returns the span with a summary of the job's sources that no model wrote.
 async fn extract_of(env: &Compaction<'_>, job: &Job, spans: &[Span]) -> Result<Option<Span>> {
     let shown = spans.iter().find(|span| {
         let depth =
@@ -211,7 +210,7 @@ async fn extract_of(env: &Compaction<'_>, job: &Job, spans: &[Span]) -> Result<O
     Ok(extract.then(|| span.clone()))
 }
 
-/// Deletes a job's draft unless somebody is at work on it.
+/// Deletes a job's draft unless another owner works on it.
 pub(crate) async fn delete_draft(
     env: &Compaction<'_>,
     waiting: Waiting,
@@ -237,7 +236,7 @@ pub(crate) async fn delete_draft(
     }
 }
 
-/// The rows of a view once a waiting job is published; `None` when they do not hold what it expects.
+/// Returns the rows of a view after a waiting job is published; `None` if they do not hold its expected spans.
 fn splice(rows: &[SpanStart], waiting: &Waiting) -> Option<Vec<SpanStart>> {
     let Waiting { job, spans, .. } = waiting;
     let changed = splice_starts(rows, job.range, &job.expect, spans).ok()?;

@@ -1,4 +1,4 @@
-//! What the jobs of a run share while they are prepared: counted calls, and what went wrong.
+//! State that the jobs of a run share during preparation: counted calls and errors.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,30 +17,30 @@ use crate::cancel::CancellationToken;
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
-/// What the jobs of a run share while they are prepared.
+/// State that the jobs of a run share during preparation.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// How often the summarizer was called.
+    /// Number of calls of the summarizer.
     pub(crate) calls: AtomicU64,
-    /// Maximum number of calls of the summarizer; a call beyond it fails without being made.
+    /// Maximum number of calls of the summarizer. Further calls fail without being made.
     pub(crate) max_calls: Option<u64>,
-    /// Fewest calls that a summary of this run takes; counted where calls are limited.
+    /// Minimum number of calls that a summary of this run takes. Counted if calls are limited.
     needed: AtomicU64,
-    /// Stops what is under way once the store has failed.
+    /// Cancels the work in progress after an error of the store.
     pub(crate) halt: CancellationToken,
-    /// What the summarizer said when it last failed.
+    /// Last error of the summarizer.
     pub(crate) said: Mutex<Option<String>>,
-    /// What the model wrote and what it did not.
+    /// Counts of summaries with and without the model.
     pub(crate) model: Mutex<ModelReport>,
-    /// Who was at work on a job that was passed over, last.
+    /// Owner of the last job that was skipped because it was held.
     pub(crate) held: Mutex<Option<LeaseHolder>>,
-    /// The conversation's erasures before the words were read that jobs are prepared from.
+    /// Number of the conversation's erasures before the sources of the jobs were read.
     erasures: AtomicU64,
-    /// Whether there was a further one since.
+    /// Whether there was another erasure since.
     outdated: AtomicBool,
-    /// Whether a call of the summarizer was waited for since that was looked up.
+    /// Whether a call of the summarizer ended since the last check for erasures.
     waited: AtomicBool,
-    /// Held while that is looked up: calls that begin meanwhile wait for the answer.
+    /// Lock during the check for erasures. Calls that begin meanwhile wait for its result.
     pub(crate) looking: futures::lock::Mutex<()>,
 }
 
@@ -63,39 +63,39 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Who was at work on a job that was passed over, last.
+    /// Returns the owner of the last job that was skipped because it was held.
     pub(crate) fn held_by(&self) -> Option<LeaseHolder> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.clone()
     }
 
-    /// Records that the words of the jobs to come are read in this state, or after it.
+    /// Records that the sources of the next jobs are read in this state, or after it.
     pub(crate) fn reads(&self, snapshot: &Snapshot) {
         self.erasures.store(snapshot.erasures, Ordering::Relaxed);
     }
 
-    /// The conversation's erasures before the words were read that jobs are prepared from.
+    /// Returns the number of the conversation's erasures before the sources of the jobs were read.
     pub(crate) fn erasures(&self) -> u64 {
         self.erasures.load(Ordering::Relaxed)
     }
 
-    /// Whether a call of the summarizer was waited for since this was asked last: then words may have been erased since they
-    /// were read. Those of a batch were there when it was leased.
+    /// Whether a call of the summarizer was waited for since the last check. Messages may have been erased during such
+    /// a call. The sources of a batch existed when it was leased.
     pub(crate) fn take_waited(&self) -> bool {
         self.waited.swap(false, Ordering::Relaxed)
     }
 
-    /// Records that words were erased since.
+    /// Records that messages were erased since.
     pub(crate) fn outdate(&self) {
         self.outdated.store(true, Ordering::Relaxed);
     }
 
-    /// Whether words were erased since.
+    /// Whether messages were erased since.
     pub(crate) fn is_outdated(&self) -> bool {
         self.outdated.load(Ordering::Relaxed)
     }
 
-    /// Whether words were erased since, which is not true any more once all is read again.
+    /// Whether messages were erased since. Resets this, because the caller reads everything again.
     pub(crate) fn take_outdated(&self) -> bool {
         self.outdated.swap(false, Ordering::Relaxed)
     }
@@ -109,30 +109,30 @@ impl Watch {
         cancel.guard(self.halt.guard(future)).await?
     }
 
-    /// Records who has a job that is passed over.
+    /// Records the owner of a skipped job.
     pub(crate) fn record_holder(&self, owner: &Owner, until: Timestamp) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         *held = Some(LeaseHolder::new(owner, until));
     }
 
-    /// Fewest calls that a summary takes, as far as it was found out.
+    /// Returns the minimum number of calls that a summary takes, if it is known.
     pub(crate) fn needed(&self) -> Option<u64> {
         let needed = self.needed.load(Ordering::Relaxed);
         (needed < u64::MAX).then_some(needed)
     }
 
-    /// Records why the summarizer gave nothing that can be taken.
+    /// Records the reason why the summarizer gave no usable text.
     fn say(&self, what: String) {
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
     }
 
-    /// What the summarizer said when it last failed.
+    /// Returns the last error of the summarizer.
     pub(crate) fn last_error(&self) -> Option<String> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.clone()
     }
 
-    /// What the model wrote and what it did not.
+    /// Returns the counts of summaries with and without the model.
     pub(crate) fn report(&self) -> ModelReport {
         self.model().clone()
     }
@@ -142,7 +142,7 @@ impl Watch {
     }
 }
 
-/// The summarizer, its calls counted.
+/// A summarizer with counted calls.
 #[derive(Debug)]
 pub(crate) struct Counted<'a> {
     pub(crate) summarizer: &'a dyn Summarizer,
@@ -219,7 +219,7 @@ impl Summarizer for Counted<'_> {
     }
 }
 
-/// An error and its causes on one line.
+/// Returns an error and its causes on one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! Writing the summary of a job that was begun: calls the summarizer, with nothing locked.
+//! Writing the summary of a begun job: calls the summarizer, without any lock held.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,8 +16,7 @@ use crate::report::Cause;
 use crate::summary::Written;
 use crate::watch::{Counted, Watch, with_causes};
 
-/// Calls the summarizer where it is to be called, unless nothing more is to be begun. Sets
-/// `stop` when nothing is to be begun after it.
+/// Calls the summarizer if the job needs it, unless `stop` is set. Sets `stop` if no further job may begin.
 pub(crate) async fn write<'j>(
     env: &Compaction<'_>,
     begun: Begun<'j>,
@@ -29,7 +28,7 @@ pub(crate) async fn write<'j>(
         Begun::Call(open) if stop.load(Ordering::Relaxed) => open.done(Prepared::NotBegun),
         Begun::Call(open) => {
             let mut done = ask(env, open, watch).await;
-            // Results are concluded in order. What was paid does not wait for a slower call.
+            // Results are concluded in order. A paid result does not wait for a slower call.
             if env.policy.concurrency() > 1 {
                 keep_drafts(env, std::slice::from_mut(&mut done)).await;
             }
@@ -42,7 +41,7 @@ pub(crate) async fn write<'j>(
     done
 }
 
-/// Calls the summarizer, by way of the ladder.
+/// Calls the summarizer through the ladder.
 async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j>, watch: &Watch) -> Done<'j> {
     let pieces = open.sources.pieces(open.job);
     let mut request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
@@ -88,7 +87,7 @@ async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j>, watch: &Watch) -> Done
     open.finish(env, written, true)
 }
 
-/// Check that withdraws model calls once words of the conversation were erased after the sources were read.
+/// Check that cancels model calls after messages of the conversation were erased since the sources were read.
 #[derive(Debug)]
 struct WordsAreThere<'a> {
     env: &'a Compaction<'a>,
@@ -114,7 +113,7 @@ impl BeforeCall for WordsAreThere<'_> {
     }
 }
 
-/// What a ladder without a result means for a job.
+/// Returns the result of a job after a ladder without a result.
 async fn not_written(
     env: &Compaction<'_>,
     job: &Job,
@@ -132,8 +131,7 @@ async fn not_written(
             Prepared::Skipped(SkipReason::CannotShrink)
         }
         _ => {
-            // Nothing is worth keeping: a job that changes with every message would leave a row
-            // at each failure.
+            // No text is worth keeping: a job that changes with every message would leave a row at each failure.
             let cause = Cause::of_error(error, message.clone());
             watch.model().unmade(&cause);
             model_failed(env, job, cause.clone()).await;
@@ -143,7 +141,7 @@ async fn not_written(
     }
 }
 
-/// Tells that the model did not write a summary.
+/// Emits the event that the model did not write a summary.
 async fn model_failed(env: &Compaction<'_>, job: &Job, cause: Cause) {
     tracing::warn!(
         conversation = env.conversation.0,

@@ -1,7 +1,7 @@
-//! The pass over summaries: runs of equal depth become fewer summaries.
+//! The pass over summaries: condenses runs of equal depth into fewer summaries.
 //!
-//! Messages between two summaries that are too short for a leaf, such as a request of a few words,
-//! would keep their neighbours apart forever. They go into the condensed summary.
+//! A condensed summary also covers messages between two summaries that are too short for a leaf, such as a request of a
+//! few words. Otherwise they would keep their neighbours apart forever.
 
 use compaction_plan::{
     BoxError, EntryReader, Goal, Job, JobSink, PassInput, Room, SpanReader, ViewSource, Work,
@@ -37,7 +37,7 @@ pub(crate) async fn plan_condensed(
     };
     // Short messages that may hold the user's running request, and everything behind them.
     let mut held = Held(Vec::new());
-    let mut take = |piece: Piece| {
+    let mut take = |piece: ClassifiedSpan| {
         if let Some(shrink) = &mut shrink {
             shrink.take(&piece, policy.condenses(&piece.span).is_some());
         }
@@ -52,7 +52,7 @@ pub(crate) async fn plan_condensed(
         if may_be_request && !held.0.is_empty() {
             may_be_request = has_request(view, &span).await?;
         }
-        held.take(Piece { span, is_short }, may_be_request, &mut take);
+        held.take(ClassifiedSpan { span, is_short }, may_be_request, &mut take);
     }
     let Held(mut held) = held;
     if let Some(request) = held.first_mut() {
@@ -86,21 +86,21 @@ async fn has_request(view: &dyn ViewSource, span: &Span) -> Result<bool, BoxErro
     Ok(found)
 }
 
-/// A span as far as condensed summaries depend on it.
+/// A span with the facts that condensed summaries depend on.
 #[derive(Debug)]
-struct Piece {
+struct ClassifiedSpan {
     span: Span,
-    /// Whether it holds messages behind a summary that are too short for a leaf.
+    /// Whether it holds messages after a summary that are too short for a leaf.
     is_short: bool,
 }
 
-/// Neighbouring summaries that become one.
+/// Neighbouring summaries that are condensed into one.
 #[derive(Debug, Default)]
 struct Group {
     /// Summaries, and short messages between them.
     spans: Vec<Span>,
     summaries: usize,
-    /// Short messages behind the last summary, which the group takes with the next summary.
+    /// Short messages after the last summary. The group takes them together with the next summary.
     short: Option<Span>,
     depth: u32,
     tokens: u64,
@@ -131,7 +131,7 @@ struct Groups<'p> {
 }
 
 impl Groups<'_> {
-    fn take(&mut self, Piece { span, is_short }: Piece) {
+    fn take(&mut self, ClassifiedSpan { span, is_short }: ClassifiedSpan) {
         if is_short {
             let follows = self.group.summaries > 0;
             self.group.short = follows.then_some(span);
@@ -152,7 +152,7 @@ impl Groups<'_> {
         }
     }
 
-    /// Ends the group: a job, if it is as long as the policy asks.
+    /// Ends the group, and plans a job if the group has enough summaries.
     fn close(&mut self) {
         let group = std::mem::take(&mut self.group);
         if group.summaries >= self.policy.fewest() {
@@ -168,12 +168,11 @@ struct Shrink {
     excess: u64,
     room: Room,
     goal: Goal,
-    /// Neighbouring summaries of any depths, up to the span that was taken last, and short messages
-    /// behind them.
+    /// Neighbouring summaries of any depths, up to the last span, and short messages after them.
     run: Vec<Span>,
-    /// The finished runs, oldest first. The user's request may stand between two of them.
+    /// The finished runs, oldest first. The user's request may be between two of them.
     runs: Vec<Vec<Span>>,
-    /// Cost of the messages behind the last summary, in tokens.
+    /// Cost of the messages after the last summary, in tokens.
     tail: u64,
 }
 
@@ -189,7 +188,7 @@ impl Shrink {
         }
     }
 
-    fn take(&mut self, piece: &Piece, condensable: bool) {
+    fn take(&mut self, piece: &ClassifiedSpan, condensable: bool) {
         let span = &piece.span;
         self.tail = match span.body {
             SpanBody::Raw => span.tokens,
@@ -212,9 +211,9 @@ impl Shrink {
         }
     }
 
-    /// The jobs of a view that costs too much: `jobs` where they save enough, or else a condensed
-    /// summary of the newest neighbours, and of earlier ones as far as that does not save enough. Where
-    /// the messages behind the summaries do not fit by themselves, shorter summaries do not help.
+    /// Returns the jobs of a view that costs too much. Returns `jobs` if they save enough. Otherwise condenses the last
+    /// summaries, and earlier ones until the savings suffice. If the messages after the summaries cost as much as the
+    /// room, shorter summaries do not help.
     fn jobs(mut self, jobs: Vec<Job>, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
         self.end_run();
         let saved: u64 = jobs.iter().map(|job| job.source_tokens / 2).sum();
@@ -229,8 +228,8 @@ impl Shrink {
         jobs
     }
 
-    /// One condensed summary for each run, the newest first, until they save enough; of summaries
-    /// without neighbours only where the others do not.
+    /// Plans one condensed summary for each run, newest run first, until they save enough. Runs of a single summary
+    /// come last.
     fn squeeze(&self, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
         let (neighbours, single): (Vec<_>, Vec<_>) =
             self.runs.iter().rev().partition(|run| run.len() >= 2);
@@ -249,9 +248,9 @@ impl Shrink {
     }
 }
 
-/// One condensed summary of the newest of these neighbours: as few of them as save `excess` tokens
-/// when the summary is half as long, or all of them; of the newest alone where it has no neighbour.
-/// For a view that costs too much when condensing neighbours of equal depth would not save enough.
+/// Plans one condensed summary of the last of these neighbours: as few as save `excess` tokens if the summary is half
+/// as long, or all of them. A single neighbour is condensed alone. For a view that costs too much when condensing
+/// neighbours of equal depth would not save enough.
 fn squeeze(
     neighbours: &[Span],
     excess: u64,

@@ -1,4 +1,4 @@
-//! Names of the passes, and of the jobs that they plan.
+//! Names of the passes and of their jobs.
 
 use compaction_plan::Label;
 

@@ -1,4 +1,4 @@
-//! The pass over messages: runs of them become leaves.
+//! The pass over messages: summarizes runs of them as leaves.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(crate) async fn plan_leaves(
 
     let Held(mut held) = held;
     if matches!(held.first(), Some(Step::Atom(request)) if rule.protects(request.tokens)) {
-        // The request stays as it is, and what follows it has a summary at one side only.
+        // The request is kept, and the messages after it have a summary at one side only.
         let end = Step::End { bridged: false };
         if let Some(next) = held
             .iter_mut()
@@ -73,14 +73,14 @@ pub(crate) async fn plan_leaves(
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Atom(Group),
-    /// The end of a run of messages. A bridged one has summaries (or the log's beginning) on both sides, so
-    /// it may be compacted however short it is.
+    /// The end of a run of messages. A bridged run has summaries (or the beginning of the log) on both sides, so it may
+    /// be compacted even if it is short.
     End {
         bridged: bool,
     },
 }
 
-/// Neighbouring messages: an atom, or those of the next leaf.
+/// Neighbouring messages: an atom, or the messages of the next leaf.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     range: SeqRange,
@@ -121,12 +121,12 @@ struct Leaves<'p> {
     policy: &'p DagPolicy,
     accounting: &'p dyn Accounting,
     jobs: &'p mut dyn JobSink,
-    /// The messages that will be the next leaf, as long as nothing more fits.
+    /// Messages of the next leaf, until no further message fits.
     next: Option<Group>,
 }
 
 impl Leaves<'_> {
-    /// Adds an atom to the next leaf, or begins another one with it; or ends a run.
+    /// Adds an atom to the next leaf, or starts the next leaf with it; or ends a run.
     fn take(&mut self, step: Step) {
         match (step, self.next) {
             (Step::Atom(atom), None) => self.next = Some(atom),
@@ -149,7 +149,7 @@ impl Leaves<'_> {
         }
     }
 
-    /// Plans a leaf, if it is worth making. Returns whether it is.
+    /// Plans a leaf, if it is worth making. Returns whether it was planned.
     fn close(&mut self, leaf: Group) -> bool {
         let Group {
             range,

@@ -17,16 +17,15 @@ static PASSES: [Label; 2] = [LEAF, CONDENSED];
 
 /// Plans a DAG of summaries in the view `dag`.
 ///
-/// Messages outside the fresh tail become leaves; neighbouring summaries of equal
-/// depth become condensed summaries. No leaf splits a tool call from its result, and none holds the
-/// user's running request.
+/// Messages outside the fresh tail become leaves, chunk by chunk. Neighbouring summaries of equal depth become
+/// condensed summaries. No leaf splits a tool call from its result, and no chunk contains the user's running request.
 #[derive(Debug, Clone, Default)]
 pub struct DagPlanner {
     policy: DagPolicy,
 }
 
 impl DagPlanner {
-    /// A planner with this policy.
+    /// Creates a planner with this policy.
     pub fn new(policy: DagPolicy) -> Self {
         Self { policy }
     }
@@ -81,7 +80,7 @@ impl Planner for DagPlanner {
     }
 }
 
-/// Position at which the fresh tail begins: nothing from there on is compacted.
+/// Position at which the fresh tail begins. Entries from there on are not compacted.
 fn tail_start(newest: &[Arc<LogEntry>], head: Seq, policy: &DagPolicy) -> Seq {
     let Some(first) = newest.first().map(|entry| entry.seq) else {
         return head.next();

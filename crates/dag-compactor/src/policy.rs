@@ -1,20 +1,20 @@
-//! The policy of the planner: what is compacted, and how much at a time.
+//! The policy of the planner: which messages are compacted, and how many at a time.
 
 use compaction_plan::Room;
 use memory_model::{Span, SpanBody};
 use serde::{Deserialize, Serialize};
 
-/// The newest messages, which stay as they are.
+/// The last messages of the log, which are not compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FreshTail {
     /// Minimum number of messages, as far as the limits below allow. Default 20.
     pub messages: usize,
-    /// Maximum cost in tokens, unless the newest group alone costs more. Default 16,384.
+    /// Maximum cost in tokens, unless the last group alone costs more. Default 16,384.
     pub max_tokens: Option<u64>,
-    /// Divisor of the whole log's cost that gives another maximum: 4 is a quarter. Default 4. A
-    /// long tail in a short conversation would leave nothing to compact. The cost is the log's and
-    /// not the view's, because a view shrinks from pass to pass, and the tail would shrink with it.
+    /// Divisor of the whole log's cost that gives another maximum: 4 is a quarter. Default 4. A long tail would leave
+    /// no messages to compact in a short conversation. The cost is the log's and not the view's, because a view shrinks
+    /// from pass to pass, and the tail would shrink with it.
     pub max_part: Option<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Default for FreshTail {
 }
 
 impl FreshTail {
-    /// The newest `messages`, whatever they cost.
+    /// Returns a tail of the last `messages` messages at any cost.
     pub fn messages(messages: usize) -> Self {
         Self {
             messages,
@@ -52,24 +52,23 @@ impl FreshTail {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DagPolicy {
-    /// The newest messages, which are not compacted.
+    /// The last messages of the log, which are not compacted.
     pub fresh_tail: FreshTail,
-    /// Whether the user's running request stays as it is until the next one comes, wherever the fresh
-    /// tail begins. Default true.
+    /// Whether the user's running request stays unchanged until the next request, even before the fresh tail. Default
+    /// true.
     ///
-    /// The request is the newest message of the user that has text and no tool result. Leaves form
-    /// before and behind it. When the next one comes it is an ordinary message: it becomes a leaf
-    /// however few messages there are (`bridge`), or a part of a condensed summary where it is too
-    /// short for that. A request that costs more than a quarter of the room, or of
-    /// `max_source_tokens` where no room is known, is compacted like any message. Where the
-    /// request stands between a tool call and its result, the whole group stays or goes.
+    /// The request is the user's latest message with text and without a tool result. Leaves form before and after it.
+    /// With the next request it is an ordinary message: it becomes a leaf, even a short one (`bridge`), or a part of a
+    /// condensed summary if it is too short for that. A request that costs more than a quarter of the room, or of
+    /// `max_source_tokens` if no room is known, is compacted like any message. If the request is between a tool call
+    /// and its result, the whole group is kept or compacted.
     pub keep_request: bool,
-    /// Minimum number of messages of a leaf. Default 10. A leaf has fewer when more would cost too
-    /// much for one call, or when they cost a quarter of `max_source_tokens`.
+    /// Minimum number of messages of a leaf. Default 10. A leaf has fewer if more would cost too much for one call, or
+    /// if they cost a quarter of `max_source_tokens`.
     pub leaf_min_messages: usize,
-    /// Maximum tokens of source for one call. Default 20,000; `None` puts each run of messages into
-    /// one leaf. A single group may cost more (with the messages before it when those are too few
-    /// for a summary of their own), and so may `condensed_min` summaries.
+    /// Maximum cost of the source for one call, in tokens. Default 20,000; `None` makes each run of messages one leaf.
+    /// A single group may cost more, together with earlier messages that are too few for a separate summary.
+    /// `condensed_min` summaries may also cost more.
     pub max_source_tokens: Option<u64>,
     /// Minimum number of summaries of a condensed summary. Default 2.
     pub condensed_min: usize,
@@ -78,14 +77,13 @@ pub struct DagPolicy {
     pub condensed_max: Option<usize>,
     /// Maximum depth of a summary; `None` sets no limit.
     pub max_depth: Option<u32>,
-    /// Whether messages between two summaries, or before the first, are compacted however few they
-    /// are. Default true.
-    /// Those that are too short for a leaf go into the condensed summary of what is around them.
+    /// Whether messages between two summaries, or before the first, are compacted however few they are. Default true.
+    /// If they are too short for a leaf, they go into the condensed summary of their neighbours.
     pub bridge: bool,
-    /// Whether a run must be large enough that a summary of it can be half as long, rendering
-    /// included. Default true.
+    /// Whether a run must be large enough that a summary of half its length is possible, rendering included. Default
+    /// true.
     pub require_gain: bool,
-    /// Maximum number of iterations of a full compaction; `None` goes on until nothing is eligible.
+    /// Maximum number of iterations of a full compaction; `None` sets no limit.
     pub max_iterations: Option<u32>,
 }
 
@@ -107,9 +105,8 @@ impl Default for DagPolicy {
 }
 
 impl DagPolicy {
-    /// Returns the default policy for a model whose window has `tokens` tokens: the fresh tail takes
-    /// at most a quarter of it, and one source at most half, so that there are messages to compact
-    /// before the window is full.
+    /// Returns the default policy for a model with a window of `tokens` tokens. The fresh tail takes at most a quarter
+    /// of it, and one source at most half, so that there are messages to compact before the window is full.
     pub fn for_window(tokens: u64) -> Self {
         let policy = Self::default();
         let least =
@@ -124,9 +121,9 @@ impl DagPolicy {
         }
     }
 
-    /// Returns this policy for contexts with limited room: the fresh tail takes at most three eighths of it,
-    /// and one source, if it is limited at all, at most three quarters, so that the summary of the
-    /// largest source and the largest tail fit side by side.
+    /// Returns this policy for contexts with limited room. The fresh tail takes at most three eighths of it, and one
+    /// source, if it is limited at all, at most three quarters, so that the summary of the largest source and the
+    /// largest tail fit together.
     pub(crate) fn within(&self, room: Option<Room>) -> Self {
         let mut policy = self.clone();
         if let Some(room) = room {
@@ -140,13 +137,13 @@ impl DagPolicy {
         policy
     }
 
-    /// Whether a summary of `source` tokens can be worth it when rendering adds `overhead`.
+    /// Whether a summary of `source` tokens can be worth it if rendering adds `overhead`.
     pub(crate) fn gains(&self, source: u64, overhead: u64) -> bool {
         // Ten tokens are the least that a summary aims at.
         !self.require_gain || source >= overhead.saturating_add(10).saturating_mul(2)
     }
 
-    /// The depth of a span's summary that may be condensed.
+    /// Returns the depth of a span's summary if that may be condensed.
     pub(crate) fn condenses(&self, span: &Span) -> Option<u32> {
         let SpanBody::Summary { depth, .. } = span.body else {
             return None;
@@ -156,7 +153,7 @@ impl DagPolicy {
             .then_some(depth)
     }
 
-    /// The fewest summaries that a condensed one takes: of one there is nothing to condense.
+    /// Minimum number of summaries of a condensed one; at least 2.
     pub(crate) fn fewest(&self) -> usize {
         self.condensed_min.max(2)
     }

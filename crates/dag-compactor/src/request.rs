@@ -1,4 +1,4 @@
-//! The user's running request, which stays as it is until the next one comes.
+//! The user's running request, which stays unchanged until the next request.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use memory_model::{EntryKind, LogEntry, Part, Role, Seq};
 
 use crate::policy::DagPolicy;
 
-/// Whether an entry is a message with which a user opens a turn: it has text and no tool result.
+/// Whether an entry is a user's message that opens a turn: it has text and no tool result.
 pub(crate) fn is_request(entry: &LogEntry) -> bool {
     let is_text = |part: &Part| matches!(part, Part::Text { text } if !text.is_empty());
     let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
@@ -17,26 +17,27 @@ pub(crate) fn is_request(entry: &LogEntry) -> bool {
         && !entry.parts.iter().any(is_result)
 }
 
-/// Which message is the running request, as far as the newest entries tell.
+/// Rule that finds the running request, from the last entries of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestRule {
-    place: Place,
+    place: RequestPosition,
     /// Maximum cost of an atom that is protected for the request in it, in tokens.
     max_tokens: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// In the fresh tail, or requests are not protected.
+enum RequestPosition {
+    /// The request is in the fresh tail, or requests are not protected.
     Elsewhere,
-    /// At this position.
+    /// The request is at this position.
     At(Seq),
-    /// Before the entries that were looked at, if anywhere: the newest message that looks like one.
+    /// The request, if there is one, is before the entries that were read: the last message there that may be a
+    /// request.
     Earlier,
 }
 
 impl RequestRule {
-    /// The rule of a pass whose fresh tail begins at `tail`.
+    /// Creates the rule of a pass with a fresh tail from `tail` on.
     pub(crate) fn new(
         policy: &DagPolicy,
         room: Option<Room>,
@@ -45,10 +46,10 @@ impl RequestRule {
     ) -> Self {
         let found = newest.iter().rev().find(|entry| is_request(entry));
         let place = match found.map(|entry| entry.seq) {
-            _ if !policy.keep_request => Place::Elsewhere,
-            Some(seq) if seq >= tail => Place::Elsewhere,
-            Some(seq) => Place::At(seq),
-            None => Place::Earlier,
+            _ if !policy.keep_request => RequestPosition::Elsewhere,
+            Some(seq) if seq >= tail => RequestPosition::Elsewhere,
+            Some(seq) => RequestPosition::At(seq),
+            None => RequestPosition::Earlier,
         };
         let whole = room.map(|room| room.tokens);
         Self {
@@ -62,26 +63,26 @@ impl RequestRule {
     /// Whether a message at this position may be the request.
     pub(crate) fn looks_at(&self, seq: Seq) -> bool {
         match self.place {
-            Place::Elsewhere => false,
-            Place::At(place) => seq == place,
-            Place::Earlier => true,
+            RequestPosition::Elsewhere => false,
+            RequestPosition::At(place) => seq == place,
+            RequestPosition::Earlier => true,
         }
     }
 
-    /// Whether an atom of this cost stays as it is because it holds the request.
+    /// Whether an atom of this cost stays unchanged because it holds the request.
     pub(crate) fn protects(&self, tokens: u64) -> bool {
         tokens <= self.max_tokens
     }
 }
 
-/// What may be the running request, and everything behind it. Whether it is the newest request is known only when a
-/// newer one comes, or nothing more.
+/// A message that may be the running request, with all items after it. It is the running request if no later candidate
+/// follows.
 #[derive(Debug)]
 pub(crate) struct Held<T>(pub(crate) Vec<T>);
 
 impl<T> Held<T> {
-    /// Holds what may be the request and what follows it. Hands on everything else, and what was held once a newer
-    /// one comes: that is ordinary messages.
+    /// Holds a candidate and the items after it. Hands on all other items. A later candidate hands on the held items,
+    /// which are then ordinary messages.
     pub(crate) fn take(&mut self, item: T, may_be_request: bool, mut hand_on: impl FnMut(T)) {
         if may_be_request {
             self.0.drain(..).for_each(&mut hand_on);

@@ -1,11 +1,11 @@
-//! Where a handoff cuts: what is folded, what of it is the beginning of a turn, and what stays.
+//! The cut of a handoff: the messages to summarize, the beginning of a split turn, and the messages to keep.
 
 use memory_model::{LogEntry, Seq, SeqRange};
 use turn_map::{AtomBuilder, AtomKind, Atoms, CutPolicy, TurnBoundary, TurnMap};
 
 use crate::policy::HandoffPolicy;
 
-/// The messages since the previous handoff, as far as a cut depends on them.
+/// The messages since the previous handoff, as input of a cut.
 #[derive(Debug)]
 pub(crate) struct Recent {
     atoms: AtomBuilder,
@@ -17,7 +17,7 @@ pub(crate) struct Recent {
 #[derive(Debug)]
 pub(crate) struct Costs {
     origin: Seq,
-    /// Of each entry from `origin` on.
+    /// Costs from `origin` on, entry by entry.
     costs: Vec<u64>,
 }
 
@@ -42,12 +42,12 @@ impl Costs {
 /// A cut of the messages since the previous handoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Boundary {
-    /// What is folded together with the previous summary; `None` where only the beginning of a turn is
+    /// Range that is summarized together with the previous summary; `None` if only the beginning of a turn is
     /// summarized.
     pub(crate) history: Option<SeqRange>,
-    /// The beginning of a turn whose end stays.
+    /// The beginning of a turn with an end that is kept.
     pub(crate) prefix: Option<SeqRange>,
-    /// The first message that stays.
+    /// The first message that is kept.
     pub(crate) kept: Seq,
 }
 
@@ -70,7 +70,7 @@ impl Recent {
         self.costs.costs.push(entry.tokens);
     }
 
-    /// A cut before this message, or before the group that it is in the middle of; `None` where nothing stands before
+    /// Returns a cut before this message, or before the group that contains it; `None` if there are no messages before
     /// it.
     pub(crate) fn cut_at(self, first: Seq, solid: &[SeqRange]) -> Option<(Boundary, Costs)> {
         let Self { atoms, costs, .. } = self;
@@ -88,8 +88,8 @@ impl Recent {
         ))
     }
 
-    /// Where the policy cuts, given that nothing is cut between the messages `solid`; `None` where nothing is to
-    /// be folded. `most` limits the cost of what stays.
+    /// Returns the cut of the policy, which never divides a range of `solid`; `None` if there are no messages to
+    /// summarize. `most` limits the cost of the kept messages, in tokens.
     pub(crate) fn cut(
         self,
         policy: &HandoffPolicy,
@@ -149,13 +149,14 @@ impl Recent {
     }
 }
 
-/// The position, or the beginning of the range that it lies inside of.
+/// Returns the position, or the beginning of the range that contains it.
 fn before_solid(seq: Seq, solid: &[SeqRange]) -> Seq {
     let inside = |range: &&SeqRange| range.first < seq && seq <= range.last;
     solid.iter().find(inside).map_or(seq, |range| range.first)
 }
 
-/// The first atoms of a range that cost at most `most` tokens, at least one; `None` where all of it does.
+/// Returns the first atoms of a range that cost at most `most` tokens, at least one; `None` if the whole range costs at
+/// most that.
 fn first_chunk(
     atoms: &Atoms,
     range: SeqRange,

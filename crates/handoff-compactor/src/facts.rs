@@ -1,4 +1,4 @@
-//! What a handoff's summary remembers of its making.
+//! Facts that a handoff stores in its summary.
 
 use compaction_plan::Request;
 use memory_model::{Purpose, RawJson, Summary};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::HandoffPolicy;
 
-/// What was asked for, so that it can be asked for again.
+/// The request of a handoff, stored so that the same summary can be requested again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HandoffFacts {
     purpose: Purpose,
@@ -25,7 +25,7 @@ impl HandoffFacts {
         }
     }
 
-    /// The facts in a summary; `None` for one that no handoff made.
+    /// Returns the facts in a summary; `None` if no handoff made it.
     pub(crate) fn read(summary: &Summary) -> Option<Self> {
         #[derive(Deserialize)]
         struct Meta {
@@ -47,7 +47,7 @@ impl HandoffFacts {
     }
 }
 
-/// What a handoff's summary stands for; `None` for a summary that no handoff made.
+/// Returns the purpose of a handoff's summary; `None` for a summary that no handoff made.
 pub fn purpose(summary: &Summary) -> Option<Purpose> {
     HandoffFacts::read(summary).map(|facts| facts.purpose)
 }

@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::removals::removed;
 
-/// What was done to the files of a conversation, over all of its handoffs.
+/// A record of the files that a conversation read, created, changed and deleted, over all of its handoffs.
 ///
-/// Conventions tell which tool does what; a call counts once its result says that it did not fail. Only assistants call: a
-/// call in a message of anybody else names no file. A file that is written
-/// as a whole and was not seen before is created. Deleted are the operands of `rm` and `git rm` in shell commands.
+/// Conventions map each tool to an action. A call counts once its result is not an error. Calls in messages of other
+/// roles than the assistant's do not count. A file that is written as a whole and did not occur before is created. The
+/// operands of `rm` and `git rm` in shell commands are deleted.
 ///
-/// In [`Summary::meta`] it is the field [`FileLedger::FACT`].
+/// The ledger is stored in the field [`FileLedger::FACT`] of [`Summary::meta`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Lists", into = "Lists")]
 pub struct FileLedger {
     files: BTreeMap<String, FileRecord>,
     unknown_tools: BTreeMap<String, u64>,
     owners: BTreeMap<String, FileOwner>,
-    /// Calls without a result so far: by id, what they do.
+    /// Calls without a result so far, by id.
     open: BTreeMap<String, OpenCall>,
 }
 
-/// Who changed a file last, and where that is said.
+/// The agent that changed a file last, and the position of the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileOwner {
-    /// Name of the agent, as its messages have it.
+    /// Name of the agent, as in its messages.
     pub agent: String,
-    /// The message that holds the call.
+    /// Position of the message with the call.
     pub at: Seq,
 }
 
@@ -39,7 +39,7 @@ pub struct FileOwner {
 struct OpenCall {
     tool: String,
     used: ToolUse,
-    /// Who calls; `None` where the message has no name.
+    /// The calling agent; `None` if the message has no name.
     owner: Option<FileOwner>,
 }
 
@@ -50,7 +50,7 @@ struct FileRecord {
     deleted: bool,
 }
 
-/// A ledger as it is stored.
+/// The stored form of a ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Lists {
@@ -105,7 +105,7 @@ impl FileLedger {
     /// The field of [`Summary::meta`] that holds the ledger.
     pub const FACT: &'static str = "files";
 
-    /// Returns the ledger in a summary; `None` for one that has none.
+    /// Returns the ledger in a summary; `None` if it has none.
     pub fn of(summary: &Summary) -> Option<Self> {
         #[derive(Deserialize)]
         struct Meta {
@@ -115,7 +115,7 @@ impl FileLedger {
         serde_json::from_str::<Meta>(meta).ok()?.files
     }
 
-    /// Adds a message's calls and results, or what an earlier summary knows.
+    /// Adds a message's calls and results, or the ledger of an earlier summary.
     pub fn add(&mut self, source: &JobSource<'_>, conventions: &dyn AgentConventions) {
         match source {
             JobSource::Entry(entry) => self.add_entry(entry, conventions),
@@ -203,7 +203,7 @@ impl FileLedger {
                 record.deleted = false;
                 match &call.owner {
                     Some(owner) => self.owners.insert(file.path.clone(), owner.clone()),
-                    // Whoever changed it now is not who did before.
+                    // The file was now changed by an agent without a name.
                     None => self.owners.remove(&file.path),
                 };
             }
@@ -237,8 +237,8 @@ impl FileLedger {
         self.paths(|file| file.created && !file.deleted)
     }
 
-    /// Paths of files that were changed in part, or written anew, and not deleted since, in alphabetical
-    /// order. A created file that was changed later is in both lists.
+    /// Paths of files that were changed in part, or written again, and not deleted since, in alphabetical order. A
+    /// created file that was changed later is in both lists.
     pub fn updated(&self) -> Vec<&str> {
         self.paths(|file| file.updated && !file.deleted)
     }
@@ -253,23 +253,24 @@ impl FileLedger {
         self.paths(|file| *file != FileRecord::default())
     }
 
-    /// Tools of which the conventions do not know what they do, with the number of their calls.
+    /// Tools that the conventions do not know, with the number of their calls.
     pub fn unknown_tools(&self) -> &BTreeMap<String, u64> {
         &self.unknown_tools
     }
 
-    /// Who changed which file last, by path, of the files that agents with a name changed and nobody deleted since.
+    /// Last agent that changed each file, by path. Contains files that a named agent changed and that were not deleted
+    /// since.
     pub fn owners(&self) -> &BTreeMap<String, FileOwner> {
         &self.owners
     }
 
-    /// Whether it names no file.
+    /// Whether it has no file.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Returns the ledger as a footer of a summary: files that were only read, and files that
-    /// were modified, each list between tags and sorted; an empty text without files.
+    /// Returns the ledger as a footer of a summary. Files that were only read and files that were modified are two
+    /// sorted lists between tags. The text is empty without files.
     pub fn footer(&self) -> String {
         let mut out = String::new();
         for (tag, paths) in [
@@ -283,8 +284,8 @@ impl FileLedger {
         out
     }
 
-    /// A line that lists the files that a text does not name, as many as fit into `room` tokens, the modified ones first, and
-    /// counts the others.
+    /// Returns a line that lists the files that a text does not name, modified files first, as many as fit into `room`
+    /// tokens, and counts the others.
     pub(crate) fn unnamed(
         &self,
         text: &str,

@@ -1,23 +1,23 @@
-//! Messages of which a summary tells nothing.
+//! Messages that a summary does not mention.
 
 use std::collections::BTreeSet;
 
 use memory_model::{EntryKind, LogEntry, Part, Role, Seq};
 
-/// Share of a message's telling words from which a text tells it, in per cent.
+/// Minimum share of a message's distinctive words that a text contains if it mentions the message, in per cent.
 const TOLD: usize = 70;
-/// Fewest letters of a telling word.
+/// Minimum number of letters of a distinctive word.
 const LETTERS: usize = 4;
 /// Length of a message's beginning, in characters.
 const START: usize = 80;
 
-/// A message of which a summary tells nothing: neither its position nor most of its words are in the text.
+/// A message that a summary does not mention: the text contains neither its position nor most of its words.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct LeftOut {
     /// Position of the message.
     pub seq: Seq,
-    /// Who said it.
+    /// Role of its author.
     pub role: Role,
     /// Cost of the message, in tokens.
     pub tokens: u64,
@@ -25,10 +25,10 @@ pub struct LeftOut {
     pub start: String,
 }
 
-/// Returns the messages of which a text tells nothing, oldest first. Messages without a word are told by any text; a result
-/// is told where its call is.
+/// Returns the messages that a text does not mention, oldest first. Messages without words count as mentioned. A tool
+/// result is mentioned if its call is.
 ///
-/// Positions are read as the extractive summarizer and the retrieval tools write them: `[12]`, `[12-15]`.
+/// Positions are read in the form of the extractive summarizer and the retrieval tools: `[12]`, `[12-15]`.
 pub fn left_out(text: &str, entries: &[LogEntry]) -> Vec<LeftOut> {
     let named = positions(text);
     let words: BTreeSet<String> = telling(text).collect();
@@ -64,7 +64,7 @@ pub fn left_out(text: &str, entries: &[LogEntry]) -> Vec<LeftOut> {
     out
 }
 
-/// The positions between brackets: first and last.
+/// Returns the positions in brackets: first and last.
 fn positions(text: &str) -> Vec<(u32, u32)> {
     let brackets = text.split('[').skip(1);
     let inside = brackets.filter_map(|rest| rest.split_once(']'));

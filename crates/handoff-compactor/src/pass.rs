@@ -1,4 +1,4 @@
-//! The pass: reads the spans, then the messages since the last summary, and cuts.
+//! The pass: reads the spans and the messages since the last summary, and cuts.
 
 use compaction_plan::{
     BoxError, EntryReader, Job, JobSink, PassInput, Request, SpanReader, ViewSource, Work,
@@ -9,8 +9,8 @@ use crate::boundary::{Boundary, Costs, Recent};
 use crate::labels::{HANDOFF, TURN_PREFIX};
 use crate::policy::HandoffPolicy;
 
-/// Plans the handoffs of a view. What stays costs at most `most` tokens; `rule` is the rule of what is added to summaries.
-/// From `kept_from` on messages are kept, whatever the policy keeps.
+/// Plans the handoffs of a view. The kept messages cost at most `most` tokens. `rule` is the rule of the details that
+/// are added to summaries. A given `kept_from` overrides the policy: messages from there on are kept.
 pub(crate) async fn plan_handoffs(
     policy: &HandoffPolicy,
     (most, rule, kept_from): (Option<u64>, &str, Option<Seq>),
@@ -32,7 +32,7 @@ pub(crate) async fn plan_handoffs(
         recent.push(&entry);
     }
 
-    // Shortened messages and those left out are whole spans, which nothing cuts.
+    // Trimmed spans are never cut.
     let solid = spans
         .iter()
         .filter(|span| matches!(span.body, SpanBody::Trimmed(_)));
@@ -60,11 +60,11 @@ pub(crate) async fn plan_handoffs(
     Ok(())
 }
 
-/// What the jobs of a handoff are made from.
+/// Inputs of the jobs of a handoff.
 struct Handoff<'p> {
     policy: &'p HandoffPolicy,
     rule: &'p str,
-    /// Whether a summary is made however little it saves.
+    /// Whether a summary is made even if it saves little.
     is_forced: bool,
     /// The view's spans up to the head.
     spans: &'p [Span],
@@ -73,8 +73,8 @@ struct Handoff<'p> {
 }
 
 impl Handoff<'_> {
-    /// The jobs of a cut: at most two, one behind the other. Where one of them would be too short for a summary of its own,
-    /// one summary covers both.
+    /// Returns the jobs of a cut: at most two, one after the other. If one of them would be too short for a separate
+    /// summary, one summary covers both.
     fn jobs(&self, cut: Boundary) -> Vec<Job> {
         let job = |first, last, purpose| {
             let range = SeqRange::new(first, last)?;
@@ -94,7 +94,7 @@ impl Handoff<'_> {
         }
     }
 
-    /// The job that puts one summary in the place of a range; `None` where no shorter one is to be expected.
+    /// Returns the job that replaces a range by one summary; `None` if the summary is not expected to be shorter.
     fn job(&self, range: SeqRange, purpose: Purpose) -> Option<Job> {
         let spans = self.spans.iter();
         let expect: Vec<Span> = spans
@@ -120,8 +120,9 @@ impl Handoff<'_> {
             Purpose::TurnPrefix => (TURN_PREFIX, self.policy.prefix_tokens),
             _ => (HANDOFF, self.policy.summary_tokens),
         };
-        // A third of the messages, as of a leaf; what was kept before is kept, as far as there is room. A fifth of
-        // the room is for a model that writes more than it was asked for, and for the list of files.
+        // Aims at a third of the messages, as for a leaf, and keeps the length of the earlier summary as far as there
+        // is room. A fifth of the room is reserved for a model that writes more than requested, and for the list of
+        // files.
         let target = before
             .saturating_add(new / 3)
             .clamp(10, (most * 4 / 5).max(10));
@@ -149,7 +150,7 @@ impl Handoff<'_> {
     }
 }
 
-/// The part of a span inside a range, with the cost of its messages where only a part of it is.
+/// Returns the part of a span inside a range. A cut part has the cost of its messages.
 fn part(span: &Span, range: SeqRange, costs: &Costs) -> Option<Span> {
     let whole = span.range.up_to(range.last.max(span.range.first))?;
     let part = whole.intersect(&range)?;
@@ -160,7 +161,7 @@ fn part(span: &Span, range: SeqRange, costs: &Costs) -> Option<Span> {
     Some(Span::closed(part, span.body.clone(), tokens))
 }
 
-/// What a summarizer sees: summaries and runs of messages.
+/// Returns the sources for a summarizer: summaries and runs of messages.
 fn sources(spans: &[Span]) -> Option<Vec<Child>> {
     let mut sources: Vec<Child> = Vec::new();
     for span in spans {

@@ -1,4 +1,4 @@
-//! The planner.
+//! The planner of handoffs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::tasks::OpenTasks;
 
 static PASSES: [Label; 1] = [HANDOFF];
 
-/// Plans handoffs in the view `handoff`: one rolling summary, then the newest messages as they are.
+/// Plans handoffs in the view `handoff`: one rolling summary, then the latest messages unchanged.
 ///
-/// Each handoff folds the summary before and the messages since then into a new summary, which unfolds to all
-/// messages that it covers. Where the cut is inside a turn, the beginning of that turn becomes a summary of its own,
-/// until the next handoff folds it too. No cut splits a tool call from its result.
+/// Each handoff combines the summary before and the messages since then into a new summary, which unfolds to all
+/// messages that it covers. If the cut is inside a turn, the beginning of that turn gets a separate summary until the
+/// next handoff. No cut splits a tool call from its result.
 #[derive(Debug, Clone)]
 pub struct HandoffPlanner {
     policy: LiveHandoffPolicy,
     conventions: Arc<dyn AgentConventions>,
-    /// The first message that is kept, whatever the policy keeps.
+    /// First message to keep, instead of the policy's cut.
     kept_from: Option<Seq>,
-    /// Facts that its summaries keep beside their own.
+    /// Additional facts that its summaries keep.
     facts: BTreeMap<String, RawJson>,
 }
 
@@ -41,12 +41,12 @@ impl Default for HandoffPlanner {
 }
 
 impl HandoffPlanner {
-    /// A planner with this policy. It knows no agent's tools: see [`HandoffPlanner::with_conventions`].
+    /// Creates a planner with this policy. It knows no agent's tools: see [`HandoffPlanner::with_conventions`].
     pub fn new(policy: HandoffPolicy) -> Self {
         Self::live(policy.into())
     }
 
-    /// A planner that asks for its policy at each plan.
+    /// Creates a planner that reads its policy at each plan.
     pub fn live(policy: LiveHandoffPolicy) -> Self {
         Self {
             policy,
@@ -56,8 +56,8 @@ impl HandoffPlanner {
         }
     }
 
-    /// Keeps the messages from this one on, whatever the policy keeps: one handoff of everything before it. The cut moves to
-    /// the beginning of a group of calls and results that it would split.
+    /// Keeps the messages from this one on, instead of the policy's cut. One handoff replaces everything before it. The
+    /// cut moves to the beginning of a group of calls and results that it would split.
     pub fn with_kept_from(mut self, first: Seq) -> Self {
         self.kept_from = Some(first);
         self
@@ -69,13 +69,13 @@ impl HandoffPlanner {
         self
     }
 
-    /// Sets what tells which tool does what to which files.
+    /// Sets the conventions, which say what each tool does to which files.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.conventions = conventions;
         self
     }
 
-    /// The policy as it is now.
+    /// Returns the current policy.
     pub fn policy(&self) -> HandoffPolicy {
         self.policy.get()
     }
@@ -154,7 +154,7 @@ impl Planner for HandoffPlanner {
 }
 
 impl HandoffPlanner {
-    /// Name and version of the rule by which files are listed.
+    /// Returns the name and version of the rule by which files are listed.
     fn details_rule(&self) -> String {
         let lists = if self.policy().list_files {
             "+list"

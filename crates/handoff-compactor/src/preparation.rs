@@ -1,4 +1,4 @@
-//! A handoff of a list of entries, without a view: what a host needs that keeps its own log.
+//! A handoff of a list of entries without a view, for hosts that keep their own log.
 
 use memory_model::conventions::AgentConventions;
 use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Summary, SummaryId};
@@ -7,18 +7,18 @@ use crate::boundary::Recent;
 use crate::files::FileLedger;
 use crate::policy::HandoffPolicy;
 
-/// What a handoff summarizes and what it keeps.
+/// The ranges that a handoff summarizes and the first entry that it keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preparation {
-    /// The messages that become the summary, together with the previous one. `None` where only the beginning of a
-    /// turn is summarized; the previous summary then stays.
+    /// Range that is summarized together with the previous summary. `None` if only the beginning of a turn is
+    /// summarized; the previous summary then stays.
     pub history: Option<SeqRange>,
-    /// The beginning of a turn whose end is kept: it gets a summary of its own.
+    /// The beginning of a turn with a kept end. It gets a separate summary.
     pub turn_prefix: Option<SeqRange>,
-    /// The first entry that is kept as it is.
+    /// The first entry that is kept unchanged.
     pub kept_from: Seq,
-    /// The id that this entry has in its source; `None` without one.
+    /// External id of this entry; `None` without one.
     pub kept_from_id: Option<String>,
     /// Cost of the previous summary and of all entries since, in tokens.
     pub tokens_before: u64,
@@ -35,10 +35,11 @@ impl Preparation {
     }
 }
 
-/// Prepares a handoff of the entries since the previous one, oldest first. Pure: nothing is summarized.
+/// Prepares a handoff of the entries since the previous one, oldest first. A pure function: it plans the handoff and
+/// writes no summary.
 ///
-/// `entries` may begin before the end of the previous summary: what it covers is passed over. Returns `None` where the
-/// policy has nothing to hand over.
+/// `entries` may begin before the end of the previous summary: entries that it covers are skipped. Returns `None` if
+/// the policy has no messages to hand over.
 pub fn prepare(
     entries: &[LogEntry],
     previous: Option<&Summary>,

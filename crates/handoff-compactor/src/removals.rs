@@ -1,7 +1,7 @@
 //! Files that a shell command removes.
 
-/// Returns the paths that a command line removes, as it names them: operands of `rm`, `unlink` and `git rm`,
-/// behind a leading `cd`. Patterns and variables name no file that is known here.
+/// Returns the paths that a command line removes, as it names them: operands of `rm`, `unlink` and `git rm`, relative
+/// to a leading `cd`. Patterns and variables are ignored.
 pub(crate) fn removed(command: &str) -> Vec<String> {
     let mut removed = Vec::new();
     let mut folder: Option<String> = None;
@@ -35,7 +35,7 @@ fn joined(folder: &str, path: &str) -> String {
     format!("{}/{path}", folder.trim_end_matches('/'))
 }
 
-/// The simple commands of a line, each as its words without quotes. Redirections end a command's words.
+/// Splits a line into simple commands, each as its words without quotes. A redirection ends the words of a command.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;

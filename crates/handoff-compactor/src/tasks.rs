@@ -1,4 +1,4 @@
-//! The tasks that are still to be done, by the newest list of tasks in a conversation.
+//! The open tasks in the latest task list of a conversation.
 
 use compaction_plan::JobSource;
 use memory_model::conventions::{AgentConventions, ToolAction};
@@ -6,19 +6,19 @@ use memory_model::{Part, RawJson, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Names of the field that says what a task is.
+/// Names of the field with a task's name.
 const NAMES: [&str; 5] = ["content", "subject", "title", "task", "text"];
-/// States in which a task is still to be done.
+/// States of open tasks.
 const OPEN: [&str; 4] = ["pending", "in_progress", "in-progress", "todo"];
 
-/// A list of tasks, as an agent keeps it with a tool of its own.
+/// The open tasks of a task list that an agent keeps with a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenTasks(Vec<String>);
 
 impl OpenTasks {
     pub(crate) const FACT: &'static str = "tasks";
 
-    /// The newest list among the sources; `None` where nobody kept one.
+    /// Returns the latest list among the sources; `None` without one.
     pub(crate) fn newest(
         sources: &[JobSource<'_>],
         conventions: &dyn AgentConventions,
@@ -60,7 +60,7 @@ impl OpenTasks {
         Some(Self(tasks.collect()))
     }
 
-    /// Lines of the tasks that a text does not name.
+    /// Returns lines for the tasks that a text does not name.
     pub(crate) fn unnamed(&self, text: &str) -> Vec<String> {
         let missing = self.0.iter().filter(|task| !text.contains(task.as_str()));
         missing.map(|task| format!("To do: {task}")).collect()

@@ -1,4 +1,4 @@
-//! What the view should show: the loops in scope as blocks, older ones not at all.
+//! The target state of the view: the loops in scope as blocks, without the older ones.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use crate::planner::entry::LightEntry;
 use crate::planner::policy::{BlockPolicy, Digest};
 use crate::turns::TurnMap;
 
-/// A run of entries and what the view should show for it.
+/// A run of entries with its target form in the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Positions in the entries that were read, not empty.
+    /// Positions in the entries that were read; not empty.
     pub(crate) at: Range<usize>,
     pub(crate) shown: Shown,
-    /// What that will cost, in tokens, without what rendering adds to a summary.
+    /// Cost in that form, in tokens, without the overhead of a rendered summary.
     pub(crate) tokens: u64,
 }
 
-/// The segments of the entries, oldest first. `room` is the largest cost of a view that fits.
+/// Returns the segments of the entries, oldest first. `room` is the maximum cost of a view that fits.
 pub(crate) fn desired(
     entries: &[LightEntry],
     policy: &BlockPolicy,
@@ -78,8 +78,8 @@ fn tokens_of(entries: &[LightEntry], at: Range<usize>, cost: impl Fn(&LightEntry
     entries.iter().map(cost).fold(0, u64::saturating_add)
 }
 
-/// The positions of each loop's entries, in order: a loop begins at a message that names another loop than
-/// the one before, and at each prompt while messages name none. No tool group reaches over two loops.
+/// Returns the positions of each loop's entries, in order. A loop begins at a message that names another loop than the
+/// one before, and at each prompt while messages name none. No tool group reaches across two loops.
 fn log_loops(entries: &[LightEntry], atoms: &Atoms) -> Vec<Range<usize>> {
     let settled = atoms.settled_end().position();
     let mut starts = vec![0];
@@ -95,7 +95,7 @@ fn log_loops(entries: &[LightEntry], atoms: &Atoms) -> Vec<Range<usize>> {
             None => is_prompt && !after_prompt && named.is_none(),
         };
         after_prompt = is_prompt;
-        // Behind the settled atoms a result may still come that joins what is before with what follows.
+        // After the settled atoms a later result may still join the entries before and after it.
         let is_cut = position <= settled && atoms.cut_before(position).position() == position;
         if begins && position > 0 && is_cut {
             starts.push(position);
@@ -136,7 +136,7 @@ impl<'e> Loop<'e> {
         }
     }
 
-    /// The segment of some turns; `None` for no turns.
+    /// Returns the segment of some turns; `None` without turns.
     fn segment(&self, turns: Range<usize>, shown: Shown, tokens: u64) -> Option<Segment> {
         let span = self.turn_map.span(turns);
         let at = self.start + span.start..self.start + span.end;
@@ -147,9 +147,9 @@ impl<'e> Loop<'e> {
         tokens_of(self.entries, self.turn_map.span(turns), cost)
     }
 
-    /// The newest loop: its first turns as they are, a summary, and its recent turns shortened, each by
-    /// itself, so that those that become older can be summarized without the others. Entries from
-    /// `settled` on stay as they are.
+    /// Returns the segments of the last loop: its first turns unchanged, a summary, and its recent turns shortened.
+    /// Each recent turn is a separate segment, so that the older ones can later be summarized without the others.
+    /// Entries from `settled` on stay unchanged.
     fn newest_block(&self, settled: usize) -> Vec<Segment> {
         let (first, recent) = (self.policy.keep_first_turns, self.policy.keep_recent_turns);
         let sections = self.turn_map.sections(first, recent);
@@ -172,7 +172,7 @@ impl<'e> Loop<'e> {
         segments
     }
 
-    /// The summary of some turns; of those whose lines do not fit, an omission.
+    /// Returns the summary of some turns, and an omission of the turns with lines that do not fit.
     fn summary(&self, turns: Range<usize>) -> Vec<Segment> {
         let most = self.policy.max_summary_tokens;
         let (end, tokens) = match self.policy.digest {

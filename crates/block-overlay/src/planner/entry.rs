@@ -1,11 +1,11 @@
-//! What the planner keeps of an entry of the log.
+//! The facts that the planner keeps about an entry of the log.
 
 use memory_model::{Accounting, LogEntry, Message, Seq};
 use turn_map::{MessageView, PartView, Role, TrimPolicy};
 
 use crate::lines::push_words;
 
-/// An entry without its text, but for the beginning that a one-liner may show.
+/// An entry with only the beginning of its text, for a one-line summary.
 #[derive(Debug, Clone)]
 pub(crate) struct LightEntry {
     pub(crate) seq: Seq,
@@ -58,7 +58,7 @@ impl LightEntry {
 }
 
 impl LightEntry {
-    /// Whether the user speaks: no note, and no tool result in the user's name.
+    /// Whether it is a prompt of the user: no note, and no tool result in the user's name.
     pub(crate) fn is_prompt(&self) -> bool {
         self.role == Role::User && !self.is_note && self.results.is_empty()
     }

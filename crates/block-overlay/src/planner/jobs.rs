@@ -1,4 +1,4 @@
-//! From what a view shows and what it should show to the jobs between.
+//! The jobs that bring a view from its current state to the target state.
 
 use compaction_plan::{Job, Label, Request, Work};
 use memory_model::{
@@ -12,7 +12,7 @@ use crate::planner::entry::LightEntry;
 use crate::planner::policy::{BlockPolicy, Digest};
 use crate::planner::{OMIT, SUMMARIZE, TRIM, UNFOLD};
 
-/// What the jobs of one pass are made from.
+/// Inputs of the jobs of one pass.
 pub(crate) struct Planned<'p> {
     pub(crate) policy: &'p BlockPolicy,
     /// The spans from the first entry on, closed at the head.
@@ -22,7 +22,7 @@ pub(crate) struct Planned<'p> {
 }
 
 impl Planned<'_> {
-    /// The jobs of all segments, in order.
+    /// Returns the jobs of all segments, in order.
     pub(crate) fn jobs(&self, segments: &[Segment]) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
         let mut divided = false;
@@ -45,15 +45,15 @@ impl Planned<'_> {
                 None => jobs.extend(self.job(segment, range, &spans)),
             }
         }
-        // What another policy divides anew is shown first, and shrinks in the pass after.
+        // Spans that are divided differently are unfolded first, and shrink in the next pass.
         match divided || self.shrinks(&jobs) {
             true => jobs,
             false => Vec::new(),
         }
     }
 
-    /// Whether the jobs together make the view cheaper. Turns that are kept as they are may cost more than what was shown of
-    /// them; then others must save more than that.
+    /// Whether the jobs together make the view cheaper. Turns that are kept unchanged may cost more than their former
+    /// form. Then other jobs must save more than that.
     fn shrinks(&self, jobs: &[Job]) -> bool {
         let before = jobs.iter().map(|job| job.source_tokens);
         let after = jobs.iter().map(|job| match &job.work {
@@ -74,7 +74,7 @@ impl Planned<'_> {
         SeqRange::new(first, last)
     }
 
-    /// The spans that a range touches.
+    /// Returns the spans that a range touches.
     fn touching(&self, range: SeqRange) -> Vec<&Span> {
         let touches = |span: &Span| {
             let whole = span.closed_range();
@@ -90,7 +90,7 @@ impl Planned<'_> {
             .collect()
     }
 
-    /// The spans cut to the range, with their costs.
+    /// Returns the spans, cut to the range, with their costs.
     fn cut(&self, spans: &[&Span], range: SeqRange) -> Vec<Span> {
         let cut = spans.iter().filter_map(|span| {
             let part = span.closed_range()?.intersect(&range)?;
@@ -115,7 +115,7 @@ impl Planned<'_> {
             .fold(0, u64::saturating_add)
     }
 
-    /// Shows the messages of a span that segments divide.
+    /// Returns the job that shows the messages of a span again, because segments divide it.
     fn unfold(&self, span: &Span, range: SeqRange) -> Job {
         let raw = Span::closed(range, SpanBody::Raw, self.tokens(range));
         let expect = vec![span.clone()];
@@ -179,7 +179,7 @@ impl Planned<'_> {
             depth: 0,
         };
         let why = "turns between the first and the recent ones, or an older loop, are summarized";
-        // It must cost less than what it takes the place of, which may be a summary that is short already.
+        // The summary must cost less than the spans that it replaces, which may be a short summary already.
         let most = shown.saturating_sub(overhead).saturating_sub(1);
         let target = self.policy.max_summary_tokens.min(most).max(1);
         let request = Request {
@@ -206,7 +206,7 @@ fn job(kind: Label, range: SeqRange, expect: Vec<Span>, work: Work, why: &str) -
     }
 }
 
-/// What a rolling summary is made from: earlier summaries, and the messages of everything else.
+/// Returns the sources of a rolling summary: earlier summaries, and the messages of all other spans.
 fn sources(spans: &[Span]) -> Option<Vec<Child>> {
     let mut sources: Vec<Child> = Vec::new();
     for span in spans {
@@ -222,7 +222,7 @@ fn sources(spans: &[Span]) -> Option<Vec<Child>> {
     Some(sources)
 }
 
-/// The spans from `first` to `head`, closed and cut there; spans that nothing may divide stay whole.
+/// Returns the spans from `first` to `head`, closed and cut there. Indivisible spans stay whole.
 pub(crate) fn closed_spans(spans: &[Span], first: Seq, head: Seq) -> Vec<Span> {
     let spans = spans.iter().filter_map(|span| {
         let whole = span.range.up_to(head)?;

@@ -1,4 +1,4 @@
-//! Blocks as a view of a log: the planner.
+//! The planner that keeps blocks as a view of a log.
 
 mod desired;
 mod entry;
@@ -19,6 +19,5 @@ pub const SUMMARIZE: Label = Label::from_static("summarize");
 pub const TRIM: Label = Label::from_static("trim");
 /// Name of the jobs that leave turns out.
 pub const OMIT: Label = Label::from_static("omit");
-/// Name of the jobs that show messages again, so that other jobs can take the place of what divides
-/// the log differently.
+/// Name of the jobs that show messages again, so that other jobs can replace a span with outdated bounds.
 pub const UNFOLD: Label = Label::from_static("unfold");

@@ -17,13 +17,13 @@ static PASSES: [Label; 1] = [BLOCKS];
 
 /// Plans blocks as the view `blocks` of a log.
 ///
-/// The log is cut into loops. Of the newest one the first turns stay raw, the recent ones are trimmed, and
-/// those between are a summary; each older loop in scope is one summary; what is older is omitted.
-/// When a newer loop begins, the block of the one before is replaced by a summary of the whole loop. A
-/// summary is planned only where it costs less than what the view shows.
+/// The log is cut into loops. In the last loop the first turns stay raw, the recent ones are trimmed, and the turns
+/// between are a summary. Each older loop in scope is one summary. Loops out of scope are omitted. When a newer loop
+/// begins, a summary of the whole loop replaces the block of the one before. A summary is planned only if it costs less
+/// than the spans that it replaces.
 ///
-/// A pass reads the log from the first loop in scope on, so its cost follows the loops in scope. It keeps
-/// of each message at most 200 bytes of text.
+/// A pass reads the log from the first loop in scope on, so its cost depends on the loops in scope. It keeps at most
+/// 200 bytes of text of each message.
 #[derive(Debug, Clone, Default)]
 pub struct BlockPlanner {
     policy: BlockPolicy,

@@ -1,4 +1,4 @@
-//! A view as the inner planner sees it: cleared groups are the messages that they stand for.
+//! A view for the inner planner, which shows cleared groups as their messages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,20 +15,20 @@ use crate::source::{BoxError, EntryReader, Tail, ViewSource};
 /// Number of entries between two cleared groups up to which they are read together.
 const NEAR: u32 = 32;
 
-/// Least length of a summary that is worth making, in tokens.
+/// Minimum length of a summary that is worth making, in tokens.
 const LEAST_SUMMARY: u64 = 10;
 
-/// A group of messages whose results are cleared in the view.
+/// A group of messages with results that the view shows as placeholders.
 #[derive(Debug, Clone)]
 struct Cleared {
     range: SeqRange,
     /// The span that the view holds.
     span: Span,
-    /// Cost of the messages as they are, in tokens.
+    /// Cost of the original messages, in tokens.
     raw_tokens: u64,
 }
 
-/// Whether a span shows cleared results, by whatever policy that this planner may have.
+/// Whether a span shows cleared results, by any policy that this planner may have.
 pub(super) fn is_cleared(span: &Span) -> bool {
     let SpanBody::Trimmed(policy) = &span.body else {
         return false;
@@ -59,8 +59,8 @@ impl<'v> Lens<'v> {
         self.cleared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the job over the spans that the view holds; `None` where it would cut a cleared group, or would not
-    /// make the view cheaper.
+    /// Returns the job with the spans of the view in [`Job::expect`]; `None` if the job would cut a cleared group, or
+    /// would not make the view cheaper.
     pub(super) fn rewrite(&self, mut job: Job, accounting: &dyn Accounting) -> Option<Job> {
         let cleared = self.cleared();
         let mut saved = 0_u64;
@@ -91,7 +91,8 @@ impl<'v> Lens<'v> {
                 saved += group.raw_tokens.saturating_sub(group.span.tokens);
             }
             if let Some(raw) = SeqRange::new(next, range.last) {
-                // Who applies a job compares ranges and bodies, not costs: the last piece has those of all.
+                // Ranges and bodies are compared when a job is applied, costs are not: the last raw span has the cost
+                // of all.
                 expect.push(Span::closed(raw, SpanBody::Raw, raw_tokens));
             }
         }
@@ -117,7 +118,7 @@ impl<'v> Lens<'v> {
         if request.max_tokens == 0 || request.max_tokens > most {
             request.max_tokens = most;
         }
-        // A ladder aims at a third of the messages, which may be more than what they cost with placeholders.
+        // A ladder aims at a third of the messages, which may be more than their cost with placeholders.
         let aims_at = match request.target_tokens {
             0 => raw_tokens / 3,
             target => target,
@@ -129,7 +130,7 @@ impl<'v> Lens<'v> {
         Some(job)
     }
 
-    /// Reads what the messages of the cleared groups among the spans cost, near groups together.
+    /// Reads the costs of the messages of cleared groups among the spans, groups near each other together.
     async fn read_cleared(&self, spans: &[Span]) -> Result<(), BoxError> {
         let mut groups: Vec<Cleared> = Vec::new();
         let mut reads: Vec<SeqRange> = Vec::new();
@@ -167,7 +168,7 @@ impl<'v> Lens<'v> {
 
 #[async_trait]
 impl ViewSource for Lens<'_> {
-    /// Neighbouring messages are one span, however many pages they come in.
+    /// Returns neighbouring messages as one span, even if they are on several pages.
     async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError> {
         let mut page = self.view.spans(range).await?;
         let goes_on = |span: &&Span| span.body == SpanBody::Raw || is_cleared(span);

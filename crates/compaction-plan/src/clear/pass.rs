@@ -1,4 +1,4 @@
-//! The pass that clears: reads the view, then the messages that it shows as they are.
+//! The pass that clears: reads the view, and then the messages that it shows unchanged.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::label::Label;
 use crate::planner::PassInput;
 use crate::source::{BoxError, EntryReader, JobSink, SpanReader, ViewSource};
 
-/// Name of the pass that clears what the inner planner left, and of the jobs that clear.
+/// Name of the pass that clears results in the messages that the inner planner left, and of its jobs.
 pub const CLEAR: Label = Label::from_static("clear");
 
 /// Plans the groups to clear. Keeps no text of a message.
@@ -78,7 +78,7 @@ struct ShownLog {
 struct Shown {
     seq: Seq,
     tokens: u64,
-    /// Cost with its large results as placeholders, in tokens.
+    /// Cost with placeholders for its large results, in tokens.
     trimmed: u64,
     /// Positions of the parts that the policy's rule would shorten.
     large: Vec<usize>,
@@ -123,8 +123,8 @@ impl ShownLog {
         });
     }
 
-    /// The job that clears a group; `None` where the policy keeps a large result of it, where it is cleared
-    /// already, or where nothing is saved.
+    /// Returns the job that clears a group; `None` if the policy keeps a large result of it, if it is cleared already,
+    /// or if that saves no tokens.
     fn job(&self, group: Range<usize>, chosen: &[ResultPlace]) -> Option<Job> {
         let offset = group.start;
         let group = self.messages.get(group)?;

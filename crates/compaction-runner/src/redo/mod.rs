@@ -1,4 +1,4 @@
-//! Replacing summaries that were written without a model, or by an older recipe.
+//! Redo: rewriting summaries that were written without a model, or by an older recipe.
 
 mod anew;
 mod plan;
@@ -24,19 +24,19 @@ use tree::{Ended, redo_tree};
 pub use plan::{RedoCandidate, RedoPlan};
 pub use report::{RedoFailure, RedoPolicy, RedoReport, RedoStop, ReplacedSummary};
 
-/// How many summaries are looked up at once.
+/// Number of summaries in one look-up.
 const LOOK_UP: usize = 256;
-/// How often in a row somebody else may be first before it is left to them.
+/// Maximum number of consecutive lost races before a redo stops.
 const LOST_RACES: u32 = 3;
 
-/// The state of a view that a redo works from: its spans, and the summaries that they reach.
+/// The view at the start of a redo: its spans, and the summaries that they reach.
 struct Reached {
     snapshot: Snapshot,
     spans: Vec<Span>,
     nodes: Nodes,
 }
 
-/// Plans a redo: reads, calls no model, writes nothing.
+/// Plans a redo. Neither calls a model nor writes to the store.
 pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<RedoPlan> {
     let Reached {
         snapshot,
@@ -61,7 +61,7 @@ pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Resu
     })
 }
 
-/// Returns the summaries that a redo makes anew.
+/// Returns the rule for the summaries that a redo rewrites.
 fn wanted(env: &Compaction<'_>, policy: &RedoPolicy) -> Wanted {
     match policy.extracts {
         true => Wanted::ExtractsBefore(env.extractive.id().to_owned()),
@@ -69,7 +69,7 @@ fn wanted(env: &Compaction<'_>, policy: &RedoPolicy) -> Wanted {
     }
 }
 
-/// Replaces the summaries in the view that the policy wants anew, and all summaries that were made from them.
+/// Rewrites the summaries in the view that the policy selects, and all summaries that were made from them.
 pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<RedoReport> {
     let mut env = env.clone();
     if policy.extracts {
@@ -109,7 +109,7 @@ pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<Re
     Ok(redone)
 }
 
-/// Redoes tree by tree until none is left, or until it has to stop.
+/// Rewrites tree by tree until none is left, or until a limit or an error stops it.
 async fn redo_all(
     env: &Compaction<'_>,
     policy: &RedoPolicy,
@@ -161,7 +161,7 @@ async fn redo_all(
     }
 }
 
-/// Reads the view, and all summaries that its spans show or that went into one of those.
+/// Reads the view and all summaries that its spans show, with their sources.
 async fn reach(env: &Compaction<'_>) -> Result<Reached> {
     let snapshot = env.read_snapshot().await?;
     let whole = SeqRange::new(Seq::FIRST, snapshot.head);

@@ -1,54 +1,54 @@
-//! What a redo has to make anew: pure.
+//! The summaries that a redo must rewrite, as a pure function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{SeqRange, Span, SpanBody, Summary, SummaryId, ViewName, ViewVersion};
 use serde::Serialize;
 
-/// What a redo is going to do.
+/// The planned work of a redo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoPlan {
-    /// The view.
+    /// Name of the view.
     pub view: ViewName,
-    /// The view's version when the plan was made.
+    /// Version of the view when the plan was made.
     pub version: ViewVersion,
-    /// The summaries to make anew: for each span of the view those below before those above.
+    /// Summaries to rewrite. For each span of the view, sources come before the summaries made from them.
     pub nodes: Vec<RedoCandidate>,
 }
 
 impl RedoPlan {
-    /// How many of them were written without a model.
+    /// Number of these summaries that were written without a model.
     pub fn provisional(&self) -> u64 {
         self.nodes.iter().filter(|node| node.provisional).count() as u64
     }
 }
 
-/// A summary that is to be made anew.
+/// A summary to rewrite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoCandidate {
-    /// The summary that is replaced.
+    /// Id of the summary.
     pub id: SummaryId,
-    /// What it covers.
+    /// Range of the summary.
     pub range: SeqRange,
-    /// Its depth.
+    /// Depth of the summary.
     pub depth: u32,
-    /// Whether it was written without a model; else one below it was.
+    /// Whether it was written without a model. Otherwise one of its sources was.
     pub provisional: bool,
 }
 
-/// The summaries that a redo makes anew.
+/// Rule for the summaries that a redo rewrites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Those that no model wrote.
+    /// Summaries that no model wrote.
     WithoutModel,
-    /// Extracts by another recipe than this summarizer's, such as `extractive@9`.
+    /// Extracts of another recipe than this summarizer's, such as `extractive@9`.
     ExtractsBefore(String),
 }
 
 impl Wanted {
-    /// Whether a summary is to be made anew for itself.
+    /// Whether the rule selects this summary itself.
     pub(super) fn begins(&self, summary: &Summary) -> bool {
         let by = summary.recipe.as_str().strip_prefix("summarizer=");
         let by = by.and_then(|rest| rest.split(' ').next());
@@ -61,7 +61,7 @@ impl Wanted {
             }
     }
 
-    /// Whether a summary may be made anew because one below it is.
+    /// Whether a summary may be rewritten because one of its sources is.
     fn may_follow(&self, summary: &Summary) -> bool {
         match self {
             Self::WithoutModel => true,
@@ -69,7 +69,7 @@ impl Wanted {
         }
     }
 
-    /// Returns the number of summaries to make anew for themselves.
+    /// Returns the number of summaries that the rule selects.
     pub(super) fn count(&self, nodes: &Nodes) -> u64 {
         nodes.values().filter(|node| self.begins(node)).count() as u64
     }
@@ -78,16 +78,16 @@ impl Wanted {
 /// The summaries that a view reaches, by id.
 pub(super) type Nodes = BTreeMap<SummaryId, Summary>;
 
-/// A span of the view below which something is to be made anew.
+/// A span of the view with summaries to rewrite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
     pub(super) span: Span,
-    /// The summaries to make anew: each after its sources, the last one is the span's own.
+    /// The summaries to rewrite, each after its sources. The last one is the span's summary.
     pub(super) stale: Vec<SummaryId>,
 }
 
-/// The spans with something to make anew, in their order. What is given up is left as it is, with
-/// everything below it: a summary below can only be replaced together with those above it.
+/// Returns the spans with summaries to rewrite, in order. A summary in `given_up` stays, together with everything below
+/// it: a summary below can only be replaced together with the summaries above it.
 pub(super) fn trees(
     spans: &[Span],
     nodes: &Nodes,
@@ -134,7 +134,7 @@ fn stale(
             stale.insert(&summary.id);
         }
     }
-    // What only something that stays was made from cannot be replaced.
+    // A summary that only kept summaries are made from cannot be replaced.
     let mut reached: BTreeSet<&SummaryId> = BTreeSet::new();
     for summary in found.iter().rev() {
         let is_root = summary.id == *root;
@@ -151,7 +151,7 @@ fn stale(
         .collect()
 }
 
-/// The summary and all that went into it, each once and after its sources.
+/// Returns the summary and all its direct and indirect sources, each once and after its sources.
 fn sources_first<'n>(root: &SummaryId, nodes: &'n Nodes) -> Vec<&'n Summary> {
     let (mut ordered, mut entered) = (Vec::new(), BTreeSet::new());
     // A summary is pushed twice: to enter its sources, and to be placed after them.

@@ -1,4 +1,4 @@
-//! What is known of a redo while it runs: of the whole, and of one tree.
+//! The progress of a redo, and of one of its trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::redo::refused::Refused;
 use crate::redo::report::{RedoFailure, ReplacedSummary};
 use crate::watch::Watch;
 
-/// What is known of a redo so far.
+/// Progress of a redo.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) watch: Watch,
@@ -24,21 +24,21 @@ pub(super) struct Progress {
     pub(super) refused: Refused,
 }
 
-/// What was made for one tree and is not published yet.
+/// New summaries of one tree that are not published yet.
 #[derive(Debug, Default)]
 pub(super) struct Made {
     /// By id.
     pub(super) summaries: BTreeMap<SummaryId, Summary>,
     /// Old id to new.
     pub(super) instead: BTreeMap<SummaryId, SummaryId>,
-    /// In the order of their making.
+    /// In the order of their creation.
     pub(super) order: Vec<SummaryId>,
     pub(super) fences: Vec<Fence>,
 }
 
 impl Made {
-    /// The summaries that the new top leads to, in the order of making. One whose parent could not be made
-    /// is used by nothing: it stays a draft, and is there when the parent is made.
+    /// Returns the summaries that the new top is made from, and the top itself, in the order of creation. A summary
+    /// with a failed parent is not among them. It stays a draft and is used when the parent is made.
     pub(super) fn below(&self, top: &SummaryId) -> Vec<&Summary> {
         let mut reached = BTreeSet::new();
         let mut todo = vec![top];
@@ -52,7 +52,7 @@ impl Made {
         order.filter_map(|id| self.summaries.get(id)).collect()
     }
 
-    /// What took the place of what, as far as the new top leads to it, in the order of making.
+    /// Returns the replaced summaries that the new top leads to, in the order of creation.
     pub(super) fn replaced(&self, top: &SummaryId) -> Vec<ReplacedSummary> {
         let pairs = self.below(top).into_iter().flat_map(|summary| {
             let olds = self.instead.iter().filter(|(_, new)| **new == summary.id);
@@ -64,14 +64,14 @@ impl Made {
         pairs.collect()
     }
 
-    /// Adds a summary that takes the place of an old one.
+    /// Adds a summary that replaces an old one.
     pub(super) fn add(&mut self, old: &SummaryId, summary: Summary) {
         self.instead.insert(old.clone(), summary.id.clone());
         self.order.push(summary.id.clone());
         self.summaries.insert(summary.id.clone(), summary);
     }
 
-    /// The summary that takes the place of an old one.
+    /// Returns the summary that replaces an old one.
     pub(super) fn instead_of(&self, old: &SummaryId) -> Option<&Summary> {
         self.instead.get(old).and_then(|id| self.summaries.get(id))
     }

@@ -1,4 +1,4 @@
-//! Which summaries a model refused to write, so that the next run asks for others first.
+//! The summaries that a model refused to write, so that the next run tries others first.
 
 use memory_model::{FieldHasher, Hash};
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use crate::environment::Compaction;
 use crate::error::Result;
 use crate::state::{load, save};
 
-/// Maximum number of summaries that are remembered; the oldest refusal is forgotten first.
+/// Maximum number of remembered summaries. The oldest refusal is dropped first.
 const REMEMBERED: usize = 1_024;
 
-/// Sources whose summaries were refused, the least recent refusal first.
+/// Source hashes of refused summaries, the least recent refusal first.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     sources: Vec<Hash>,
@@ -21,7 +21,7 @@ pub(super) struct Refused {
 /// The stored form.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct StoredRefusals {
-    /// Hash of everything but the source that decides about a summary's text.
+    /// Hash of all settings besides the source that determine a summary's text.
     writer: String,
     sources: Vec<Hash>,
 }
@@ -31,7 +31,7 @@ impl Refused {
         &self.sources
     }
 
-    /// Puts a source at the end.
+    /// Moves a source to the end.
     pub(super) fn remember(&mut self, source: Hash) {
         self.forget(source);
         self.sources.push(source);
@@ -39,7 +39,7 @@ impl Refused {
         self.sources.drain(..oldest);
     }
 
-    /// Takes a source out; returns whether it was there.
+    /// Removes a source. Returns whether it was there.
     pub(super) fn forget(&mut self, source: Hash) -> bool {
         let before = self.sources.len();
         self.sources.retain(|known| *known != source);
@@ -47,7 +47,7 @@ impl Refused {
     }
 }
 
-/// Reads what this summarizer refused under this ladder and these instructions.
+/// Reads the refusals of this summarizer with this ladder and these instructions.
 pub(super) async fn read_refused(env: &Compaction<'_>) -> Result<Refused> {
     let stored = load::<StoredRefusals>(env, &key(env)).await?;
     let sources = match stored.value {
@@ -60,7 +60,7 @@ pub(super) async fn read_refused(env: &Compaction<'_>) -> Result<Refused> {
     })
 }
 
-/// Stores the list. Somebody else's newer list wins: it only orders the work.
+/// Stores the list. A newer list of another run wins, because the list only orders the work.
 pub(super) async fn store_refused(env: &Compaction<'_>, refused: &mut Refused) -> Result<()> {
     let refusals = StoredRefusals {
         writer: writer(env),
@@ -76,7 +76,7 @@ fn key(env: &Compaction<'_>) -> String {
     format!("refused/{}", env.view())
 }
 
-/// Returns a hash of everything but the source that decides about a summary's text.
+/// Returns a hash of all settings besides the source that determine a summary's text.
 fn writer(env: &Compaction<'_>) -> String {
     let mut hasher = FieldHasher::new("agent-memory refused writer 1");
     hasher.bytes(env.summarizer.id().as_bytes());

@@ -1,4 +1,4 @@
-//! How far a redo goes, and what it did.
+//! The policy and the report of a redo.
 
 use memory_model::{SeqRange, SummaryId};
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use crate::outcome::Measure;
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
-/// How far a redo goes.
+/// Policy of a redo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedoPolicy {
-    /// Maximum number of calls of the summarizer; what they wrote is kept for the next redo. No
-    /// limit. Calls that guards make again are not seen here: limit what the guards may spend.
+    /// Maximum number of calls of the summarizer; their summaries are kept for the next redo. No limit by default.
+    /// Repeated calls by guards are not counted: limit the spending of the guards for these.
     pub max_calls: Option<u64>,
-    /// Maximum number of consecutive failed summaries before it stops. Default 3.
+    /// Maximum number of consecutive failed summaries before the redo stops. Default 3.
     pub max_failures: u32,
-    /// Makes the extracts of older recipes anew, without a model, instead of all summaries that no model wrote. An extract
-    /// from which a model made a summary stays. Default false.
+    /// Whether to rewrite the extracts of older recipes, without a model, instead of all summaries that no model wrote.
+    /// An extract that is a source of a model's summary stays. Default false.
     pub extracts: bool,
 }
 
@@ -31,85 +31,84 @@ impl Default for RedoPolicy {
     }
 }
 
-/// What a redo did.
+/// Result of a redo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoReport {
-    /// The view before.
+    /// Size of the view before.
     pub before: Measure,
-    /// The view after.
+    /// Size of the view afterwards.
     pub after: Measure,
-    /// Summaries in the view's tree that were written without a model, before.
+    /// Number of summaries without a model in the view's tree, before.
     pub provisional: u64,
-    /// Those that are still there.
+    /// Number of such summaries afterwards.
     pub left: u64,
-    /// Which summary took the place of which, those above included.
+    /// Replaced summaries with their replacements, including the summaries above them.
     pub replaced: Vec<ReplacedSummary>,
-    /// Calls of the summarizer, failed ones too.
+    /// Number of calls of the summarizer, including failed ones.
     pub calls: u64,
-    /// Summaries that were written in this run: published, or kept for the run that completes the
-    /// summaries above them.
+    /// Number of summaries written in this run: published, or kept for the run that completes the summaries above them.
     pub written: u64,
-    /// The summaries that could not be made, and why.
+    /// Summaries that could not be made, with errors.
     pub failures: Vec<RedoFailure>,
-    /// How many summaries the model was asked for, and why some were not made.
+    /// Number of summaries requested from the model, with the causes of those not made.
     pub model: ModelReport,
-    /// Fewest calls that a summary takes here; known where calls were limited.
+    /// Minimum number of calls that a summary takes here; known if calls were limited.
     pub needed_calls: Option<u64>,
-    /// Who was at work on a summary that this run therefore passed over, last.
+    /// Owner of the last summary that this run skipped because it was held.
     pub held: Option<LeaseHolder>,
-    /// Why it stopped.
+    /// Reason for the end of the redo.
     pub stop_reason: RedoStop,
 }
 
 impl RedoReport {
-    /// Whether something was written or published: the next run has less to do.
+    /// Whether a summary was written or published, so that the next run has less work.
     pub fn made_progress(&self) -> bool {
         self.written > 0 || !self.replaced.is_empty()
     }
 }
 
-/// A summary that took the place of another.
+/// A replaced summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReplacedSummary {
-    /// The one before; it stays in the history.
+    /// The old summary, which stays in the history.
     pub old: SummaryId,
-    /// The one in its place.
+    /// The new summary.
     pub new: SummaryId,
 }
 
-/// A summary that could not be made anew.
+/// A summary that could not be rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoFailure {
-    /// The summary, which stays.
+    /// Id of the summary, which stays.
     pub id: SummaryId,
-    /// What it covers.
+    /// Range of the summary.
     pub range: SeqRange,
-    /// Why.
+    /// Description of the error.
     pub error: String,
 }
 
-/// Why a redo stopped.
+/// Reason why a redo stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RedoStop {
-    /// Nothing in the view is left that was written without a model.
+    /// The view has no summaries without a model any more.
     Done,
-    /// The summarizer needs no model itself: what it writes would have to be redone again.
+    /// The summarizer is itself provisional: its summaries would need another redo.
     NoModel,
     /// Some summaries could not be made.
     SummarizerFailed,
-    /// The calls it was allowed are made.
+    /// The allowed number of calls is used up.
     CallLimit,
-    /// The calls it was allowed are fewer than one summary takes; nothing was written.
+    /// One summary takes more calls than allowed. No summary was written.
     CallLimitTooLow,
-    /// Somebody else changed the view again and again.
+    /// Other writers changed the view several times in a row.
     LostRace,
-    /// Somebody else is at work on the rest.
+    /// Another owner works on the remaining summaries.
     Held,
-    /// The caller asked to stop.
+    /// The caller cancelled the redo.
     Cancelled,
 }

@@ -1,4 +1,4 @@
-//! Making the stale summaries of one tree anew, and publishing them in one piece.
+//! Rewriting the stale summaries of one tree, and publishing them in one transaction.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,17 +25,17 @@ use crate::sources::Entries;
 use crate::watch::Watch;
 use crate::write::write;
 
-/// How a tree ended.
+/// Outcome of a tree.
 pub(super) enum Ended {
     Published,
-    /// Somebody else changed the view first.
+    /// Another writer changed the view first.
     Lost,
-    /// Nothing could be published; it is in the progress why.
+    /// No summary could be published. The progress has the reason.
     Kept,
     Stop(RedoStop),
 }
 
-/// Makes what is stale in a tree, and publishes it if all of it could be made.
+/// Rewrites the stale summaries of a tree, and publishes them if all could be made.
 pub(super) async fn redo_tree(
     env: &Compaction<'_>,
     tree: &Tree,
@@ -50,7 +50,7 @@ pub(super) async fn redo_tree(
         Err(error) => Err(error),
     };
     let done = matches!(published, Ok(Ended::Published));
-    // What was written and is not published is kept for the next time.
+    // Texts that are not published are kept for the next time.
     let settled = match done {
         true => release(env, made.fences).await,
         false => hand_back(env, made.fences).await,
@@ -61,7 +61,7 @@ pub(super) async fn redo_tree(
     published
 }
 
-/// Makes what is stale in a tree, the lowest first; `Some` when it has to stop.
+/// Rewrites the stale summaries of a tree, the lowest first. Returns a reason if the redo must stop.
 async fn make_tree(
     env: &Compaction<'_>,
     tree: &Tree,
@@ -82,7 +82,7 @@ async fn make_tree(
         let Some(room) = room(env, policy, &progress.watch) else {
             return Ok(Some(RedoStop::CallLimit));
         };
-        // Those of one depth do not need each other, unless one is a source of another.
+        // Summaries of one depth do not need each other, unless one is a source of another.
         let mut level = BTreeSet::new();
         let apart = rest.iter().take_while(|old| {
             let needs = old.source_summaries().any(|id| level.contains(id));
@@ -99,8 +99,8 @@ async fn make_tree(
     Ok(None)
 }
 
-/// How many summaries may be made at the same time; `None` when no call is left. Several are
-/// begun only while each of them has calls enough to be asked for in every style.
+/// Returns the number of summaries that may be made at the same time; `None` if no call is left. Several are begun only
+/// if each of them has enough calls for all styles.
 fn room(env: &Compaction<'_>, policy: &RedoPolicy, watch: &Watch) -> Option<usize> {
     let at_once = env.policy.concurrency();
     let Some(most) = policy.max_calls else {
@@ -113,15 +113,15 @@ fn room(env: &Compaction<'_>, policy: &RedoPolicy, watch: &Watch) -> Option<usiz
     (left > 0).then(|| room.clamp(1, at_once))
 }
 
-/// What came of making one summary anew.
+/// Result of rewriting one summary.
 enum Remade {
-    /// A model wrote it. `fresh` says that it did so in this run.
+    /// A model wrote it. `fresh` means in this run.
     Written { summary: Box<Summary>, fresh: bool },
-    /// It could not be made. `was_asked` says that the summarizer was asked for it.
+    /// It could not be made. `was_asked` means that the summarizer was called for it.
     Failed { error: String, was_asked: bool },
     /// A limit on calls or tokens was reached.
     Limited,
-    /// Somebody else is at work on it.
+    /// Another owner works on it.
     Held,
     /// The run was cancelled.
     Cancelled,
@@ -138,7 +138,7 @@ impl Remade {
                 summary: Box::new(ready.summary),
                 fresh: ready.fresh,
             },
-            // An extract is what is there already.
+            // An extract already exists.
             Prepared::Summary(ready) => match ready.cause {
                 Some(cause) if cause.is_limit() => Self::Limited,
                 Some(cause) => failed(&cause.to_string(), cause.was_asked()),
@@ -148,7 +148,7 @@ impl Remade {
             Prepared::Failed { error, cause } => failed(&error, cause.was_asked()),
             Prepared::Cancelled | Prepared::NotBegun | Prepared::Replacement => Self::Cancelled,
             Prepared::Skipped(SkipReason::CannotShrink) => {
-                failed("nothing shorter could be made of it", true)
+                failed("its sources could not be shortened", true)
             }
             Prepared::Skipped(SkipReason::Vetoed) => failed("a hook said no", true),
             Prepared::Skipped(_) => Self::Held,
@@ -156,7 +156,7 @@ impl Remade {
     }
 }
 
-/// Makes summaries that do not need each other; `Some` when the redo has to stop.
+/// Makes summaries that do not depend on each other. Returns a reason if the redo must stop.
 async fn make_level(
     env: &Compaction<'_>,
     olds: &[&Summary],
@@ -214,7 +214,7 @@ async fn make_level(
     Ok(stop)
 }
 
-/// Counts and tells that a summary could not be made anew.
+/// Counts a failed summary and emits its event.
 async fn fail(env: &Compaction<'_>, old: &Summary, error: String, progress: &mut Progress) {
     progress.failed_in_a_row += 1;
     progress.given_up.insert(old.id.clone());
@@ -231,14 +231,14 @@ async fn fail(env: &Compaction<'_>, old: &Summary, error: String, progress: &mut
     });
 }
 
-/// Makes jobs at the same time, and keeps what was written as drafts.
+/// Makes jobs at the same time, and keeps their texts as drafts.
 async fn make_jobs<'j>(
     env: &Compaction<'_>,
     jobs: &[&'j Job],
     made: &Made,
     watch: &Watch,
 ) -> Result<Vec<Done<'j>>> {
-    // A summary that fails does not keep those beside it from being made.
+    // A failed summary does not keep the others from being made.
     let stops = |_: &&Job| AtomicBool::new(false);
     let stops: Vec<AtomicBool> = jobs.iter().map(stops).collect();
     let begun = begin(env, jobs, &Entries::new(), &made.summaries, watch).await?;
