@@ -18,7 +18,7 @@ static PASSES: [Label; 2] = [LEAF, CONDENSED];
 /// Plans a DAG of summaries in the view `dag`.
 ///
 /// Messages outside the fresh tail become leaves, chunk by chunk. Neighbouring summaries of equal depth become
-/// condensed summaries. No leaf splits a tool call from its result, and no chunk contains the user's running request.
+/// condensed summaries. No leaf splits a tool call from its result, and no leaf contains the user's running request.
 #[derive(Debug, Clone, Default)]
 pub struct DagPlanner {
     policy: DagPolicy,
