@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::statement::Statement;
 use super::{Compounds, Said, are_apart, corrects};
 
-/// The statements of the texts of one conversation, and which of them later ones change.
+/// The statements in the texts of a conversation, and the changes of earlier ones by later ones.
 #[derive(Debug)]
 pub struct Changes {
     said: Vec<Said>,
@@ -20,7 +20,7 @@ pub struct Changes {
     answers: Vec<Place>,
 }
 
-/// Fewest words of a question that an answer to it has.
+/// Minimum number of words of a question that an answer to it has.
 const FEWEST_ASKED: usize = 2;
 
 /// Number of texts before one that it may say again.
@@ -39,9 +39,9 @@ struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change<'s> {
-    /// Number of the text that changes it: the newest one that is known.
+    /// Number of the last text that is known to change it.
     pub by: usize,
-    /// What that text says.
+    /// The statement in that text.
     pub statement: &'s str,
     /// Whether the statement that is changed has as many words of the question as any of its text, and the question does not
     /// name its value.
@@ -98,8 +98,8 @@ impl Changes {
         }
     }
 
-    /// The statements of a text that later ones change, in their order. A change that was changed again is followed to
-    /// the newest one.
+    /// Returns the statements of a text that later ones change, in their order. If a change was changed again, returns
+    /// the last change.
     pub fn of(&self, text: usize) -> Vec<Change<'_>> {
         let parts = || {
             self.said
@@ -121,8 +121,8 @@ impl Changes {
         changes.collect()
     }
 
-    /// The newest text that answers the question as an earlier one does: with as many of its words as any text has in one
-    /// statement, and with other values. Whether it changes the earlier one is not known.
+    /// Returns the last text that answers the question as an earlier one does: with as many of its words as any text
+    /// has in one statement, and with other values. Whether it changes the earlier one is not known.
     pub fn newer_answer(&self, text: usize) -> Option<usize> {
         let own = self.answers.iter().filter(|one| one.text == text);
         let newer = self.answers.iter().filter(|one| one.text > text);
@@ -153,7 +153,7 @@ impl Changes {
         named.any(|value| has(earlier, value) && !has(later, value))
     }
 
-    /// The newest change of a statement, changes of changes included.
+    /// The last change of a statement, changes of changes included.
     fn newest(&self, text: usize, statement: &Statement) -> Option<Place> {
         let first = statement;
         let mut newest: Option<Place> = None;
@@ -170,7 +170,7 @@ impl Changes {
         newest
     }
 
-    /// The change of a statement in the newest text that has one.
+    /// The change of a statement in the last text that has one.
     fn change(&self, text: usize, earlier: &Statement) -> Option<Place> {
         if !earlier.is_claim() {
             return None;

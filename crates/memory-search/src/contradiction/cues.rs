@@ -15,7 +15,7 @@ pub(super) enum Cue {
     Drop,
     /// A negation.
     Negation,
-    /// It is said again, or of another case.
+    /// The statement is repeated, or is about another case.
     Same,
     /// How something is to be done.
     Rule,
@@ -29,7 +29,7 @@ pub(super) enum Cue {
     Joint,
     /// A boundary between clauses. The second one counts.
     Contrast,
-    /// Words that say nothing about a subject.
+    /// Words that do not describe a subject.
     Empty,
     /// The sentence refers to an earlier name.
     Pronoun,

@@ -1,4 +1,4 @@
-//! What is read off a sentence.
+//! The statements of sentences.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -20,7 +20,7 @@ const DATA: [&str; 6] = ["{\"", "\":", "();", "::", "){", ") {"];
 /// Number of content words from which on a sentence names its subject itself.
 const FEW_TERMS: usize = 3;
 
-/// Sentences that are read of one text.
+/// Maximum number of sentences that are read of one text.
 const MOST_SENTENCES: usize = 24;
 
 /// A sentence, or a part of one that sets a value.
@@ -35,7 +35,7 @@ pub(super) struct Statement {
     pub(super) values: BTreeMap<ValueKind, BTreeSet<String>>,
     /// Values that are said to be something's: the word for it, and the value.
     pub(super) sets: Vec<(String, String)>,
-    /// Of things that are never the same, those that it names: the list, and its things.
+    /// The things that it names out of lists of things that are never the same: the list, and its things.
     pub(super) apart: BTreeMap<usize, BTreeSet<usize>>,
     /// Whether it asks something.
     pub(super) asks: bool,
@@ -52,7 +52,7 @@ pub(super) struct Statement {
     pub(super) speaks_of_it: bool,
 }
 
-/// Words that say nothing about a subject.
+/// Words that do not describe a subject.
 static EMPTY_WORDS: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| WordLists::stop_words().chain(cues::links()).collect());
 
@@ -273,7 +273,7 @@ impl<'t> Sentence<'t> {
             .collect()
     }
 
-    /// Whether a part goes on behind an `and`.
+    /// Whether a part follows an `and`.
     fn begins_with_joint(&self, part: &Range<usize>) -> bool {
         let text = self.folded.get(part.clone()).unwrap_or_default();
         let begin = part.start + text.find(char::is_alphanumeric).unwrap_or_default();
@@ -410,7 +410,7 @@ impl<'t> Sentence<'t> {
     }
 }
 
-/// Characters that say nothing about a subject.
+/// Characters that do not describe a subject.
 const EMPTY: [char; 32] = [
     '的', '了', '是', '在', '我', '们', '把', '要', '会', '将', '这', '那', '个', '到', '为', '和',
     '与', '就', '用', 'は', 'が', 'を', 'の', 'に', 'で', 'と', '은', '는', '을', '를', '의', '에',
@@ -427,7 +427,7 @@ fn term(text: &str, range: Range<usize>) -> Option<String> {
     Some(stem.chars().take(STEM_CHARS).collect())
 }
 
-/// What a value behind `text` is said of, where the words between say that it is.
+/// Returns the subject of a value that follows `text`, if the words between them say that the subject has this value.
 fn subject_before(text: &str) -> Option<String> {
     let mut words = Vec::new();
     visit_words(text, &mut |word| words.push(word.range));
@@ -443,7 +443,8 @@ fn subject_before(text: &str) -> Option<String> {
 }
 
 impl Statement {
-    /// Takes over what an earlier statement with the same sort of value is about, if it only refers to it: `end them with`.
+    /// Takes over the subject of an earlier statement with the same sort of value, if this statement only refers to it:
+    /// `end them with`.
     fn is_of_same_thing(&mut self, before: &Self) {
         let own = self.terms.iter().filter(|term| !is_apart(term)).count();
         if !self.speaks_of_it || self.values.is_empty() || own >= FEW_TERMS {

@@ -25,13 +25,13 @@ const CHECKSUM: usize = 32;
 /// Maximum size of a file, in bytes.
 const MAX_TABLE_BYTES: usize = 8_000_000;
 
-/// Probability of a word whose weight is 1/2. Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline
-/// for Sentence Embeddings" (2017), find 0.001 to 0.0001 best.
+/// Probability of a word with the weight 1/2. Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline for Sentence
+/// Embeddings" (2017), find 0.001 to 0.0001 best.
 const HALF_WEIGHT: f32 = 0.0001;
 
-/// A table of vectors of words, the most frequent word first. The vector of a text is the mean of its
-/// words' vectors, weighted by a / (a + p): p is the word's probability, which Zipf's law gives from its
-/// place in the table, and a is 0.0001. Words that the table does not have count nothing.
+/// A table of vectors of words, the most frequent word first. The vector of a text is the mean of its words' vectors,
+/// weighted by a / (a + p): p is the word's probability, which Zipf's law gives from its place in the table, and a is
+/// 0.0001. Words that are not in the table do not count.
 ///
 /// # File format
 ///
@@ -60,7 +60,7 @@ pub struct StaticTable {
     rows: HashMap<Box<str>, u32>,
     /// Number of words.
     count: usize,
-    /// Where the scales and the vectors begin.
+    /// Offset of the scales, which the vectors follow.
     scales: usize,
     vectors: usize,
 }
@@ -205,9 +205,9 @@ impl StaticTable {
         }
     }
 
-    /// Writes a table of the words that fit into 8,000,000 bytes, the most frequent first. `name` is
-    /// the table's name and version. Words that are empty, longer than 255 bytes, or whose vector is zero
-    /// or of another dimension are left out.
+    /// Writes a table of the words that fit into 8,000,000 bytes, the most frequent first. `name` is the table's name
+    /// and version. Leaves out words that are empty or longer than 255 bytes, and words with a vector that is zero or
+    /// of another dimension.
     ///
     /// # Errors
     /// When no word is left.

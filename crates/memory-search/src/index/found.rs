@@ -1,4 +1,4 @@
-//! What a ranking finds, in the order of a query.
+//! Results of a ranking, in the order of a query.
 
 use crate::matching::{Matcher, Position, is_one_of};
 use crate::ranking::{Asked, Ranked, Scores};
@@ -41,9 +41,9 @@ pub(super) struct Found<'r> {
     /// With vectors, which may raise the score of any document; of the mode `Prose` alone.
     fused: Option<Vec<Option<f64>>>,
     matcher: &'r Matcher<'r>,
-    /// The documents that use a tool that is asked for; `None` where none is.
+    /// The documents that use a requested tool; `None` if no tool is requested.
     using: Option<Vec<usize>>,
-    /// What may match by itself; `None` where the ranking decides.
+    /// The documents that may match by themselves; `None` if the ranking decides.
     matching: Option<Matching>,
 }
 
@@ -142,7 +142,7 @@ impl<'r> Found<'r> {
         }
     }
 
-    /// All that a ranking finds, rising.
+    /// All documents that a ranking finds, rising.
     fn all(&self) -> Vec<Ranked> {
         let all = (0..self.ranking.docs.len()).filter(|at| self.admits(*at));
         let scored = all.filter_map(|document| {
@@ -161,8 +161,8 @@ pub(super) struct FoundOrder {
 }
 
 impl FoundOrder {
-    /// The first `count` of what rankings find, or more; of a ranking of messages and of one of summaries. Of equal scores
-    /// messages come before summaries, and earlier ones first.
+    /// Returns the first `count` results of rankings, or more; one ranking is of messages and one of summaries. Among
+    /// equal scores messages come before summaries, and earlier ones first.
     pub(super) fn new(found: &[Found<'_>], order: HitOrder, count: usize) -> Self {
         let mut items: Vec<(usize, Ranked)> = Vec::new();
         let mut is_cut = false;

@@ -1,4 +1,4 @@
-//! What every match of a regular expression contains, as far as an index knows it.
+//! The condition of an index that every match of a regular expression meets.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
@@ -15,7 +15,7 @@ const LONGEST_RUN: usize = 24;
 /// Parts of an expression that are read; those that follow are left out. Repetitions count as often as they repeat.
 const MOST_PARTS: usize = 4_096;
 
-/// Returns what a text has in which an expression matches. Case is ignored unless `exact`.
+/// Returns the condition of an index that every match of an expression meets. Case is ignored unless `exact`.
 pub(super) fn need_of(pattern: &str, exact: bool) -> Need {
     let mut parser = ParserBuilder::new()
         .multi_line(true)
@@ -96,7 +96,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a character; `None` stands for any, or for more than one.
+    /// Adds a character; `None` means any character, or more than one.
     fn push(&mut self, set: Option<CharSet>) {
         match set {
             Some(set) => self.run.push(set),
@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 }
 
-/// The characters of a class; `None` where they are many, or where one stands for more than one in lower case.
+/// The characters of a class; `None` if there are many, or if the lower case of one has several characters.
 fn chars_of(class: &ClassUnicode) -> Option<CharSet> {
     let size: usize = class.iter().map(|range| range.len()).sum();
     if size > MOST_CHARS {

@@ -1,10 +1,10 @@
-//! How long a stretch without white space every match of a regular expression has.
+//! Length of the stretch without white space that every match of a regular expression has.
 
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-/// What is known of the stretches without white space in the matches of an expression, in characters.
+/// Least lengths of the stretches without white space in the matches of an expression, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stretches {
     /// Whether no match has white space. Then the other three are the length of the shortest match.
@@ -127,7 +127,7 @@ fn may_be_space(class: &Class) -> bool {
     })
 }
 
-/// Returns how many characters without white space between them stand side by side in every match, at least.
+/// Returns the least length of a stretch without white space that every match has, in characters.
 pub(super) fn unbroken(hir: &Hir) -> u64 {
     Stretches::of(hir).longest
 }

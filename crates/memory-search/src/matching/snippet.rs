@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::fold::begins_letter;
 
-/// The text around the first match, and where it matches.
+/// The text around the first match, and the ranges that match.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Snippet {
     pub(super) text: String,
@@ -44,8 +44,7 @@ impl Snippet {
         Self::new(text, shown, Vec::new())
     }
 
-    /// The bytes `shown` of a text, with ellipses where it is cut. `matches` are ranges of what is
-    /// shown.
+    /// The bytes `shown` of a text, with an ellipsis at each cut. `matches` are ranges of the shown text.
     fn new(text: &str, shown: Range<usize>, mut matches: Vec<Range<usize>>) -> Self {
         let body = text.get(shown.clone()).unwrap_or_default();
         let mut out = String::with_capacity(body.len() + 6);

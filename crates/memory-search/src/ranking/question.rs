@@ -1,4 +1,4 @@
-//! What a question asks for, in the terms of a corpus.
+//! The terms of a question, as far as a corpus has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ pub(super) struct Question {
     /// The terms to find, in the order of their texts, with their numbers and weights. Terms that the
     /// corpus does not have are left out.
     pub(super) terms: BTreeMap<Arc<str>, (TermId, f64)>,
-    /// The terms that stand in the question itself. What has one of them is a hit.
+    /// The terms of the question itself. A document with one of them is a hit.
     pub(super) own: Vec<TermId>,
-    /// Those of them that describe what is asked for.
+    /// The terms of `own` that describe the subject.
     pub(super) telling: Vec<TermId>,
-    /// Number of words that describe what is asked for, also such as the corpus does not have.
+    /// Number of words that describe the subject, including words that the corpus does not have.
     pub(super) telling_count: usize,
     /// Pairs of neighbouring terms.
     pub(super) pairs: Vec<(TermId, TermId)>,
@@ -138,7 +138,7 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
         .collect()
 }
 
-/// What a question may need of a conversation's words.
+/// The words of a conversation that a question may need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
     /// These words.
@@ -148,7 +148,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What a ranking may need for a question.
+    /// Returns the words that a ranking may need for a question.
     pub(crate) fn new(question: &str) -> Self {
         let mut wanted = Self::default();
         let question = composed(question);
@@ -162,13 +162,13 @@ impl Wanted {
         wanted
     }
 
-    /// Whether a word that begins as one of the [prefixes](Self::prefixes) does is needed: such as the
-    /// question's words are derived from.
+    /// Whether a word with one of the [prefixes](Self::prefixes) is needed, because it or a word of the question is
+    /// derived from the other.
     pub(crate) fn needs(&self, word: &str) -> bool {
         self.terms.contains(word) || self.terms.iter().any(|term| is_derived(term, word))
     }
 
-    /// Whether a word may be [needed](Self::needs) that begins so and goes on.
+    /// Whether a longer word with this beginning may be [needed](Self::needs).
     pub(crate) fn may_need_longer(&self, beginning: &str) -> bool {
         let chars = beginning.chars().count();
         self.terms.iter().any(|term| {

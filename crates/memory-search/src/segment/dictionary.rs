@@ -137,8 +137,8 @@ pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>>
     Ok(None)
 }
 
-/// Calls `f` with entries of a chunk whose keys begin so. It returns how many bytes the next ones may have in
-/// common with the key: those that follow it and have more are left out.
+/// Calls `f` with entries of a chunk that have keys with this beginning. `f` returns how many bytes the following keys
+/// may share with the key: entries that share more are skipped.
 ///
 /// # Errors
 /// As [`find`].

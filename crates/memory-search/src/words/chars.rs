@@ -7,7 +7,7 @@ pub(crate) enum WordKind {
     Spaced,
     /// A run of characters of a script without spaces between words, or with particles joined to them.
     Unspaced,
-    /// A pictograph, which is a word of its own.
+    /// A pictograph, which is a word by itself.
     Symbol,
 }
 
