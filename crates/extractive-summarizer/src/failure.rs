@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::text::squeeze;
 
-/// Maximum number of tests whose names are read from an output.
+/// Maximum number of names of tests that are read from an output.
 const NAMES: usize = 64;
 
-/// How well a line names the error: from 0, not at all, to 3.
+/// How well a line names the error: from 0, for not at all, to 3.
 pub(crate) fn tells(line: &str) -> u8 {
     let line = line.trim();
     let letters = line.chars().filter(|c| c.is_alphabetic()).count();

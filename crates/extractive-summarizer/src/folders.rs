@@ -1,4 +1,4 @@
-//! Files folder by folder: what a short form of a summary says of them.
+//! Files folder by folder, for the short forms of a summary.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::item::FileStat;
 pub(crate) const BELOW: &str = "Files below ";
 /// Beginning of a line of files in a folder.
 pub(crate) const IN_FOLDER: &str = "Files in ";
-/// What a line of a folder costs beside its files and the folder, in tokens.
+/// Cost of a line of a folder without its files and the folder, in tokens.
 const LINE: u64 = 7;
 /// Maximum number of files of a line.
 const FILES_A_LINE: usize = 8;
@@ -26,8 +26,8 @@ pub(crate) struct Folded<'a> {
 }
 
 /// Returns lines of files, each named by its last two components at least: changed files first, newest first, with the
-/// number of changes. Folders are relative to that of the line that names one; relative paths that are not known to be
-/// below it come before that line. Empty if that is no shorter than whole paths.
+/// number of changes. Folders are relative to the folder of the line that names one; relative paths that are not known
+/// to be below it come before that line. Empty if the lines are not shorter than whole paths.
 pub(crate) fn lines<'a>(
     files: &'a BTreeMap<String, FileStat>,
     room: u64,
@@ -142,7 +142,7 @@ fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) ->
     groups
 }
 
-/// Whether a path says all by itself.
+/// Whether a path is complete by itself.
 fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '~'])
         || path

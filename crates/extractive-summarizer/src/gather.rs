@@ -18,7 +18,7 @@ use crate::text::{
 };
 use crate::tool_call::Call;
 
-/// Length below which a user's line may be an answer that says nothing without the question, in characters; one of a
+/// Length below which a user's line may be an answer that is not clear without the question, in characters; one of a
 /// script with few characters a word counts as three.
 const ANSWER: usize = 32;
 /// Maximum length of the question, in characters.
@@ -29,9 +29,9 @@ const TEMPLATE_BYTES: usize = 300;
 /// Length of the beginning that long messages of a program have in common, in characters: longer than `Glad to hear that. Now,`.
 const TEMPLATE_BEGIN: usize = 64;
 
-/// Maximum length that is read of the start of a text, in bytes; twice that of a user's.
+/// Maximum number of bytes that are read from the start of a text; twice as many from a user's text.
 const HEAD_BYTES: usize = 96 * 1024;
-/// Maximum length that is read of its end, in bytes; twice that of a user's.
+/// Maximum number of bytes that are read from its end; twice as many from a user's text.
 const TAIL_BYTES: usize = 32 * 1024;
 
 /// Gathers the items of a source.
@@ -78,7 +78,7 @@ fn known_tasks(gathered: &mut Gathered, calls: &mut Calls<'_>, begin: usize) {
     }
 }
 
-/// Adds the paths in which calls searched, but for those of files that are known by a longer path.
+/// Adds the paths in which calls searched, except the paths of files that are known by a longer path.
 fn add_searched(gathered: &mut Gathered, searched: Vec<(String, usize)>) {
     let ends = |path: &String| {
         let ends = path.match_indices('/');
@@ -288,8 +288,8 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(lines));
 }
 
-/// What a short answer answers: the last question of the assistant's message before it, or its last sentence. Of `yes, the
-/// second one` alone nobody could tell what the user wants.
+/// Returns the question of a short answer: the last question of the assistant's message before it, or its last
+/// sentence. `yes, the second one` alone does not show the user's wish.
 fn answered(gathered: &Gathered) -> Option<String> {
     let reply = gathered.items.last();
     let reply = reply.filter(|item| item.kind == Kind::Reply)?;

@@ -16,7 +16,7 @@ use crate::users;
 use crate::value;
 use crate::wrap::REST;
 
-/// An item whose lines are printed.
+/// An item with its printed lines.
 pub(crate) struct Printed<'a> {
     pub(crate) item: &'a Item,
     /// Value among all items.
@@ -149,8 +149,8 @@ fn code_lines(item: &Item) -> BTreeSet<&str> {
     inside.map(|line| line.trim()).collect()
 }
 
-/// Indices of the items that tell what another line tells: what a ledger lists, a user's words that come again or are
-/// corrected, and a command whose earlier failure names it as what made it good.
+/// Indices of the items that another line covers: items that a ledger lists, users' words that are repeated or
+/// corrected, and commands that an earlier failure names as the ones that made it good.
 fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
     let mut told = BTreeSet::new();
     let listed: BTreeSet<Seq> = parts

@@ -16,9 +16,9 @@ const KNOWN: u64 = 1;
 pub(crate) struct News {
     /// The different words of each text.
     words: Vec<Vec<u32>>,
-    /// Values of the texts by their words; those of waiting texts may be too high.
+    /// Values of the texts by their words; the values of waiting texts may be too high.
     waiting: BinaryHeap<(u64, Reverse<usize>)>,
-    /// Whether a word was told.
+    /// Whether each word is in one of the texts so far.
     told: Vec<bool>,
 }
 
@@ -70,7 +70,7 @@ impl News {
         None
     }
 
-    /// Notes that a text is told.
+    /// Adds a text to the texts so far.
     pub(crate) fn tell(&mut self, at: usize) {
         for word in self.words.get(at).into_iter().flatten() {
             if let Some(told) = self.told.get_mut(*word as usize) {

@@ -22,7 +22,7 @@ pub(crate) const MENDED: (&str, &str) = (" (ok at [", "])");
 
 /// Shell syntax that hands a message of several lines to a command.
 const HEREDOC: &str = "\"$(cat <<'EOF' ";
-/// Maximum length of an exclamation that says nothing, in characters.
+/// Maximum length of an exclamation without content, in characters.
 const CRY_CHARS: usize = 24;
 
 /// Maximum length of a printed item.

@@ -29,10 +29,10 @@ const USUAL: usize = 8;
 /// Number of characters of a call's questions that an answer holds if it repeats them.
 const ASKED_CHARS: usize = 20;
 
-/// Number of different commands whose outputs end with the same line, from which the line is no outcome.
+/// Number of different commands with the same last line of output from which the line is not an outcome.
 const NOISE: usize = 3;
 
-/// The calls so far, and those whose results are awaited.
+/// The calls so far, and the calls without a result.
 pub(crate) struct Calls<'a> {
     pub(crate) conventions: &'a dyn AgentConventions,
     /// Awaited calls by id, each with the index of its item.
@@ -49,11 +49,11 @@ pub(crate) struct Calls<'a> {
     pub(crate) usual: BTreeSet<String>,
     /// Tests that passed, with the message that says so.
     pub(crate) passed: BTreeMap<String, Seq>,
-    /// Whether a call failed and nobody has said anything since.
+    /// Whether a call failed and no text followed it.
     pub(crate) trouble: bool,
     /// Texts with which programs reported refusals.
     pub(crate) refusals: BTreeSet<String>,
-    /// Indices of items whose outcome is a line of an output, with the output's last lines.
+    /// Indices of items with a line of an output as their outcome, and the output's last lines.
     pub(crate) outputs: Vec<(usize, Vec<String>)>,
 }
 
@@ -168,7 +168,7 @@ fn mended(failed: &Does, ran: &BTreeMap<String, Vec<(Seq, Does)>>) -> Option<Seq
         .map(|(seq, _)| *seq)
 }
 
-/// The message that tells the last of an error's failed tests as passed, if all of them passed later.
+/// The message in which the last of an error's failed tests passed, if all of them passed later.
 fn all_passed(item: &Item, passed: &BTreeMap<String, Seq>) -> Option<Seq> {
     let lines = item.outcome.iter();
     let tests: Vec<(&str, bool)> = lines.flat_map(|line| failure::tests(line)).collect();
@@ -199,7 +199,7 @@ fn is_interrupted(item: &Item) -> bool {
     item.outcome.first().is_some_and(|line| line == INTERRUPTED)
 }
 
-/// Demotes edits of which a later one puts back what the first one changed.
+/// Demotes edits if a later one reverts the change of the first.
 pub(crate) fn undone(items: &mut [Item]) {
     let mut open: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     let mut undone = Vec::new();
@@ -258,7 +258,7 @@ fn outcome(text: &str) -> (Vec<String>, Vec<String>) {
     (lines, ends)
 }
 
-/// Whether a line tells of a commit: `[main 1a2b3c4] Subject`.
+/// Whether a line reports a commit: `[main 1a2b3c4] Subject`.
 fn is_commit(line: &str) -> bool {
     let inside = line
         .strip_prefix('[')
@@ -357,7 +357,7 @@ pub(crate) fn result(
     }
 }
 
-/// Makes an item the state of the list of tasks: the newest one is the state.
+/// Makes an item the state of the list of tasks; it replaces the state before.
 pub(crate) fn tasks(
     gathered: &mut Gathered,
     newest: &mut Option<usize>,
@@ -452,8 +452,7 @@ fn refusal(
     told
 }
 
-/// Adds a call that failed or whose output reports errors. Returns whether it is more than a search
-/// without hits.
+/// Adds a call that failed or that reports errors in its output. Returns whether it is more than a search without hits.
 fn error(
     gathered: &mut Gathered,
     call: Option<&(usize, Call)>,

@@ -263,7 +263,7 @@ pub(crate) const TOPICS: &[&str] = &[
 /// Endings of words that name a reason.
 pub(crate) const PURPOSES: &[&str] = &["ity", "ency", "ancy", "ness", "ization", "isation", "ance"];
 
-/// Words of change that say nothing of a subject.
+/// Words of change that do not describe a subject.
 pub(crate) const CHANGING: &[&str] = &[
     "move",
     "moved",
@@ -400,7 +400,7 @@ pub(crate) const SAME: &[(&str, &str)] = &[
     ("internally", "internal"),
 ];
 
-/// Phrases that tell news.
+/// Phrases that announce news.
 pub(crate) const UPDATES: &[&str] = &[
     "update",
     "changed",

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Words of git that join histories, and those with which that goes on.
+/// Words of git that join histories, and the words that continue or publish the result.
 const JOINING: [&str; 5] = ["merge", "rebase", "pull", "cherry-pick", "stash"];
 const JOINED: [&str; 3] = ["commit", "push", "--continue"];
 /// Maximum number of files of a command.
@@ -69,7 +69,7 @@ const LOOKING: &[&str] = &[
     "date",
 ];
 
-/// The folder that only the shell knows: that of `cd -`.
+/// A folder that only the shell knows: the target of `cd -`.
 pub(crate) const BEFORE: &str = "-";
 
 /// The folder to which the `cd`s at the beginning of a command line go, and the rest of the line. Empty without a
@@ -308,7 +308,7 @@ pub(crate) fn command(line: &str) -> &str {
     split_cd(line).1
 }
 
-/// A command of git without the folder that it is told to work in.
+/// A command of git without the option for its folder.
 pub(crate) fn anywhere(command: &str) -> Cow<'_, str> {
     let told = command.strip_prefix("git -C ");
     match told.and_then(|after| after.split_once(' ')) {

@@ -8,7 +8,7 @@ use crate::words::{Class, Word, Words, is_little};
 
 /// Number of words before a value among which `with` links it to its subject.
 const LINKED: usize = 4;
-/// Verbs behind `and` that go on about the same subject.
+/// Verbs behind `and` that continue the same subject.
 const MODAL: [&str; 4] = ["must", "should", "may", "shall"];
 
 static LIMIT: LazyLock<[String; 1]> = LazyLock::new(|| ["limit".to_owned()]);
@@ -157,8 +157,8 @@ impl Words<'_> {
         (from..to).any(|n| REFERS.contains(&self.at(n)))
     }
 
-    /// Telling words of clauses before that of the value, which say what it is about: `when naming functions,`. What is
-    /// done with it comes apart.
+    /// Telling words of the clauses before the clause of the value, which name its subject: `when naming functions,`.
+    /// Words for an action on the subject are returned separately.
     pub(crate) fn topic(&self, at: usize, sentence: &str) -> (Vec<String>, Vec<String>) {
         let (mut out, mut done) = (Vec::new(), Vec::new());
         let clause = self.clause(at);
@@ -197,8 +197,8 @@ impl Words<'_> {
         (out, done)
     }
 
-    /// Whether the word at an index only repeats the subject by another word: `the variable name`, of what an earlier clause
-    /// names.
+    /// Whether the word at an index only repeats the subject by another word: `the variable name`, after an earlier
+    /// clause that names it.
     fn repeats(&self, n: usize, topic: &[String], sentence: &str) -> bool {
         let known = |n: usize| {
             let words = self.tells(n, sentence);
@@ -321,7 +321,7 @@ pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize
     !adds && (linked || used || itself || added || particle || marked)
 }
 
-/// Whether the clause of a value tells of the beginning or the end of something.
+/// Whether the clause of a value is about the beginning or the end of something.
 fn edge(said: &Words<'_>, at: usize) -> bool {
     let clause = said.clause(at);
     (0..said.words.len()).any(|n| EDGES.contains(&said.at(n)) && said.clause(n) == clause)

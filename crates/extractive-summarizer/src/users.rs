@@ -20,8 +20,8 @@ fn letters(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// The sentence of a text that tells most: one with a name or a number, else one that asks for something, else the
-/// first.
+/// The sentence of a text with the most content: one with a name or a number, else one that asks for something, else
+/// the first.
 pub(crate) fn telling_sentence(text: &str) -> Option<String> {
     let sentences: Vec<String> = text.lines().flat_map(line_sentences).collect();
     let named = sentences.iter().find(|sentence| has_name(sentence));

@@ -15,12 +15,12 @@ const QUOTED: usize = 40;
 const QUOTED_WORDS: usize = 3;
 /// Maximum number of words of a name.
 const NAME_WORDS: usize = 3;
-/// In the place of a value among the words of a sentence.
+/// Marks a value among the words of a sentence.
 pub(crate) const VALUE: &str = "\0";
 
 static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.split_whitespace().collect());
 
-/// Whether a word says nothing of a subject.
+/// Whether a word does not describe a subject.
 pub(crate) fn is_little(word: &str) -> bool {
     LITTLE.contains(word)
 }
@@ -37,9 +37,9 @@ pub(crate) enum Class {
     LetterCase,
     /// A system of units.
     Units,
-    /// A person, a place, a product: nothing but its capital tells it.
+    /// A person, a place, a product: only its capital shows it.
     Name,
-    /// A word that its place alone tells: `is main`.
+    /// A word that only its place shows: `is main`.
     Word,
 }
 
@@ -144,7 +144,7 @@ impl Value {
             && own == form(other)
     }
 
-    /// Whether its form alone does not tell a value from another word.
+    /// Whether its form alone does not distinguish a value from another word.
     pub(crate) fn is_weak(&self) -> bool {
         matches!(self.class, Class::Name | Class::Word)
     }

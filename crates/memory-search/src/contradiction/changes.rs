@@ -23,7 +23,7 @@ pub struct Changes {
 /// Minimum number of words of a question that an answer to it has.
 const FEWEST_ASKED: usize = 2;
 
-/// Number of texts before one that it may say again.
+/// Number of texts directly before a text that it may repeat.
 const ANSWERED: usize = 2;
 
 /// Position of a statement that may change another one.

@@ -273,7 +273,7 @@ impl<'t> Sentence<'t> {
             .collect()
     }
 
-    /// Whether a part follows an `and`.
+    /// Whether a part begins with a phrase such as `and`.
     fn begins_with_joint(&self, part: &Range<usize>) -> bool {
         let text = self.folded.get(part.clone()).unwrap_or_default();
         let begin = part.start + text.find(char::is_alphanumeric).unwrap_or_default();

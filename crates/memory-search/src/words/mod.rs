@@ -6,7 +6,7 @@
 //! - in scripts with spaces between words, its stem, if the language has stemming rules;
 //! - in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese, its pairs of neighbouring
 //!   characters, or its single character;
-//! for a pictograph, the pictograph itself.
+//! - for a pictograph, the pictograph itself.
 //!
 //! An apostrophe ends a word, and an English ending behind it (`'s`, `n't` …) is dropped.
 
