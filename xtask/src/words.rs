@@ -58,9 +58,7 @@ const PENDING: &[&str] = &[
     "compaction-plan",
     "compaction-runner",
     "dag-compactor",
-    "extractive-summarizer",
     "handoff-compactor",
-    "memory-search",
     // Its reader of transcripts is about to change as a whole.
     "message-formats",
 ];

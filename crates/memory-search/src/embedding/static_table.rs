@@ -149,13 +149,13 @@ impl StaticTable {
         };
         if reader.take(MAGIC.len()).ok() != Some(MAGIC) {
             return Err(TableError::new(
-                "the file does not begin as a table of vectors does: name a file that `cargo xtask static-table` wrote",
+                "the file does not begin like a table of vectors: name a file that `cargo xtask static-table` wrote",
             ));
         }
         let version = reader.number()?;
         if version != VERSION as usize {
             return Err(TableError::new(format!(
-                "its format has the version {version}, and only version {VERSION} can be read: build the table again"
+                "its format has version {version}, but only version {VERSION} is supported: build the table again"
             )));
         }
         let (count, dimension) = (reader.number()?, reader.number()?);
@@ -171,17 +171,17 @@ impl StaticTable {
         let checksum = reader.take(CHECKSUM)?;
         if reader.at != bytes.len() {
             return Err(TableError::new(
-                "there are bytes behind its end: build it again",
+                "there are bytes after its end: build it again",
             ));
         }
         let sum = Sha256::digest(bytes.get(..end).unwrap_or_default());
         if checksum != sum.as_slice() {
             return Err(TableError::new(
-                "its checksum does not match what it holds: fetch or build it again",
+                "its checksum does not match its content: fetch or build it again",
             ));
         }
         let name =
-            std::str::from_utf8(name).map_err(|_| TableError::new("its name is no UTF-8"))?;
+            std::str::from_utf8(name).map_err(|_| TableError::new("its name is not UTF-8"))?;
         if dimension == 0 || count == 0 {
             return Err(TableError::new("it has no vectors: build it again"));
         }

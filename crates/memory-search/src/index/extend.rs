@@ -251,7 +251,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     fn damage(&self, what: &str) -> String {
         let conversation = self.info.id;
         format!(
-            "the search index of {what} of conversation {conversation} is not what they say: build it anew"
+            "the search index of {what} of conversation {conversation} does not match them: build it again"
         )
     }
 

@@ -108,6 +108,6 @@ impl<'b> Reader<'b> {
 pub(super) fn damaged() -> Error {
     Error::new(
         ErrorKind::Corrupt,
-        "the search index is damaged: build it anew",
+        "the search index is damaged: build it again",
     )
 }

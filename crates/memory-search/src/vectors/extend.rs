@@ -122,8 +122,8 @@ pub async fn check_vectors<S: Store + ?Sized>(
                 && expected.is_none_or(|(_, made)| made.as_ref() == Some(&vector));
             if !is_sound {
                 check.damage.push(format!(
-                    "the vector of message {seq} of conversation {conversation} is not what the embedder {:?} \
-                     makes of it: drop the vectors and embed anew",
+                    "the vector of message {seq} of conversation {conversation} does not match the embedder {:?}: \
+                     drop the vectors and embed the messages again",
                     embedder.id()
                 ));
             }
