@@ -37,8 +37,8 @@ const TASK_LIST: (usize, usize) = (600, 600);
 /// anything else.
 const EXPLAINS: usize = 500;
 const EXPLAINED: (usize, usize) = (2_000, 8_000);
-/// Share of users' words in the extract of a conversation without tools, in per cent; and how many of users' messages there are
-/// for each call of a tool, at least, in such a conversation.
+/// Share of users' words in the extract of a conversation without tools, in per cent; and the minimum number of users'
+/// messages for each call of a tool in such a conversation.
 const TALK: u64 = 75;
 const CALLS: usize = 4;
 /// Maximum number of lines of detail, step by step.
@@ -46,7 +46,7 @@ const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
 /// Length from which room is kept for the line of subjects to expand, in tokens.
 const LAST_LINE: u64 = 500;
-/// Length below which one sentence may be all, in tokens.
+/// Length below which an extract may be a single sentence, in tokens.
 const SHORT: u64 = 150;
 /// Length from which the long lines of an extract are broken, in tokens.
 const WRAPS: u64 = 500;
@@ -55,7 +55,7 @@ const WIDE_CHARS: usize = 60;
 /// Number of times that an assistant says the same words, without a name, from which they are a formula without
 /// content.
 const FORMULA: usize = 3;
-/// Number of times that users' words get less room.
+/// Maximum number of times that the room for users' words is reduced.
 const USER_ROUNDS: usize = 12;
 
 /// A printed line.
@@ -111,9 +111,9 @@ pub(crate) fn compose(
     let around = cost(&parts.header) + cost(&parts.files);
     let room = target.saturating_sub(around + listed);
 
-    // Where only users speak, all is theirs, and there may be hardly room for what they said.
+    // If only users speak, all is theirs, and there may be hardly room for it.
     let prose = composer.items.iter().all(|item| item.kind.users());
-    // Where people talk and no tools are called, what they say is what happens.
+    // If people talk and no tools are called, their words are the events.
     let talk = is_talk(&composer.items);
     let expand_share = match gathered.topics.is_empty() && target < LAST_LINE {
         true => 0,
@@ -284,7 +284,7 @@ impl Composer<'_> {
             .into_iter()
             .filter(|at| !self.lines.contains_key(at))
             .collect();
-        // Costs of sentences do not add up to those of lines: less room is given until they fit.
+        // Costs of sentences do not add up to the costs of lines: less room is given until they fit.
         let mut room = hard.saturating_sub(spent);
         let sentences = Sentences::of(&self.items, &rest, self.estimator);
         for _ in 0..USER_ROUNDS {
@@ -360,7 +360,7 @@ impl Composer<'_> {
     /// Spends the remaining tokens on shortened items, then on details.
     fn grow(&mut self, left: &mut u64) {
         let users = self.by_score(self.places(|item| item.kind == Kind::User));
-        // A program's text is one line, and more only where there is room for everything.
+        // A program's text is one line, and more only if there is room for everything.
         let injected = self.by_score(self.places(|item| item.kind == Kind::Injected));
         let others = self.by_score(self.places(|item| !item.kind.users()));
         let (telling, rest): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|at| {
@@ -427,7 +427,7 @@ impl Composer<'_> {
             let before = room;
             let chars = match item.kind {
                 Kind::Reply if last => last_word,
-                // The last word of a turn is what came of it.
+                // The last word of a turn is its result.
                 Kind::Reply if item.weight >= LAST_WORD => chars.saturating_mul(2),
                 _ => chars,
             };
@@ -449,7 +449,7 @@ impl Composer<'_> {
         let (Some(item), Some(size)) = (self.items.get(at), self.sizes.get(at)) else {
             return false;
         };
-        // What is longer than an item prints all of it.
+        // A length beyond the item's prints all of it.
         let key = (at, length.chars.min(*size), length.detail);
         let before = self.lines.get(&at).map_or(0, |line| line.cost);
         let known = self.costs.get(&key).copied();
@@ -483,7 +483,7 @@ impl Composer<'_> {
     /// Spends the rest of `target` tokens on longer lines, except for the share of the subjects to expand.
     fn use_up(&mut self, parts: &Parts, expand: u64, mut left: u64, target: u64) {
         self.grow(&mut left);
-        // Costs of lines need not add up to the cost of the text: what they left is used, too.
+        // Costs of lines need not add up to the cost of the text: the rest is used, too.
         for _ in 0..3 {
             let spent = self.estimator.text(&self.body(parts)) + expand;
             let mut slack = target.saturating_sub(spent);
@@ -505,7 +505,7 @@ impl Composer<'_> {
             true => !text.is_empty(),
             false => self.lines.keys().any(tells),
         };
-        // Of a short note the sentence that tells most is worth more than others whole.
+        // In a short note the most informative sentence is worth more than other whole lines.
         let best = self.best();
         let (_, sentence) = best.split_once(": ").unwrap_or_default();
         let short = target < SHORT && self.items.iter().all(|item| item.kind.users());

@@ -167,7 +167,7 @@ fn names<'a>(lines: &[&'a str], prose: bool) -> Vec<&'a str> {
     }
 }
 
-/// The name that a line defines, in the manner of most languages.
+/// The name that a line defines, in the syntax of most languages.
 fn definition(line: &str) -> Option<&str> {
     let outside = !line.starts_with([' ', '\t']);
     let mut rest = line.trim_start();
@@ -255,7 +255,7 @@ mod tests {
             ),
             ["new: Title, Use", "+5 -0 lines"]
         );
-        // An import says less than what it is for.
+        // An import is less informative than the use of its name.
         let call =
             serde_json::json!({ "old_string": "a", "new_string": "import beta\nbeta.run()\na" });
         assert_eq!(of(&call.to_string()), ["+ beta.run()", "+2 -0 lines"]);

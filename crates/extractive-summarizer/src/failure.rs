@@ -102,8 +102,8 @@ fn is_progress(line: &str) -> bool {
     .any(|start| line.starts_with(start))
 }
 
-/// Returns the lines of an error, each once: lines that differ in times alone are one. Lines that outputs of good calls have
-/// are left out unless there are no others.
+/// Returns the lines of an error, each once: lines that differ in times alone are one. Lines that outputs of good calls
+/// have are left out unless there are no others.
 pub(crate) fn lines(mut all: Vec<String>, usual: &BTreeSet<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     all.retain(|line| {

@@ -78,7 +78,7 @@ pub(crate) fn lines<'a>(
     };
     let below = take(below, &mut folded);
     folded.lines = take(loose, &mut folded);
-    // The folder alone says nothing.
+    // The folder alone is not informative.
     if !below.is_empty() {
         folded.lines.extend(title);
         folded.lines.extend(below);
@@ -124,7 +124,7 @@ fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) ->
     let mut alone: Vec<Entry<'_>> = Vec::new();
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (folder, mut list) in folders {
-        // Named once, the folder must save more than a line of its own costs.
+        // Named once, the folder must save more than the cost of its line.
         let saved = estimator.text(folder) * (list.len() as u64 - 1);
         if saved < LINE {
             alone.extend(list.into_iter().map(Entry::alone));
@@ -221,8 +221,8 @@ fn line(start: &str, files: &[Entry<'_>]) -> String {
     line
 }
 
-/// The folder of at least half of the paths that saves most if it is named once; none if it is short, or relative and not
-/// the folder of all relative paths. No printed path can be taken for another.
+/// The folder of at least half of the paths that saves most if it is named once; none if it is short, or relative and
+/// not the folder of all relative paths. No printed path can be taken for another.
 fn root<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut total, mut relative) = (0_usize, 0_usize);
@@ -277,7 +277,7 @@ mod tests {
                 "Files: read lexer/cursor.rs, lexer/mod.rs, lexer/words.rs",
             ]
         );
-        // A relative folder is named where it is that of all.
+        // A relative folder is named if it is the folder of all relative paths.
         let names = ["theme/dark.json", "theme/light.json", "tui/footer.ts"];
         let names = names.map(|name| format!("packages/agent/src/{name}"));
         let mut paths = names.each_ref().map(String::as_str).to_vec();

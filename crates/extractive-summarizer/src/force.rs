@@ -132,7 +132,7 @@ pub(crate) fn is_new(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether the words say that something came onto something else: `rebased onto work/b`.
+/// Whether the words say that something was moved onto something else: `rebased onto work/b`.
 fn moves(words: &Words<'_>) -> bool {
     let begins = |n: usize| (0..n).any(|n| words.at(n).ends_with("ed"));
     (1..words.words.len()).any(|n| words.at(n) == "onto" && words.is_value(n + 1) && begins(n))
@@ -221,7 +221,7 @@ fn forbids(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether a short sentence means something that was said before it.
+/// Whether a short sentence refers to earlier words.
 pub(crate) fn refers(sentence: &str) -> bool {
     let pronoun = |word: &str| {
         let mut pronouns = REFERS.iter().chain([&"this"]);

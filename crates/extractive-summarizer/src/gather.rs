@@ -26,7 +26,8 @@ const ANSWERED: usize = 160;
 
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
-/// Length of the beginning that long messages of a program have in common, in characters: longer than `Glad to hear that. Now,`.
+/// Length of the beginning that long messages of a program have in common, in characters: longer than `Glad to hear
+/// that. Now,`.
 const TEMPLATE_BEGIN: usize = 64;
 
 /// Maximum number of bytes that are read from the start of a text; twice as many from a user's text.
@@ -185,7 +186,7 @@ fn message<'a>(
             _ => {}
         }
     }
-    // An assistant says what it does and then does it; a user's text follows results.
+    // An assistant announces an action and then does it; a user's text follows results.
     if entry.role == Role::Assistant {
         speech(gathered, calls, entry, &said, last_word);
     }
@@ -295,7 +296,7 @@ fn answered(gathered: &Gathered) -> Option<String> {
     let reply = reply.filter(|item| item.kind == Kind::Reply)?;
     let said = sentences(&reply.lines.join("\n"));
     let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
-    // To go on with a step that was announced says nothing new.
+    // Consent to an announced step is not informative.
     let said = squeeze(question.or(said.last().filter(|said| !is_step(said)))?);
     Some(format!(
         " (to [{}] {})",
@@ -312,12 +313,12 @@ fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, 
     } else if last_word {
         75
     } else if trouble && (all.len() > 1 || !said.trim_end().ends_with([':', '：'])) {
-        // Why it went wrong, and what is tried instead.
+        // The cause of the error, and the next attempt.
         48
     } else if all.iter().any(|sentence| is_decision(sentence)) {
         45
     } else if all.first().is_some_and(|s| s.ends_with([':', '：'])) {
-        // What ends with a colon announces the call that follows.
+        // A text that ends with a colon announces the call that follows.
         3
     } else if all.len() < 2 {
         2
@@ -328,8 +329,8 @@ fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, 
     gathered.push(Item::new(range, Kind::Reply, "Assistant", weight).with_lines(lines));
 }
 
-/// Notes the path in which a call searches, and the files that a command names. `folder` is the one in which the calls of
-/// the message run.
+/// Notes the path in which a call searches, and the files that a command names. `folder` is the one in which the calls
+/// of the message run.
 fn named_paths(gathered: &mut Gathered, calls: &mut Calls<'_>, call: &Call, folder: Option<&str>) {
     if call.is(ToolAction::Search) {
         let (pattern, path) = match call.about.rsplit_once(" in ") {
@@ -386,7 +387,7 @@ fn call<'a>(
         () if call.about.is_empty() => 5,
         () if !call.text.is_empty() => 45,
         () if !call.changed.is_empty() => 26,
-        // Its result tells the list.
+        // Its result shows the list.
         () if call.is(ToolAction::ChangeTask) => 2,
         () if call.lasting => 42,
         () if call.looks => 6,

@@ -154,7 +154,7 @@ impl Gathered {
         self.file_at(path, changed, read, self.uses);
     }
 
-    /// Notes a use of a file in the place of an earlier one.
+    /// Records a use of a file at the place of an earlier one.
     pub(crate) fn file_at(&mut self, path: &str, changed: u32, read: u32, place: usize) {
         let stat = self.files.entry(path.to_owned()).or_default();
         stat.changed += changed;
@@ -166,7 +166,7 @@ impl Gathered {
         }
     }
 
-    /// Takes back a use of a file that failed.
+    /// Removes a failed use of a file.
     pub(crate) fn unused(&mut self, path: &str, changed: u32, read: u32) {
         if let Some(stat) = self.files.get_mut(path) {
             stat.changed = stat.changed.saturating_sub(changed);

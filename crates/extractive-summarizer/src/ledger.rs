@@ -75,7 +75,7 @@ impl Ran {
     pub(crate) fn listed(line: &str) -> Option<Self> {
         let says_why = |ran: &Self| !ran.is_whole() || ran.head.contains(['"', '\'']);
         let ran = Self::of(line).filter(|_| !is_look(line))?;
-        // A piece of a script says nothing.
+        // A piece of a script is not informative.
         let is_piece = !ran.is_whole() && ran.head.contains(['"', '\'', '$', '<', '{']);
         (!is_piece && (!is_lasting(line) || !says_why(&ran))).then_some(ran)
     }
@@ -305,7 +305,7 @@ pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) 
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for item in items {
         let listed = item.kind == Kind::Error && item.weight >= LISTED_ERROR;
-        // What was made good is told by its item.
+        // An error that was made good is shown by its item.
         let Some(says) = says(item).filter(|_| listed && item.later.is_none()) else {
             continue;
         };
@@ -417,7 +417,7 @@ fn says(item: &Item) -> Option<String> {
         .filter(|tells| *tells > 0)?;
     let first = lines.iter().position(|(tells, _)| *tells == told)?;
     let mut says = beginning(&lines.get(first)?.1, ERROR_CHARS);
-    // What begins as the first line does is more of the same.
+    // A line that begins like the first one repeats it.
     let begin = |line: &str| line.chars().take(SAME_CHARS).collect::<String>();
     let other = |line: &str| begin(line) != begin(&says);
     let mut more = lines.iter().skip(first + 1);
@@ -598,7 +598,7 @@ mod tests {
                 "Failed: [8] git merge topic: error: conflict in a.rs",
             ]
         );
-        // What was mended is not listed, and newer ones come first.
+        // Errors that were made good are not listed, and newer ones come first.
         assert!(entries[1].worth > entries[0].worth);
         let (seq, call, says) = read_failed(&entries[1].text).unwrap();
         assert_eq!(

@@ -69,7 +69,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Adds lines that are worth the less the later they come.
+    /// Adds lines with falling values.
     fn all<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>, topic: Topic) {
         for text in texts.into_iter().flat_map(|text| text.split('\n')) {
             let worth = u64::MAX - self.lines.len() as u64;
@@ -106,7 +106,7 @@ impl Lines<'_> {
     fn item(&mut self, item: &Item, text: &str, place: value::Place) {
         let head = self.lines.len();
         let code = code_lines(item);
-        // Whether the item's first line goes on.
+        // Whether the item's first line continues.
         let mut first = true;
         for (n, line) in text.split('\n').enumerate() {
             first &= n == 0 || line.starts_with(REST);

@@ -51,7 +51,7 @@ pub(crate) fn summary(
             continue;
         }
         gathered.items.extend(open.take());
-        // What older extracts have and items tell better: where things stood, and lists of names.
+        // Older extracts have these, and items show them better: the last outcome, and lists of names.
         let stood = extract
             && (line.starts_with(ASKED)
                 || line.starts_with(STAND)
@@ -132,7 +132,7 @@ fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
             _ => None,
         }
     });
-    // What an item shortened is no command.
+    // A line that an item shortened is not a command.
     let whole = lines.filter(|line| !line.starts_with('…'));
     let others: Vec<Ran> = whole
         .filter_map(Ran::listed)
@@ -209,7 +209,7 @@ fn is_extract(text: &str) -> bool {
 
 /// Adds a further line to an item.
 fn more(item: &mut Item, line: &str) {
-    // It says more than what its first line announces.
+    // It says more than the announcement in its first line.
     if item.kind == Kind::Reply {
         item.weight = item.weight.max(25);
     }

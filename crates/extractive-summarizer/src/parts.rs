@@ -54,7 +54,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// A text that is short in any case has none.
+    /// A text that is short in any case has no lists.
     fn of(source: &[Source<'_>], target: u64) -> Self {
         let dense = is_dense(source, target);
         let shares = match dense {
@@ -99,7 +99,7 @@ impl Parts {
         let lists = Lists::of(source, target);
         let files_room = lists.room(|shares| shares.files);
         let folded = folders::lines(&gathered.files, files_room, estimator);
-        // What an extract of summaries lists by folder it does not name again.
+        // Files that an extract of summaries lists by folder are not named again.
         let others = match lists.dense {
             true => others(&gathered.files, &folded.listed),
             false => gathered.files.clone(),

@@ -88,7 +88,7 @@ impl Topic {
     /// The share of a form, in relation to the others'.
     const fn share(self, talk: bool) -> u64 {
         match self {
-            // What is said is what happens.
+            // In talk, words are the events.
             Self::Rules if talk => 4_000,
             Self::Users if talk => 500,
 
@@ -163,7 +163,7 @@ pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
                 }
             }
         }
-        // A title says nothing without the line below it.
+        // A title is not informative without the line below it.
         if let Some(rank) = title.and_then(|title| ranks.get_mut(title)) {
             *rank = Some(rank_of(cost));
         }

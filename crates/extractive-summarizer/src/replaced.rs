@@ -32,7 +32,7 @@ impl Statement {
         }
         let shared = self.shares(earlier);
         let more = self.subject.len() - shared;
-        // Who or where something is may be told of several, unless it is told in the same words.
+        // Several people or places may have the same description, unless the words are the same.
         let alike = shared > 2 && more == 0 && shared == earlier.subject.len();
         if !(self.changes || anew || one || alike) {
             return false;
@@ -136,7 +136,7 @@ impl Statement {
         values.is_some_and(|(value, other)| value.is(other))
     }
 
-    /// Whether it is of a part of an earlier statement's subject: `the backup region` after `the region`.
+    /// Whether it is about a part of an earlier statement's subject: `the backup region` after `the region`.
     fn narrows(&self, earlier: &Self) -> bool {
         let known = |word: &String| earlier.subject.contains(word);
         let mut pairs = self.pairs.iter();
@@ -191,7 +191,7 @@ impl Statement {
         }
         small.windows(2).all(|pair| match pair {
             [a, b] => match (place(a), place(b)) {
-                // In another clause the order says nothing.
+                // In another clause the order does not matter.
                 (Some(from), Some(to)) if from < large.lead && to >= large.lead => true,
                 (Some(from), Some(to)) if from + 1 < to => {
                     let between = large.subject.get(from + 1..to).unwrap_or_default();

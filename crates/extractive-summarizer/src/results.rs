@@ -115,8 +115,8 @@ pub(crate) fn usual(items: &mut [Item], usual: &BTreeSet<String>) {
     }
 }
 
-/// Notes at each failed call which later one made it good: a command that did at least the same without an error, the same
-/// tests as passed, or another use of the same file. Demotes the uses of files that were made good.
+/// Notes at each failed call which later one made it good: a command that did at least the same without an error, the
+/// same tests as passed, or another use of the same file. Demotes the uses of files that were made good.
 pub(crate) fn resolve(items: &mut [Item], passed: &BTreeMap<String, Seq>) {
     let mut ran: BTreeMap<String, Vec<(Seq, Does)>> = BTreeMap::new();
     let mut used: BTreeMap<String, Seq> = BTreeMap::new();
@@ -315,7 +315,7 @@ pub(crate) fn result(
         return;
     }
     let output = match call {
-        // What a look shows is what others say.
+        // The output of a look is the words of others.
         Some((_, call)) if call.is(ToolAction::RunCommand) && !failed && !call.looks => {
             errors(text)
         }
@@ -389,7 +389,7 @@ fn succeeded(gathered: &mut Gathered, at: usize, call: &Call, text: &str) -> Opt
     if call.is(ToolAction::Delegate) {
         item.outcome = all(text);
     } else if call.is(ToolAction::RunCommand) && (!call.looks || short) {
-        // What a look showed is no outcome, unless it is short.
+        // The output of a look is not an outcome, unless it is short.
         let (outcome, ends) = outcome(text);
         item.outcome = outcome;
         last = Some(ends);
@@ -436,7 +436,7 @@ fn refusal(
     if let Some((at, _)) = call
         && let Some(act) = gathered.items.get_mut(*at)
     {
-        // The refusal names the call; a plan or the like is told, too.
+        // The refusal names the call; a plan or a similar text is printed, too.
         match act.lines.len() > 2 {
             true => act.outcome = vec!["refused by the user".to_owned()],
             false => act.weight = 0,
@@ -466,7 +466,7 @@ fn error(
         false => Cow::Borrowed(text),
     };
     let all = || verbatim(text, RESULT_BYTES, RESULT_BYTES);
-    // A search that finds nothing fails, too, and says nothing.
+    // A search without hits fails, too, and has no message.
     let says = |line: &&str| !line.trim().is_empty() && !is_exit_code(line);
     let looks = call.is_some_and(|(_, call)| call.looks);
     let miss = output.is_empty() && looks && text.lines().filter(says).count() == 0;
@@ -488,7 +488,7 @@ fn error(
     if let Some((at, call)) = call
         && let Some(act) = gathered.items.get_mut(*at)
     {
-        // The error names the call; the call need not be told twice.
+        // The error names the call; the call need not be printed again.
         act.weight = 0;
         item.detail.splice(0..0, std::mem::take(&mut act.detail));
         item.file = call.path().map(str::to_owned);

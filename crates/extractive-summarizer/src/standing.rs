@@ -42,7 +42,7 @@ enum Fate {
     Live,
     /// A later sentence says the same.
     Repeated,
-    /// A later sentence says something else, or says something else of one of several things.
+    /// A later sentence replaces it, or replaces it for one of several things.
     Changed(Later),
 }
 
@@ -63,7 +63,8 @@ struct Told {
     sentences: Vec<Sentence>,
 }
 
-/// Splits users' messages into talk, rules and replaced sentences. Returns the sentences that were taken out of replies.
+/// Splits users' messages into talk, rules and replaced sentences. Returns the sentences that were taken out of
+/// replies.
 pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     let mut told: Vec<Told> = Vec::new();
     for (at, item) in items.iter().enumerate() {
@@ -186,10 +187,10 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             let all = sentence.statements.len();
             let mut live = Vec::new();
             for statement in &sentence.statements {
-                // The newest statement about the subject.
+                // The last statement about the subject.
                 let about = later.iter().find_map(|later| match () {
                     () if later.statement.replaces(statement) => Some((later, true)),
-                    // What is no rule is told last, and may be left out.
+                    // Sentences that are not rules are printed last, and may be left out.
                     () if later.force >= sentence.force.min(Force::Rule)
                         && later.statement.repeats(statement) =>
                     {
@@ -480,7 +481,7 @@ mod tests {
                 (3, TYPED, "Go on.".to_owned()),
             ]
         );
-        // One of the newest stays whole.
+        // One of the newest messages stays whole.
         assert_eq!(told[4].2, last);
         let again = applied(&["As for lists, there is one thing. End them with '--'."]);
         assert_eq!(

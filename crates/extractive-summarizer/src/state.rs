@@ -116,7 +116,7 @@ impl ConversationState {
     ) -> Option<String> {
         let chars = chars(max_tokens);
         let mut lines = self.rules(shown, chars);
-        // Without tools nothing is being worked on: the rest is talk, which summaries and messages tell better.
+        // Without tools there is no work in progress: the rest is talk, which summaries and messages show better.
         if self.gathered.calls > 0 {
             work(&self.gathered, shown, chars, &mut lines);
         }
@@ -197,9 +197,9 @@ pub struct Overtaken {
     pub seq: Seq,
     /// The sentence.
     pub sentence: String,
-    /// Position of the message that says something else.
+    /// Position of the message that replaces it.
     pub later: Seq,
-    /// Whether it says something else of only one of several things.
+    /// Whether it replaces the sentence for only one of several things.
     pub in_part: bool,
     /// The value that it sets instead.
     pub value: Option<String>,
@@ -385,7 +385,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     if !searches.is_empty() {
         add(Section::Searches, 16, searches.join(" · "));
     }
-    // What failed before the last requests was dealt with, or nobody cares.
+    // Failures before the last requests were dealt with, or do not matter.
     let asked = items.iter().filter(|item| asks(item)).rev().nth(1);
     let since = asked.map_or(Seq::FIRST, |item| item.range.first);
     let failing = failing(&items).into_iter();
@@ -432,7 +432,7 @@ fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
             continue;
         };
         if item.weight >= FAILED && item.later.is_none() {
-            // A newer run of the same tells how it is.
+            // A newer run of the same command shows the state.
             let does = Does::of(line.trim_start());
             if !failing.iter().any(|(newer, _)| newer.makes_good(&does)) {
                 failing.push((does, item));

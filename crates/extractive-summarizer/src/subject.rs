@@ -1,4 +1,4 @@
-//! The subject of a statement: the words of a sentence that tell of a value.
+//! The subject of a statement: the words of a sentence that are about a value.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ const MODAL: [&str; 4] = ["must", "should", "may", "shall"];
 static LIMIT: LazyLock<[String; 1]> = LazyLock::new(|| ["limit".to_owned()]);
 
 impl Words<'_> {
-    /// The place from which on words tell of a value: behind `I want to say that we` and `add a test and`.
+    /// The place from which words are about a value: behind `I want to say that we` and `add a test and`.
     pub(crate) fn begin(&self, from: usize, at: usize) -> usize {
         let clause = self.clause(at);
         let inside = (from..at).rev().take_while(|n| self.clause(*n) == clause);
@@ -221,8 +221,8 @@ impl Words<'_> {
             .any(abstracts)
     }
 
-    /// Returns telling words of a value's clause: those before it, and those after it if these are few. With `known`, an
-    /// earlier clause names the subject, in the words `told`.
+    /// Returns telling words of a value's clause: those before it, and those after it if these are few. With `known`,
+    /// an earlier clause names the subject, in the words `told`.
     pub(crate) fn about(
         &self,
         from: usize,
@@ -232,7 +232,7 @@ impl Words<'_> {
         sentence: &str,
     ) -> Vec<String> {
         let clause = self.clause(at);
-        // What comes between `with` and the value tells of the value.
+        // Words between `with` and the value are about the value.
         let link = (1..=LINKED).filter_map(|n| at.checked_sub(n));
         let link = link
             .into_iter()
@@ -242,7 +242,7 @@ impl Words<'_> {
                     .is_some_and(|value| value.class == Class::Code)
             })
             .unwrap_or(at);
-        // What is used for something: what comes before says how firmly it is wished.
+        // A tool for a purpose: the words before it say how firmly it is wished.
         let user = (1..4).any(|n| matches!(self.before(at, n), "use" | "using"));
         let case = self
             .value(at)
@@ -299,7 +299,7 @@ pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize
     let linked = before(next).is_some_and(|word| LINKS.contains(&word) || stem(word) == NAME)
         || (1..=LINKED).any(|n| matches!(before(n), Some("with" | "mit")))
         || sort;
-    // What is used *for* something; `the 'x' tool for all` may be one of several.
+    // A tool for a purpose; `the 'x' tool for all` may be one of several.
     let next_word = match said.clause(at + 1) == clause {
         true => said.at(at + 1),
         false => "",

@@ -220,7 +220,7 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
         let ends = match c {
             // Devanagari's and Urdu's full stops, and the Arabic question mark.
             '।' | '۔' | '؟' => true,
-            // Nor does the end of a quotation: of a question with its answer, the answer tells more.
+            // Nor does the end of a quotation: of a question and its answer, the answer is more informative.
             '。' | '！' | '？' | '．' => !matches!(
                 chars.peek(),
                 Some((_, '」' | '』' | '）' | '。' | '"' | '”'))
@@ -344,7 +344,7 @@ pub(crate) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
         let Some(sentence) = sentences.get(n) else {
             continue;
         };
-        // The first may take two thirds; every other what is left.
+        // The first may take two thirds; every other one the rest.
         let share = if Some(n) == lead && last > 0 {
             max * 2 / 3
         } else {

@@ -114,7 +114,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
             if is_refusal(item) {
-                // The reason below says more than what was refused.
+                // The reason below says more than the refused call.
                 value = if n > 0 { value } else { value / 2 };
             } else if n > 0 {
                 value = value * (8 + letters(line, SAYS_MUCH)) / (8 + SAYS_MUCH);
@@ -134,7 +134,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             value / (cost + 4) / (1 + depth / 8)
         }
         Kind::Reply | Kind::Note => {
-            // Causes and decisions stand below the first line.
+            // Causes and decisions are below the first line.
             let mut value = 8_000 * place.score / (8 + depth);
             if is_step(said(line)) {
                 value /= 4;
@@ -148,13 +148,13 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             if has_name(said(line)) {
                 value = value * 3 / 2;
             }
-            // What is short says little.
+            // Short lines say little.
             value * letters(said(line), TELLS) / TELLS / (cost + 20)
         }
         Kind::Error => {
             let value = match n {
                 0 => 1_000 * place.score,
-                // What it says.
+                // The message.
                 1 => 900 * place.score,
                 _ => 300 * place.score / depth,
             };
@@ -166,7 +166,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
                 _ if line.starts_with(DETAIL) => 60 * place.score / depth,
                 _ => 300 * place.score / depth,
             };
-            // Files are listed, and what else tools did is rarely what matters.
+            // Files are listed, and other actions of tools rarely matter.
             if !item.runs() {
                 value = value * 2 / 5;
             }

@@ -236,8 +236,8 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
     (ends && fits && value.trim() == value).then_some((value, length))
 }
 
-/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals after a word that takes
-/// a value.
+/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals after a word that
+/// takes a value.
 fn is_value(word: &str, before: &str) -> bool {
     let upper = word.chars().filter(|c| c.is_uppercase()).count();
     let hump = word.len() > 3

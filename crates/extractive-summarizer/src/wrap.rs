@@ -1,4 +1,4 @@
-//! Long lines as several short ones, so that a shorter form of a summary can keep the beginning of one.
+//! Breaks long lines into several short ones, so that a shorter form of a summary can keep the beginning of one.
 
 use crate::print::{ARROW, DETAIL};
 use crate::results::REFUSAL;
@@ -79,7 +79,7 @@ fn place(line: &str, most: usize) -> Option<usize> {
     while let Some((at, c)) = chars.next() {
         width += if c.is_ascii() { 1 } else { 3 };
         if width > most {
-            // What is left must be worth a line.
+            // The rest must be worth a line.
             let rest = line.get(at..)?;
             let long = rest.len() > most / 3;
             return sentence.or(space).filter(|_| long);

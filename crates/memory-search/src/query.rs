@@ -104,8 +104,8 @@ pub enum HitOrder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Query {
-    /// The text to find. An empty pattern is refused, and so is one of more than [`MAX_PATTERN_CHARS`] characters; but of a
-    /// long question (mode `Prose`) the beginning is used, and the answer says so.
+    /// The text to find. An empty pattern is refused, and so is one of more than [`MAX_PATTERN_CHARS`] characters. In
+    /// the modes `Prose` and `Auto` the beginning of a longer pattern is used instead, and the answer says so.
     pub pattern: String,
     /// Interpretation of the pattern.
     pub mode: SearchMode,
@@ -117,8 +117,9 @@ pub struct Query {
     /// Finds only messages of these roles; empty for all. Summaries have no role and are found
     /// only while this is empty.
     pub roles: Vec<Role>,
-    /// Finds only messages that call one of these tools or have its result, by the tool's own name or
-    /// behind a server's ([`names_tool`]), in either normal form; empty for all. Summaries are found only while this is empty.
+    /// Finds only messages that call one of these tools or have its result, by the tool's own name, with or without a
+    /// server's name before it ([`names_tool`]), in either normal form; empty for all. Summaries are found only while
+    /// this is empty.
     ///
     /// [`names_tool`]: memory_model::conventions::names_tool
     pub tools: Vec<String>,
@@ -139,7 +140,7 @@ pub struct Query {
     pub cursor: Option<String>,
     /// Length of a hit's snippet, in characters; 0 counts as 1.
     pub snippet_chars: usize,
-    /// Ends the search early; `None` for one that takes its time.
+    /// Condition that ends the search early; `None` for none.
     pub stop: Option<SearchStop>,
 }
 
@@ -168,8 +169,8 @@ impl Query {
     /// Checks the conditions that all searches have in common.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern, and for one of more than [`MAX_PATTERN_CHARS`] characters in the modes `Literal`,
-    /// `Regex` and `Words`.
+    /// `Invalid` for an empty pattern, and for one of more than [`MAX_PATTERN_CHARS`] characters in the modes
+    /// `Literal`, `Regex` and `Words`.
     pub(crate) fn check(&self) -> Result<()> {
         if self.pattern.is_empty() {
             return Err(Error::new(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::statement::Statement;
 use super::{Compounds, Said, are_apart, corrects};
 
-/// The statements in the texts of a conversation, and the changes of earlier ones by later ones.
+/// The statements in the texts of a conversation, and the changes of earlier statements by later ones.
 #[derive(Debug)]
 pub struct Changes {
     said: Vec<Said>,
@@ -43,8 +43,8 @@ pub struct Change<'s> {
     pub by: usize,
     /// The statement in that text.
     pub statement: &'s str,
-    /// Whether the statement that is changed has as many words of the question as any of its text, and the question does not
-    /// name its value.
+    /// Whether the statement that is changed has as many words of the question as any of its text, and the question
+    /// does not name its value.
     pub is_asked: bool,
 }
 
@@ -146,7 +146,8 @@ impl Changes {
         newer.map(|one| one.text).max()
     }
 
-    /// Whether the question names a value of the earlier statement that the later one does not have: it asks for the earlier.
+    /// Whether the question names a value of the earlier statement that the later one does not have: it asks for the
+    /// earlier.
     fn names_only(&self, earlier: &Statement, later: &Statement) -> bool {
         let has = |one: &Statement, value| one.values.values().any(|values| values.contains(value));
         let mut named = self.named.iter();
@@ -199,7 +200,8 @@ impl Changes {
     }
 }
 
-/// Completes statements that say a value again: "I'll use 'x' for names", after "start names with 'x'", is about the start.
+/// Completes statements that say a value again: "I'll use 'x' for names", after "start names with 'x'", is about the
+/// start.
 fn complete(said: &mut [Said]) {
     for text in 0..said.len() {
         let (before, rest) = said.split_at_mut(text);

@@ -17,15 +17,15 @@ pub(super) enum Cue {
     Negation,
     /// The statement is repeated, or is about another case.
     Same,
-    /// How something is to be done.
+    /// A rule about how something is done.
     Rule,
-    /// One more of something.
+    /// Something is added.
     Adding,
     /// An example follows.
     Example,
     /// A reason or purpose follows.
     Reason,
-    /// Two clauses meet.
+    /// A joint between two clauses, such as `and`.
     Joint,
     /// A boundary between clauses. The second one counts.
     Contrast,
@@ -48,7 +48,7 @@ pub(super) struct Found {
 
 /// All phrases.
 struct Phrases {
-    /// By their first word: the words behind it.
+    /// By their first word: the words after it.
     spaced: HashMap<&'static str, Vec<(Vec<&'static str>, Cue)>>,
     /// In scripts without spaces between words, and with particles joined to them.
     unspaced: Vec<(&'static str, Cue)>,

@@ -1,4 +1,4 @@
-//! Whether a later statement says otherwise than an earlier one about the same thing.
+//! Detects later statements that contradict earlier ones about the same thing.
 //!
 //! There is no model. Sentences are compared, or the parts of a sentence with several values. Two statements are about
 //! the same thing if they share most of their content words, and neither names a thing that the other does not: one of
@@ -39,8 +39,8 @@ pub struct Said {
     is_narration: bool,
 }
 
-/// Words that are adjacent in several texts, such as `argument names`: they name one thing, which neither
-/// word names alone.
+/// Words that are adjacent in several texts, such as `argument names`. They name one thing, which neither word names
+/// alone.
 #[derive(Debug, Default)]
 struct Compounds(BTreeSet<(String, String)>);
 
@@ -128,7 +128,7 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
         return false;
     }
     let same_statement = percent >= SAME_STATEMENT && shared >= 2;
-    // Among many statements, only what says nearly the same is about the same thing.
+    // Among many statements, only nearly equal ones are about the same thing.
     let is_near =
         |length: usize, fewest: usize| shared >= fewest && shared * 100 >= longer * length;
     if !is_near(SAME_LENGTH_OF_VALUES, longer.min(2)) {

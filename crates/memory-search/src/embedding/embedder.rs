@@ -20,8 +20,8 @@ pub trait Embedder: Send + Sync + fmt::Debug {
     /// Number of components of each vector.
     fn dimension(&self) -> usize;
 
-    /// Whether a search may embed a whole conversation itself, because that costs about as much as
-    /// reading it. Of other embedders a search uses the vectors that are kept. Default false.
+    /// Whether a search may embed a whole conversation itself, because that costs about as much as reading it. With
+    /// other embedders a search uses the stored vectors. Default false.
     fn is_cheap(&self) -> bool {
         false
     }

@@ -58,7 +58,7 @@ pub struct StaticTable {
     bytes: Box<[u8]>,
     /// The row of each word: of equal ones the most frequent.
     rows: HashMap<Box<str>, u32>,
-    /// Number of words.
+    /// The row of each word; of equal words, the row of the most frequent one.
     count: usize,
     /// Offset of the scales, which the vectors follow.
     scales: usize,

@@ -223,7 +223,7 @@ impl Base {
         self.tail.truncate(self.docs.len() - indexed);
     }
 
-    /// Adds a document that is not indexed. Its words are read, unless the last question left them here.
+    /// Adds an unindexed document. Its words are read, unless they are kept from the last question.
     pub(super) fn add(&mut self, doc: Doc, document: &Document<'_>, admitted: bool, matches: bool) {
         let (indexed, at) = (self.indexed(), self.added);
         let bytes = document.texts.iter().map(|text| text.len());
@@ -253,7 +253,7 @@ impl Base {
         });
     }
 
-    /// Forgets documents that were left here and were not added: others see more of the log.
+    /// Forgets documents that are kept from the last question and were not added: other questions see more of the log.
     pub(super) fn finish(&mut self) {
         if self.tail.len() > self.added {
             self.reset(self.added);

@@ -41,7 +41,7 @@ impl ChunkKeys {
         let same = self.all.get(first..first + same).unwrap_or_default();
         let upto = same.partition_point(|other| other.as_slice() <= key);
         let last = (first + upto).checked_sub(1)?;
-        // What is before all words and runs of characters is a record's.
+        // The records come before all words and runs of characters.
         let chunk = self.all.get(last)?;
         (!is_records(chunk)).then_some(last)
     }

@@ -30,7 +30,7 @@ pub(super) fn both(one: Candidates, other: Candidates) -> Candidates {
     }
 }
 
-/// The numbers, out of `documents`.
+/// Returns the numbers of the candidates; all numbers below `documents` if each document may match.
 pub(super) fn numbers(candidates: Candidates, documents: u32) -> Vec<u32> {
     candidates.unwrap_or_else(|| (0..documents).collect())
 }

@@ -80,7 +80,7 @@ pub async fn extend_index<S: Store + ?Sized>(
             Err(Stop::Unreadable(segment)) => {
                 let state = index.index_state(conversation).await?;
                 if state.segments.iter().all(|one| one.id != segment) {
-                    // Another merged it, or makes the index anew, and goes on with it.
+                    // Another call merged it, or builds the index again, and continues with it.
                     break;
                 }
                 index.drop_index(conversation).await?;
@@ -434,8 +434,8 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         last.ok_or_else(unreadable)
     }
 
-    /// Merges the last segments of a kind while there are enough of one size, or one before is smaller than the last; and
-    /// returns the state then.
+    /// Merges the last segments of a kind while there are enough of one size, or one before is smaller than the last;
+    /// and returns the state then.
     async fn merged(
         &self,
         kind: IndexedKind,
@@ -516,7 +516,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     }
 }
 
-/// Which of the segments of one kind are to be merged into one: the last ones, two or more; or none.
+/// Returns the segments of one kind that are to be merged into one: the last ones, two or more; or none.
 ///
 /// When no segments are left to merge, no segment is larger than the one before it, and fewer than [`MERGED`] have the
 /// same size, so that few are left. Only segments that would exceed [`MOST_MERGED`] together stay as they are.

@@ -12,9 +12,9 @@ use memory_store::IndexedKind;
 
 /// The documents that may match by themselves.
 enum Matching {
-    /// These few.
+    /// The numbers of the documents, if they are few.
     Few(Vec<usize>),
-    /// Whether each does.
+    /// For each document, whether it may match.
     Many(Vec<bool>),
 }
 
@@ -36,9 +36,9 @@ impl Matching {
 /// The documents of a ranking that may be hits.
 pub(super) struct Found<'r> {
     ranking: &'r Base,
-    /// By words: made as they are asked for.
+    /// Scores by words, computed on demand.
     scores: Scores<'r>,
-    /// With vectors, which may raise the score of any document; of the mode `Prose` alone.
+    /// Scores with vectors, which may raise the score of any document; in the mode `Prose` alone.
     fused: Option<Vec<Option<f64>>>,
     matcher: &'r Matcher<'r>,
     /// The documents that use a requested tool; `None` if no tool is requested.

@@ -144,7 +144,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok((hits.collect(), order.len()))
     }
 
-    /// As [`best`](Self::best), if the index says which messages may have all words: each is read, best first.
+    /// As [`best`](Self::best), if the index selects the messages that may have all words: each is read, best first.
     async fn matching(
         &self,
         found: &[Found<'_>],
@@ -332,7 +332,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         bases.push(base);
     }
 
-    /// Asks the question: reads the parts of the index that it counts.
+    /// Reads the parts of the index that a question needs, and asks it.
     async fn ask(&self, ranking: &mut Base) -> Result<Asked> {
         let (handle, question) = (&self.handle, self.query.pattern.as_str());
         let wanted = Wanted::new(question);
@@ -340,7 +340,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         let may_need_longer = |beginning: &[u8]| {
             word_of(beginning).is_none_or(|beginning| wanted.may_need_longer(beginning))
         };
-        // The first key is the only one that may be no longer than what all of them begin with.
+        // Only the first key may be no longer than the beginning that all of them share.
         let may_hold = |first: &[u8], beginning: &[u8]| {
             let is_needed = word_of(first).is_some_and(|word| wanted.needs(word));
             is_needed || may_need_longer(beginning)

@@ -104,7 +104,7 @@ impl<'s, S: Store + ?Sized> Reading<'s, S> {
     }
 }
 
-/// Positions, which rise, with those between two that are near each other.
+/// Adds to positions, which rise, the ones between two that are near each other.
 fn with_between(wanted: &[Seq]) -> Vec<Seq> {
     let mut all = wanted.to_vec();
     for pair in wanted.windows(2) {

@@ -33,8 +33,8 @@ const BATCH: usize = 64;
 /// parts of the index, and the answer says so. [`extend_index`](crate::extend_index) keeps the part that is not indexed
 /// short. If a store keeps no index, or a ranking counts echoes, all messages are read.
 ///
-/// In the modes `Words` and `Prose` hits are ranked; in the others scores are 0, and the order by relevance is the oldest
-/// first.
+/// In the modes `Words` and `Prose` hits are ranked; in the others scores are 0, and the order by relevance is the
+/// oldest first.
 ///
 /// The store is borrowed or shared: `SegmentSearch::new(&store)`, `SegmentSearch::new(Arc::clone(&store))`.
 ///
@@ -179,7 +179,7 @@ fn is_replaced(error: &Error) -> bool {
     source.is_some_and(|source| source.kind() == memory_store::ErrorKind::Stale)
 }
 
-/// A query under way, over the part of an index that a conversation sees.
+/// A query that is being answered, over the part of an index that a conversation sees.
 pub(super) struct Asking<'a, T: ?Sized> {
     pub(super) store: &'a T,
     pub(super) embedder: Option<&'a dyn Embedder>,
@@ -302,7 +302,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         let Some(range) = range else {
             return Ok(ControlFlow::Continue(()));
         };
-        // What segments know of it, and behind that what no index knows.
+        // The part that segments cover, and after it the part that no index covers.
         let segments = self.visible.messages.iter().map(|one| {
             let known = SeqRange::new(Seq(one.segment.first), one.last);
             (Some(&one.segment), known)
@@ -316,8 +316,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         if newest_first {
             parts.reverse();
         }
-        // As many as are likely to fill the answer, then more where few of them matched. Few of one part are read with
-        // those of the next.
+        // As many as are likely to fill the answer, then more if few of them matched. A few of one part are read with
+        // the next part.
         let wanted = |hits: &HitCollector, least| hits.room().saturating_add(1).clamp(least, BATCH);
         let (mut least, mut batch) = (1, wanted(hits, 1));
         let mut candidates = Vec::new();

@@ -181,7 +181,7 @@ fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b
             }
             return usize::MAX;
         }
-        // What follows and begins as much alike is not of them either.
+        // The following keys with as long a common beginning do not match either.
         let may_follow = |end: &usize| may_begin(three, key.get(..*end).unwrap_or_default());
         (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
     })

@@ -51,8 +51,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Whether a query in this order is answered by a ranking: in the mode `Prose`, and in the mode `Words` when the order
-    /// is by relevance. A pattern without words is not.
+    /// Whether a query in this order is answered by a ranking: in the mode `Prose`, and in the mode `Words` when the
+    /// order is by relevance. A pattern without words is not.
     pub(crate) fn ranks(&self, order: HitOrder) -> bool {
         match self.mode() {
             SearchMode::Prose => true,

@@ -187,7 +187,7 @@ impl Finder<'_> {
             };
             let places = places.into_iter();
             found.extend(places.map(|(place, range)| (place, in_text(range))));
-            // The rest of a long text tells no more than a better snippet.
+            // The rest of a long text can only give a better snippet.
             if begin >= ENOUGH_BYTES && self.has_all() {
                 break;
             }

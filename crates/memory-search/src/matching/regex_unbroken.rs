@@ -9,11 +9,11 @@ use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 struct Stretches {
     /// Whether no match has white space. Then the other three are the length of the shortest match.
     unbroken: bool,
-    /// Length of the one that a match begins with, at least.
+    /// Least length of the stretch that a match begins with.
     first: u64,
-    /// Length of the one that a match ends with, at least.
+    /// Least length of the stretch that a match ends with.
     last: u64,
-    /// Length of the longest one in a match, at least.
+    /// Least length of the longest stretch in a match.
     longest: u64,
 }
 
@@ -120,7 +120,7 @@ fn may_be_space(class: &Class) -> bool {
         Class::Unicode(class) => Some(class.clone()),
         Class::Bytes(class) => class.to_unicode_class(),
     };
-    // What is behind ASCII is a part of a character.
+    // Bytes beyond ASCII are parts of a character.
     chars.is_none_or(|mut chars| {
         chars.intersect(&SPACES);
         !chars.ranges().is_empty()

@@ -32,7 +32,7 @@ impl Snippet {
             }
         }
         if !focus.is_empty() && matches.is_empty() {
-            // The match is longer than what is shown.
+            // The match is longer than the shown text.
             matches.push(0..shown.len());
         }
         Some(Self::new(text, shown, matches))
@@ -63,8 +63,8 @@ impl Snippet {
     }
 }
 
-/// The bytes of `text` to show: `width` characters with a match in their middle. Letters with their marks are not cut, unless
-/// the match does: fewer characters are shown.
+/// The bytes of `text` to show: `width` characters with a match in their middle. Letters with their marks are not cut,
+/// unless the match does: fewer characters are shown.
 fn window(text: &str, matched: Range<usize>, width: usize) -> Range<usize> {
     let count = |range: Range<usize>| text.get(range).unwrap_or_default().chars().count();
     let (first, length) = (count(0..matched.start), count(matched.clone()));

@@ -126,7 +126,7 @@ impl Corpus {
             Some(true) => highest(range.clone()),
             _ => 0.0,
         };
-        // Neighbours stand up to two before, and one behind.
+        // Neighbours are up to two documents before, and one behind.
         let before = highest(range.start.saturating_sub(2)..range.start);
         let behind = highest(range.end..self.len().min(range.end + 1));
         let beside = most.max(before).max(behind);

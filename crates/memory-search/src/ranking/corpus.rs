@@ -121,7 +121,7 @@ pub(crate) struct Corpus {
     participants: BTreeMap<String, u32>,
     /// Number of documents that were [added without their words](Corpus::add_record).
     records: usize,
-    /// The terms of documents that were added behind those.
+    /// The terms of documents that were added after these.
     behind: Vec<TermId>,
     /// Bytes of the loaded words.
     loaded_bytes: usize,
@@ -458,7 +458,7 @@ fn raise(postings: &mut Vec<Posting>, place: u32, count: u32) -> bool {
     }
 }
 
-/// A number of documents, terms or episodes; four thousand million are never reached in memory.
+/// Converts a number of documents, terms or episodes; four thousand million are never reached in memory.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

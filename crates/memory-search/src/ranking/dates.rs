@@ -146,7 +146,7 @@ impl AskedDate {
         Date::new(self.year?, self.month?, self.day?).ok()
     }
 
-    /// Returns how near a time, in UTC, is to the date; `None` when it is not.
+    /// Returns how near a time, in UTC, is to the date; `None` if it is not near.
     pub(super) fn nearness(self, time: Timestamp) -> Option<Nearness> {
         let date = jiff::Timestamp::from_microsecond(time.0).ok()?;
         let date = date.to_zoned(TimeZone::UTC).date();

@@ -29,8 +29,8 @@ impl Corpus {
         }
     }
 
-    /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is
-    /// to the question. A document without a cosine keeps its score but for its episode's share.
+    /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is to the
+    /// question. A document without a cosine keeps its score, except for its episode's share.
     pub(crate) fn fuse(&self, scores: &mut [Option<f64>], cosines: &[Option<f64>]) {
         if cosines.iter().all(Option::is_none) {
             return;

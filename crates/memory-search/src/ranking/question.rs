@@ -9,7 +9,7 @@ use super::weights::{ASKING_WORD_WEIGHT, DERIVED_WORD_WEIGHT};
 use crate::fold::{composed, fold_case};
 use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 
-/// Fewest characters that two words begin with alike when one is derived from the other.
+/// Minimum number of first characters that two words share if one is derived from the other.
 const DERIVED_CHARS: usize = 5;
 
 /// A question as the ranking reads it.
@@ -33,7 +33,7 @@ pub(super) struct Question {
     pub(super) asks_time: bool,
     /// Whether it is in the first person.
     pub(super) first_person: bool,
-    /// Terms that the best documents have in common, with their weights. They are none of `terms`.
+    /// Terms that the best documents have in common, with their weights. They are not in `terms`.
     pub(super) added: Vec<(TermId, f64)>,
 }
 
@@ -63,7 +63,7 @@ impl Question {
             }
         });
         question.read_asker(&words, text);
-        // A question of nothing but such words is about them.
+        // A question that consists of such words is about them.
         let asked = if asked.is_empty() { all } else { asked };
         question.look_up(corpus, &asked);
         question
@@ -79,7 +79,7 @@ impl Question {
         self.asks_time = how_long || words.iter().any(|word| lists.when.contains(word.as_str()));
     }
 
-    /// Looks terms up, which have weights; adds those that are derived.
+    /// Looks up terms with weights, and adds the terms that are derived from them.
     fn look_up(&mut self, corpus: &Corpus, asked: &[(String, f64)]) {
         let distinct = asked.iter().map(|(term, weight)| (term.as_str(), *weight));
         let distinct: BTreeMap<&str, f64> = distinct.collect();
@@ -141,9 +141,9 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
 /// The words of a conversation that a question may need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// These words.
+    /// Whole words.
     pub terms: BTreeSet<String>,
-    /// All words that begin so.
+    /// Beginnings of words: all words with one of them.
     pub prefixes: BTreeSet<String>,
 }
 
@@ -174,8 +174,8 @@ impl Wanted {
         self.terms.iter().any(|term| {
             let alike = term.chars().zip(beginning.chars());
             let common = alike.take_while(|(a, b)| a == b).count();
-            // Where it goes on as the term does, anything may follow. Otherwise it has this much in common, and
-            // at least so many characters.
+            // If it continues as the term does, any characters may follow. Otherwise it shares only this beginning,
+            // which must be long enough.
             common == chars
                 || (common >= DERIVED_CHARS && common + 1 >= (chars + 1).min(term.chars().count()))
         })

@@ -52,7 +52,7 @@ impl PartialEq for Ranked {
 
 impl Eq for Ranked {}
 
-/// A question under way.
+/// A question that is being answered.
 #[derive(Debug)]
 pub(crate) struct Asked {
     question: Question,
@@ -252,7 +252,7 @@ impl Corpus {
             if let Some(having) = having.get_mut(at) {
                 *having = true;
             }
-            // It stands up to two before, or one behind, what is found by it.
+            // It is up to two documents before, or one after, a document that it is found by.
             for block in at.saturating_sub(1) / BLOCK..=(at + 2) / BLOCK {
                 if let Some(findable) = findable.get_mut(block) {
                     *findable = true;

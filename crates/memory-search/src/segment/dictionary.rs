@@ -98,7 +98,7 @@ impl<'b> Entries<'b> {
     }
 }
 
-/// Makes of a key the next one.
+/// Turns a key into the next one.
 fn extend(key: &mut Vec<u8>, shared: usize, suffix: &[u8]) -> Result<()> {
     if shared > key.len() {
         return Err(damaged());
@@ -118,7 +118,7 @@ pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>>
     let mut alike = 0;
     while !reader.is_empty() {
         let (shared, suffix, entry) = next(&mut reader)?;
-        // A key that shares more differs where the one before did; one that shares less comes after both.
+        // A key that shares more differs where the key before did; one that shares less comes after both.
         if shared > alike {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Segments into one.
+//! Merges segments into one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

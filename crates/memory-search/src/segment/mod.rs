@@ -6,8 +6,8 @@
 //!
 //! - a [record](crate::ranking::Record) of each message: its position, role, time, and the properties that a ranking
 //!   needs;
-//! - each run of three characters in lower case, with the pairs of messages that have it, of a text as it is written and in
-//!   its composed form;
+//! - each run of three characters in lower case, with the pairs of messages that have it, of a text as it is written
+//!   and in its composed form;
 //! - each length of the longest stretch without white space, from 16 characters on, with the messages that have one;
 //! - each tool, with the messages that call it or have its result;
 //! - each word, with the messages that have it, how often, and at which positions.
@@ -58,12 +58,12 @@ pub(crate) struct SegmentData {
     pub chunks: Vec<Chunk>,
 }
 
-/// The key of an entry of a section, or of all entries of it that begin so.
+/// The key of an entry of a section, and the beginning of the keys of all entries with this beginning.
 fn key_of(section: u8, text: &str) -> Vec<u8> {
     [&[section], text.as_bytes()].concat()
 }
 
-/// The key of a word's entry, or of all words that begin so.
+/// The key of a word's entry, and the beginning of the keys of all words with this beginning.
 pub(crate) fn word_key(term: &str) -> Vec<u8> {
     key_of(WORDS, term)
 }
@@ -87,7 +87,7 @@ pub(crate) fn unbroken_of(key: &[u8]) -> Option<u8> {
     }
 }
 
-/// The key of a tool's entry, or of all tools that begin so.
+/// The key of a tool's entry, and the beginning of the keys of all tools with this beginning.
 pub(crate) fn tool_key(name: &str) -> Vec<u8> {
     key_of(TOOLS, name)
 }
@@ -97,7 +97,7 @@ pub(crate) fn tool_of(key: &[u8]) -> Option<&str> {
     key.strip_prefix(&[TOOLS]).map(whole_text)
 }
 
-/// The key of the entry of a run of characters, or of all runs that begin so.
+/// The key of the entry of a run of characters, and the beginning of the keys of all runs with this beginning.
 pub(crate) fn gram_key(gram: &str) -> Vec<u8> {
     key_of(GRAMS, gram)
 }

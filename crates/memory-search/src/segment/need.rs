@@ -4,7 +4,7 @@ use super::grams::{folded, folded_text, grams_of};
 use super::unbroken::SHORTEST;
 use super::{gram_key, word_key};
 
-/// Keys of which one must be there.
+/// Keys of which one must exist.
 pub(super) type TermKeys = Vec<Vec<u8>>;
 
 /// The characters that one place may have, as runs of characters have them; rising.
@@ -18,12 +18,12 @@ pub(crate) enum Need {
     Nothing,
     /// All of these runs of characters, by their keys.
     Grams(Vec<Vec<u8>>),
-    /// A run of characters that begins so.
+    /// A run of characters with this beginning.
     GramPrefix(Vec<u8>),
     /// Adjacent characters, three or more: one of each of these sets.
     SideBySide(Vec<CharSet>),
-    /// A stretch without white space. The number is its least length in characters: 16 to 254, or 255 for any length from
-    /// 255 on.
+    /// A stretch without white space. The number is its least length in characters: 16 to 254, or 255 for any length
+    /// from 255 on.
     Unbroken(u8),
     /// One word of each of these, by their keys.
     Words(Vec<TermKeys>),

@@ -146,7 +146,7 @@ pub(crate) fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
     Ok(groups)
 }
 
-/// Keeps of some groups, which rise, those that a run of characters has.
+/// Keeps only the groups that have a run of characters; `kept` rises.
 ///
 /// # Errors
 /// As [`groups`].

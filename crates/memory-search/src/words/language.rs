@@ -12,7 +12,7 @@ pub(crate) enum Language {
     Russian,
 }
 
-/// Longest word that is stemmed, in bytes. No language has longer ones; data in letters has.
+/// Longest word that is stemmed, in bytes. No language has longer words; data in letters has.
 const MAX_STEMMED_BYTES: usize = 64;
 
 impl Language {

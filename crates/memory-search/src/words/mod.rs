@@ -26,7 +26,7 @@ pub(crate) use lists::{WordLists, is_stop_word};
 /// Endings after an apostrophe that are not words.
 const ENDINGS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
 
-/// Longest word that is a term as it is, in bytes. No language has longer ones; data in letters has.
+/// Longest word that is a term as it is, in bytes. No language has longer words; data in letters has.
 const LONGEST_TERM: usize = 64;
 
 /// The term of a very long word: its beginning, and a hash of all of it.
@@ -166,8 +166,8 @@ impl Tokenizer {
         });
     }
 
-    /// The ASCII characters, in lower case, that a word may begin with which begins with an ASCII character and has one of
-    /// these terms. The rules for English change endings alone, and a word of a single letter not at all.
+    /// The ASCII characters, in lower case, that words with one of these terms may begin with, if they begin with an
+    /// ASCII character. The rules for English change only endings, and never a word of a single letter.
     pub(crate) fn first_letters(self, terms: &[String]) -> Vec<u8> {
         let of_terms = terms.iter().filter_map(|term| term.bytes().next());
         let mut first: Vec<u8> = of_terms.collect();
