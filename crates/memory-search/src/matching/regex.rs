@@ -98,7 +98,7 @@ fn one_line(error: &regex::Error) -> String {
 ///
 /// Texts in ASCII without it need not be matched. A text that has the letter `ſ` (U+017F) may match without it: that
 /// letter is an `s` if case is ignored. The condition for an index covers more, such as classes and alternatives:
-/// [`Need`](crate::segment::Need).
+/// [`Need`].
 pub(super) fn required_literal(pattern: &str) -> Option<String> {
     let mut parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
     let hir = parser.parse(pattern).ok()?;

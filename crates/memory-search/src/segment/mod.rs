@@ -1,7 +1,7 @@
 //! Segments: the index of a stretch of a conversation.
 //!
 //! A segment is made once from messages, or from summaries, and never changed; neighbouring segments are
-//! [merged](merge) into larger ones. It is a list of [chunks](Chunk) in the order of their keys, so that a
+//! [merged](merge()) into larger ones. It is a list of [chunks](Chunk) in the order of their keys, so that a
 //! store needs to know no more than keys and bytes. It holds
 //!
 //! - a [record](crate::ranking::Record) of each message: its position, role, time, and the properties that a ranking
@@ -12,9 +12,9 @@
 //! - each tool, with the messages that call it or have its result;
 //! - each word, with the messages that have it, how often, and at which positions.
 //!
-//! Echoes ([`CallNames`](crate::CallNames)) are known by their tools alone: their words and runs are left out. The
-//! runs, stretches and words of a segment select a superset for a [`Matcher`](crate::matching::Matcher): every message
-//! that matches is among the messages that [`Need`] leaves.
+//! Echoes ([`CallNames`](crate::calls::CallNames)) are known by their tools alone: their words and runs are left out.
+//! The runs, stretches and words of a segment select a superset for a [`Matcher`](crate::matching::Matcher): every
+//! message that matches is among the messages that [`Need`] leaves.
 
 mod build;
 mod bytes;
