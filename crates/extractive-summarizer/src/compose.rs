@@ -17,7 +17,7 @@ use crate::text::{has_name, is_wide};
 use crate::users::{self, Sentences};
 use crate::wrap::wrapped;
 
-/// Minimum weight of an item that tells something; lighter ones fill the rest of the budget.
+/// Minimum weight of an informative item; lighter ones fill the rest of the budget.
 const TELLING: u32 = 24;
 
 /// Maximum length of an item and of the assistant's last word, in characters, step by step.
@@ -28,7 +28,7 @@ const STEPS: [(usize, usize); 5] = [
     (1_500, 8_000),
     (usize::MAX, usize::MAX),
 ];
-/// The lengths at which what failed and what ran is printed before anything else.
+/// Lengths at which failures and commands are printed before anything else.
 const CORE_RUN: usize = 96;
 const CORE_ERROR: usize = 150;
 /// The lengths at which the state of a list of tasks is printed before anything else but rules.
@@ -37,24 +37,25 @@ const TASK_LIST: (usize, usize) = (600, 600);
 /// anything else.
 const EXPLAINS: usize = 500;
 const EXPLAINED: (usize, usize) = (2_000, 8_000);
-/// Share of users' words in the extract of a conversation without tools, in per cent; and how many of users' messages there are
-/// for each call of a tool, at least, in such a conversation.
+/// Share of users' words in the extract of a conversation without tools, in per cent; and the minimum number of users'
+/// messages for each call of a tool in such a conversation.
 const TALK: u64 = 75;
 const CALLS: usize = 4;
 /// Maximum number of lines of detail, step by step.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
-/// Length from which room is kept for the line of what to expand, in tokens.
+/// Length from which room is kept for the line of subjects to expand, in tokens.
 const LAST_LINE: u64 = 500;
-/// Length below which one sentence may be all, in tokens.
+/// Length below which an extract may be a single sentence, in tokens.
 const SHORT: u64 = 150;
 /// Length from which the long lines of an extract are broken, in tokens.
 const WRAPS: u64 = 500;
 /// Number of a text's first characters that tell its script.
 const WIDE_CHARS: usize = 60;
-/// Number of times that an assistant says the same words, without a name, from which they say nothing.
+/// Number of times that an assistant says the same words, without a name, from which they are a formula without
+/// content.
 const FORMULA: usize = 3;
-/// Number of times that users' words get less room.
+/// Maximum number of times that the room for users' words is reduced.
 const USER_ROUNDS: usize = 12;
 
 /// A printed line.
@@ -110,9 +111,9 @@ pub(crate) fn compose(
     let around = cost(&parts.header) + cost(&parts.files);
     let room = target.saturating_sub(around + listed);
 
-    // Where only users speak, all is theirs, and there may be hardly room for what they said.
+    // If only users speak, all is theirs, and there may be hardly room for it.
     let prose = composer.items.iter().all(|item| item.kind.users());
-    // Where people talk and no tools are called, what they say is what happens.
+    // If people talk and no tools are called, their words are the events.
     let talk = is_talk(&composer.items);
     let expand_share = match gathered.topics.is_empty() && target < LAST_LINE {
         true => 0,
@@ -145,7 +146,7 @@ pub(crate) fn compose(
     composer.body_within(&parts, target)
 }
 
-/// Whether a text names something beside the positions of the messages.
+/// Whether a text has a name other than the positions of the messages.
 fn names_something(text: &str) -> bool {
     text.lines().any(|line| has_name(print::said(line)))
 }
@@ -232,7 +233,7 @@ impl Composer<'_> {
         places
     }
 
-    /// Prints users' rules, the newest with a value first, within `most` tokens.
+    /// Prints users' rules within `most` tokens: rules with a value first, and newer ones before older ones.
     fn rules(&mut self, most: u64, left: &mut u64) {
         let mut rules = self.places(|item| item.kind == Kind::User && item.weight >= RULE);
         let weight = |at: &usize| self.items.get(*at).map_or(0, |item| item.weight);
@@ -245,7 +246,7 @@ impl Composer<'_> {
         *left -= before - room;
     }
 
-    /// Prints what is explained at length line by line, the newest first, within `most` tokens.
+    /// Prints long explanations line by line, from the last to the first, within `most` tokens.
     fn explained(&mut self, most: u64, left: &mut u64) {
         let mut explained = self.places(|item| {
             item.kind == Kind::Reply && item.weight >= TELLING && item.bytes() >= EXPLAINS
@@ -254,8 +255,8 @@ impl Composer<'_> {
         self.print_at(&explained, EXPLAINED, left, &|_| most);
     }
 
-    /// Prints what the user said beside it: verbatim if that costs at most `soft` tokens, else what was typed if
-    /// that does; and the rest sentence by sentence, within `hard` tokens.
+    /// Prints the user's other words. Prints them verbatim if that costs at most `soft` tokens, else the typed ones if
+    /// these do. Prints the rest sentence by sentence, within `hard` tokens.
     fn users(&mut self, soft: u64, hard: u64, left: &mut u64) {
         let mut users = self.places(|item| item.kind == Kind::User);
         users.retain(|at| !self.lines.contains_key(at));
@@ -283,7 +284,7 @@ impl Composer<'_> {
             .into_iter()
             .filter(|at| !self.lines.contains_key(at))
             .collect();
-        // Costs of sentences do not add up to those of lines: less room is given until they fit.
+        // Costs of sentences do not add up to the costs of lines: less room is given until they fit.
         let mut room = hard.saturating_sub(spent);
         let sentences = Sentences::of(&self.items, &rest, self.estimator);
         for _ in 0..USER_ROUNDS {
@@ -303,7 +304,7 @@ impl Composer<'_> {
         *left = left.saturating_sub(spent);
     }
 
-    /// Prints shortly what failed and what ran, within these costs in tokens: shorter forms need it.
+    /// Prints failures and commands shortly, within these costs in tokens: shorter forms need them.
     fn core(&mut self, (failed, ran): (u64, u64), left: &mut u64) {
         let errors = self.by_score(self.places(|item| item.kind == Kind::Error));
         self.print_at(&errors, (CORE_ERROR, CORE_ERROR), left, &|_| failed);
@@ -359,7 +360,7 @@ impl Composer<'_> {
     /// Spends the remaining tokens on shortened items, then on details.
     fn grow(&mut self, left: &mut u64) {
         let users = self.by_score(self.places(|item| item.kind == Kind::User));
-        // A program's text is one line, and more only where there is room for everything.
+        // A program's text is one line, and more only if there is room for everything.
         let injected = self.by_score(self.places(|item| item.kind == Kind::Injected));
         let others = self.by_score(self.places(|item| !item.kind.users()));
         let (telling, rest): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|at| {
@@ -426,7 +427,7 @@ impl Composer<'_> {
             let before = room;
             let chars = match item.kind {
                 Kind::Reply if last => last_word,
-                // The last word of a turn is what came of it.
+                // The last word of a turn is its result.
                 Kind::Reply if item.weight >= LAST_WORD => chars.saturating_mul(2),
                 _ => chars,
             };
@@ -448,7 +449,7 @@ impl Composer<'_> {
         let (Some(item), Some(size)) = (self.items.get(at), self.sizes.get(at)) else {
             return false;
         };
-        // What is longer than an item prints all of it.
+        // A length beyond the item's prints all of it.
         let key = (at, length.chars.min(*size), length.detail);
         let before = self.lines.get(&at).map_or(0, |line| line.cost);
         let known = self.costs.get(&key).copied();
@@ -479,10 +480,10 @@ impl Composer<'_> {
         }
     }
 
-    /// Spends what is left of `target` tokens on longer lines, without the share of what to expand.
+    /// Spends the rest of `target` tokens on longer lines, except for the share of the subjects to expand.
     fn use_up(&mut self, parts: &Parts, expand: u64, mut left: u64, target: u64) {
         self.grow(&mut left);
-        // Costs of lines need not add up to the cost of the text: what they left is used, too.
+        // Costs of lines need not add up to the cost of the text: the rest is used, too.
         for _ in 0..3 {
             let spent = self.estimator.text(&self.body(parts)) + expand;
             let mut slack = target.saturating_sub(spent);
@@ -493,7 +494,7 @@ impl Composer<'_> {
         }
     }
 
-    /// The extract, or, where not one whole line that tells something fits, the beginning of the most important one.
+    /// The extract. If not one whole informative line fits, the beginning of the most important line.
     fn body_within(&self, parts: &Parts, target: u64) -> SummaryBody {
         let tells = |at: &usize| {
             let item = self.items.get(*at);
@@ -504,7 +505,7 @@ impl Composer<'_> {
             true => !text.is_empty(),
             false => self.lines.keys().any(tells),
         };
-        // Of a short note the sentence that tells most is worth more than others whole.
+        // In a short note the most informative sentence is worth more than other whole lines.
         let best = self.best();
         let (_, sentence) = best.split_once(": ").unwrap_or_default();
         let short = target < SHORT && self.items.iter().all(|item| item.kind.users());

@@ -114,7 +114,7 @@ pub(crate) const DECISIONS: &[&str] = &[
     "下一步",
 ];
 
-/// Beginnings of a sentence in which an assistant announces its next step. What comes before them says little.
+/// Beginnings of a sentence in which an assistant announces its next step. The words before them say little.
 pub(crate) const STEPS: &[&str] = &[
     "let me",
     "let's",

@@ -7,15 +7,15 @@ use crate::text::head as first_bytes;
 /// The last line of a text that an earlier version cut by characters: summaries are stored that have it.
 pub(crate) const CHAR_CUT_NOTE: &str = "[Truncated — expand for full details]";
 
-/// The last line of a text that [`cut_to_tokens`] cut, where it fits.
+/// The last line of a text that [`cut_to_tokens`] cut, if it fits.
 pub const CUT_NOTE: &str = "[Cut here: expand for the rest]";
 
 /// Returns the longest beginning of `text` that costs at most `limit` tokens, cut after a line, else after
 /// a sentence, if that keeps more than half of it; else anywhere between two characters.
 ///
-/// [`CUT_NOTE`] is appended as a line of its own where at most a quarter of the limit goes to it.
-/// The result never costs more than `limit`; `None` when not even one visible character fits.
-/// Takes time proportional to what is kept for estimators that cost less for less text.
+/// [`CUT_NOTE`] is appended as a separate line if it takes at most a quarter of the limit. The result never costs more
+/// than `limit`; `None` if not even one visible character fits. For estimators that cost less for less text, the time
+/// is proportional to the length of the result.
 pub fn cut_to_tokens(text: &str, limit: u64, estimator: &dyn TokenEstimator) -> Option<String> {
     let text = text.trim();
     if text.is_empty() {

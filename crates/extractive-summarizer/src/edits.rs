@@ -1,4 +1,4 @@
-//! The changes of an edit, in a few lines of a diff.
+//! The changes of an edit, as a few lines of a diff.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::text::{clip, squeeze, window};
 const BYTES: usize = 16 * 1024;
 /// Maximum length of a line, in characters.
 const CHARS: usize = 90;
-/// Maximum number of lines of a file that is told as an edit.
+/// Maximum number of lines of a new file that is shown as an edit.
 const SHORT_FILE: usize = 3;
 /// Maximum number of places of one call.
 const PLACES: usize = 3;
@@ -63,13 +63,13 @@ const DEFINES: &[&str] = &[
     "fun",
     "macro_rules!",
 ];
-/// Keywords that define only where the line is not indented.
+/// Keywords that define a name only if the line is not indented.
 const DEFINES_OUTSIDE: &[&str] = &["const", "let", "var", "static", "val"];
 
-/// Returns what edits change: lines that go (`- `), lines that come (`+ `), names that are new, and
-/// how many lines that is. Empty for edits that change no text. Of a whole file, names and number of lines are enough.
+/// Returns the changes of edits: removed lines (`- `), added lines (`+ `), new names, and the number of changed lines.
+/// Empty for edits that change no text. For a whole file, names and the number of lines are enough.
 ///
-/// In prose, the new names are those of headings.
+/// In prose, the new names are new headings.
 pub(crate) fn changes(edits: &[TextEdit], prose: bool) -> Vec<String> {
     let (mut come, mut go) = (0, 0);
     let mut written = false;
@@ -115,7 +115,7 @@ pub(crate) fn changes(edits: &[TextEdit], prose: bool) -> Vec<String> {
     out
 }
 
-/// Returns the lines that go and the lines that come.
+/// Returns the removed and the added lines.
 fn changed_lines<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
     let (mut gone, mut added) = (Vec::new(), Vec::new());
     let trimmed = |lines: &[&'a str]| lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
@@ -167,7 +167,7 @@ fn names<'a>(lines: &[&'a str], prose: bool) -> Vec<&'a str> {
     }
 }
 
-/// The name that a line defines, in the manner of most languages.
+/// The name that a line defines, in the syntax of most languages.
 fn definition(line: &str) -> Option<&str> {
     let outside = !line.starts_with([' ', '\t']);
     let mut rest = line.trim_start();
@@ -255,7 +255,7 @@ mod tests {
             ),
             ["new: Title, Use", "+5 -0 lines"]
         );
-        // An import says less than what it is for.
+        // An import is less informative than the use of its name.
         let call =
             serde_json::json!({ "old_string": "a", "new_string": "import beta\nbeta.run()\na" });
         assert_eq!(of(&call.to_string()), ["+ beta.run()", "+2 -0 lines"]);

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::text::squeeze;
 
-/// Maximum number of tests whose names are read from an output.
+/// Maximum number of names of tests that are read from an output.
 const NAMES: usize = 64;
 
-/// How well a line names the error: from 0, not at all, to 3.
+/// How well a line names the error: from 0, for not at all, to 3.
 pub(crate) fn tells(line: &str) -> u8 {
     let line = line.trim();
     let letters = line.chars().filter(|c| c.is_alphabetic()).count();
@@ -102,8 +102,8 @@ fn is_progress(line: &str) -> bool {
     .any(|start| line.starts_with(start))
 }
 
-/// Returns the lines of an error, each once: lines that differ in times alone are one. Lines that outputs of good calls have
-/// are left out unless there are no others.
+/// Returns the lines of an error, each once: lines that differ in times alone are one. Lines that outputs of good calls
+/// have are left out unless there are no others.
 pub(crate) fn lines(mut all: Vec<String>, usual: &BTreeSet<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     all.retain(|line| {

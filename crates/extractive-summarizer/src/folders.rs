@@ -1,4 +1,4 @@
-//! Files folder by folder: what a short form of a summary says of them.
+//! Files folder by folder, for the short forms of a summary.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::item::FileStat;
 pub(crate) const BELOW: &str = "Files below ";
 /// Beginning of a line of files in a folder.
 pub(crate) const IN_FOLDER: &str = "Files in ";
-/// What a line of a folder costs beside its files and the folder, in tokens.
+/// Cost of a line of a folder without its files and the folder, in tokens.
 const LINE: u64 = 7;
 /// Maximum number of files of a line.
 const FILES_A_LINE: usize = 8;
@@ -26,8 +26,8 @@ pub(crate) struct Folded<'a> {
 }
 
 /// Returns lines of files, each named by its last two components at least: changed files first, newest first, with the
-/// number of changes. Folders are relative to that of the line that names one; relative paths that are not known to be
-/// below it come before that line. Empty if that is no shorter than whole paths.
+/// number of changes. Folders are relative to the folder of the line that names one; relative paths that are not known
+/// to be below it come before that line. Empty if the lines are not shorter than whole paths.
 pub(crate) fn lines<'a>(
     files: &'a BTreeMap<String, FileStat>,
     room: u64,
@@ -78,7 +78,7 @@ pub(crate) fn lines<'a>(
     };
     let below = take(below, &mut folded);
     folded.lines = take(loose, &mut folded);
-    // The folder alone says nothing.
+    // The folder alone is not informative.
     if !below.is_empty() {
         folded.lines.extend(title);
         folded.lines.extend(below);
@@ -124,7 +124,7 @@ fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) ->
     let mut alone: Vec<Entry<'_>> = Vec::new();
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (folder, mut list) in folders {
-        // Named once, the folder must save more than a line of its own costs.
+        // Named once, the folder must save more than the cost of its line.
         let saved = estimator.text(folder) * (list.len() as u64 - 1);
         if saved < LINE {
             alone.extend(list.into_iter().map(Entry::alone));
@@ -142,7 +142,7 @@ fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) ->
     groups
 }
 
-/// Whether a path says all by itself.
+/// Whether a path is complete by itself.
 fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '~'])
         || path
@@ -221,8 +221,8 @@ fn line(start: &str, files: &[Entry<'_>]) -> String {
     line
 }
 
-/// The folder of at least half of the paths that saves most if it is named once; none if it is short, or relative and not
-/// the folder of all relative paths. No printed path can be taken for another.
+/// The folder of at least half of the paths that saves most if it is named once; none if it is short, or relative and
+/// not the folder of all relative paths. No printed path can be taken for another.
 fn root<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut total, mut relative) = (0_usize, 0_usize);
@@ -277,7 +277,7 @@ mod tests {
                 "Files: read lexer/cursor.rs, lexer/mod.rs, lexer/words.rs",
             ]
         );
-        // A relative folder is named where it is that of all.
+        // A relative folder is named if it is the folder of all relative paths.
         let names = ["theme/dark.json", "theme/light.json", "tui/footer.ts"];
         let names = names.map(|name| format!("packages/agent/src/{name}"));
         let mut paths = names.each_ref().map(String::as_str).to_vec();

@@ -7,10 +7,10 @@ use crate::words::{Class, Word, Words, words};
 
 /// Maximum length of a sentence that states a rule, in bytes.
 pub(crate) const RULE_BYTES: usize = 600;
-/// Maximum length of a sentence that tells news, in bytes.
+/// Maximum length of a sentence with news, in bytes.
 const UPDATE: usize = 160;
 
-/// Words that begin an imperative about how something is told.
+/// Words that begin an imperative about how something is shown.
 const MANNERS: [&str; 7] = [
     "show", "display", "print", "report", "express", "tell", "convert",
 ];
@@ -90,7 +90,7 @@ pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
     }
 }
 
-/// Whether somebody wants something of others: not `I want to …`, which announces a speaker's own step.
+/// Whether the words ask others for something: not `I want to …`, which announces a speaker's own step.
 fn wants(words: &Words<'_>) -> bool {
     (0..words.words.len()).any(|n| {
         let own = words.before(n, 1) == "i" && words.at(n + 1) == "to";
@@ -102,7 +102,7 @@ fn wants(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether somebody stresses that others do something: `I'd like to emphasize the use of`.
+/// Whether the words stress that others do something: `I'd like to emphasize the use of`.
 fn stresses(words: &Words<'_>) -> bool {
     let verbs = [
         "emphasize",
@@ -132,7 +132,7 @@ pub(crate) fn is_new(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether the words say that something came onto something else: `rebased onto work/b`.
+/// Whether the words say that something was moved onto something else: `rebased onto work/b`.
 fn moves(words: &Words<'_>) -> bool {
     let begins = |n: usize| (0..n).any(|n| words.at(n).ends_with("ed"));
     (1..words.words.len()).any(|n| words.at(n) == "onto" && words.is_value(n + 1) && begins(n))
@@ -148,7 +148,7 @@ fn is_labelled(sentence: &str) -> bool {
     (1..=3).contains(&words) && label.chars().count() > 3 && capitals
 }
 
-/// Whether the words say that something is always or never done; not that somebody is always there.
+/// Whether the words say that something is always or never done; not that a person is always there.
 fn always(words: &Words<'_>) -> bool {
     (0..words.words.len()).any(|n| {
         let before = n.checked_sub(1).map_or("", |n| words.at(n));
@@ -186,7 +186,7 @@ fn always(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether a verb tells an event: `cheers`, `mentioned`.
+/// Whether a verb reports an event: `cheers`, `mentioned`.
 fn is_told(verb: &str) -> bool {
     let third = verb.ends_with('s')
         && !["ss", "us", "as", "is"]
@@ -195,7 +195,7 @@ fn is_told(verb: &str) -> bool {
     third || verb.ends_with("ed")
 }
 
-/// Whether the words ask to make sure of something; not whether speakers tell that they want to do so themselves.
+/// Whether the words ask to make sure of something; not whether speakers say that they want to do so themselves.
 fn makes_sure(words: &Words<'_>) -> bool {
     let own = |n: usize| {
         let back = |many: usize| n.checked_sub(many).map_or("", |n| words.at(n));
@@ -221,7 +221,7 @@ fn forbids(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether a short sentence means something that was said before it.
+/// Whether a short sentence refers to earlier words.
 pub(crate) fn refers(sentence: &str) -> bool {
     let pronoun = |word: &str| {
         let mut pronouns = REFERS.iter().chain([&"this"]);

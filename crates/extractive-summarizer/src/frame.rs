@@ -1,4 +1,4 @@
-//! The lines around an extract's items: header, files, names, and what was left out.
+//! The lines around an extract's items: header, files, names, and the subjects that were left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,11 +16,11 @@ pub(crate) const FILES: &str = "Files: ";
 pub(crate) const NAMES: &str = "Also named: ";
 /// Beginning of a line of identifiers of older extracts, before the number of messages that hold each of them at least.
 const IDENTIFIERS: &str = "Names in ";
-/// What follows the number.
+/// Text after the number.
 const MESSAGES: &str = "+ messages: ";
-/// Beginning of the line of older extracts that says what the user asked for last.
+/// Beginning of the line of older extracts with the user's last request.
 pub(crate) const ASKED: &str = "Asked last: ";
-/// Beginning of the line of older extracts that says what became of it.
+/// Beginning of the line of older extracts with the outcome of the last request.
 pub(crate) const STAND: &str = "Where it stands: ";
 /// Beginning of the last line.
 pub(crate) const EXPAND: &str = "Expand for details about: ";
@@ -66,7 +66,7 @@ pub(crate) fn header(gathered: &Gathered, pieces: &[Source<'_>]) -> String {
     line
 }
 
-/// What the first line of an extract counts.
+/// The counts in the first line of an extract.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) messages: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Counts {
     pub(crate) images: u64,
 }
 
-/// Reads the counts of a line that [`header`] wrote; `None` where it has none.
+/// Reads the counts of a line that [`header`] wrote; `None` if it has none.
 pub(crate) fn counts(line: &str) -> Option<Counts> {
     let (_, listed) = line.split_once(" (")?;
     let (listed, _) = listed.split_once(')')?;
@@ -180,7 +180,7 @@ fn list_files<'a>(
     (!listed.is_empty()).then_some((line, listed))
 }
 
-/// Whether a path is that of a folder of others.
+/// Whether a path is the folder of other files.
 fn holds_another(path: &str, files: &BTreeMap<String, FileStat>) -> bool {
     let below = format!("{path}/");
     let next = files.range(below.clone()..).next();
@@ -204,8 +204,8 @@ pub(crate) fn short_name<'a>(path: &'a str, files: &BTreeMap<String, FileStat>) 
     path
 }
 
-/// The longest folder that at least three quarters of the paths share; none where a path is
-/// relative, so that a printed path is never taken for another.
+/// The longest folder that at least three quarters of the paths share; none if a path is relative, so that a printed
+/// path is never taken for another.
 pub(crate) fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut total = 0_usize;

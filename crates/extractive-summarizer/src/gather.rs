@@ -18,7 +18,7 @@ use crate::text::{
 };
 use crate::tool_call::Call;
 
-/// Length below which a user's line may be an answer that says nothing without the question, in characters; one of a
+/// Length below which a user's line may be an answer that is not clear without the question, in characters; one of a
 /// script with few characters a word counts as three.
 const ANSWER: usize = 32;
 /// Maximum length of the question, in characters.
@@ -26,12 +26,13 @@ const ANSWERED: usize = 160;
 
 /// Length from which messages that begin alike count as a program's, in bytes.
 const TEMPLATE_BYTES: usize = 300;
-/// Length of the beginning that long messages of a program have in common, in characters: longer than `Glad to hear that. Now,`.
+/// Length of the beginning that long messages of a program have in common, in characters: longer than `Glad to hear
+/// that. Now,`.
 const TEMPLATE_BEGIN: usize = 64;
 
-/// Maximum length that is read of the start of a text, in bytes; twice that of a user's.
+/// Maximum number of bytes that are read from the start of a text; twice as many from a user's text.
 const HEAD_BYTES: usize = 96 * 1024;
-/// Maximum length that is read of its end, in bytes; twice that of a user's.
+/// Maximum number of bytes that are read from its end; twice as many from a user's text.
 const TAIL_BYTES: usize = 32 * 1024;
 
 /// Gathers the items of a source.
@@ -78,7 +79,7 @@ fn known_tasks(gathered: &mut Gathered, calls: &mut Calls<'_>, begin: usize) {
     }
 }
 
-/// Adds the paths in which calls searched, but for those of files that are known by a longer path.
+/// Adds the paths in which calls searched, except the paths of files that are known by a longer path.
 fn add_searched(gathered: &mut Gathered, searched: Vec<(String, usize)>) {
     let ends = |path: &String| {
         let ends = path.match_indices('/');
@@ -185,7 +186,7 @@ fn message<'a>(
             _ => {}
         }
     }
-    // An assistant says what it does and then does it; a user's text follows results.
+    // An assistant announces an action and then does it; a user's text follows results.
     if entry.role == Role::Assistant {
         speech(gathered, calls, entry, &said, last_word);
     }
@@ -288,14 +289,14 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(lines));
 }
 
-/// What a short answer answers: the last question of the assistant's message before it, or its last sentence. Of `yes, the
-/// second one` alone nobody could tell what the user wants.
+/// Returns the question of a short answer: the last question of the assistant's message before it, or its last
+/// sentence. `yes, the second one` alone does not show the user's wish.
 fn answered(gathered: &Gathered) -> Option<String> {
     let reply = gathered.items.last();
     let reply = reply.filter(|item| item.kind == Kind::Reply)?;
     let said = sentences(&reply.lines.join("\n"));
     let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
-    // To go on with a step that was announced says nothing new.
+    // Consent to an announced step is not informative.
     let said = squeeze(question.or(said.last().filter(|said| !is_step(said)))?);
     Some(format!(
         " (to [{}] {})",
@@ -312,12 +313,12 @@ fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, 
     } else if last_word {
         75
     } else if trouble && (all.len() > 1 || !said.trim_end().ends_with([':', '：'])) {
-        // Why it went wrong, and what is tried instead.
+        // The cause of the error, and the next attempt.
         48
     } else if all.iter().any(|sentence| is_decision(sentence)) {
         45
     } else if all.first().is_some_and(|s| s.ends_with([':', '：'])) {
-        // What ends with a colon announces the call that follows.
+        // A text that ends with a colon announces the call that follows.
         3
     } else if all.len() < 2 {
         2
@@ -328,8 +329,8 @@ fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, 
     gathered.push(Item::new(range, Kind::Reply, "Assistant", weight).with_lines(lines));
 }
 
-/// Notes the path in which a call searches, and the files that a command names. `folder` is the one in which the calls of
-/// the message run.
+/// Notes the path in which a call searches, and the files that a command names. `folder` is the one in which the calls
+/// of the message run.
 fn named_paths(gathered: &mut Gathered, calls: &mut Calls<'_>, call: &Call, folder: Option<&str>) {
     if call.is(ToolAction::Search) {
         let (pattern, path) = match call.about.rsplit_once(" in ") {
@@ -386,7 +387,7 @@ fn call<'a>(
         () if call.about.is_empty() => 5,
         () if !call.text.is_empty() => 45,
         () if !call.changed.is_empty() => 26,
-        // Its result tells the list.
+        // Its result shows the list.
         () if call.is(ToolAction::ChangeTask) => 2,
         () if call.lasting => 42,
         () if call.looks => 6,

@@ -13,7 +13,7 @@ pub(crate) const TYPED_BYTES: usize = 3_000;
 /// Weight of a user's rule with a value, and of one without.
 pub(crate) const VALUED: u32 = 120;
 pub(crate) const RULE: u32 = 110;
-/// Weight of what a user typed.
+/// Weight of a text that a user typed.
 pub(crate) const TYPED: u32 = 100;
 /// Weight of a user's sentence that a later one replaces.
 pub(crate) const REPLACED: u32 = 30;
@@ -23,7 +23,7 @@ pub(crate) const TASKS: u32 = 51;
 pub(crate) const LAST_WORD: u32 = 60;
 /// Weight of a document in a user's message.
 pub(crate) const PASTED: u32 = 50;
-/// Weight of what a program put into a user's message.
+/// Weight of a program's text in a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
 /// Label of a user's answers to questions.
@@ -49,7 +49,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether it stands in a user's message.
+    /// Whether it is in a user's message.
     pub(crate) fn users(self) -> bool {
         matches!(self, Kind::User | Kind::Injected)
     }
@@ -109,14 +109,14 @@ impl Item {
     }
 }
 
-/// Numbers of changes and reads of a file, and the place of its last change, or else of its last read, among those of all
-/// files.
+/// Numbers of changes and reads of a file, and the place of its last change among the uses of all files. If the file
+/// was not changed, the place of its last read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FileStat {
     pub(crate) changed: u32,
     pub(crate) read: u32,
     pub(crate) last: usize,
-    /// The place of the one before it.
+    /// The previous place.
     pub(crate) before: usize,
 }
 
@@ -154,7 +154,7 @@ impl Gathered {
         self.file_at(path, changed, read, self.uses);
     }
 
-    /// Notes a use of a file in the place of an earlier one.
+    /// Records a use of a file at the place of an earlier one.
     pub(crate) fn file_at(&mut self, path: &str, changed: u32, read: u32, place: usize) {
         let stat = self.files.entry(path.to_owned()).or_default();
         stat.changed += changed;
@@ -166,7 +166,7 @@ impl Gathered {
         }
     }
 
-    /// Takes back a use of a file that failed.
+    /// Removes a failed use of a file.
     pub(crate) fn unused(&mut self, path: &str, changed: u32, read: u32) {
         if let Some(stat) = self.files.get_mut(path) {
             stat.changed = stat.changed.saturating_sub(changed);
@@ -182,8 +182,8 @@ impl Gathered {
     }
 }
 
-/// Whether a user's line asks nothing of the assistant: an interruption, a refusal without a
-/// reason, a command to the program.
+/// Whether a user's line has no request to the assistant: an interruption, a refusal without a reason, a command to the
+/// program.
 pub(crate) fn is_mark(item: &Item) -> bool {
     let [line] = item.lines.as_slice() else {
         return false;

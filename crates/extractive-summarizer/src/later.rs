@@ -1,4 +1,4 @@
-//! Notes that a later message says something else.
+//! Notes about later messages that replace a sentence.
 
 use std::fmt;
 

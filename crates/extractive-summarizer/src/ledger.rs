@@ -1,5 +1,5 @@
-//! Ledgers: commands that ran and calls that failed, many in few tokens. A short form of a summary has them before it
-//! tells anything at length.
+//! Ledgers: lists of the commands that ran and of the calls that failed, many in few tokens. They come first in a short
+//! form of a summary, before any longer lines.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,19 +31,19 @@ const TIMES: &str = " ×";
 const COMMAND_CHARS: usize = 60;
 /// Maximum cost of a line of several commands, in tokens: a short form keeps whole lines.
 const LINE_TOKENS: u64 = 48;
-/// What a line costs beside its commands, in tokens.
+/// Cost of a line without its commands, in tokens.
 const BESIDE_LINE: u64 = 4;
-/// What a command costs beside its text, as its value counts it, in tokens.
+/// Cost of a command without its text, as its value counts it, in tokens.
 const BESIDE_COMMAND: u64 = 3;
-/// Maximum length of what an error says, and of a second line of it that reports it, in characters.
+/// Maximum length of the line that names an error, and of a second line that reports it, in characters.
 const ERROR_CHARS: usize = 80;
 const REPORT_CHARS: usize = 48;
-/// Number of the first characters by which lines of an error are told apart.
+/// Number of the first characters that distinguish the lines of an error.
 const SAME_CHARS: usize = 6;
 /// Maximum length of the call that failed, in characters, and number of a command's words.
 const CALL_CHARS: usize = 24;
 const CALL_WORDS: usize = 3;
-/// What the lines of a ledger are worth more than the lines of items.
+/// Value that the lines of a ledger have in addition to the value of items' lines.
 const LISTS: u64 = 1 << 60;
 /// Minimum weight of an error that is listed: more than a search without hits.
 pub(crate) const LISTED_ERROR: u32 = 13;
@@ -70,12 +70,12 @@ impl Ran {
         (!head.is_empty()).then_some(Self { cd, head, times: 1 })
     }
 
-    /// A command line that a ledger lists. `None` for one that only looks at something, and for one that changed something
-    /// that lasts and says why, or is too long: its item tells it.
+    /// A command line that a ledger lists. `None` for one that only looks at something. `None` also for one that
+    /// changed something that lasts and gives the reason, or is too long: its item shows it.
     pub(crate) fn listed(line: &str) -> Option<Self> {
         let says_why = |ran: &Self| !ran.is_whole() || ran.head.contains(['"', '\'']);
         let ran = Self::of(line).filter(|_| !is_look(line))?;
-        // A piece of a script says nothing.
+        // A piece of a script is not informative.
         let is_piece = !ran.is_whole() && ran.head.contains(['"', '\'', '$', '<', '{']);
         (!is_piece && (!is_lasting(line) || !says_why(&ran))).then_some(ran)
     }
@@ -94,8 +94,8 @@ fn beginning(line: &str, chars: usize) -> String {
     }
 }
 
-/// Returns the lines of commands, of at most `room` tokens: different ones, the most valuable first where not all fit.
-/// See [`value`].
+/// Returns the lines of different commands, of at most `room` tokens. If not all commands fit, the most valuable ones
+/// are chosen. See [`value`].
 pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     let mut last: BTreeMap<(&str, &str), (usize, u32)> = BTreeMap::new();
     for (at, one) in ran.iter().enumerate() {
@@ -152,8 +152,8 @@ struct Command {
     value: u64,
 }
 
-/// The value of a command that ran last as the `at`th of `all`: newer ones count up to thrice as much, those that ran
-/// several times half as much again, and those that only look at something little.
+/// The value of a command that ran last as the `at`th of `all`. Newer commands count up to three times as much,
+/// commands that ran several times count half as much again, and commands that only look at something count little.
 fn value(head: &str, times: u32, at: usize, all: usize) -> u64 {
     let newness = 2_000 * (at as u64 + 1) / (all as u64).max(1);
     let value = 1_000 + newness;
@@ -244,7 +244,7 @@ fn chosen(mut groups: Vec<Group<'_>>, room: u64, estimator: &dyn TokenEstimator)
     entries
 }
 
-/// The commands of a line of a ledger; `cd` is that of the line above. `None` for another line.
+/// The commands of a line of a ledger; `cd` is the `cd` of the line above. `None` for another line.
 pub(crate) fn read_ran(line: &str, cd: &mut String) -> Option<Vec<Ran>> {
     let list = if let Some(list) = line.strip_prefix(RAN) {
         cd.clear();
@@ -298,14 +298,14 @@ struct Failure {
     times: u32,
 }
 
-/// Returns the lines of failed calls that nothing made good, of at most `room` tokens: each with its error.
-/// Errors that say the same but for times are one line, and newer ones come first.
+/// Returns the lines of failed calls that no later call made good, of at most `room` tokens: each with its error.
+/// Errors that differ only in times are one line, and newer ones come first.
 pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for item in items {
         let listed = item.kind == Kind::Error && item.weight >= LISTED_ERROR;
-        // What was made good is told by its item.
+        // An error that was made good is shown by its item.
         let Some(says) = says(item).filter(|_| listed && item.later.is_none()) else {
             continue;
         };
@@ -385,7 +385,7 @@ fn end(path: &str) -> String {
     })
 }
 
-/// The program and the subcommands that a command line begins with; `None` where it begins with something else.
+/// The program and the subcommands that a command line begins with; `None` if it begins with something else.
 fn first_words(line: &str) -> Option<String> {
     let plain = |word: &&str| {
         let inside =
@@ -417,7 +417,7 @@ fn says(item: &Item) -> Option<String> {
         .filter(|tells| *tells > 0)?;
     let first = lines.iter().position(|(tells, _)| *tells == told)?;
     let mut says = beginning(&lines.get(first)?.1, ERROR_CHARS);
-    // What begins as the first line does is more of the same.
+    // A line that begins like the first one repeats it.
     let begin = |line: &str| line.chars().take(SAME_CHARS).collect::<String>();
     let other = |line: &str| begin(line) != begin(&says);
     let mut more = lines.iter().skip(first + 1);
@@ -598,7 +598,7 @@ mod tests {
                 "Failed: [8] git merge topic: error: conflict in a.rs",
             ]
         );
-        // What was mended is not listed, and newer ones come first.
+        // Errors that were made good are not listed, and newer ones come first.
         assert!(entries[1].worth > entries[0].worth);
         let (seq, call, says) = read_failed(&entries[1].text).unwrap();
         assert_eq!(

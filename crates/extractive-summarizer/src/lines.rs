@@ -16,7 +16,7 @@ use crate::users;
 use crate::value;
 use crate::wrap::REST;
 
-/// An item whose lines are printed.
+/// An item with its printed lines.
 pub(crate) struct Printed<'a> {
     pub(crate) item: &'a Item,
     /// Value among all items.
@@ -69,7 +69,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Adds lines that are worth the less the later they come.
+    /// Adds lines with falling values.
     fn all<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>, topic: Topic) {
         for text in texts.into_iter().flat_map(|text| text.split('\n')) {
             let worth = u64::MAX - self.lines.len() as u64;
@@ -106,7 +106,7 @@ impl Lines<'_> {
     fn item(&mut self, item: &Item, text: &str, place: value::Place) {
         let head = self.lines.len();
         let code = code_lines(item);
-        // Whether the item's first line goes on.
+        // Whether the item's first line continues.
         let mut first = true;
         for (n, line) in text.split('\n').enumerate() {
             first &= n == 0 || line.starts_with(REST);
@@ -149,8 +149,8 @@ fn code_lines(item: &Item) -> BTreeSet<&str> {
     inside.map(|line| line.trim()).collect()
 }
 
-/// Indices of the items that tell what another line tells: what a ledger lists, a user's words that come again or are
-/// corrected, and a command whose earlier failure names it as what made it good.
+/// Indices of the items that another line covers: items that a ledger lists, users' words that are repeated or
+/// corrected, and commands that an earlier failure names as the ones that made it good.
 fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
     let mut told = BTreeSet::new();
     let listed: BTreeSet<Seq> = parts

@@ -8,23 +8,23 @@ use crate::text::is_wide;
 /// Minimum length of a word that says something, in bytes; a number may be shorter.
 const WORD: usize = 4;
 
-/// Parts of a text's value: of each new word, and of each other one.
+/// Parts of a text's value: for each new word, and for each other word.
 const NEW: u64 = 4;
 const KNOWN: u64 = 1;
 
-/// Texts that wait, the one that says most first.
+/// A queue of texts, the one that adds most first.
 pub(crate) struct News {
     /// The different words of each text.
     words: Vec<Vec<u32>>,
-    /// Values of the texts by their words; those of waiting texts may be too high.
+    /// Values of the texts by their words; the values of waiting texts may be too high.
     waiting: BinaryHeap<(u64, Reverse<usize>)>,
-    /// Whether a word was told.
+    /// Whether each word is in one of the texts so far.
     told: Vec<bool>,
 }
 
 impl News {
-    /// Returns a queue of texts. A text says `worth` by each of its words, and a name of letters and digits, such as a colour or
-    /// a version, counts for `name` words.
+    /// Returns a queue of texts. A text says `worth` by each of its words, and a name of letters and digits, such as a
+    /// colour or a version, counts for `name` words.
     pub(crate) fn of<'a>(
         texts: impl Iterator<Item = &'a str>,
         name: u64,
@@ -55,7 +55,7 @@ impl News {
     /// Returns the text that adds most to the texts so far.
     pub(crate) fn next(&mut self, worth: &dyn Fn(usize) -> u64) -> Option<usize> {
         while let Some((before, Reverse(at))) = self.waiting.pop() {
-            // What was told since can only have made it less.
+            // Later texts can only have lowered it.
             let value = self.value(at, worth);
             if value == before
                 || self
@@ -70,7 +70,7 @@ impl News {
         None
     }
 
-    /// Notes that a text is told.
+    /// Adds a text to the texts so far.
     pub(crate) fn tell(&mut self, at: usize) {
         for word in self.words.get(at).into_iter().flatten() {
             if let Some(told) = self.told.get_mut(*word as usize) {
@@ -88,8 +88,8 @@ impl News {
     }
 }
 
-/// Calls `f` with a hash of each telling word or number, in any case, and of each pair of characters in scripts with short
-/// words.
+/// Calls `f` with a hash of each telling word or number, in any case, and of each pair of characters in scripts with
+/// short words.
 fn visit_words(text: &str, name: u64, f: &mut dyn FnMut(u64)) {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;

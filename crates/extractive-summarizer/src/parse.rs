@@ -51,7 +51,7 @@ pub(crate) fn summary(
             continue;
         }
         gathered.items.extend(open.take());
-        // What older extracts have and items tell better: where things stood, and lists of names.
+        // Older extracts have these, and items show them better: the last outcome, and lists of names.
         let stood = extract
             && (line.starts_with(ASKED)
                 || line.starts_with(STAND)
@@ -120,7 +120,7 @@ pub(crate) fn summary(
     }
 }
 
-/// Adds the commands that a ledger lists, and those of the items from `begin` on that it does not.
+/// Adds the commands that a ledger lists, and the commands of the items from `begin` on that it does not list.
 fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
     let heads: BTreeSet<&str> = listed.iter().map(|ran| ran.head.as_str()).collect();
     let items = gathered.items.iter().skip(begin);
@@ -132,7 +132,7 @@ fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
             _ => None,
         }
     });
-    // What an item shortened is no command.
+    // A line that an item shortened is not a command.
     let whole = lines.filter(|line| !line.starts_with('…'));
     let others: Vec<Ran> = whole
         .filter_map(Ran::listed)
@@ -142,7 +142,7 @@ fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
     gathered.ran.extend(others);
 }
 
-/// Adds the failures that a ledger lists and no item from `begin` on tells.
+/// Adds the failures that a ledger lists and that are not among the items from `begin` on.
 fn failures(
     gathered: &mut Gathered,
     begin: usize,
@@ -184,7 +184,7 @@ fn failures(
     }
 }
 
-/// Replaces the line with which an error begins by what a ledger has of it, where the item shortened it.
+/// Replaces the first line of an error by the line in a ledger, if the item shortened it.
 fn complete(item: &mut Item, says: &str) {
     let first = says.split(" | ").next().unwrap_or(says);
     let cut = item.outcome.iter_mut().find(|line| {
@@ -209,7 +209,7 @@ fn is_extract(text: &str) -> bool {
 
 /// Adds a further line to an item.
 fn more(item: &mut Item, line: &str) {
-    // It says more than what its first line announces.
+    // It says more than the announcement in its first line.
     if item.kind == Kind::Reply {
         item.weight = item.weight.max(25);
     }
@@ -319,8 +319,8 @@ struct Told {
     read: u32,
 }
 
-/// Adds the files of a `Files` line: of any writer's line, what looks like a path. A file that two lines name counts by the
-/// larger figures.
+/// Adds the files of a `Files` line of any writer: all words that look like paths. A file that two lines name counts by
+/// the larger figures.
 fn files<'a>(told: &mut BTreeMap<String, Told>, mut base: &'a str, rest: &'a str) {
     let mut rest = rest.trim();
     if let Some(under) = rest.strip_prefix("(under ")

@@ -1,4 +1,4 @@
-//! The lines of an extract around those of its items: what it is of, and lists of files, failures and commands.
+//! The lines of an extract around the lines of its items: the header, and lists of files, failures and commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,8 @@ use crate::ledger::{self, Entry};
 use crate::shell;
 use crate::source::{Source, tokens};
 
-/// How many times longer than an extract its messages are from which it is as dense as an extract of summaries.
+/// Ratio of the length of the messages to the length of their extract from which it is as dense as an extract of
+/// summaries.
 const MUCH_LONGER: u64 = 16;
 
 /// Maximum weight of an item that is printed only after all heavier ones.
@@ -29,8 +30,8 @@ struct Shares {
     files: u64,
 }
 
-/// The lists of an extract of messages. It has few: shorter forms are mostly taken from summaries of summaries. What
-/// it does not name is lost to those.
+/// The lists of an extract of messages. They are few, because shorter forms are mostly taken from summaries of
+/// summaries. Names that this extract leaves out are lost to those summaries.
 const SHARES: Shares = Shares {
     failed: 3,
     ran: 0,
@@ -53,7 +54,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// A text that is short in any case has none.
+    /// A text that is short in any case has no lists.
     fn of(source: &[Source<'_>], target: u64) -> Self {
         let dense = is_dense(source, target);
         let shares = match dense {
@@ -98,7 +99,7 @@ impl Parts {
         let lists = Lists::of(source, target);
         let files_room = lists.room(|shares| shares.files);
         let folded = folders::lines(&gathered.files, files_room, estimator);
-        // What an extract of summaries lists by folder it does not name again.
+        // Files that an extract of summaries lists by folder are not named again.
         let others = match lists.dense {
             true => others(&gathered.files, &folded.listed),
             false => gathered.files.clone(),
@@ -125,12 +126,12 @@ impl Parts {
         }
     }
 
-    /// Texts before those of the items.
+    /// Texts before the items.
     pub(crate) fn above(&self) -> impl Iterator<Item = &str> {
         self.header.as_deref().into_iter()
     }
 
-    /// Texts after those of the items.
+    /// Texts after the items.
     pub(crate) fn below(&self) -> impl Iterator<Item = &str> {
         let entries = self.failed.iter().chain(&self.ran);
         let entries = entries.map(|entry| entry.text.as_str());
@@ -142,8 +143,7 @@ impl Parts {
             .chain(self.expand.as_deref())
     }
 
-    /// Drops a line, the least valuable first. Returns whether there was one beside the header and the
-    /// files in full.
+    /// Drops a line, the least valuable first. Returns whether there was one besides the header and the files in full.
     pub(crate) fn drop_one(&mut self) -> bool {
         self.expand.take().is_some()
             || self.folded.pop().is_some()
@@ -152,7 +152,7 @@ impl Parts {
     }
 }
 
-/// Whether an extract is of summaries, or so short beside its messages that it has to be as dense.
+/// Whether an extract is of summaries, or so short compared with its messages that it has to be as dense.
 pub(crate) fn is_dense(source: &[Source<'_>], target: u64) -> bool {
     let summary = |piece: &Source<'_>| matches!(piece, Source::Summary(_));
     source.iter().any(summary) || tokens(source) / MUCH_LONGER >= target

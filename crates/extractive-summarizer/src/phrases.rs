@@ -30,7 +30,8 @@ pub(crate) static SAID_UNIVERSAL: LazyLock<Cues> = LazyLock::new(|| Cues::of(UNI
 pub(crate) static SAID_WITHDRAWS: LazyLock<Cues> = LazyLock::new(|| Cues::of(WITHDRAWS));
 pub(crate) static SAID_KINDLY: LazyLock<Cues> = LazyLock::new(|| Cues::of(SMALL_TALK));
 
-/// Whether a text has one of these phrases. Those of scripts without spaces may be anywhere, and others are whole words.
+/// Whether a text has one of these phrases. Phrases in scripts without spaces may be anywhere, and others are whole
+/// words.
 pub(crate) fn any(words: &Words<'_>, sentence: &str, cues: &Cues) -> bool {
     // Most sentences have none.
     let found = cues

@@ -22,7 +22,7 @@ pub(crate) const MENDED: (&str, &str) = (" (ok at [", "])");
 
 /// Shell syntax that hands a message of several lines to a command.
 const HEREDOC: &str = "\"$(cat <<'EOF' ";
-/// Maximum length of an exclamation that says nothing, in characters.
+/// Maximum length of an exclamation without content, in characters.
 const CRY_CHARS: usize = 24;
 
 /// Maximum length of a printed item.
@@ -66,9 +66,9 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
         let half = chars / 2;
         let about = match item.outcome.is_empty() {
             true => chars,
-            // Of a command most is what ran.
+            // Most of a command is the command line.
             false if item.runs() => chars,
-            // And of an error what it says.
+            // And most of an error is its message.
             false if item.kind == Kind::Error => (chars / 2).max(chars.saturating_sub(ended)),
             false => half.max(chars.saturating_sub(ended)),
         };
@@ -180,7 +180,7 @@ pub(crate) fn beginning(item: &Item) -> String {
     format!("[{range}] {}{colon}", item.label)
 }
 
-/// A line without the position that [`beginning`] begins it with.
+/// A line without the position that it begins with: see [`beginning`].
 pub(crate) fn said(line: &str) -> &str {
     let rest = line
         .strip_prefix('[')
@@ -200,19 +200,19 @@ pub(crate) fn ending(item: &Item, chars: usize) -> String {
         let tells = |n: &usize| item.outcome.get(*n).map_or(0, |line| failure::tells(line));
         order.extend(0..item.outcome.len());
         order.sort_by_cached_key(|n| Reverse(tells(n)));
-        // Where not all fits, what says nothing of what is wrong is left out.
+        // If not all fits, lines that do not name the error are left out.
         if order.first().is_some_and(|n| tells(n) > 2) && count(&item.outcome) > chars {
             order.retain(|n| tells(n) > 1);
         }
     }
     let edit = item.kind == Kind::Act && item.file.is_some();
     if edit {
-        // What comes tells more than what goes.
+        // Added lines are more informative than removed ones.
         let comes = |n: &usize| item.outcome.get(*n).is_some_and(|l| l.starts_with("+ "));
         order.extend((0..item.outcome.len()).filter(comes).take(1));
     }
     if item.kind == Kind::Act && !edit && item.outcome.len() > 3 {
-        // A report: what it says is told as what somebody said.
+        // A report: its words are printed like a person's.
         let mut said = sentences(&item.outcome.join("\n"));
         said.retain(|sentence| sentence.chars().any(char::is_alphabetic));
         return digest(&said, chars, true);

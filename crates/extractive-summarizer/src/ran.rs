@@ -3,7 +3,7 @@
 /// A command that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// The `cd` before it; empty where there is none.
+    /// The `cd` before it; empty if there is none.
     pub(crate) cd: String,
     /// Its beginning.
     pub(crate) head: String,

@@ -13,14 +13,14 @@ pub const HEADLINE_TOKENS: u64 = 60;
 
 /// Minimum by which a form costs more than the form with the next higher rank, in tokens: a short line.
 const LEAST_STEP: u64 = 12;
-/// Maximum cost of a form, in tokens, and what it may cost more than the form with the next higher rank, in thousandths of
-/// the cost. In a small context every line counts.
+/// Maximum cost of a form, in tokens, and the most that it may cost more than the form with the next higher rank, in
+/// thousandths of the cost. In a small context every line counts.
 const STEPS: [(u64, u64); 3] = [(3_000, 15), (12_000, 30), (u64::MAX, 80)];
 
 /// Returns the rank of a line with which a form costs `tokens`: 255 up to [`HEADLINE_TOKENS`], and one less for each 12
 /// tokens or 1.5 % more, whichever is more; for each 3 % from 3,000 tokens on, and for each 8 % from 12,000 on.
 ///
-/// So the ranks of any body say what its forms cost, nearly: all lines of at least this rank cost about
+/// So the ranks of any body show the approximate costs of its forms: all lines of at least this rank cost about
 /// `tokens` together.
 pub fn rank_of(tokens: u64) -> u8 {
     let (mut rank, mut reach) = (u8::MAX, HEADLINE_TOKENS);
@@ -44,29 +44,29 @@ pub fn rank_lines(text: &str, estimator: &dyn TokenEstimator) -> SummaryBody {
     SummaryBody::ranked(lines.collect::<Vec<_>>())
 }
 
-/// What a line tells. Each has a share of every form.
+/// Topic of a line. Each topic has a share of every form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
     /// Users' rules.
     Rules,
-    /// What users said.
+    /// Users' words.
     Users,
     /// Documents and programs' texts in users' messages.
     Documents,
-    /// What tools did.
+    /// Actions of tools.
     Acts,
-    /// What failed.
+    /// Errors.
     Errors,
-    /// What the assistant or another writer said.
+    /// Words of the assistant or of another writer.
     Replies,
-    /// A list of what failed.
+    /// A list of failures.
     Failures,
-    /// A list of what ran.
+    /// A list of commands.
     Commands,
     Files,
-    /// What tools did, printed and returned, in full.
+    /// The actions and output of tools, in full.
     Details,
-    /// What the extract is of, and what it leaves out.
+    /// The header of the extract, and the subjects that it leaves out.
     Frame,
 }
 
@@ -88,7 +88,7 @@ impl Topic {
     /// The share of a form, in relation to the others'.
     const fn share(self, talk: bool) -> u64 {
         match self {
-            // What is said is what happens.
+            // In talk, words are the events.
             Self::Rules if talk => 4_000,
             Self::Users if talk => 500,
 
@@ -123,8 +123,8 @@ pub(crate) struct Line {
     pub(crate) head: Option<usize>,
 }
 
-/// Ranks lines, so that each form has all topics in their shares, and of each the most valuable lines. A line comes
-/// after the one that it continues.
+/// Ranks lines, so that each form has all topics in their shares, and the most valuable lines of each topic. A line
+/// comes after the one that it continues.
 pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
     let mut queues: Vec<(u64, u64, VecDeque<usize>)> = Vec::new();
     for topic in Topic::ALL {
@@ -163,7 +163,7 @@ pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
                 }
             }
         }
-        // A title says nothing without the line below it.
+        // A title is not informative without the line below it.
         if let Some(rank) = title.and_then(|title| ranks.get_mut(title)) {
             *rank = Some(rank_of(cost));
         }

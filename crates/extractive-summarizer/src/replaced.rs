@@ -32,7 +32,7 @@ impl Statement {
         }
         let shared = self.shares(earlier);
         let more = self.subject.len() - shared;
-        // Who or where something is may be told of several, unless it is told in the same words.
+        // Several people or places may have the same description, unless the words are the same.
         let alike = shared > 2 && more == 0 && shared == earlier.subject.len();
         if !(self.changes || anew || one || alike) {
             return false;
@@ -66,8 +66,8 @@ impl Statement {
             && rest.iter().all(known)
     }
 
-    /// Whether a word of change and the form of both values tell that one comes in the place of the other: two codes, or two
-    /// paths in a folder.
+    /// Whether a word of change and the form of both values show that one replaces the other: two codes, or two paths
+    /// in a folder.
     fn swaps(&self, earlier: &Self, value: &Value, other: &Value) -> bool {
         let has = |word: &str| earlier.subject.iter().any(|one| one == word);
         // `rebased`, of what was based.
@@ -81,7 +81,8 @@ impl Statement {
         (again || (changes && (beside || value.is_formed_like(other)))) && !self.contrasts(earlier)
     }
 
-    /// Whether each has a word of its own beside one that both have: `the staging key` and `the production key`.
+    /// Whether each subject has a word that the other lacks, next to a word that both have: `the staging key` and `the
+    /// production key`.
     fn contrasts(&self, other: &Self) -> bool {
         let apart = |own: &String, others: &String| {
             !other.subject.contains(own) && !self.subject.contains(others)
@@ -135,7 +136,7 @@ impl Statement {
         values.is_some_and(|(value, other)| value.is(other))
     }
 
-    /// Whether it is of a part of an earlier statement's subject: `the backup region` after `the region`.
+    /// Whether it is about a part of an earlier statement's subject: `the backup region` after `the region`.
     fn narrows(&self, earlier: &Self) -> bool {
         let known = |word: &String| earlier.subject.contains(word);
         let mut pairs = self.pairs.iter();
@@ -166,9 +167,9 @@ impl Statement {
             .any(|other| other.has_value_of(self) && shared(other) > 1)
     }
 
-    /// Whether two subjects are one: all words of the one are in the other, none of the others says when it holds, and none
-    /// parts two neighbours, as in `function names` and `function argument names`. With `anywhere`, the shorter one holds
-    /// whatever the longer one says of when it holds.
+    /// Whether two subjects are one: one has all words of the other, its further words do not say when it holds, and
+    /// none of them separates two neighbours, as in `function names` and `function argument names`. With `anywhere`,
+    /// the shorter one also holds if the longer one says when it holds.
     fn same_subject(&self, other: &Self, anywhere: bool) -> bool {
         let (small, large) = match self.subject.len() <= other.subject.len() {
             true => (self, other),
@@ -190,7 +191,7 @@ impl Statement {
         }
         small.windows(2).all(|pair| match pair {
             [a, b] => match (place(a), place(b)) {
-                // In another clause the order says nothing.
+                // In another clause the order does not matter.
                 (Some(from), Some(to)) if from < large.lead && to >= large.lead => true,
                 (Some(from), Some(to)) if from + 1 < to => {
                     let between = large.subject.get(from + 1..to).unwrap_or_default();
@@ -207,7 +208,7 @@ impl Statement {
     }
 }
 
-/// Whether both values are of a class of which one holds.
+/// Whether both values are of a class of which only one value holds.
 fn is_sole(value: &Value, other: &Value) -> bool {
     matches!(value.class, Class::TimeZone | Class::Units) && value.class == other.class
 }

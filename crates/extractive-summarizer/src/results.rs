@@ -29,10 +29,10 @@ const USUAL: usize = 8;
 /// Number of characters of a call's questions that an answer holds if it repeats them.
 const ASKED_CHARS: usize = 20;
 
-/// Number of different commands whose outputs end with the same line, from which the line is no outcome.
+/// Number of different commands with the same last line of output from which the line is not an outcome.
 const NOISE: usize = 3;
 
-/// The calls so far, and those whose results are awaited.
+/// The calls so far, and the calls without a result.
 pub(crate) struct Calls<'a> {
     pub(crate) conventions: &'a dyn AgentConventions,
     /// Awaited calls by id, each with the index of its item.
@@ -49,11 +49,11 @@ pub(crate) struct Calls<'a> {
     pub(crate) usual: BTreeSet<String>,
     /// Tests that passed, with the message that says so.
     pub(crate) passed: BTreeMap<String, Seq>,
-    /// Whether a call failed and nobody has said anything since.
+    /// Whether a call failed and no text followed it.
     pub(crate) trouble: bool,
     /// Texts with which programs reported refusals.
     pub(crate) refusals: BTreeSet<String>,
-    /// Indices of items whose outcome is a line of an output, with the output's last lines.
+    /// Indices of items with a line of an output as their outcome, and the output's last lines.
     pub(crate) outputs: Vec<(usize, Vec<String>)>,
 }
 
@@ -115,8 +115,8 @@ pub(crate) fn usual(items: &mut [Item], usual: &BTreeSet<String>) {
     }
 }
 
-/// Notes at each failed call which later one made it good: a command that did at least the same without an error, the same
-/// tests as passed, or another use of the same file. Demotes the uses of files that were made good.
+/// Notes at each failed call which later one made it good: a command that did at least the same without an error, the
+/// same tests as passed, or another use of the same file. Demotes the uses of files that were made good.
 pub(crate) fn resolve(items: &mut [Item], passed: &BTreeMap<String, Seq>) {
     let mut ran: BTreeMap<String, Vec<(Seq, Does)>> = BTreeMap::new();
     let mut used: BTreeMap<String, Seq> = BTreeMap::new();
@@ -168,7 +168,7 @@ fn mended(failed: &Does, ran: &BTreeMap<String, Vec<(Seq, Does)>>) -> Option<Seq
         .map(|(seq, _)| *seq)
 }
 
-/// The message that tells the last of an error's failed tests as passed, if all of them passed later.
+/// The message in which the last of an error's failed tests passed, if all of them passed later.
 fn all_passed(item: &Item, passed: &BTreeMap<String, Seq>) -> Option<Seq> {
     let lines = item.outcome.iter();
     let tests: Vec<(&str, bool)> = lines.flat_map(|line| failure::tests(line)).collect();
@@ -199,7 +199,7 @@ fn is_interrupted(item: &Item) -> bool {
     item.outcome.first().is_some_and(|line| line == INTERRUPTED)
 }
 
-/// Demotes edits of which a later one puts back what the first one changed.
+/// Demotes edits if a later one reverts the change of the first.
 pub(crate) fn undone(items: &mut [Item]) {
     let mut open: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     let mut undone = Vec::new();
@@ -258,7 +258,7 @@ fn outcome(text: &str) -> (Vec<String>, Vec<String>) {
     (lines, ends)
 }
 
-/// Whether a line tells of a commit: `[main 1a2b3c4] Subject`.
+/// Whether a line reports a commit: `[main 1a2b3c4] Subject`.
 fn is_commit(line: &str) -> bool {
     let inside = line
         .strip_prefix('[')
@@ -315,7 +315,7 @@ pub(crate) fn result(
         return;
     }
     let output = match call {
-        // What a look shows is what others say.
+        // The output of a look is the words of others.
         Some((_, call)) if call.is(ToolAction::RunCommand) && !failed && !call.looks => {
             errors(text)
         }
@@ -357,7 +357,7 @@ pub(crate) fn result(
     }
 }
 
-/// Makes an item the state of the list of tasks: the newest one is the state.
+/// Makes an item the state of the list of tasks; it replaces the state before.
 pub(crate) fn tasks(
     gathered: &mut Gathered,
     newest: &mut Option<usize>,
@@ -389,7 +389,7 @@ fn succeeded(gathered: &mut Gathered, at: usize, call: &Call, text: &str) -> Opt
     if call.is(ToolAction::Delegate) {
         item.outcome = all(text);
     } else if call.is(ToolAction::RunCommand) && (!call.looks || short) {
-        // What a look showed is no outcome, unless it is short.
+        // The output of a look is not an outcome, unless it is short.
         let (outcome, ends) = outcome(text);
         item.outcome = outcome;
         last = Some(ends);
@@ -436,7 +436,7 @@ fn refusal(
     if let Some((at, _)) = call
         && let Some(act) = gathered.items.get_mut(*at)
     {
-        // The refusal names the call; a plan or the like is told, too.
+        // The refusal names the call; a plan or a similar text is printed, too.
         match act.lines.len() > 2 {
             true => act.outcome = vec!["refused by the user".to_owned()],
             false => act.weight = 0,
@@ -452,8 +452,7 @@ fn refusal(
     told
 }
 
-/// Adds a call that failed or whose output reports errors. Returns whether it is more than a search
-/// without hits.
+/// Adds a call that failed or that reports errors in its output. Returns whether it is more than a search without hits.
 fn error(
     gathered: &mut Gathered,
     call: Option<&(usize, Call)>,
@@ -467,7 +466,7 @@ fn error(
         false => Cow::Borrowed(text),
     };
     let all = || verbatim(text, RESULT_BYTES, RESULT_BYTES);
-    // A search that finds nothing fails, too, and says nothing.
+    // A search without hits fails, too, and has no message.
     let says = |line: &&str| !line.trim().is_empty() && !is_exit_code(line);
     let looks = call.is_some_and(|(_, call)| call.looks);
     let miss = output.is_empty() && looks && text.lines().filter(says).count() == 0;
@@ -489,7 +488,7 @@ fn error(
     if let Some((at, call)) = call
         && let Some(act) = gathered.items.get_mut(*at)
     {
-        // The error names the call; the call need not be told twice.
+        // The error names the call; the call need not be printed again.
         act.weight = 0;
         item.detail.splice(0..0, std::mem::take(&mut act.detail));
         item.file = call.path().map(str::to_owned);

@@ -243,7 +243,7 @@ pub(crate) const LINKS: &[&str] = &[
 /// Beginnings of words that add a value to others.
 pub(crate) const ADDS: &[&str] = &["add", "includ", "import", "append", "insert", "install"];
 
-/// Words that mean something said before.
+/// Words that refer to earlier words.
 pub(crate) const REFERS: &[&str] = &[
     "them", "it", "they", "these", "those", "their", "its", "ones", "one",
 ];
@@ -263,7 +263,7 @@ pub(crate) const TOPICS: &[&str] = &[
 /// Endings of words that name a reason.
 pub(crate) const PURPOSES: &[&str] = &["ity", "ency", "ancy", "ness", "ization", "isation", "ance"];
 
-/// Words of change that say nothing of a subject.
+/// Words of change that do not describe a subject.
 pub(crate) const CHANGING: &[&str] = &[
     "move",
     "moved",
@@ -327,12 +327,12 @@ pub(crate) const SINCE: &[&str] = &[
     "以后",
 ];
 
-/// Words that say that a rule is of all things of its kind.
+/// Words that say that a rule applies to all things of its kind.
 pub(crate) const UNIVERSAL: &[&str] = &[
     "always", "all", "every", "each", "any", "never", "immer", "alle", "jede",
 ];
 
-/// Words after a value that begin why it is so.
+/// Words after a value that begin the reason for it.
 pub(crate) const ENDS: &[&str] = &[
     "to", "so", "that", "which", "because", "since", "even", "this", "and", "but", "or",
 ];
@@ -400,7 +400,7 @@ pub(crate) const SAME: &[(&str, &str)] = &[
     ("internally", "internal"),
 ];
 
-/// Phrases that tell news.
+/// Phrases that announce news.
 pub(crate) const UPDATES: &[&str] = &[
     "update",
     "changed",

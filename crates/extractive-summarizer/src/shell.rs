@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Words of git that join histories, and those with which that goes on.
+/// Words of git that join histories, and the words that continue or publish the result.
 const JOINING: [&str; 5] = ["merge", "rebase", "pull", "cherry-pick", "stash"];
 const JOINED: [&str; 3] = ["commit", "push", "--continue"];
 /// Maximum number of files of a command.
@@ -69,11 +69,10 @@ const LOOKING: &[&str] = &[
     "date",
 ];
 
-/// The folder that only the shell knows: that of `cd -`.
+/// A folder that only the shell knows: the target of `cd -`.
 pub(crate) const BEFORE: &str = "-";
 
-/// The folder to which the `cd`s at the beginning of a command line go, and the rest of the line. Empty without a
-/// `cd`.
+/// The folder of the `cd`s at the beginning of a command line, and the rest of the line. Empty without a `cd`.
 pub(crate) fn split_cd(line: &str) -> (String, &str) {
     let mut rest = line.trim();
     if let Some(inside) = rest
@@ -248,7 +247,7 @@ fn is_file(word: &str) -> bool {
 /// A command line without filters and redirections of its output.
 pub(crate) fn without_filters(line: &str) -> &str {
     let mut line = line.trim_end();
-    // Where the filters behind the last command begin.
+    // The offset of the filters after the last command.
     let mut filters: Option<usize> = None;
     for (at, mark) in marks(line) {
         let is_pipe = mark == "|";
@@ -308,7 +307,7 @@ pub(crate) fn command(line: &str) -> &str {
     split_cd(line).1
 }
 
-/// A command of git without the folder that it is told to work in.
+/// A command of git without the option for its folder.
 pub(crate) fn anywhere(command: &str) -> Cow<'_, str> {
     let told = command.strip_prefix("git -C ");
     match told.and_then(|after| after.split_once(' ')) {
@@ -365,14 +364,14 @@ impl Does {
             .filter_map(|words| Some(words.first()?.as_str()))
     }
 
-    /// Whether a good run of this command line mends a failed one: it runs the last program of the other in the same folder,
-    /// with the same targets or wider ones.
+    /// Whether a good run of this command line mends a failed one: it runs the last program of the other in the same
+    /// folder, with the same targets or wider ones.
     pub(crate) fn makes_good(&self, failed: &Self) -> bool {
         let is_known = |folder: &str| !folder.is_empty() && folder != BEFORE;
         let same_folder = !is_known(&self.folder)
             || !is_known(&failed.folder)
             || covers(&self.folder, &failed.folder);
-        // Of a chain of git's only the last one is what was wanted.
+        // In a chain of git commands only the last one is the goal.
         let is_git = |part: &Vec<String>| part.first().is_some_and(|program| program == "git");
         let wanted = match failed.parts.iter().all(is_git) {
             true => failed.parts.len().saturating_sub(1),
@@ -444,13 +443,13 @@ fn does_all(own: &[String], other: &[String]) -> bool {
         return own.first() == other.first() || goes_on;
     }
     let Some((first, own)) = own.split_first() else {
-        // A program that is told no file works on all of them.
+        // A program without files as arguments works on all of them.
         return other.iter().all(|word| word.contains(['/', '.']));
     };
     let Some((other_first, other)) = other.split_first() else {
         return first.contains(['/', '.']) && covers(first, "./");
     };
-    // What names fewer words does more, but for files.
+    // A command with fewer words does more, except for files.
     let is_path = |word: &&String| word.contains('/');
     let paths = || own.iter().filter(is_path);
     let mut others = other.iter().filter(is_path);

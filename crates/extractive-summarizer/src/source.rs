@@ -22,8 +22,8 @@ pub struct SummarySource<'a> {
     pub depth: u32,
     /// Text of the summary.
     pub text: &'a str,
-    /// Rank of each line of the text, as in [`SummaryBody`](memory_model::SummaryBody); `None` where all are equal or
-    /// none is known.
+    /// Rank of each line of the text, as in [`SummaryBody`](memory_model::SummaryBody); `None` if all are equal or none
+    /// is known.
     pub ranks: Option<&'a [u8]>,
     /// Cost of the summary, in tokens.
     pub tokens: u64,

@@ -1,4 +1,4 @@
-//! Puts users' rules on lines of their own, and leaves out or marks what a later sentence replaces.
+//! Puts users' rules on separate lines, and leaves out or marks sentences that a later one replaces.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,19 +12,19 @@ use crate::settings::forget_overtaken;
 use crate::statement::{Statement, understood};
 use crate::text::{line_sentences, reads_as_code};
 
-/// Number of the newest statements that are compared.
+/// Maximum number of statements that are compared, from the last one back.
 const COMPARED: usize = 256;
 /// Maximum number of sentences of a message that are read.
 const SENTENCES: usize = 400;
 /// Number of letters and digits below which a message with a rule stays as it is.
 const BESIDE: usize = 40;
-/// Number of the newest messages that stay as they are, but for what is replaced.
+/// Number of messages at the end that stay as they are, except for replaced sentences.
 const WHOLE: usize = 5;
 /// Maximum length of a message that stays as it is, in bytes.
 const SHORT: usize = 130;
-/// Maximum length of a sentence that is told with the rule that refers to it, in bytes.
+/// Maximum length of a sentence that is printed with the rule that refers to it, in bytes.
 const LEAD: usize = 240;
-/// Maximum length of an assistant's message that is searched for what was replaced, in bytes.
+/// Maximum length of an assistant's message that is searched for replaced values, in bytes.
 const REPLY: usize = 2_000;
 
 /// A sentence of a user's message.
@@ -34,7 +34,7 @@ struct Sentence {
     force: Force,
     statements: Vec<Statement>,
     fate: Fate,
-    /// Whether the next sentence, a rule, says what this one is about.
+    /// Whether the next sentence is a rule that refers to this one.
     leads: bool,
 }
 
@@ -43,12 +43,12 @@ enum Fate {
     Live,
     /// A later sentence says the same.
     Repeated,
-    /// A later sentence says something else, or says something else of one of several things.
+    /// A later sentence replaces it, or replaces it for one of several things.
     Changed(Later),
 }
 
 impl Sentence {
-    /// Its text, with a mark where a part of it was replaced.
+    /// Its text, with a mark if a part of it was replaced.
     fn printed(&self) -> Cow<'_, str> {
         match &self.fate {
             Fate::Changed(later) if later.in_part => Cow::Owned(format!("{}{later}", self.text)),
@@ -64,7 +64,8 @@ struct Told {
     sentences: Vec<Sentence>,
 }
 
-/// Splits users' messages into talk, rules and replaced sentences. Returns the sentences that were taken out of replies.
+/// Splits users' messages into talk, rules and replaced sentences. Returns the sentences that were taken out of
+/// replies.
 pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     let mut told: Vec<Told> = Vec::new();
     for (at, item) in items.iter().enumerate() {
@@ -166,7 +167,7 @@ struct Replaced {
     value: Option<String>,
 }
 
-/// Finds which sentences later ones repeat or replace, the newest first. Returns the replaced statements.
+/// Finds the sentences that later ones repeat or replace, from the last one back. Returns the replaced statements.
 fn compare(told: &mut [Told]) -> Vec<Replaced> {
     struct Stated {
         /// Indices of its message and its sentence.
@@ -188,10 +189,10 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             let all = sentence.statements.len();
             let mut live = Vec::new();
             for statement in &sentence.statements {
-                // The newest statement about the subject.
+                // The last statement about the subject.
                 let about = later.iter().find_map(|later| match () {
                     () if later.statement.replaces(statement) => Some((later, true)),
-                    // What is no rule is told last, and may be left out.
+                    // Sentences that are not rules are printed last, and may be left out.
                     () if later.force >= sentence.force.min(Force::Rule)
                         && later.statement.repeats(statement) =>
                     {
@@ -270,7 +271,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
     replaced
 }
 
-/// Takes from short replies the sentences that name what a user replaced later.
+/// Removes the sentences of short replies that name a value that a user replaced later.
 fn forget(items: &mut [Item], replaced: &[Replaced]) -> Vec<Forgotten> {
     let mut forgotten = Vec::new();
     let laters = replaced.iter().map(|one| {
@@ -347,7 +348,7 @@ fn joined<'a>(sentences: impl Iterator<Item = (Cow<'a, str>, bool)>) -> String {
     out
 }
 
-/// Adds a message: what it says, its rules, and what was replaced. One of the newest stays whole.
+/// Adds a message: its text, its rules, and its replaced sentences. One of the newest messages stays whole.
 fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>) {
     let kept = |one: &Sentence| match &one.fate {
         Fate::Live => true,
@@ -482,7 +483,7 @@ mod tests {
                 (3, TYPED, "Go on.".to_owned()),
             ]
         );
-        // One of the newest stays whole.
+        // One of the newest messages stays whole.
         assert_eq!(told[4].2, last);
         let again = applied(&["As for lists, there is one thing. End them with '--'."]);
         assert_eq!(

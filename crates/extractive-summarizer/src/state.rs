@@ -1,4 +1,4 @@
-//! The state of a conversation: its goal, its rules, what was concluded, what is open, what fails.
+//! The state of a conversation: goal, rules, conclusions, open tasks and failures.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -23,15 +23,15 @@ use crate::text::{clip, digest, is_wide, sentences, squeeze};
 /// Says how positions are read.
 const LEGEND: &str = "[n] is the message to expand.";
 
-/// Characters below which a message of the user is no goal.
+/// Length below which a user's message is not a goal, in characters.
 const GOAL: usize = 24;
 /// Letters that a character of a script without spaces counts for.
 const WIDE: usize = 3;
-/// Number of the newest requests that are listed.
+/// Maximum number of requests that are listed, from the last one back.
 const REQUESTS: usize = 5;
-/// Number of the newest answers of the assistant that are listed.
+/// Maximum number of the assistant's answers that are listed, from the last one back.
 const CONCLUSIONS: usize = 2;
-/// Number of the newest failing commands that are listed.
+/// Maximum number of failing commands that are listed, from the last one back.
 const FAILING: usize = 4;
 /// Minimum weight of a failed command that is listed: more than a failed search.
 const FAILED: u32 = 30;
@@ -77,7 +77,7 @@ struct Line {
     section: Section,
     /// Its place in a section that is ordered by place; else the first position.
     place: Seq,
-    /// Lines of a smaller figure are kept where not all fit.
+    /// Lines with a smaller number are kept if not all fit.
     priority: usize,
     text: String,
 }
@@ -86,8 +86,8 @@ struct Line {
 #[derive(Debug)]
 pub struct ConversationState {
     gathered: Gathered,
-    /// Positions of the messages with rules that no summary tells first: they are in messages, or replace what an earlier
-    /// summary tells.
+    /// Positions of the messages with rules that summaries do not have first: they are in messages, or replace an
+    /// earlier summary's rule.
     news: BTreeSet<Seq>,
     overtaken: Vec<Overtaken>,
 }
@@ -103,9 +103,9 @@ impl ConversationState {
         }
     }
 
-    /// Returns the state in at most `max_tokens` tokens: the first request, new rules of the user, later requests, the last
-    /// answers, the task list, changed files, and commands that fail. Of a conversation without tools, the rules alone.
-    /// `None` where nothing of it is known or fits.
+    /// Returns the state in at most `max_tokens` tokens: the first request, new rules of the user, later requests, the
+    /// last answers, the task list, changed files, and commands that fail. Of a conversation without tools, the rules
+    /// alone. `None` if the state is empty or no line fits.
     ///
     /// Messages at the positions `shown` are left out: the reader has them.
     pub fn text(
@@ -116,14 +116,14 @@ impl ConversationState {
     ) -> Option<String> {
         let chars = chars(max_tokens);
         let mut lines = self.rules(shown, chars);
-        // Without tools nothing is being worked on: the rest is talk, which summaries and messages tell better.
+        // Without tools there is no work in progress: the rest is talk, which summaries and messages show better.
         if self.gathered.calls > 0 {
             work(&self.gathered, shown, chars, &mut lines);
         }
         print(lines, max_tokens, estimator)
     }
 
-    /// Returns the new rules of the user in at most `max_tokens` tokens; `None` where there are none.
+    /// Returns the new rules of the user in at most `max_tokens` tokens; `None` if there are none.
     pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
         print(self.rules(&[], chars(max_tokens)), max_tokens, estimator)
     }
@@ -155,7 +155,7 @@ fn chars(max_tokens: u64) -> usize {
     (max_tokens * LINE / 512).clamp(LINES.0, LINES.1) as usize
 }
 
-/// Prints lines under their headings, those of smaller priorities first where not all fit.
+/// Prints lines under their headings. If not all fit, lines of smaller priorities come first.
 fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
     lines.sort_by_key(|line| line.priority);
     let mut headed: BTreeSet<Section> = BTreeSet::new();
@@ -197,9 +197,9 @@ pub struct Overtaken {
     pub seq: Seq,
     /// The sentence.
     pub sentence: String,
-    /// Position of the message that says something else.
+    /// Position of the message that replaces it.
     pub later: Seq,
-    /// Whether it says something else of only one of several things.
+    /// Whether it replaces the sentence for only one of several things.
     pub in_part: bool,
     /// The value that it sets instead.
     pub value: Option<String>,
@@ -216,7 +216,7 @@ impl Overtaken {
         later.to_string().trim_start().to_owned()
     }
 
-    /// Notes the later message behind the sentence in a summary's text. Returns `None` where the text does not hold it.
+    /// Notes the later message behind the sentence in a summary's text. Returns `None` if the text does not contain it.
     pub fn mark(&self, body: &SummaryBody) -> Option<SummaryBody> {
         let text = body.text();
         let line = text.find(&format!("[{}] ", self.seq))?;
@@ -283,7 +283,7 @@ fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
         .collect()
 }
 
-/// Whether an item is what a user typed, and nothing replaced it.
+/// Whether an item is a text that a user typed and that was not replaced.
 fn asks(item: &Item) -> bool {
     let typed = item.kind == Kind::User && item.weight >= TYPED && item.label != ASKED;
     typed && item.later.is_none() && !is_mark(item)
@@ -385,7 +385,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     if !searches.is_empty() {
         add(Section::Searches, 16, searches.join(" · "));
     }
-    // What failed before the last requests was dealt with, or nobody cares.
+    // Failures before the last requests were dealt with, or do not matter.
     let asked = items.iter().filter(|item| asks(item)).rev().nth(1);
     let since = asked.map_or(Seq::FIRST, |item| item.range.first);
     let failing = failing(&items).into_iter();
@@ -409,7 +409,7 @@ fn words(item: &Item, chars: usize) -> String {
     digest(&sentences(&item.lines.join("\n")), chars, true)
 }
 
-/// The newest state of a task list.
+/// The last state of a task list.
 fn tasks(items: &[&Item]) -> Option<String> {
     let acts = items
         .iter()
@@ -420,7 +420,7 @@ fn tasks(items: &[&Item]) -> Option<String> {
     tasks::is_open(text).then(|| at(item, text))
 }
 
-/// Commands that failed and did not run again without an error, the newest first.
+/// Commands that failed and did not run again without an error, the last one first.
 fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
     let mut failing: Vec<(Does, &Item)> = Vec::new();
     for item in items.iter().rev() {
@@ -432,7 +432,7 @@ fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
             continue;
         };
         if item.weight >= FAILED && item.later.is_none() {
-            // A newer run of the same tells how it is.
+            // A newer run of the same command shows the state.
             let does = Does::of(line.trim_start());
             if !failing.iter().any(|(newer, _)| newer.makes_good(&does)) {
                 failing.push((does, item));

@@ -23,11 +23,11 @@ pub(crate) struct Statement {
     pub(crate) value: Option<Value>,
     /// Whether the subject has one value: it starts *with*, is, or is set *to* it.
     pub(crate) single: bool,
-    /// Whether it says that something is other than before.
+    /// Whether it says that something has changed.
     pub(crate) changes: bool,
     /// Whether it says that something is so from now on.
     pub(crate) fresh: bool,
-    /// Whether it is of all things of its kind.
+    /// Whether it applies to all things of its kind.
     pub(crate) universal: bool,
     pub(crate) withdraws: bool,
     /// Whether the value is one of several: it is added.
@@ -45,14 +45,14 @@ pub(crate) fn understood(sentence: &str, before: Option<&str>) -> (Force, Vec<St
     let has_value = said.has_value();
     let force = force_of(&mut said, sentence);
     if said.has_value() != has_value {
-        // Statements look for a value in a way of their own.
+        // Statements look for a value in another way.
         said = words(sentence);
     }
     (force, statements_of(said, sentence, before))
 }
 
-/// Reads a sentence: a statement for each of its values, or one that withdraws something. `before` is the sentence before
-/// it, which its pronouns may mean.
+/// Reads a sentence: a statement for each of its values, or one that withdraws something. `before` is the sentence
+/// before it, which its pronouns may mean.
 pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement> {
     match sentence.len() {
         ..=RULE_BYTES => statements_of(words(sentence), sentence, before),
@@ -192,8 +192,8 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
     found
 }
 
-/// The word that the sentence before has in front of a compound of a sentence, and the word that it belongs to: of `table
-/// column names` the word `table`, for `column names` after them.
+/// Returns the word before a compound in the previous sentence, and the word that it belongs to: `table` of `table
+/// column names`, for `column names` in this sentence.
 fn named_part(pairs: &[(String, String)], before: &str) -> Option<(String, String)> {
     if pairs.is_empty() {
         return None;
@@ -210,7 +210,8 @@ fn named_part(pairs: &[(String, String)], before: &str) -> Option<(String, Strin
     })
 }
 
-/// Whether the words ask to rename or to replace something without a replacement: their value is the object of the task.
+/// Whether the words ask to rename or to replace something without a replacement: their value is the object of the
+/// task.
 fn is_task(said: &Words<'_>) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| said.has(word));
     has(&["rename", "replace"]) && !has(&["to", "with", "by", "into", "as", "instead", "should"])

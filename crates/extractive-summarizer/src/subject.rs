@@ -1,4 +1,4 @@
-//! The subject of a statement: the words of a sentence that tell of a value.
+//! The subject of a statement: the words of a sentence that are about a value.
 
 use std::sync::LazyLock;
 
@@ -8,13 +8,13 @@ use crate::words::{Class, Word, Words, is_little};
 
 /// Number of words before a value among which `with` links it to its subject.
 const LINKED: usize = 4;
-/// Verbs behind `and` that go on about the same subject.
+/// Verbs behind `and` that continue the same subject.
 const MODAL: [&str; 4] = ["must", "should", "may", "shall"];
 
 static LIMIT: LazyLock<[String; 1]> = LazyLock::new(|| ["limit".to_owned()]);
 
 impl Words<'_> {
-    /// The place from which on words tell of a value: behind `I want to say that we` and `add a test and`.
+    /// The place from which words are about a value: behind `I want to say that we` and `add a test and`.
     pub(crate) fn begin(&self, from: usize, at: usize) -> usize {
         let clause = self.clause(at);
         let inside = (from..at).rev().take_while(|n| self.clause(*n) == clause);
@@ -157,8 +157,8 @@ impl Words<'_> {
         (from..to).any(|n| REFERS.contains(&self.at(n)))
     }
 
-    /// Telling words of clauses before that of the value, which say what it is about: `when naming functions,`. What is
-    /// done with it comes apart.
+    /// Telling words of the clauses before the clause of the value, which name its subject: `when naming functions,`.
+    /// Words for an action on the subject are returned separately.
     pub(crate) fn topic(&self, at: usize, sentence: &str) -> (Vec<String>, Vec<String>) {
         let (mut out, mut done) = (Vec::new(), Vec::new());
         let clause = self.clause(at);
@@ -197,8 +197,8 @@ impl Words<'_> {
         (out, done)
     }
 
-    /// Whether the word at an index only repeats the subject by another word: `the variable name`, of what an earlier clause
-    /// names.
+    /// Whether the word at an index only repeats the subject by another word: `the variable name`, after an earlier
+    /// clause that names it.
     fn repeats(&self, n: usize, topic: &[String], sentence: &str) -> bool {
         let known = |n: usize| {
             let words = self.tells(n, sentence);
@@ -221,8 +221,8 @@ impl Words<'_> {
             .any(abstracts)
     }
 
-    /// Returns telling words of a value's clause: those before it, and those after it if these are few. With `known`, an
-    /// earlier clause names the subject, in the words `told`.
+    /// Returns telling words of a value's clause: those before it, and those after it if these are few. With `known`,
+    /// an earlier clause names the subject, in the words `told`.
     pub(crate) fn about(
         &self,
         from: usize,
@@ -232,7 +232,7 @@ impl Words<'_> {
         sentence: &str,
     ) -> Vec<String> {
         let clause = self.clause(at);
-        // What comes between `with` and the value tells of the value.
+        // Words between `with` and the value are about the value.
         let link = (1..=LINKED).filter_map(|n| at.checked_sub(n));
         let link = link
             .into_iter()
@@ -242,7 +242,7 @@ impl Words<'_> {
                     .is_some_and(|value| value.class == Class::Code)
             })
             .unwrap_or(at);
-        // What is used for something: what comes before says how firmly it is wished.
+        // A tool for a purpose: the words before it say how firmly it is wished.
         let user = (1..4).any(|n| matches!(self.before(at, n), "use" | "using"));
         let case = self
             .value(at)
@@ -299,7 +299,7 @@ pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize
     let linked = before(next).is_some_and(|word| LINKS.contains(&word) || stem(word) == NAME)
         || (1..=LINKED).any(|n| matches!(before(n), Some("with" | "mit")))
         || sort;
-    // What is used *for* something; `the 'x' tool for all` may be one of several.
+    // A tool for a purpose; `the 'x' tool for all` may be one of several.
     let next_word = match said.clause(at + 1) == clause {
         true => said.at(at + 1),
         false => "",
@@ -321,7 +321,7 @@ pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize
     !adds && (linked || used || itself || added || particle || marked)
 }
 
-/// Whether the clause of a value tells of the beginning or the end of something.
+/// Whether the clause of a value is about the beginning or the end of something.
 fn edge(said: &Words<'_>, at: usize) -> bool {
     let clause = said.clause(at);
     (0..said.words.len()).any(|n| EDGES.contains(&said.at(n)) && said.clause(n) == clause)

@@ -15,15 +15,16 @@ const ID: &str = "extractive@9";
 
 /// Makes extracts of conversations: deterministic, without a model.
 ///
-/// Of messages it takes the user's rules in their latest form, what the user asked for, what the assistant explained,
-/// concluded and decided, errors and what was said right after them, what the tools did and how that ended, what edits changed,
-/// and the files read and changed; of summaries their most valuable
-/// lines. In conversations with hardly any calls of tools, users' words come before the assistant's. Newer material ranks higher, and lines are printed in the order of the conversation. Each line carries the `[seq]` of its message.
+/// From messages it takes the user's rules in their latest form, the user's requests, and the assistant's explanations,
+/// conclusions and decisions. It also takes errors and the words right after them, the actions of tools and their
+/// outcomes, the changes of edits, and the files read and changed. From summaries it takes their most valuable lines.
+/// In conversations with hardly any calls of tools, users' words come before the assistant's. Newer material ranks
+/// higher, and lines are printed in the order of the conversation. Each line carries the `[seq]` of its message.
 ///
 /// Time is linear in the source; a huge message is read at its head and its tail.
 ///
-/// An agent's conventions tell the actions of its tools and the texts that its programs add; the default
-/// conventions know no agent.
+/// An agent's conventions define the actions of its tools and the texts that its programs add; the default conventions
+/// know no agent.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct ExtractiveSummarizer {
@@ -46,7 +47,7 @@ impl ExtractiveSummarizer {
         }
     }
 
-    /// Sets the conventions of the agent whose conversations are read.
+    /// Sets the conventions of the agent in the conversations.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.id = Cow::Owned(format!("{ID}+{}", conventions.id()));
         self.conventions = Some(conventions);

@@ -1,8 +1,8 @@
-//! Lists of tasks: those that an agent changes task by task are told as those that it replaces.
+//! Lists of tasks. A list that an agent changes task by task is printed like one that it replaces as a whole.
 
 use memory_model::conventions::{TaskChange, TaskState};
 
-/// Beginnings of the parts of a list, in the order in which they are told.
+/// Beginnings of the parts of a list, in the order in which they are printed.
 const PARTS: [(&str, TaskState); 4] = [
     ("doing: ", TaskState::Doing),
     ("open: ", TaskState::Open),
@@ -41,7 +41,7 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// Applies a change; `id` is that of a new task.
+    /// Applies a change; `id` is the id of a new task.
     pub(crate) fn apply(&mut self, change: &TaskChange, id: &str) {
         let at = self.tasks.iter().position(|task| task.id == id);
         let at = at.unwrap_or_else(|| {
@@ -60,8 +60,8 @@ impl Board {
         }
     }
 
-    /// Takes over a list as [`Board::line`] tells it: tasks that it does not name stay. Returns whether it is one; after
-    /// a list without ids no task is known.
+    /// Takes over a list in the form of [`Board::line`]; tasks that it does not name stay. Returns whether the line is
+    /// a list. After a list without ids no task is known.
     pub(crate) fn read(&mut self, line: &str) -> bool {
         let has_ids = line
             .split_once(": ")

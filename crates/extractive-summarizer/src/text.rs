@@ -11,9 +11,9 @@ use crate::cues::{DECISIONS, DIRECTIVES, LEADS, STEPS};
 const HEAD_BYTES: usize = 24 * 1024;
 /// Maximum length that is read of a text's end, in bytes.
 const TAIL_BYTES: usize = 8 * 1024;
-/// Length from which a sentence says more than what the next step is, in bytes.
+/// Length from which a sentence says more than the next step, in bytes.
 const STEP: usize = 200;
-/// Length of a sentence's beginning that tells a step, in bytes.
+/// Length of a sentence's beginning that announces a step, in bytes.
 const STEP_BEGINS: usize = 32;
 /// Number of lines of a code block that are kept.
 const CODE_LINES: usize = 2;
@@ -29,7 +29,7 @@ pub fn tail(text: &str, bytes: usize) -> &str {
     text.get(text.ceil_char_boundary(start)..).unwrap_or(text)
 }
 
-/// Returns a text as `(text, "")`, or its first `start` and its last `end` bytes where it is longer.
+/// Returns a text as `(text, "")`, or its first `start` and its last `end` bytes if it is longer.
 pub(crate) fn window(text: &str, start: usize, end: usize) -> (&str, &str) {
     if text.len() <= start + end {
         (text, "")
@@ -145,8 +145,8 @@ pub(crate) fn verbatim(text: &str, start: usize, end: usize) -> Vec<String> {
 /// Minimum and maximum length of the lines of a paragraph that was wrapped by hand or by a mail program, in characters.
 const WRAPPED: std::ops::RangeInclusive<usize> = 40..=100;
 
-/// A text whose hard-wrapped paragraphs are one line each. Lines are taken as wrapped where each is as full as it can
-/// be: the first word of the next one would not have fitted.
+/// A text with each hard-wrapped paragraph on one line. Lines count as wrapped if each is as full as it can be: the
+/// first word of the next one would not have fitted.
 pub(crate) fn unwrapped(text: &str) -> Cow<'_, str> {
     let lines: Vec<&str> = text.lines().collect();
     let mut out: Vec<Cow<'_, str>> = Vec::with_capacity(lines.len());
@@ -206,7 +206,7 @@ fn plain_char(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
 
-/// Returns the sentences of one line, as they stand.
+/// Returns the sentences of one line, unchanged.
 pub(crate) fn line_sentences(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     split_sentences(line, &mut out);
@@ -220,7 +220,7 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
         let ends = match c {
             // Devanagari's and Urdu's full stops, and the Arabic question mark.
             '।' | '۔' | '؟' => true,
-            // Nor does the end of a quotation: of a question with its answer, the answer tells more.
+            // Nor does the end of a quotation: of a question and its answer, the answer is more informative.
             '。' | '！' | '？' | '．' => !matches!(
                 chars.peek(),
                 Some((_, '」' | '』' | '）' | '。' | '"' | '”'))
@@ -256,7 +256,7 @@ pub(crate) fn is_fence(line: &str) -> bool {
     line.trim_start().starts_with("```")
 }
 
-/// Whether a line is code, by its ends: an extract tells lines of code without the fences around them.
+/// Whether a line is code, judged by its ends: an extract shows lines of code without the fences around them.
 pub(crate) fn reads_as_code(line: &str) -> bool {
     let line = line.trim();
     let imports = line.starts_with("import ") && line.contains(" from ");
@@ -344,7 +344,7 @@ pub(crate) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
         let Some(sentence) = sentences.get(n) else {
             continue;
         };
-        // The first may take two thirds; every other what is left.
+        // The first may take two thirds; every other one the rest.
         let share = if Some(n) == lead && last > 0 {
             max * 2 / 3
         } else {
@@ -491,7 +491,7 @@ fn is_code_name(bytes: &[u8]) -> bool {
             || bytes.windows(2).any(hump))
 }
 
-/// Number of letters below which an assistant's message may say nothing.
+/// Number of letters below which an assistant's message may have no content.
 const NOD: usize = 40;
 
 /// Whether an assistant only says that it heard.

@@ -17,7 +17,7 @@ pub(crate) const RESULT_BYTES: usize = 16 * 1024;
 const ABOUT_BYTES: usize = 4_000;
 /// Maximum number of a result's lines of which those that say most of an error are chosen.
 const ERRORS: usize = 12;
-/// Maximum length of the name of a call whose subject is a text, such as a plan, in characters.
+/// Maximum length of the name of a call with a text as its subject, such as a plan, in characters.
 const ABOUT_CHARS: usize = 80;
 
 /// Command words that change something beyond a file.
@@ -46,7 +46,7 @@ const LASTING: &[&str] = &[
     "apply",
 ];
 
-/// A tool call, as an extract tells it.
+/// A tool call, as an extract shows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) name: String,
@@ -54,7 +54,7 @@ pub(crate) struct Call {
     pub(crate) told: ToolUse,
     /// Subject of the call, on one line.
     pub(crate) about: String,
-    /// Subject of the call, line by line, where it is a text such as a plan.
+    /// Subject of the call, line by line, if it is a text such as a plan.
     pub(crate) text: Vec<String>,
     /// Changes in a file, as lines.
     pub(crate) changed: Vec<String>,
@@ -133,7 +133,7 @@ fn detail(arguments: &[(String, String)]) -> Vec<String> {
 }
 
 impl Call {
-    /// Whether `changed` tells all of its arguments.
+    /// Whether `changed` shows all of its arguments.
     pub(crate) fn tells_all(&self) -> bool {
         let told = |text: &str| self.changed.iter().any(|line| line.contains(text));
         !self.changed.is_empty()
@@ -144,8 +144,8 @@ impl Call {
     }
 }
 
-/// The part of a chain of commands that changes something that lasts, with what comes after it;
-/// else the command without the `cd` before it.
+/// The part of a chain of commands that changes something that lasts, with the commands after it; else the command
+/// without the `cd` before it.
 pub(crate) fn lasting(line: &str) -> &str {
     let line = command(line);
     let mut rest = line;
@@ -182,7 +182,7 @@ fn is_prose(path: &str) -> bool {
     matches!(end, "md" | "mdx" | "markdown" | "txt" | "rst" | "adoc")
 }
 
-/// The three lines of a result that say most of an error, in its head and its tail, and none twice.
+/// The three lines of a result that say most of an error, from its head and its tail, each once.
 pub(crate) fn errors(text: &str) -> Vec<String> {
     let (head, tail) = window(text, RESULT_BYTES, RESULT_BYTES);
     let mut out: Vec<String> = Vec::new();

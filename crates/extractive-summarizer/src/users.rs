@@ -10,7 +10,7 @@ use crate::news::News;
 use crate::print::{MORE, add_note, beginning};
 use crate::text::{has_name, is_directive, is_fence, line_sentences, reads_as_code};
 
-/// How many times less a line of code says than a sentence.
+/// Factor by which a line of code is worth less than a sentence.
 pub(crate) const CODE: u64 = 4;
 
 /// Number of letters below which a first sentence may be a greeting.
@@ -20,8 +20,8 @@ fn letters(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// The sentence of a text that tells most: one with a name or a number, else one that asks for something, else the
-/// first.
+/// The sentence of a text with the most content: one with a name or a number, else one that asks for something, else
+/// the first.
 pub(crate) fn telling_sentence(text: &str) -> Option<String> {
     let sentences: Vec<String> = text.lines().flat_map(line_sentences).collect();
     let named = sentences.iter().find(|sentence| has_name(sentence));
@@ -54,7 +54,7 @@ impl<'a> Sentences<'a> {
         estimator: &'a dyn TokenEstimator,
     ) -> Self {
         let mut sentences: Vec<Sentence> = Vec::new();
-        // Where nobody but users speaks, as in a mail or a note, short sentences are not the ones that tell most.
+        // If only users speak, as in a mail or a note, short sentences are not the most informative ones.
         let prose = items.iter().all(|item| item.kind.users());
         for (age, at) in users.iter().rev().enumerate() {
             let Some(item) = items.get(*at) else { continue };
@@ -78,7 +78,7 @@ impl<'a> Sentences<'a> {
                         _ => 70,
                     };
                     let named = has_name(&text);
-                    // A greeting begins a message and says nothing.
+                    // A greeting begins a message and is not informative.
                     if line == 0 && n == 0 && (named || letters(&text) >= GREETING) {
                         value *= if ends && !prose { 4 } else { 2 };
                     }
@@ -94,7 +94,7 @@ impl<'a> Sentences<'a> {
                     if code || reads_as_code(&text) {
                         value /= CODE;
                     }
-                    // What is newer is worth up to a third more.
+                    // Newer ones are worth up to a third more.
                     value += value * (users.len() - age) as u64 / (3 * users.len() as u64);
                     sentences.push(Sentence {
                         at: *at,
@@ -114,9 +114,9 @@ impl<'a> Sentences<'a> {
         }
     }
 
-    /// Chooses sentences until they cost `room` tokens together, and returns the printed texts of their items by index. Typed
-    /// sentences come before pasted and injected ones, those that tell something new before others, and newer ones before
-    /// older ones.
+    /// Chooses sentences until they cost `room` tokens together, and returns the printed texts of their items by index.
+    /// Typed sentences come before pasted and injected ones, those that tell something new before others, and newer
+    /// ones before older ones.
     pub(crate) fn within(&self, room: u64) -> Vec<(usize, String)> {
         let chosen = self.chosen(room);
         self.printed(&chosen)
@@ -148,7 +148,7 @@ impl<'a> Sentences<'a> {
                     .get(sentence.at)
                     .map_or(0, |item| self.estimator.text(&beginning(item)) + 2),
             };
-            // A gap may have to be marked, unless the sentence stands beside a printed one.
+            // A gap may have to be marked, unless the sentence is next to a printed one.
             let printed = |n: Option<usize>| n.and_then(|n| chosen.get(n)) == Some(&true);
             let gap = !printed(n.checked_sub(1)) && !printed(n.checked_add(1));
             let cost = head + sentence.cost + u64::from(gap);

@@ -9,13 +9,13 @@ use crate::results::REFUSAL;
 use crate::shell::is_look;
 use crate::text::{has_name, is_decision, is_directive, is_fence, is_step, is_wide};
 
-/// Number of letters and digits from which a user's message counts in full. A shorter one says less: a thanks, a
-/// "go on".
+/// Number of letters and digits from which a user's message counts in full. A shorter one says less: `thanks`, or
+/// `please continue`.
 const SAYS_MUCH: u64 = 32;
 /// The same for a line of an assistant's.
 const TELLS: u64 = 80;
 
-/// What an item's place says of its value.
+/// Effects of an item's place on its value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// Value of the item as a whole.
@@ -24,14 +24,14 @@ pub(crate) struct Place {
     pub(crate) end: bool,
     /// Position among the items, in per cent.
     pub(crate) newness: u64,
-    /// Whether a later item says the same, or an earlier error tells of it.
+    /// Whether a later item says the same, or an earlier error names it.
     pub(crate) told: bool,
 }
 
 /// Minimum weight of a call that changed something that lasts, or that holds a text.
 const LASTING: u32 = 40;
 
-/// Number of lines of a pasted document that count as what its user said.
+/// Number of lines of a pasted document that count as the user's own words.
 const SAID_LINES: usize = 4;
 
 /// The topic of an item's `n`th line.
@@ -59,8 +59,8 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     }
 }
 
-/// Whether a further line of what a user said is not the user's: the rest of a refused call, or what a program shows beside
-/// the answers to its questions. `first` says whether the line continues the item's first one.
+/// Whether a further line of a user's item is not the user's own: the rest of a refused call, or a program's text
+/// between the answers to its questions. `first` says whether the line continues the item's first one.
 pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
     if item.kind != Kind::User {
         return false;
@@ -81,7 +81,7 @@ fn looks(item: &Item) -> bool {
     item.lines.first().is_some_and(|line| is_look(line))
 }
 
-/// Whether a user's words tell of a call that the user refused.
+/// Whether a user's words are about a call that the user refused.
 fn is_refusal(item: &Item) -> bool {
     item.lines
         .first()
@@ -114,7 +114,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
             if is_refusal(item) {
-                // The reason below says more than what was refused.
+                // The reason below says more than the refused call.
                 value = if n > 0 { value } else { value / 2 };
             } else if n > 0 {
                 value = value * (8 + letters(line, SAYS_MUCH)) / (8 + SAYS_MUCH);
@@ -134,7 +134,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             value / (cost + 4) / (1 + depth / 8)
         }
         Kind::Reply | Kind::Note => {
-            // Causes and decisions stand below the first line.
+            // Causes and decisions are below the first line.
             let mut value = 8_000 * place.score / (8 + depth);
             if is_step(said(line)) {
                 value /= 4;
@@ -148,13 +148,13 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             if has_name(said(line)) {
                 value = value * 3 / 2;
             }
-            // What is short says little.
+            // Short lines say little.
             value * letters(said(line), TELLS) / TELLS / (cost + 20)
         }
         Kind::Error => {
             let value = match n {
                 0 => 1_000 * place.score,
-                // What it says.
+                // The message.
                 1 => 900 * place.score,
                 _ => 300 * place.score / depth,
             };
@@ -166,7 +166,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
                 _ if line.starts_with(DETAIL) => 60 * place.score / depth,
                 _ => 300 * place.score / depth,
             };
-            // Files are listed, and what else tools did is rarely what matters.
+            // Files are listed, and other actions of tools rarely matter.
             if !item.runs() {
                 value = value * 2 / 5;
             }
@@ -175,8 +175,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
     }
 }
 
-/// Number of letters and digits of a text, at most `most`. A character of a script whose words have few of them counts
-/// as four.
+/// Number of letters and digits of a text, at most `most`. In scripts with short words, a character counts as four.
 fn letters(text: &str, most: u64) -> u64 {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     let letters = letters.map(|c| if is_wide(c) { 4 } else { 1 });
@@ -190,7 +189,7 @@ fn letters(text: &str, most: u64) -> u64 {
     sum
 }
 
-/// Value of what a user said.
+/// Value of a user's words.
 fn base(item: &Item) -> u64 {
     let letters = letters(&item.lines.join(" "), SAYS_MUCH);
     match item.kind {

@@ -1,6 +1,6 @@
 //! Words that are values, and words that are part of none.
 
-/// Words that say nothing of a rule's subject, with spaces between them.
+/// Words that do not describe a rule's subject, with spaces between them.
 pub(crate) const STOP_WORDS: &str = "\
     a about additionally again all also always am an and any anymore are as at be been but by can come comes could \
     do does each ensure every first firstly for forward from going had has have he here how if in instead into is it \
@@ -30,7 +30,7 @@ pub(crate) const ANSWERS: &[&str] = &[
     "summaries",
 ];
 
-/// Words of somebody who wishes to have something in some manner.
+/// Words of a speaker who wishes to have something in some manner.
 pub(crate) const WISHES: &[&str] = &[
     "want", "wants", "prefer", "prefers", "get", "give", "like", "keep", "make", "write", "rather",
     "need", "use",
@@ -53,7 +53,7 @@ pub(crate) const LETTER_CASES: &[&str] = &[
 /// Words of which one is chosen, if they name a system of units.
 pub(crate) const SYSTEMS: &[&str] = &["metric", "imperial", "metrisch", "metrische", "metrischen"];
 
-/// What a system of units is told of.
+/// Subjects of rules about a system of units.
 pub(crate) const MEASURES: &[&str] = &[
     "unit",
     "units",

@@ -15,12 +15,12 @@ const QUOTED: usize = 40;
 const QUOTED_WORDS: usize = 3;
 /// Maximum number of words of a name.
 const NAME_WORDS: usize = 3;
-/// In the place of a value among the words of a sentence.
+/// Marks a value among the words of a sentence.
 pub(crate) const VALUE: &str = "\0";
 
 static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.split_whitespace().collect());
 
-/// Whether a word says nothing of a subject.
+/// Whether a word does not describe a subject.
 pub(crate) fn is_little(word: &str) -> bool {
     LITTLE.contains(word)
 }
@@ -37,9 +37,9 @@ pub(crate) enum Class {
     LetterCase,
     /// A system of units.
     Units,
-    /// A person, a place, a product: nothing but its capital tells it.
+    /// A person, a place, a product: only its capital shows it.
     Name,
-    /// A word that its place alone tells: `is main`.
+    /// A word that only its place shows: `is main`.
     Word,
 }
 
@@ -144,7 +144,7 @@ impl Value {
             && own == form(other)
     }
 
-    /// Whether its form alone does not tell a value from another word.
+    /// Whether its form alone does not distinguish a value from another word.
     pub(crate) fn is_weak(&self) -> bool {
         matches!(self.class, Class::Name | Class::Word)
     }
@@ -236,8 +236,8 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
     (ends && fits && value.trim() == value).then_some((value, length))
 }
 
-/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals after a word that takes
-/// a value.
+/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals after a word that
+/// takes a value.
 fn is_value(word: &str, before: &str) -> bool {
     let upper = word.chars().filter(|c| c.is_uppercase()).count();
     let hump = word.len() > 3

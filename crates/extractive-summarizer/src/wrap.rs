@@ -1,4 +1,4 @@
-//! Long lines as several short ones, so that a shorter form of a summary can keep the beginning of one.
+//! Breaks long lines into several short ones, so that a shorter form of a summary can keep the beginning of one.
 
 use crate::print::{ARROW, DETAIL};
 use crate::results::REFUSAL;
@@ -8,14 +8,14 @@ pub(crate) const REST: &str = "   ";
 
 /// Width from which a line is broken, in fourths of a token: some 45 tokens.
 const WIDTH: usize = 180;
-/// The same for the line of a call: what is before its outcome takes some 20 tokens at the most.
+/// The same for the line of a call: the part before its outcome takes at most some 20 tokens.
 const CALL_WIDTH: usize = 120;
-/// The same for a call that the user refused: what it was comes before the reason.
+/// The same for a call that the user refused: the call comes before the reason.
 const REFUSAL_WIDTH: usize = 80;
-/// Minimum length of a call, and of its outcome, that stand on lines of their own, in bytes.
+/// Minimum length of a call, and of its outcome, that are on separate lines, in bytes.
 const OUTCOME: usize = 30;
 
-/// Breaks the lines of an item's printed text. A line is broken after a sentence or before a space, and that of a
+/// Breaks the lines of an item's printed text. A line is broken after a sentence or before a space, and the line of a
 /// call also before its outcome; [`joined`] makes it whole again.
 pub(crate) fn wrapped(text: &str, call: bool) -> Vec<String> {
     let mut out = Vec::new();
@@ -41,13 +41,13 @@ pub(crate) fn wrapped(text: &str, call: bool) -> Vec<String> {
     out
 }
 
-/// Whether a line tells of a call that the user refused.
+/// Whether a line shows a call that the user refused.
 fn is_refusal(line: &str) -> bool {
     line.split_once(": ")
         .is_some_and(|(_, said)| said.starts_with(REFUSAL))
 }
 
-/// Adds the parts of a line, of at most a width. Returns false: what comes next is not the first part.
+/// Adds the parts of a line, of at most a width. Returns false: the next part is not the first.
 fn parts(line: &str, width: usize, mut first: bool, out: &mut Vec<String>) -> bool {
     let mut rest = line;
     while let Some(at) = place(rest, width) {
@@ -67,8 +67,8 @@ fn push(out: &mut Vec<String>, text: &str, first: bool) {
     }
 }
 
-/// Where a line is broken: after the last sentence that ends in the second half of the width, else before the last
-/// space; `None` for a line that is short or has no such place.
+/// Returns the offset at which a line is broken: after the last sentence that ends in the second half of the width,
+/// else before the last space; `None` for a line that is short or has no such offset.
 fn place(line: &str, most: usize) -> Option<usize> {
     if line.starts_with(DETAIL) || line.len() <= most / 2 {
         return None;
@@ -79,7 +79,7 @@ fn place(line: &str, most: usize) -> Option<usize> {
     while let Some((at, c)) = chars.next() {
         width += if c.is_ascii() { 1 } else { 3 };
         if width > most {
-            // What is left must be worth a line.
+            // The rest must be worth a line.
             let rest = line.get(at..)?;
             let long = rest.len() > most / 3;
             return sentence.or(space).filter(|_| long);
@@ -101,7 +101,7 @@ fn place(line: &str, most: usize) -> Option<usize> {
     None
 }
 
-/// The lines of a text, with what [`wrapped`] broke made whole.
+/// The lines of a text. Lines that [`wrapped`] broke are made whole.
 pub(crate) fn joined(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines() {

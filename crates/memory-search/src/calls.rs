@@ -1,4 +1,4 @@
-//! Which tool each call and each result of a log belongs to.
+//! The tools that the calls and results of a log belong to.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,11 @@ use memory_model::{EntryKind, LogEntry, Part, Seq};
 
 use crate::fold::composed;
 
-/// Number of positions before a result among which its call is looked for. The result of a call that lies
-/// farther back is taken for one of an unknown tool.
+/// Number of positions before a result that are searched for its call. If the call lies farther back, the result's tool
+/// is unknown.
 pub(crate) const CALL_WINDOW: u32 = 256;
 
-/// The calls of a stretch of a log, by their ids: what tells which tool a result comes from.
+/// The calls of a part of a log, by their ids. They give the tool of each result.
 ///
 /// A result belongs to the call with its id in the same message, else to the nearest one before it, at
 /// most [`CALL_WINDOW`] positions back. A part of a call or result of this memory's own tools
@@ -61,8 +61,8 @@ impl CallNames {
         while self.calls.pop_front_if(|call| call.seq.0 < first).is_some() {}
     }
 
-    /// Returns the tool that a part of a message calls or is the result of; `None` for other parts, and
-    /// where the call is not known.
+    /// Returns the tool that a part of a message calls or is the result of; `None` for other parts, and if the call is
+    /// not known.
     pub(crate) fn tool<'a>(&'a self, entry: &'a LogEntry, part: &'a Part) -> Option<&'a str> {
         let call_id = match part {
             Part::ToolCall { name, .. } => return Some(name),
@@ -95,7 +95,7 @@ impl CallNames {
         self.tools(entry).any(|called| is_one_of(called, tools))
     }
 
-    /// Returns whether a message has a result whose call is not known.
+    /// Returns whether the call of a result in a message is unknown.
     pub(crate) fn misses(&self, entry: &LogEntry) -> bool {
         let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
         let mut results = entry.message.parts.iter().filter(is_result);
@@ -130,8 +130,7 @@ impl CallNames {
     }
 }
 
-/// Returns whether a tool that is called so is one of these, by [`names_tool`], in whatever normal form the names are
-/// written.
+/// Returns whether a called tool is one of these, by [`names_tool`]. The normal forms of the names do not matter.
 pub(crate) fn is_one_of(called: &str, tools: &[String]) -> bool {
     let called = composed(called);
     let mut tools = tools.iter();

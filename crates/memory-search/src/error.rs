@@ -30,7 +30,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Creates an error. `message` names the object and says what to do next.
+    /// Creates an error. `message` names the object and gives the next step.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,

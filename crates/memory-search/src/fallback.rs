@@ -1,4 +1,4 @@
-//! What a search did instead of what was asked.
+//! Replacements for queries that could not be answered as they were.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ pub const MAX_PATTERN_CHARS: usize = 10_000;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fallback {
-    /// The pattern is no regular expression: it was searched for literally.
+    /// The pattern is not a regular expression: it was searched for literally.
     InvalidRegex {
-        /// Why it is none, in one line.
+        /// The reason, in one line.
         reason: String,
     },
     /// The pattern has no word: it was searched for literally.
     NoWords,
-    /// Nothing has the exact phrase: texts with all of its words were searched.
+    /// No text has the exact phrase: texts with all of its words were searched.
     AllWords,
-    /// Nothing has all words of the pattern: texts with any of them were ranked.
+    /// No text has all words of the pattern: texts with any of them were ranked.
     AnyWord,
     /// The pattern is too long: texts with any word of its beginning were ranked.
     LongPattern {
@@ -29,7 +29,7 @@ pub enum Fallback {
 }
 
 impl Fallback {
-    /// Whether the pattern itself could not be read as asked, whatever was found.
+    /// Whether the pattern itself could not be read as asked. This does not depend on the matches.
     pub fn is_of_pattern(&self) -> bool {
         match self {
             Fallback::InvalidRegex { .. } | Fallback::NoWords | Fallback::LongPattern { .. } => {

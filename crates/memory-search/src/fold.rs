@@ -10,8 +10,8 @@ use std::ops::Range;
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
-/// Removes differences of case and of normal form, so that texts that differ in these alone become equal: lower case,
-/// composed; a final sigma becomes a sigma.
+/// Removes differences of case and of normal form: the text becomes lower case and composed, and a final sigma becomes
+/// a sigma.
 pub fn fold_case(text: &str) -> String {
     Image::composed(text, true).into_text()
 }
@@ -89,7 +89,7 @@ pub(crate) struct Image<'t> {
     text: Cow<'t, str>,
     /// The pieces that were composed, or that lower case made longer or shorter; in ascending order.
     pieces: Vec<Piece>,
-    /// Whether composing changed nothing.
+    /// Whether composing left the text unchanged.
     is_as_written: bool,
 }
 
@@ -159,7 +159,7 @@ impl<'t> Image<'t> {
         self.text.into_owned()
     }
 
-    /// Whether composing changed nothing.
+    /// Whether composing left the text unchanged.
     pub(crate) fn is_as_written(&self) -> bool {
         self.is_as_written
     }
@@ -218,7 +218,7 @@ impl Writer {
         }
     }
 
-    /// Adds the letter at `at` with its marks. Returns whether composing changed nothing.
+    /// Adds the letter at `at` with its marks. Returns whether composing left it unchanged.
     fn compose(&mut self, letter: &str, at: usize) -> bool {
         let folded: String = match self.fold {
             true => letter.chars().flat_map(fold_char).collect(),

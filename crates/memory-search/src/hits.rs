@@ -37,8 +37,8 @@ pub struct Hit {
     pub target: HitTarget,
     /// How well the text matches; higher is better. 0 from a search that does not rank.
     pub score: f64,
-    /// The text around the first match, with `…` where it was cut. The beginning of the text where a
-    /// ranking found it by what stands beside it.
+    /// The text around the first match, with `…` at each cut. The beginning of the text if a ranking found it by its
+    /// neighbours.
     pub snippet: String,
     /// Byte ranges of the matches in the snippet, in order, without overlaps.
     pub matches: Vec<Range<usize>>,
@@ -85,12 +85,12 @@ pub struct Hits {
     pub complete: bool,
     /// Cursor of the next answer, as the search defines it; `None` exactly when the answer is complete.
     pub cursor: Option<String>,
-    /// What was done instead, when the query could not be answered as it was.
+    /// The replacement for the query, if it could not be answered as it was.
     pub fallback: Option<Fallback>,
     /// Whether a part of an index was damaged. It was not used: its messages and summaries were read instead, so no hit
     /// is missing.
     pub index_damaged: bool,
-    /// Whether the answer is incomplete because its time was over: see [`Query::stop`](crate::Query::stop). Then it may
+    /// Whether the answer is incomplete because its time was over: see [`Query::stop`](crate::Query::stop). It may then
     /// have fewer hits than asked for, or none.
     pub stopped: bool,
 }

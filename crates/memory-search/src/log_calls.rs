@@ -1,4 +1,4 @@
-//! The calls that results belong to, read where they are needed.
+//! The calls that results belong to, read from the log on demand.
 
 use crate::Hit;
 use crate::calls::{CALL_WINDOW, CallNames};
@@ -8,16 +8,16 @@ use memory_model::{ConversationId, LogEntry, Seq, SeqRange};
 use memory_store::implementors::no_conversation;
 use memory_store::{Conversation, ConversationRef, LogRead, Result, Store};
 
-/// Entries before a result that are read first: its call mostly stands right before it.
+/// Number of entries before a result that are read first. Its call is usually directly before it.
 const NEAR: usize = 16;
 
-/// The calls before what is read of a log. They are read only where a result asks for them.
+/// The calls before the messages that a search reads. They are read from the log only if a result needs them.
 #[derive(Debug)]
 pub(crate) struct LogCalls<'s, S: ?Sized> {
     store: &'s S,
     conversation: ConversationId,
     names: CallNames,
-    /// The positions whose calls are in `names`.
+    /// The positions of which the calls are in `names`.
     known: Option<SeqRange>,
 }
 
@@ -83,12 +83,12 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
         Ok(())
     }
 
-    /// What is known.
+    /// The calls that are known.
     pub(crate) fn names(&self) -> &CallNames {
         &self.names
     }
 
-    /// Returns a hit where a message of a page that was added matches.
+    /// Returns a hit if a message of a page that was added matches.
     pub(crate) async fn hit(
         &mut self,
         matcher: &Matcher<'_>,

@@ -15,8 +15,8 @@ use crate::stop::SearchStop;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SearchMode {
-    /// The pattern occurs in the text, whatever its case and normal form. No character has a special meaning.
-    /// Every search supports this mode.
+    /// The pattern occurs in the text, in any case and normal form. No character has a special meaning. Every search
+    /// supports this mode.
     #[default]
     Literal,
     /// The pattern is a regular expression, in the syntax of the crate `regex`, that matches somewhere
@@ -26,12 +26,12 @@ pub enum SearchMode {
     /// Every word of the pattern occurs in one of the texts as a whole word, in any form and order. A
     /// pattern without words is searched for literally, and the answer says so.
     Words,
-    /// The pattern is a question or a description; hits are ranked by how well they answer it. Hits
-    /// have a word of it, or stand close to a message that has one; with an embedder, also those that mean
-    /// nearly what is asked.
+    /// The pattern is a question or a description; hits are ranked by how well they answer it. A hit has a word of the
+    /// pattern, or is close to a message that has one. With an embedder, messages of nearly the same meaning are hits
+    /// too.
     Prose,
-    /// The pattern is read as `Literal`; when that finds nothing, as `Words`; when that finds nothing,
-    /// as `Prose`. The answer says which it was. A pattern that is too long for the first two is read as `Prose` at once.
+    /// The pattern is read as `Literal`; if that has no hits, as `Words`; if that has none either, as `Prose`. The
+    /// answer says which it was. A pattern that is too long for the first two is read as `Prose` at once.
     Auto,
 }
 
@@ -93,7 +93,7 @@ pub enum HitOrder {
     Relevance,
     /// Messages in the order of the log, then summaries in the order in which they were made.
     Oldest,
-    /// Messages from the newest to the oldest, then summaries from the newest to the oldest.
+    /// Messages in the reverse order of the log, then summaries in the reverse order in which they were made.
     Newest,
 }
 
@@ -104,26 +104,27 @@ pub enum HitOrder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Query {
-    /// The text to find. An empty pattern is refused, and so is one of more than [`MAX_PATTERN_CHARS`] characters; but of a
-    /// long question (mode `Prose`) the beginning is used, and the answer says so.
+    /// The text to find. An empty pattern is refused, and so is one of more than [`MAX_PATTERN_CHARS`] characters. In
+    /// the modes `Prose` and `Auto` the beginning of a longer pattern is used instead, and the answer says so.
     pub pattern: String,
     /// Interpretation of the pattern.
     pub mode: SearchMode,
-    /// Whether a pattern with an upper-case letter is found in that case alone. Of the modes `Literal`
-    /// and `Regex`; words are found whatever their case.
+    /// Whether a pattern with an upper-case letter matches in that case alone. Applies to the modes `Literal` and
+    /// `Regex`; words match in any case.
     pub smart_case: bool,
     /// Scope of the search.
     pub scope: SearchScope,
     /// Finds only messages of these roles; empty for all. Summaries have no role and are found
     /// only while this is empty.
     pub roles: Vec<Role>,
-    /// Finds only messages that call one of these tools or have its result, by the tool's own name or
-    /// behind a server's ([`names_tool`]), in either normal form; empty for all. Summaries are found only while this is empty.
+    /// Finds only messages that call one of these tools or have its result, by the tool's own name, with or without a
+    /// server's name before it ([`names_tool`]), in either normal form; empty for all. Summaries are found only while
+    /// this is empty.
     ///
     /// [`names_tool`]: memory_model::conventions::names_tool
     pub tools: Vec<String>,
-    /// Whether echoes are searched too: calls of this memory's own tools and their results, which repeat
-    /// what was said before. False by default. A filter on such a tool searches them whatever this is.
+    /// Whether echoes are searched too: calls of this memory's own tools and their results, which repeat earlier
+    /// messages. False by default. A filter on such a tool always searches them.
     pub echoes: bool,
     /// Finds only messages at these positions, and summaries that cover one of them.
     pub range: Option<SeqRange>,
@@ -139,7 +140,7 @@ pub struct Query {
     pub cursor: Option<String>,
     /// Length of a hit's snippet, in characters; 0 counts as 1.
     pub snippet_chars: usize,
-    /// Ends the search early; `None` for one that takes its time.
+    /// Condition that ends the search early; `None` for none.
     pub stop: Option<SearchStop>,
 }
 
@@ -165,11 +166,11 @@ impl Query {
         }
     }
 
-    /// Checks what every search checks first.
+    /// Checks the conditions that all searches have in common.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern, and for one of more than [`MAX_PATTERN_CHARS`] characters in the modes `Literal`,
-    /// `Regex` and `Words`.
+    /// `Invalid` for an empty pattern, and for one of more than [`MAX_PATTERN_CHARS`] characters in the modes
+    /// `Literal`, `Regex` and `Words`.
     pub(crate) fn check(&self) -> Result<()> {
         if self.pattern.is_empty() {
             return Err(Error::new(
@@ -194,7 +195,8 @@ impl Query {
         self.long_at().is_some()
     }
 
-    /// Returns the byte offset of the first character of the pattern that is too many; `None` if none is.
+    /// Returns the byte offset of the first character of the pattern beyond the maximum; `None` if the pattern is short
+    /// enough.
     fn long_at(&self) -> Option<usize> {
         // A character takes at least a byte.
         let may_be_long = self.pattern.len() > MAX_PATTERN_CHARS;
@@ -237,7 +239,7 @@ impl Query {
         self
     }
 
-    /// Makes case count where the pattern has an upper-case letter.
+    /// Makes case significant if the pattern has an upper-case letter.
     #[must_use]
     pub fn with_smart_case(mut self) -> Self {
         self.smart_case = true;
@@ -251,14 +253,14 @@ impl Query {
         self
     }
 
-    /// Sets the roles whose messages are found.
+    /// Sets the roles of the messages to find.
     #[must_use]
     pub fn with_roles(mut self, roles: impl Into<Vec<Role>>) -> Self {
         self.roles = roles.into();
         self
     }
 
-    /// Sets the tools whose calls and results are found.
+    /// Sets the tools; only messages that call one of them or have its result are found.
     #[must_use]
     pub fn with_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.tools = tools.into_iter().map(Into::into).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// incomplete and with a cursor.
 ///
 /// A search checks it about once for each message that it reads. Each answer examines at least one message, so that
-/// every cursor leads on.
+/// every cursor makes progress.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -98,7 +98,7 @@ fn the_next_page_counts_them_too() {
 fn a_wrong_table_is_refused() {
     let home = home();
     for (file, says) in [
-        ("chat.jsonl", "does not begin as a table of vectors does"),
+        ("chat.jsonl", "does not begin like a table of vectors"),
         ("no.table", "the table no.table: "),
     ] {
         let refused = home.run(&[&ASKED[..], &["--table", file]].concat());

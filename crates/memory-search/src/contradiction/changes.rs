@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::statement::Statement;
 use super::{Compounds, Said, are_apart, corrects};
 
-/// The statements of the texts of one conversation, and which of them later ones change.
+/// The statements in the texts of a conversation, and the changes of earlier statements by later ones.
 #[derive(Debug)]
 pub struct Changes {
     said: Vec<Said>,
@@ -20,10 +20,10 @@ pub struct Changes {
     answers: Vec<Place>,
 }
 
-/// Fewest words of a question that an answer to it has.
+/// Minimum number of words of a question that an answer to it has.
 const FEWEST_ASKED: usize = 2;
 
-/// Number of texts before one that it may say again.
+/// Number of texts directly before a text that it may repeat.
 const ANSWERED: usize = 2;
 
 /// Position of a statement that may change another one.
@@ -39,12 +39,12 @@ struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change<'s> {
-    /// Number of the text that changes it: the newest one that is known.
+    /// Number of the last text that is known to change it.
     pub by: usize,
-    /// What that text says.
+    /// The statement in that text.
     pub statement: &'s str,
-    /// Whether the statement that is changed has as many words of the question as any of its text, and the question does not
-    /// name its value.
+    /// Whether the statement that is changed has as many words of the question as any of its text, and the question
+    /// does not name its value.
     pub is_asked: bool,
 }
 
@@ -98,8 +98,8 @@ impl Changes {
         }
     }
 
-    /// The statements of a text that later ones change, in their order. A change that was changed again is followed to
-    /// the newest one.
+    /// Returns the statements of a text that later ones change, in their order. If a change was changed again, returns
+    /// the last change.
     pub fn of(&self, text: usize) -> Vec<Change<'_>> {
         let parts = || {
             self.said
@@ -121,8 +121,8 @@ impl Changes {
         changes.collect()
     }
 
-    /// The newest text that answers the question as an earlier one does: with as many of its words as any text has in one
-    /// statement, and with other values. Whether it changes the earlier one is not known.
+    /// Returns the last text that answers the question as an earlier one does: with as many of its words as any text
+    /// has in one statement, and with other values. Whether it changes the earlier one is not known.
     pub fn newer_answer(&self, text: usize) -> Option<usize> {
         let own = self.answers.iter().filter(|one| one.text == text);
         let newer = self.answers.iter().filter(|one| one.text > text);
@@ -146,14 +146,15 @@ impl Changes {
         newer.map(|one| one.text).max()
     }
 
-    /// Whether the question names a value of the earlier statement that the later one does not have: it asks for the earlier.
+    /// Whether the question names a value of the earlier statement that the later one does not have: it asks for the
+    /// earlier.
     fn names_only(&self, earlier: &Statement, later: &Statement) -> bool {
         let has = |one: &Statement, value| one.values.values().any(|values| values.contains(value));
         let mut named = self.named.iter();
         named.any(|value| has(earlier, value) && !has(later, value))
     }
 
-    /// The newest change of a statement, changes of changes included.
+    /// The last change of a statement, changes of changes included.
     fn newest(&self, text: usize, statement: &Statement) -> Option<Place> {
         let first = statement;
         let mut newest: Option<Place> = None;
@@ -170,7 +171,7 @@ impl Changes {
         newest
     }
 
-    /// The change of a statement in the newest text that has one.
+    /// The change of a statement in the last text that has one.
     fn change(&self, text: usize, earlier: &Statement) -> Option<Place> {
         if !earlier.is_claim() {
             return None;
@@ -199,7 +200,8 @@ impl Changes {
     }
 }
 
-/// Completes statements that say a value again: "I'll use 'x' for names", after "start names with 'x'", is about the start.
+/// Completes statements that say a value again: "I'll use 'x' for names", after "start names with 'x'", is about the
+/// start.
 fn complete(said: &mut [Said]) {
     for text in 0..said.len() {
         let (before, rest) = said.split_at_mut(text);

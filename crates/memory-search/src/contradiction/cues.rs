@@ -15,21 +15,21 @@ pub(super) enum Cue {
     Drop,
     /// A negation.
     Negation,
-    /// It is said again, or of another case.
+    /// The statement is repeated, or is about another case.
     Same,
-    /// How something is to be done.
+    /// A rule about how something is done.
     Rule,
-    /// One more of something.
+    /// Something is added.
     Adding,
     /// An example follows.
     Example,
     /// A reason or purpose follows.
     Reason,
-    /// Two clauses meet.
+    /// A joint between two clauses, such as `and`.
     Joint,
     /// A boundary between clauses. The second one counts.
     Contrast,
-    /// Words that say nothing about a subject.
+    /// Words that do not describe a subject.
     Empty,
     /// The sentence refers to an earlier name.
     Pronoun,
@@ -48,7 +48,7 @@ pub(super) struct Found {
 
 /// All phrases.
 struct Phrases {
-    /// By their first word: the words behind it.
+    /// By their first word: the words after it.
     spaced: HashMap<&'static str, Vec<(Vec<&'static str>, Cue)>>,
     /// In scripts without spaces between words, and with particles joined to them.
     unspaced: Vec<(&'static str, Cue)>,

@@ -1,11 +1,11 @@
-//! Whether a later statement says otherwise than an earlier one about the same thing.
+//! Detects later statements that contradict earlier ones about the same thing.
 //!
-//! There is no model. Sentences are compared, or the parts of a sentence with several values. Two statements are
-//! about the same thing if they share most of their content words, and neither names a thing that the other
-//! does not: one of a pair that is never the same (`start`, `end`), or a compound (`argument names`) of which the other
-//! has a part alone. The later one must have another value in the same place, or a phrase by which people correct
-//! themselves, decide otherwise or drop a plan. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
-//! Precision counts more than recall: a false correction beside a hit costs trust.
+//! There is no model. Sentences are compared, or the parts of a sentence with several values. Two statements are about
+//! the same thing if they share most of their content words, and neither names a thing that the other does not: one of
+//! a pair that is never the same (`start`, `end`), or a compound (`argument names`) of which the other has a part
+//! alone. The later one must have another value in the same place, or a phrase by which people correct themselves,
+//! decide otherwise or drop a plan. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian,
+//! Chinese, Japanese and Korean. Precision counts more than recall: a false correction next to a hit costs trust.
 
 mod changes;
 mod cues;
@@ -18,8 +18,8 @@ use crate::fold::composed;
 pub use changes::{Change, Changes};
 use statement::{SAME_SUBJECT, Statement, statements};
 
-/// Share of the content words of the shorter of two statements that both must have, in percent, where nothing but a negation
-/// or a value tells that one corrects the other.
+/// Share of the content words of the shorter of two statements that both must have, in percent, if only a negation or a
+/// value shows that one corrects the other.
 const SAME_STATEMENT: usize = 75;
 
 /// Share of the content words of the longer of two statements that both must have, in percent.
@@ -31,7 +31,7 @@ const SAME_LENGTH_OF_VALUES: usize = 40;
 /// Number of texts that have two words next to each other, from which on these are a compound.
 const COMPOUND: usize = 2;
 
-/// What a text says, read once to be held against many others.
+/// The statements of a text, read once and compared with many other texts.
 #[derive(Debug)]
 pub struct Said {
     /// The statements of its sentences, one for each value.
@@ -39,8 +39,8 @@ pub struct Said {
     is_narration: bool,
 }
 
-/// Words that are adjacent in several texts, such as `argument names`: they name one thing, which neither
-/// word names alone.
+/// Words that are adjacent in several texts, such as `argument names`. They name one thing, which neither word names
+/// alone.
 #[derive(Debug, Default)]
 struct Compounds(BTreeSet<(String, String)>);
 
@@ -89,15 +89,15 @@ impl Said {
         }
     }
 
-    /// Marks the text as narration, such as an agent's words between its calls of tools: among [`Changes`] it changes
-    /// nothing that was said.
+    /// Marks the text as narration, such as an agent's words between its calls of tools: among [`Changes`] it does not
+    /// change earlier statements.
     pub fn as_narration(mut self) -> Self {
         self.is_narration = true;
         self
     }
 }
 
-/// Number of content words that two statements share, and of those of the shorter one.
+/// Number of content words that two statements share, and number of content words of the shorter one.
 fn share(earlier: &Statement, later: &Statement) -> (usize, usize) {
     let shared = earlier.terms.intersection(&later.terms).count();
     (shared, earlier.terms.len().min(later.terms.len()).max(1))
@@ -128,7 +128,7 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
         return false;
     }
     let same_statement = percent >= SAME_STATEMENT && shared >= 2;
-    // Among many statements, only what says nearly the same is about the same thing.
+    // Among many statements, only nearly equal ones are about the same thing.
     let is_near =
         |length: usize, fewest: usize| shared >= fewest && shared * 100 >= longer * length;
     if !is_near(SAME_LENGTH_OF_VALUES, longer.min(2)) {

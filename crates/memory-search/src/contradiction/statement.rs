@@ -1,4 +1,4 @@
-//! What is read off a sentence.
+//! The statements of sentences.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::cues::{self, Cue, Found};
 use super::values::{self, ValueKind, Written};
 use crate::words::{Tokenizer, WordKind, WordLists, visit_words};
 
-/// Characters of a word's stem that tell it from another: its endings are left out.
+/// Number of characters of a word's stem that distinguish it from others: its endings are left out.
 const STEM_CHARS: usize = 5;
 
 /// Share of the content words of the shorter of two statements that both must have, in percent.
@@ -17,10 +17,10 @@ pub(super) const SAME_SUBJECT: usize = 60;
 /// Characters that mark a line of data or code.
 const DATA: [&str; 6] = ["{\"", "\":", "();", "::", "){", ") {"];
 
-/// Number of content words from which on a sentence names its subject itself.
+/// Number of content words from which a sentence names its subject itself.
 const FEW_TERMS: usize = 3;
 
-/// Sentences that are read of one text.
+/// Maximum number of sentences that are read of one text.
 const MOST_SENTENCES: usize = 24;
 
 /// A sentence, or a part of one that sets a value.
@@ -33,9 +33,9 @@ pub(super) struct Statement {
     /// Adjacent content words.
     pub(super) neighbours: BTreeSet<(String, String)>,
     pub(super) values: BTreeMap<ValueKind, BTreeSet<String>>,
-    /// Values that are said to be something's: the word for it, and the value.
+    /// Values with their subjects: the word for the subject, and the value.
     pub(super) sets: Vec<(String, String)>,
-    /// Of things that are never the same, those that it names: the list, and its things.
+    /// The things that it names out of lists of things that are never the same: the list, and its things.
     pub(super) apart: BTreeMap<usize, BTreeSet<usize>>,
     /// Whether it asks something.
     pub(super) asks: bool,
@@ -52,7 +52,7 @@ pub(super) struct Statement {
     pub(super) speaks_of_it: bool,
 }
 
-/// Words that say nothing about a subject.
+/// Words that do not describe a subject.
 static EMPTY_WORDS: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| WordLists::stop_words().chain(cues::links()).collect());
 
@@ -106,7 +106,7 @@ fn is_apart(term: &str) -> bool {
     term.contains(':')
 }
 
-/// Cuts a text behind marks that end a sentence; a dot or colon within a value ends none.
+/// Splits a text after the marks that end a sentence. A dot or colon within a value does not end one.
 fn sentences(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let (mut begin, mut chars) = (0, text.char_indices().peekable());
@@ -124,7 +124,7 @@ fn sentences(text: &str) -> Vec<&str> {
         }
     }
     out.extend(text.get(begin..));
-    // Data and code say nothing.
+    // Data and code are not statements.
     let is_data = |sentence: &&str| DATA.iter().any(|sign| sentence.contains(sign));
     out.retain(|sentence| !sentence.trim().is_empty() && !is_data(sentence));
     out
@@ -162,7 +162,7 @@ impl<'t> Sentence<'t> {
         let mut quoted = values.clone();
         quoted.retain(|value| value.is_quoted);
         cues.retain(|cue| !quoted.iter().any(|value| within(&cue.range, &value.range)));
-        // A phrase that says nothing takes the phrases in it along.
+        // An empty phrase removes the phrases in it.
         let empty: Vec<Range<usize>> = cues
             .iter()
             .filter(|cue| cue.cue == Cue::Empty)
@@ -172,7 +172,7 @@ impl<'t> Sentence<'t> {
             let is_part = |by: &Range<usize>| within(&cue.range, by) && cue.range != *by;
             !empty.iter().any(is_part)
         });
-        // "Also, …" goes on to another thing.
+        // "Also, …" continues with another thing.
         let first = folded.find(char::is_alphanumeric);
         for cue in &mut cues {
             let rest = folded.get(cue.range.end..).unwrap_or_default();
@@ -181,7 +181,7 @@ impl<'t> Sentence<'t> {
                 cue.cue = Cue::Empty;
             }
         }
-        // "Start using …" begins nothing.
+        // "Start using …" is not about a beginning.
         for cue in &mut cues {
             let rest = folded.get(cue.range.end..).unwrap_or_default();
             let next = rest.split_whitespace().next().unwrap_or_default();
@@ -213,7 +213,7 @@ impl<'t> Sentence<'t> {
     /// The parts that each set a value, or the whole sentence if it sets at most one.
     fn parts(&self) -> Vec<Range<usize>> {
         let mut cuts: Vec<usize> = Vec::new();
-        // A piece without a value belongs to the next one, but for what introduces it.
+        // A piece without a value belongs to the next one, except for introductions.
         let mut introductions: Vec<usize> = Vec::new();
         for (at, c) in self.folded.char_indices() {
             let behind = at + c.len_utf8();
@@ -273,7 +273,7 @@ impl<'t> Sentence<'t> {
             .collect()
     }
 
-    /// Whether a part goes on behind an `and`.
+    /// Whether a part begins with a phrase such as `and`.
     fn begins_with_joint(&self, part: &Range<usize>) -> bool {
         let text = self.folded.get(part.clone()).unwrap_or_default();
         let begin = part.start + text.find(char::is_alphanumeric).unwrap_or_default();
@@ -290,7 +290,7 @@ impl<'t> Sentence<'t> {
         self.values_in(part).next().is_some()
     }
 
-    /// The phrases and values, which are no content: but for words for things that are never the same.
+    /// The phrases and values, which are not content; except words for things that are never the same.
     fn taken(&self) -> impl Iterator<Item = &Range<usize>> {
         let cues = self.cues.iter();
         let cues = cues.filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
@@ -410,7 +410,7 @@ impl<'t> Sentence<'t> {
     }
 }
 
-/// Characters that say nothing about a subject.
+/// Characters that do not describe a subject.
 const EMPTY: [char; 32] = [
     '的', '了', '是', '在', '我', '们', '把', '要', '会', '将', '这', '那', '个', '到', '为', '和',
     '与', '就', '用', 'は', 'が', 'を', 'の', 'に', 'で', 'と', '은', '는', '을', '를', '의', '에',
@@ -427,7 +427,7 @@ fn term(text: &str, range: Range<usize>) -> Option<String> {
     Some(stem.chars().take(STEM_CHARS).collect())
 }
 
-/// What a value behind `text` is said of, where the words between say that it is.
+/// Returns the subject of a value that follows `text`, if the words between them say that the subject has this value.
 fn subject_before(text: &str) -> Option<String> {
     let mut words = Vec::new();
     visit_words(text, &mut |word| words.push(word.range));
@@ -443,7 +443,8 @@ fn subject_before(text: &str) -> Option<String> {
 }
 
 impl Statement {
-    /// Takes over what an earlier statement with the same sort of value is about, if it only refers to it: `end them with`.
+    /// Takes over the subject of an earlier statement with the same sort of value, if this statement only refers to it:
+    /// `end them with`.
     fn is_of_same_thing(&mut self, before: &Self) {
         let own = self.terms.iter().filter(|term| !is_apart(term)).count();
         if !self.speaks_of_it || self.values.is_empty() || own >= FEW_TERMS {
@@ -455,7 +456,8 @@ impl Statement {
         self.neighbours.extend(before.neighbours.iter().cloned());
     }
 
-    /// Is about the same of several things as another statement if it names none itself: `start a with x and b with y`.
+    /// Takes over the one of several things that another statement is about, if it names none itself: `start a with x
+    /// and b with y`.
     pub(super) fn is_of_same_end(&mut self, other: &Self) {
         if !self.apart.is_empty() || self.values.is_empty() {
             return;
@@ -467,7 +469,7 @@ impl Statement {
         self.apart.clone_from(&other.apart);
     }
 
-    /// Whether it says again that another statement's value is its subject's.
+    /// Whether it repeats another statement's value for the same subject.
     pub(super) fn says_again(&self, other: &Self) -> bool {
         let shared = self.terms.intersection(&other.terms).count();
         !self.values.is_empty()

@@ -23,7 +23,7 @@ pub(super) struct Written {
     pub(super) is_quoted: bool,
 }
 
-/// Quotation marks: those that open, and those that close.
+/// Quotation marks: the opening ones, and the closing ones.
 const QUOTES: [(char, char); 10] = [
     ('\'', '\''),
     ('"', '"'),
@@ -40,7 +40,7 @@ const QUOTES: [(char, char); 10] = [
 /// Longest value in quotation marks, in characters.
 const QUOTED_CHARS: usize = 32;
 
-/// Fewest letters of a value in capitals.
+/// Minimum number of letters of a value in capitals.
 const CAPITALS: usize = 5;
 
 /// The values in a sentence, in their order, without those that are words.
@@ -129,7 +129,7 @@ fn kind_of(value: &str) -> Option<ValueKind> {
     }
 }
 
-/// Whether a word has a capital within, or is of capitals alone and no short name.
+/// Whether a word has a capital inside, or consists of capitals and is not a short name.
 fn has_capitals(value: &str) -> bool {
     // The plural of a short name is one.
     let letters = value.strip_suffix('s').unwrap_or(value).as_bytes();

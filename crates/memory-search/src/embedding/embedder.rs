@@ -7,7 +7,7 @@ use auto_impl::auto_impl;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Turns texts into vectors that are near each other where texts mean nearly the same.
+/// Turns texts into vectors. Texts with nearly the same meaning have vectors that are near each other.
 ///
 /// Embedding is deterministic as far as the model is: vectors are kept, and compared with vectors that
 /// are made later.
@@ -20,24 +20,24 @@ pub trait Embedder: Send + Sync + fmt::Debug {
     /// Number of components of each vector.
     fn dimension(&self) -> usize;
 
-    /// Whether a search may embed a whole conversation itself, because that costs about as much as
-    /// reading it. Of other embedders a search uses the vectors that are kept. Default false.
+    /// Whether a search may embed a whole conversation itself, because that costs about as much as reading it. With
+    /// other embedders a search uses the stored vectors. Default false.
     fn is_cheap(&self) -> bool {
         false
     }
 
-    /// Returns a vector of [`dimension`](Self::dimension) components for each text, in their order; all
-    /// zeros for a text of which the embedder knows nothing.
+    /// Returns a vector of [`dimension`](Self::dimension) components for each text, in their order; all zeros for a
+    /// text that is unknown to the embedder.
     ///
     /// # Errors
-    /// `Unavailable` when the model cannot be asked.
+    /// `Unavailable` when the model is not available.
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>>;
 }
 
 /// Embeds texts and checks that the answer has the shape that the trait promises.
 ///
 /// # Errors
-/// Those of [`Embedder::embed`]; `Unavailable` when the number of vectors, a dimension, or a component is wrong.
+/// The errors of [`Embedder::embed`]; `Unavailable` when the number of vectors, a dimension, or a component is wrong.
 pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<Vec<Vec<f32>>> {
     if texts.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Embeddings: what a text means, as a vector, beside its words.
+//! Embeddings: the meaning of a text as a vector, in addition to its words.
 
 mod embedder;
 mod similarity;

@@ -2,15 +2,15 @@
 
 use memory_store::Vector;
 
-/// Vectors at which the mean of a conversation counts half: the mean of a few is mostly what they say,
-/// and not what all have in common.
+/// Number of vectors at which the mean of a conversation counts half. The mean of a few vectors mostly shows their own
+/// meanings, not the part that all have in common.
 const MEAN_PRIOR: f32 = 10.0;
 
-/// The cosine of the angle between a question's vector and each of a conversation's; `None` where there
-/// is none, and everywhere when the question's is zero.
+/// Returns the cosine of the angle between a question's vector and each of a conversation's vectors; `None` for a
+/// missing vector, and for all if the question's is zero.
 ///
-/// The mean of the conversation's vectors is taken away from all of them first: what all messages have in common tells none from another. Vectors of another dimension than the question's
-/// have no cosine.
+/// The mean of the conversation's vectors is subtracted from all of them first, because the part that all messages have
+/// in common does not distinguish them. Vectors of another dimension than the question's have no cosine.
 pub(crate) fn cosines(question: &[f32], vectors: &[Option<Vector>]) -> Vec<Option<f64>> {
     let usable = |vector: &&Vector| vector.dimension() == question.len();
     let mut mean = vec![0.0; question.len()];

@@ -25,13 +25,13 @@ const CHECKSUM: usize = 32;
 /// Maximum size of a file, in bytes.
 const MAX_TABLE_BYTES: usize = 8_000_000;
 
-/// Probability of a word whose weight is 1/2. Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline
-/// for Sentence Embeddings" (2017), find 0.001 to 0.0001 best.
+/// Probability of a word with the weight 1/2. Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline for Sentence
+/// Embeddings" (2017), find 0.001 to 0.0001 best.
 const HALF_WEIGHT: f32 = 0.0001;
 
-/// A table of vectors of words, the most frequent word first. The vector of a text is the mean of its
-/// words' vectors, weighted by a / (a + p): p is the word's probability, which Zipf's law gives from its
-/// place in the table, and a is 0.0001. Words that the table does not have count nothing.
+/// A table of vectors of words, the most frequent word first. The vector of a text is the mean of its words' vectors,
+/// weighted by a / (a + p): p is the word's probability, which Zipf's law gives from its place in the table, and a is
+/// 0.0001. Words that are not in the table do not count.
 ///
 /// # File format
 ///
@@ -58,9 +58,9 @@ pub struct StaticTable {
     bytes: Box<[u8]>,
     /// The row of each word: of equal ones the most frequent.
     rows: HashMap<Box<str>, u32>,
-    /// Number of words.
+    /// The row of each word; of equal words, the row of the most frequent one.
     count: usize,
-    /// Where the scales and the vectors begin.
+    /// Offset of the scales, which the vectors follow.
     scales: usize,
     vectors: usize,
 }
@@ -149,13 +149,13 @@ impl StaticTable {
         };
         if reader.take(MAGIC.len()).ok() != Some(MAGIC) {
             return Err(TableError::new(
-                "the file does not begin as a table of vectors does: name a file that `cargo xtask static-table` wrote",
+                "the file does not begin like a table of vectors: name a file that `cargo xtask static-table` wrote",
             ));
         }
         let version = reader.number()?;
         if version != VERSION as usize {
             return Err(TableError::new(format!(
-                "its format has the version {version}, and only version {VERSION} can be read: build the table again"
+                "its format has version {version}, but only version {VERSION} is supported: build the table again"
             )));
         }
         let (count, dimension) = (reader.number()?, reader.number()?);
@@ -171,17 +171,17 @@ impl StaticTable {
         let checksum = reader.take(CHECKSUM)?;
         if reader.at != bytes.len() {
             return Err(TableError::new(
-                "there are bytes behind its end: build it again",
+                "there are bytes after its end: build it again",
             ));
         }
         let sum = Sha256::digest(bytes.get(..end).unwrap_or_default());
         if checksum != sum.as_slice() {
             return Err(TableError::new(
-                "its checksum does not match what it holds: fetch or build it again",
+                "its checksum does not match its content: fetch or build it again",
             ));
         }
         let name =
-            std::str::from_utf8(name).map_err(|_| TableError::new("its name is no UTF-8"))?;
+            std::str::from_utf8(name).map_err(|_| TableError::new("its name is not UTF-8"))?;
         if dimension == 0 || count == 0 {
             return Err(TableError::new("it has no vectors: build it again"));
         }
@@ -205,9 +205,9 @@ impl StaticTable {
         }
     }
 
-    /// Writes a table of the words that fit into 8,000,000 bytes, the most frequent first. `name` is
-    /// the table's name and version. Words that are empty, longer than 255 bytes, or whose vector is zero
-    /// or of another dimension are left out.
+    /// Writes a table of the words that fit into 8,000,000 bytes, the most frequent first. `name` is the table's name
+    /// and version. Leaves out words that are empty or longer than 255 bytes, and words with a vector that is zero or
+    /// of another dimension.
     ///
     /// # Errors
     /// When no word is left.

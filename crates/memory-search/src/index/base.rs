@@ -1,4 +1,4 @@
-//! The records of what is indexed, in memory.
+//! The records of indexed documents, in memory.
 
 use crate::matching::{Matcher, Position};
 use crate::ranking::{Corpus, Document, Record};
@@ -9,7 +9,7 @@ use super::seal::Seal;
 use crate::Result;
 use memory_store::{IndexSegment, IndexedKind};
 
-/// Bytes of texts that are not indexed whose words are kept from one question to the next.
+/// Maximum number of bytes of unindexed texts of which the words are kept for the next question.
 const MOST_KEPT_BYTES: usize = 1 << 20;
 
 /// A document of a ranking.
@@ -87,18 +87,18 @@ impl Doc {
     }
 }
 
-/// A segment in a ranking: where its documents begin, and how many of them are seen.
+/// A segment in a ranking: the number of its first document, and how many of its documents are seen.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) segment: IndexSegment,
     pub(super) begin: usize,
     pub(super) seen: u32,
-    /// The numbers of those that are nothing but echoes; rising. They are not ranked.
+    /// The numbers of the documents that consist of echoes only; rising. They are not ranked.
     pub(super) echoes: Vec<u32>,
 }
 
 impl Part {
-    /// The number in the ranking of the segment's document `place`; `None` where it is not ranked.
+    /// The number in the ranking of the segment's document `place`; `None` if it is not ranked.
     pub(super) fn ranked(&self, place: u32) -> Option<usize> {
         let before = self.echoes.partition_point(|echo| *echo < place);
         let is_ranked = place < self.seen && self.echoes.get(before) != Some(&place);
@@ -106,8 +106,8 @@ impl Part {
     }
 }
 
-/// The texts of a document that is not indexed, whose words a corpus has. They stay in memory until the next question is
-/// asked, which tells by them whether the words are still right.
+/// The texts of an unindexed document, of which a corpus has the words. They stay in memory until the next question,
+/// which compares them to check whether the words are still right.
 #[derive(Debug)]
 struct Texts {
     name: Option<String>,
@@ -155,7 +155,7 @@ pub(super) struct Base {
     pub(super) docs: Vec<Doc>,
     /// The last of the documents: those that are not indexed.
     pub(super) tail: Vec<Pending>,
-    /// How many of them the question at hand has.
+    /// Number of them that the current question has.
     pub(super) added: usize,
     /// Bytes of the texts in these.
     bytes: usize,
@@ -215,8 +215,7 @@ impl Base {
         self.docs.len() - self.tail.len()
     }
 
-    /// Forgets all but the first `count` of the documents that are not indexed; all of them where the corpus has grown
-    /// large.
+    /// Forgets all but the first `count` of the unindexed documents; all of them if the corpus has grown large.
     fn reset(&mut self, count: usize) {
         let indexed = self.indexed();
         self.corpus.reset(indexed + count);
@@ -224,7 +223,7 @@ impl Base {
         self.tail.truncate(self.docs.len() - indexed);
     }
 
-    /// Adds a document that is not indexed. Its words are read, unless the last question left them here.
+    /// Adds an unindexed document. Its words are read, unless they are kept from the last question.
     pub(super) fn add(&mut self, doc: Doc, document: &Document<'_>, admitted: bool, matches: bool) {
         let (indexed, at) = (self.indexed(), self.added);
         let bytes = document.texts.iter().map(|text| text.len());
@@ -254,7 +253,7 @@ impl Base {
         });
     }
 
-    /// Forgets documents that were left here and were not added: others see more of the log.
+    /// Forgets documents that are kept from the last question and were not added: other questions see more of the log.
     pub(super) fn finish(&mut self) {
         if self.tail.len() > self.added {
             self.reset(self.added);
@@ -262,8 +261,8 @@ impl Base {
         debug_assert_eq!(self.tail.len(), self.added);
     }
 
-    /// Forgets words that are not kept for the next question. Until then the corpus is not large, and [`reset`](Self::reset)
-    /// forgets no more than it is told.
+    /// Forgets words that are not kept for the next question. Until then the corpus is not large, and
+    /// [`reset`](Self::reset) forgets only the requested documents.
     pub(super) fn shrink(&mut self) {
         let kept = self.tail.iter().take_while(|one| one.texts.is_some());
         self.reset(kept.count());

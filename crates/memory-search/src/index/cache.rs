@@ -9,17 +9,18 @@ use super::seal::Seal;
 use crate::error::Result;
 use crate::segment::is_records;
 
-/// Bytes of chunks that are kept.
+/// Maximum number of bytes of chunks that are kept.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Segments whose keys are kept.
+/// Maximum number of segments of which the keys are kept.
 const MOST_SEGMENTS: usize = 4_096;
 
 /// The keys of a segment's chunks, rising.
 #[derive(Debug)]
 pub(super) struct ChunkKeys {
     all: Vec<Vec<u8>>,
-    /// The first eight bytes of each. They stand side by side in memory, which is where most of a look-up's time goes.
+    /// The first eight bytes of each. They are adjacent in memory, because reading them takes most of the time of a
+    /// look-up.
     beginnings: Vec<u64>,
 }
 
@@ -31,7 +32,7 @@ impl ChunkKeys {
         }
     }
 
-    /// The number of the chunk that may hold a key; `None` where none does.
+    /// The number of the chunk that may hold a key; `None` if none does.
     fn chunk_of(&self, key: &[u8]) -> Option<usize> {
         let wanted = beginning(key);
         let first = self.beginnings.partition_point(|other| *other < wanted);
@@ -40,13 +41,13 @@ impl ChunkKeys {
         let same = self.all.get(first..first + same).unwrap_or_default();
         let upto = same.partition_point(|other| other.as_slice() <= key);
         let last = (first + upto).checked_sub(1)?;
-        // What is before all words and runs of characters is a record's.
+        // The records come before all words and runs of characters.
         let chunk = self.all.get(last)?;
         (!is_records(chunk)).then_some(last)
     }
 }
 
-/// The first eight bytes as a number, filled up with zeros. Keys whose numbers rise do so, too.
+/// The first eight bytes as a number, padded with zeros. If the numbers of two keys rise, the keys rise too.
 fn beginning(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
@@ -89,8 +90,8 @@ impl ChunkCache {
         self.with(|inner| inner.damaged.len())
     }
 
-    /// Records an unreadable segment and returns the error that makes the search begin anew. The segment is no longer
-    /// trusted if it is damaged, or if a part of it was missing before: then no other has replaced it.
+    /// Records an unreadable segment and returns the error that makes the search start again. The segment is no longer
+    /// trusted if it is damaged, or if a part of it was missing before: then no other segment has replaced it.
     fn unreadable(&self, sealed: Sealed, is_damaged: bool) -> Error {
         self.with(|inner| {
             if inner.absent.len() + inner.damaged.len() >= MOST_SEGMENTS {
@@ -109,7 +110,7 @@ impl ChunkCache {
     }
 }
 
-/// What a search by an index holds on to.
+/// The index that a search reads, with the chunks in memory.
 #[derive(Debug)]
 pub(super) struct Handle<'s> {
     /// The index; `None` for a search without one, which sees no segment.
@@ -150,8 +151,8 @@ impl Handle<'_> {
         Ok((sealed, keys))
     }
 
-    /// The chunks that may hold keys that begin with `prefix`, of which a filter takes only some: it is given the first
-    /// key of a chunk, and what all of its keys begin with. `None` where these are more than `most`.
+    /// Returns the chunks that may hold keys with this `prefix`, as far as a filter accepts them. The filter is given
+    /// the first key of a chunk, and the beginning that all of its keys share. `None` if there are more than `most`.
     pub(super) async fn chunks_among(
         &self,
         segment: &IndexSegment,
@@ -183,8 +184,7 @@ impl Handle<'_> {
         Ok(Some(chunks.await?))
     }
 
-    /// For each of some keys the chunk that may hold it. What was read is kept where it is likely to be asked
-    /// for again.
+    /// Returns for each key the chunk that may hold it. Keeps the chunks that are likely to be needed again.
     pub(super) async fn chunks_of(
         &self,
         segment: &IndexSegment,

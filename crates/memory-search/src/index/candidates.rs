@@ -13,7 +13,7 @@ use memory_store::IndexSegment;
 /// Numbers of the documents that may match, rising; `None` if each may.
 pub(super) type Candidates = Option<Vec<u32>>;
 
-/// Those that either has.
+/// The numbers in either.
 pub(super) fn either(one: Candidates, other: Candidates) -> Candidates {
     let mut numbers = one?;
     numbers.extend(other?);
@@ -22,7 +22,7 @@ pub(super) fn either(one: Candidates, other: Candidates) -> Candidates {
     Some(numbers)
 }
 
-/// Those that both have.
+/// The numbers in both.
 pub(super) fn both(one: Candidates, other: Candidates) -> Candidates {
     match (one, other) {
         (None, one) | (one, None) => one,
@@ -30,13 +30,13 @@ pub(super) fn both(one: Candidates, other: Candidates) -> Candidates {
     }
 }
 
-/// The numbers, out of `documents`.
+/// Returns the numbers of the candidates; all numbers below `documents` if each document may match.
 pub(super) fn numbers(candidates: Candidates, documents: u32) -> Vec<u32> {
     candidates.unwrap_or_else(|| (0..documents).collect())
 }
 
 impl Handle<'_> {
-    /// The documents of a segment that have what is needed.
+    /// The documents of a segment that meet a need.
     pub(super) async fn candidates(
         &self,
         segment: &IndexSegment,
@@ -135,7 +135,7 @@ impl Handle<'_> {
         self.places_with(segment, &tool_key(""), &is_wanted).await
     }
 
-    /// The bare places under the keys that begin so and are wanted; rising.
+    /// The bare places under the wanted keys with this beginning; rising.
     async fn places_with(
         &self,
         segment: &IndexSegment,

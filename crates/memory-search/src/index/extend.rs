@@ -31,17 +31,17 @@ const MOST_CHECKED: u32 = 1_024;
 /// Maximum number of attempts to extend an index. Each that finds damage removes the index.
 const ATTEMPTS: usize = 3;
 
-/// What was added to an index.
+/// Number of documents that were added to an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexProgress {
-    /// Messages that are found by the index from now on.
+    /// Messages that the index finds from now on.
     pub messages: u64,
-    /// Summaries that are found by the index from now on.
+    /// Summaries that the index finds from now on.
     pub summaries: u64,
 }
 
-/// What an index was found to be.
+/// Result of a check of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexCheck {
@@ -49,21 +49,21 @@ pub struct IndexCheck {
     pub segments: u64,
     /// Messages and summaries in them.
     pub documents: u64,
-    /// What is wrong, in words; empty for a sound index.
+    /// Descriptions of the damage; empty for a sound index.
     pub damage: Vec<String>,
 }
 
 /// Indexes the messages of a conversation's own log and the summaries that its index lacks, except for the last few
-/// (fewer than 16 messages, and one summary at most), which a search reads directly. Does nothing if the store has no
+/// (fewer than 16 messages, and one summary at most), which a search reads directly. Has no effect if the store has no
 /// index.
 ///
-/// Indexes at most about `most` messages and as many summaries; the next call continues.
-/// Concurrent calls for one index do no harm: one of them is refused and stops. A call also stops if its index is
-/// removed meanwhile. An index that is found to be damaged is removed and made anew. A call that adds messages checks
-/// the segments that it merges, or else one of the smaller ones; [`mend_index`] checks all segments.
+/// Indexes at most about `most` messages and as many summaries; the next call continues. Concurrent calls for one index
+/// do no harm: one of them is refused and stops. A call also stops if its index is removed meanwhile. An index that is
+/// found to be damaged is removed and built again. A call that adds messages checks the segments that it merges, or
+/// else one of the smaller ones; [`mend_index`] checks all segments.
 ///
 /// # Errors
-/// `NotFound` when the conversation does not exist; those of the store.
+/// `NotFound` when the conversation does not exist; the errors of the store.
 pub async fn extend_index<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -80,7 +80,7 @@ pub async fn extend_index<S: Store + ?Sized>(
             Err(Stop::Unreadable(segment)) => {
                 let state = index.index_state(conversation).await?;
                 if state.segments.iter().all(|one| one.id != segment) {
-                    // Another merged it, or makes the index anew, and goes on with it.
+                    // Another call merged it, or builds the index again, and continues with it.
                     break;
                 }
                 index.drop_index(conversation).await?;
@@ -92,8 +92,8 @@ pub async fn extend_index<S: Store + ?Sized>(
     Ok(progress)
 }
 
-/// Reads a conversation's whole index, and removes it if a part is damaged or of another format, so that
-/// [`extend_index`] makes it anew. Returns whether it was removed.
+/// Reads a conversation's whole index. Removes it if a part is damaged or of another format, so that [`extend_index`]
+/// builds it again. Returns whether it was removed.
 ///
 /// # Errors
 /// As [`extend_index`].
@@ -118,7 +118,7 @@ pub async fn mend_index<S: Store + ?Sized>(
     Ok(!is_sound)
 }
 
-/// Removes a conversation's index and makes it anew.
+/// Removes a conversation's index and builds it again.
 ///
 /// # Errors
 /// As [`extend_index`].
@@ -132,11 +132,11 @@ pub async fn rebuild_index<S: Store + ?Sized>(
     extend_index(store, conversation, u64::MAX).await
 }
 
-/// Holds a conversation's index against what its messages and summaries say: each segment is made again
-/// and must have the same bytes.
+/// Checks a conversation's index against its messages and summaries: builds each segment again, and requires the same
+/// bytes.
 ///
 /// # Errors
-/// As [`extend_index`]. Damage is no error: it is returned.
+/// As [`extend_index`]. Damage is not an error: it is returned.
 pub async fn check_index<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -251,7 +251,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     fn damage(&self, what: &str) -> String {
         let conversation = self.info.id;
         format!(
-            "the search index of {what} of conversation {conversation} is not what they say: build it anew"
+            "the search index of {what} of conversation {conversation} does not match them: build it again"
         )
     }
 
@@ -342,7 +342,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         self.index.put_index_segment(self.info.id, &segment).await
     }
 
-    /// A segment of the next messages; `None` where too few are left.
+    /// A segment of the next messages; `None` if too few are left.
     async fn next_messages(&self, state: &IndexState) -> Result<Option<Made>> {
         let info = &self.info;
         let indexed = state.of(IndexedKind::Messages).next_back();
@@ -391,7 +391,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(entries)
     }
 
-    /// A segment of the next summaries; `None` where too few are left.
+    /// A segment of the next summaries; `None` if too few are left.
     async fn next_summaries(&self, state: &IndexState) -> std::result::Result<Option<Made>, Stop> {
         let indexed = state.of(IndexedKind::Summaries).next_back();
         let after = match indexed {
@@ -434,8 +434,8 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         last.ok_or_else(unreadable)
     }
 
-    /// Merges the last segments of a kind while there are enough of one size, or one before is smaller than the last; and
-    /// returns the state then.
+    /// Merges the last segments of a kind while there are enough of one size, or one before is smaller than the last;
+    /// and returns the state then.
     async fn merged(
         &self,
         kind: IndexedKind,
@@ -482,7 +482,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(opened.collect::<Option<Vec<Chunk>>>().map(data))
     }
 
-    /// What a segment should hold.
+    /// Builds a segment again.
     async fn made_again(&self, segment: &IndexSegment) -> Result<Made> {
         let mut builder = SegmentBuilder::new();
         match segment.kind {
@@ -516,10 +516,10 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     }
 }
 
-/// Which of the segments of one kind are to be merged into one: the last ones, two or more; or none.
+/// Returns the segments of one kind that are to be merged into one: the last ones, two or more; or none.
 ///
-/// Once there is nothing to merge, no segment is larger than the one before it, and fewer than [`MERGED`] have the same size,
-/// so that few are left. Only segments that would exceed [`MOST_MERGED`] together stay as they are.
+/// When no segments are left to merge, no segment is larger than the one before it, and fewer than [`MERGED`] have the
+/// same size, so that few are left. Only segments that would exceed [`MOST_MERGED`] together stay as they are.
 fn to_merge<'s, 'i>(segments: &'s [&'i IndexSegment]) -> &'s [&'i IndexSegment] {
     let Some(newest) = segments.last() else {
         return &[];

@@ -1,4 +1,4 @@
-//! What a ranking finds, in the order of a query.
+//! Results of a ranking, in the order of a query.
 
 use crate::matching::{Matcher, Position, is_one_of};
 use crate::ranking::{Asked, Ranked, Scores};
@@ -12,9 +12,9 @@ use memory_store::IndexedKind;
 
 /// The documents that may match by themselves.
 enum Matching {
-    /// These few.
+    /// The numbers of the documents, if they are few.
     Few(Vec<usize>),
-    /// Whether each does.
+    /// For each document, whether it may match.
     Many(Vec<bool>),
 }
 
@@ -36,14 +36,14 @@ impl Matching {
 /// The documents of a ranking that may be hits.
 pub(super) struct Found<'r> {
     ranking: &'r Base,
-    /// By words: made as they are asked for.
+    /// Scores by words, computed on demand.
     scores: Scores<'r>,
-    /// With vectors, which may raise the score of any document; of the mode `Prose` alone.
+    /// Scores with vectors, which may raise the score of any document; in the mode `Prose` alone.
     fused: Option<Vec<Option<f64>>>,
     matcher: &'r Matcher<'r>,
-    /// The documents that use a tool that is asked for; `None` where none is.
+    /// The documents that use a requested tool; `None` if no tool is requested.
     using: Option<Vec<usize>>,
-    /// What may match by itself; `None` where the ranking decides.
+    /// The documents that may match by themselves; `None` if the ranking decides.
     matching: Option<Matching>,
 }
 
@@ -142,7 +142,7 @@ impl<'r> Found<'r> {
         }
     }
 
-    /// All that a ranking finds, rising.
+    /// All documents that a ranking finds, rising.
     fn all(&self) -> Vec<Ranked> {
         let all = (0..self.ranking.docs.len()).filter(|at| self.admits(*at));
         let scored = all.filter_map(|document| {
@@ -161,8 +161,8 @@ pub(super) struct FoundOrder {
 }
 
 impl FoundOrder {
-    /// The first `count` of what rankings find, or more; of a ranking of messages and of one of summaries. Of equal scores
-    /// messages come before summaries, and earlier ones first.
+    /// Returns the first `count` results of rankings, or more; one ranking is of messages and one of summaries. Among
+    /// equal scores messages come before summaries, and earlier ones first.
     pub(super) fn new(found: &[Found<'_>], order: HitOrder, count: usize) -> Self {
         let mut items: Vec<(usize, Ranked)> = Vec::new();
         let mut is_cut = false;

@@ -20,13 +20,14 @@ use super::search::Asking;
 use crate::log_calls::LogCalls;
 use memory_store::{IndexSegment, IndexedKind, LogRead, Store};
 
-/// Conversations whose records are kept in memory.
+/// Maximum number of rankings of which the records are kept in memory.
 const MOST_BASES: usize = 4;
 
-/// Candidates behind a page that are ranked with it: some do not match, and one tells whether more follow.
+/// Number of candidates behind a page that are ranked with it. Some of them do not match, and one shows whether more
+/// follow.
 const NEXT: usize = 16;
 
-/// Words whose numbers of documents are read at once.
+/// Number of words of which the document counts are read at once.
 const COUNTED: usize = 256;
 
 impl<T: Store + ?Sized> Asking<'_, T> {
@@ -123,8 +124,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(answer)
     }
 
-    /// Returns the hits of a page, whatever they say, each with the number of hits up to it. Also returns the number of
-    /// hits up to the page's end, plus one if more follow.
+    /// Returns the hits of a page, whether or not they match, each with the number of hits up to it. Also returns the
+    /// number of hits up to the page's end, plus one if more follow.
     async fn best(
         &self,
         found: &[Found<'_>],
@@ -143,7 +144,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok((hits.collect(), order.len()))
     }
 
-    /// As [`best`](Self::best), if the index says which messages may have all words: each is read, best first.
+    /// As [`best`](Self::best), if the index selects the messages that may have all words: each is read, best first.
     async fn matching(
         &self,
         found: &[Found<'_>],
@@ -331,7 +332,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         bases.push(base);
     }
 
-    /// Asks the question: reads the parts of the index that it counts.
+    /// Reads the parts of the index that a question needs, and asks it.
     async fn ask(&self, ranking: &mut Base) -> Result<Asked> {
         let (handle, question) = (&self.handle, self.query.pattern.as_str());
         let wanted = Wanted::new(question);
@@ -339,7 +340,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         let may_need_longer = |beginning: &[u8]| {
             word_of(beginning).is_none_or(|beginning| wanted.may_need_longer(beginning))
         };
-        // The first key is the only one that may be no longer than what all of them begin with.
+        // Only the first key may be no longer than the beginning that all of them share.
         let may_hold = |first: &[u8], beginning: &[u8]| {
             let is_needed = word_of(first).is_some_and(|word| wanted.needs(word));
             is_needed || may_need_longer(beginning)
@@ -371,7 +372,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(asked)
     }
 
-    /// Tells the corpus the words of those of some documents that are indexed.
+    /// Gives the corpus the words of the indexed documents among `documents`.
     async fn contents(&self, base: &mut Base, documents: &[usize]) -> Result<()> {
         let indexed = base.indexed();
         let (mut messages, mut summaries) = (BTreeMap::new(), Vec::new());
@@ -408,7 +409,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
     }
 }
 
-/// Reads where some terms stand in what is indexed.
+/// Reads the places of some terms in indexed documents.
 async fn load<T: AsRef<str>>(
     handle: &Handle<'_>,
     base: &mut Base,
@@ -447,7 +448,7 @@ async fn load<T: AsRef<str>>(
     Ok(())
 }
 
-/// Tells the corpus in how many of the indexed documents some terms stand.
+/// Gives the corpus the number of indexed documents that have each term.
 async fn count(handle: &Handle<'_>, base: &mut Base, terms: &[Arc<str>]) -> Result<()> {
     for terms in terms.chunks(COUNTED) {
         let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term)).collect();

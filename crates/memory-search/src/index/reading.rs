@@ -8,8 +8,8 @@ use memory_model::{ConversationId, LogEntry, Seq, SeqRange};
 use crate::log_calls::LogCalls;
 use memory_store::{LogRead, Store};
 
-/// How far two candidates are from each other, at most, where what stands between them is read too: it may hold the
-/// calls of their results.
+/// Maximum distance between two candidates at which the messages between them are read too: these may hold the calls of
+/// their results.
 const NEAR: u32 = 8;
 
 /// Messages that are read from a log by their positions, with the calls before each.
@@ -19,9 +19,9 @@ pub(super) struct Reading<'s, S: ?Sized> {
     conversation: ConversationId,
     /// Rising; `None` for all.
     wanted: Option<Vec<Seq>>,
-    /// What is not read yet.
+    /// The rest of the log, which is not read yet.
     rest: Option<LogRead>,
-    /// What was read, in stretches without a gap.
+    /// The entries that were read, in stretches without a gap.
     stretches: VecDeque<VecDeque<LogEntry>>,
     /// The calls before the message that came last.
     pub(super) calls: LogCalls<'s, S>,
@@ -104,7 +104,7 @@ impl<'s, S: Store + ?Sized> Reading<'s, S> {
     }
 }
 
-/// Positions, which rise, with those between two that are near each other.
+/// Adds to positions, which rise, the ones between two that are near each other.
 fn with_between(wanted: &[Seq]) -> Vec<Seq> {
     let mut all = wanted.to_vec();
     for pair in wanted.windows(2) {

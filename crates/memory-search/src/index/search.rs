@@ -20,7 +20,7 @@ use crate::matching::{HitCollector, Matcher, Position, RankedCursor, is_one_of, 
 use crate::segment::{Need, last_summary};
 use crate::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search, SearchMode};
 
-/// How often a search begins anew because segments were merged meanwhile. Then it scans.
+/// How often a search starts again because segments were merged meanwhile. After that it scans.
 const ATTEMPTS: usize = 4;
 
 /// Candidates that are read at once.
@@ -29,19 +29,18 @@ const BATCH: usize = 64;
 /// A search over the conversations of any store. It reads the index that the store keeps, and the messages that are not
 /// indexed yet.
 ///
-/// Whatever the index holds, it answers with the same hits and scores in the same order. It never writes. Damaged parts of
-/// the index are not used, and the answer says so. [`extend_index`](crate::extend_index) keeps the part that is not
-/// indexed short. The messages of a store that keeps no index are all read, and so are those of a ranking that counts
-/// echoes.
+/// The hits, their scores and their order do not depend on the index. A search never writes. It does not use damaged
+/// parts of the index, and the answer says so. [`extend_index`](crate::extend_index) keeps the part that is not indexed
+/// short. If a store keeps no index, or a ranking counts echoes, all messages are read.
 ///
-/// In the modes `Words` and `Prose` hits are ranked; in the others scores are 0, and the order by relevance is the oldest
-/// first.
+/// In the modes `Words` and `Prose` hits are ranked; in the others scores are 0, and the order by relevance is the
+/// oldest first.
 ///
 /// The store is borrowed or shared: `SegmentSearch::new(&store)`, `SegmentSearch::new(Arc::clone(&store))`.
 ///
-/// Clones share what they read of the index: some 32 MB at most. They also keep what they know of the four rankings that
-/// were asked last; a conversation's messages are one ranking, its summaries another. Each takes its records, up to
-/// some 60 MB of words, and up to 1 MB of texts that are not indexed. While a question is answered that has many common
+/// Clones share the parts of the index that they read: some 32 MB at most. They also keep the data of the last four
+/// rankings; a conversation's messages are one ranking, its summaries another. Each ranking takes the memory of its
+/// records, up to some 60 MB of words, and up to 1 MB of unindexed texts. While it answers a question with many common
 /// words, it takes more.
 #[derive(Debug, Clone)]
 pub struct SegmentSearch<S> {
@@ -64,7 +63,7 @@ impl<S: Deref<Target: Store>> SegmentSearch<S> {
         }
     }
 
-    /// A search that reads all messages, whatever index the store keeps.
+    /// A search that reads all messages, even if the store keeps an index.
     pub fn without_index(store: S) -> Self {
         Self {
             uses_index: false,
@@ -72,8 +71,8 @@ impl<S: Deref<Target: Store>> SegmentSearch<S> {
         }
     }
 
-    /// Sets an embedder: in the mode `Prose`, messages that mean nearly what is asked rank higher. While
-    /// the embedder cannot be asked, words alone are ranked.
+    /// Sets an embedder: in the mode `Prose`, messages with nearly the question's meaning rank higher. While the
+    /// embedder is not available, words alone are ranked.
     #[must_use]
     pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);
@@ -161,8 +160,8 @@ where
     }
 }
 
-/// Whether no index helps with a ranking: it counts the words of echoes, which are not indexed, or the messages behind a
-/// ranking that was stopped, most of which are not.
+/// Whether an index does not help with a ranking. It does not help if echoes count, because their words are not
+/// indexed, or with the messages behind a ranking that was stopped, because most of them are not indexed.
 fn needs_all(query: &Query, matcher: &Matcher<'_>) -> Result<bool> {
     if !matcher.ranks(query.order) {
         return Ok(false);
@@ -180,7 +179,7 @@ fn is_replaced(error: &Error) -> bool {
     source.is_some_and(|source| source.kind() == memory_store::ErrorKind::Stale)
 }
 
-/// A query under way, over the part of an index that a conversation sees.
+/// A query that is being answered, over the part of an index that a conversation sees.
 pub(super) struct Asking<'a, T: ?Sized> {
     pub(super) store: &'a T,
     pub(super) embedder: Option<&'a dyn Embedder>,
@@ -226,8 +225,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(hits)
     }
 
-    /// The ids of the summaries, in the order in which they were made, each with its hit where it matches. Without a
-    /// cursor those that do not match are left out.
+    /// The ids of the summaries, in the order in which they were made, each with its hit if it matches. Without a
+    /// cursor, summaries that do not match are left out.
     async fn summaries(&self, need: &Need) -> Result<Vec<(SummaryId, Option<Hit>)>> {
         let (handle, has_cursor) = (&self.handle, self.query.cursor.is_some());
         let mut found = Vec::new();
@@ -303,7 +302,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         let Some(range) = range else {
             return Ok(ControlFlow::Continue(()));
         };
-        // What segments know of it, and behind that what no index knows.
+        // The part that segments cover, and after it the part that no index covers.
         let segments = self.visible.messages.iter().map(|one| {
             let known = SeqRange::new(Seq(one.segment.first), one.last);
             (Some(&one.segment), known)
@@ -317,8 +316,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         if newest_first {
             parts.reverse();
         }
-        // As many as are likely to fill the answer, then more where few of them matched. Few of one part are read with
-        // those of the next.
+        // As many as are likely to fill the answer, then more if few of them matched. A few of one part are read with
+        // the next part.
         let wanted = |hits: &HitCollector, least| hits.room().saturating_add(1).clamp(least, BATCH);
         let (mut least, mut batch) = (1, wanted(hits, 1));
         let mut candidates = Vec::new();
@@ -386,7 +385,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         })
     }
 
-    /// The messages of a range that no index knows, in the query's order; `None` where they are many.
+    /// The messages of a range that no index covers, in the query's order; `None` if there are many.
     fn each_of_few(&self, range: SeqRange) -> Option<Vec<Seq>> {
         let is_few = range.len() <= BATCH as u64;
         is_few.then(|| self.ordered((range.first.0..=range.last.0).map(Seq).collect()))
@@ -400,7 +399,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         seqs
     }
 
-    /// The messages that may match in the part of a segment that is in a range, in the query's order; `None` where each
+    /// The messages that may match in the part of a segment that is in a range, in the query's order; `None` if each
     /// may.
     async fn candidates(
         &self,

@@ -1,4 +1,4 @@
-//! Which documents have characters side by side, of each of some sets one.
+//! Selects documents with adjacent characters of a sequence of sets.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use super::cache::Handle;
 use super::candidates::{Candidates, common, of_groups};
 use memory_store::IndexSegment;
 
-/// Runs of characters that are looked up one by one. Where more are possible, those that the segment has are read.
+/// Maximum number of runs of characters that are looked up one by one. If more are possible, the runs of the segment
+/// are read.
 const MOST_LOOKED_UP: usize = 64;
 
 /// Documents for each chunk that may be read to learn which runs a segment has: reading all messages costs as much as
 /// reading that many chunks.
 const DOCUMENTS_A_CHUNK: u32 = 8;
 
-/// How often a place's runs may stand in a segment, for each of its groups: of what stands more often, most groups have
-/// one.
+/// Maximum number of times that the runs of a place may occur in a segment, for each of its groups. If they occur more
+/// often, most groups have one.
 const MOST_TIMES: usize = 4;
 
 /// Chunks that may be read however few the documents are.
@@ -32,7 +33,7 @@ type Three<'n> = [&'n CharSet; 3];
 /// A run of three characters.
 type Run = [char; 3];
 
-/// The runs of three that a segment has at one place of what is asked for, and the chunks that have them.
+/// The runs of three characters that a segment has at one place of the sequence, and the chunks that have them.
 #[derive(Clone, Default)]
 struct Place {
     runs: BTreeSet<Run>,
@@ -40,10 +41,10 @@ struct Place {
 }
 
 impl Handle<'_> {
-    /// The documents of a segment that may have characters of these sets, one of each, side by side.
+    /// The documents of a segment that may have adjacent characters of these sets, one of each.
     ///
-    /// A run that the segment has counts only if runs that it has go on from it, on both sides, to the ends of what is
-    /// asked for.
+    /// A run of the segment counts only if other runs of the segment continue it on both sides to the ends of the
+    /// sequence.
     pub(super) async fn side_by_side(
         &self,
         segment: &IndexSegment,
@@ -96,7 +97,7 @@ impl Handle<'_> {
         Ok(Some(of_groups(&left, segment.documents)))
     }
 
-    /// The runs that a segment has of three sets; `None` where too much had to be read.
+    /// The runs of a segment that match three sets; `None` if too much had to be read.
     async fn runs(&self, segment: &IndexSegment, three: &Three<'_>) -> Result<Option<Place>> {
         let possible = three.iter().map(|set| set.len());
         let possible = possible.fold(1, usize::saturating_mul);
@@ -155,7 +156,7 @@ impl Place {
     }
 }
 
-/// Whether a key may begin so that is of three sets.
+/// Whether a key with this beginning may be a run that matches three sets.
 fn may_begin(three: &Three<'_>, beginning: &[u8]) -> bool {
     let Some(beginning) = gram_of(beginning) else {
         return true;
@@ -171,7 +172,7 @@ fn run_of(key: &[u8]) -> Option<Run> {
     Some([chars.next()?, chars.next()?, chars.next()?])
 }
 
-/// Calls `f` with the runs of a chunk that are of three sets, and with their groups.
+/// Calls `f` with the runs of a chunk that match three sets, and with their groups.
 fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b>)) -> Result<()> {
     with_prefix(chunk, &gram_key(""), &mut |key, entry| {
         if may_begin(three, key) {
@@ -180,13 +181,13 @@ fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b
             }
             return usize::MAX;
         }
-        // What follows and begins as much alike is not of them either.
+        // The following keys with as long a common beginning do not match either.
         let may_follow = |end: &usize| may_begin(three, key.get(..*end).unwrap_or_default());
         (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
     })
 }
 
-/// Leaves the runs that others go on from, at the next place and at the one before.
+/// Keeps the runs that other runs continue, at the next place and at the one before.
 fn keep_paths(places: &mut [Option<Place>]) {
     for at in 1..places.len() {
         let (before, behind) = places.split_at_mut(at);
@@ -205,7 +206,7 @@ fn keep_paths(places: &mut [Option<Place>]) {
     }
 }
 
-/// What a segment keeps of the runs of a place.
+/// The entries of a segment for the runs of a place.
 #[derive(Default)]
 struct PlaceEntries<'p> {
     entries: Vec<Entry<'p>>,
@@ -238,7 +239,7 @@ impl<'p> PlaceEntries<'p> {
         Ok(all)
     }
 
-    /// Those of some groups, which rise, that have one of the runs.
+    /// The groups out of `left`, which rises, that have one of the runs.
     fn among(&self, left: Vec<u32>) -> Result<Vec<u32>> {
         if self.times < left.len() * self.entries.len() {
             return Ok(common(vec![left, self.all()?]));

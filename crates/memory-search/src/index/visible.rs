@@ -1,4 +1,4 @@
-//! What of an index a conversation sees.
+//! The part of an index that a conversation sees.
 
 use memory_model::{ConversationId, Seq, SummaryId};
 
@@ -7,7 +7,7 @@ use super::seal::Sound;
 use crate::segment::FORMAT;
 use memory_store::{Conversation, IndexSegment, IndexStore, IndexedKind, Origin, Result};
 
-/// A segment of the log that a conversation sees, and up to where it sees it.
+/// A segment of the log that a conversation sees, and the last position that it sees.
 #[derive(Debug, Clone)]
 pub(super) struct Stretch {
     pub(super) segment: IndexSegment,
@@ -82,7 +82,7 @@ impl Visible {
         visible
     }
 
-    /// Cuts off what comes after a position.
+    /// Removes everything after a position.
     pub(super) fn up_to(&mut self, head: Seq) {
         self.messages
             .retain(|stretch| stretch.segment.first <= head.0);

@@ -8,20 +8,20 @@ use crate::hits::Hits;
 use crate::query::{Query, SearchMode};
 use crate::search::Search;
 
-/// What the mode [`Auto`](SearchMode::Auto) tries, in this order: the letter that begins its cursors, and what it falls back
-/// from.
+/// The modes that [`Auto`](SearchMode::Auto) tries, in this order: the letter that begins its cursors, the mode, and
+/// the answer's fallback.
 pub const AUTO_STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
     ('l', SearchMode::Literal, None),
     ('w', SearchMode::Words, Some(Fallback::AllWords)),
     ('p', SearchMode::Prose, Some(Fallback::AnyWord)),
 ];
 
-/// Answers a query of the mode [`Auto`](SearchMode::Auto) by a search that has the other modes: the
-/// exact phrase; where that finds nothing, all of its words; where that finds nothing, any of them.
-/// The answer's `fallback` says which it was. A mode that the search does not have ends the attempts.
+/// Answers a query of the mode [`Auto`](SearchMode::Auto) by a search that supports the other modes. It looks for the
+/// exact phrase; if that has no hits, for all of its words; and if that has none either, for any of them. The answer's
+/// `fallback` says which it was. A mode that the search does not support ends the attempts.
 ///
 /// # Errors
-/// Those of the search; `Invalid` for a cursor that no such answer had.
+/// The errors of the search; `Invalid` for a cursor that no such answer had.
 pub async fn search_auto<S: Search + ?Sized>(
     search: &S,
     conversation: ConversationId,

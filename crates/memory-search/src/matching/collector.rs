@@ -35,8 +35,8 @@ impl HitCollector {
         ControlFlow::Break(())
     }
 
-    /// Adds a hit. Breaks, and adds nothing, when the limit was reached before: the answer is
-    /// known to be incomplete then, and no more hits are needed.
+    /// Adds a hit. Breaks without adding it if the limit was reached before: the answer is then known to be incomplete,
+    /// and no more hits are needed.
     pub(crate) fn push(&mut self, hit: Hit) -> ControlFlow<()> {
         if self.hits.len() < self.limit {
             self.hits.push(hit);

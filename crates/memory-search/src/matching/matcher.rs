@@ -12,7 +12,7 @@ use crate::hits::{Hit, HitTarget};
 use crate::query::{HitOrder, Query, SearchMode};
 use crate::segment::Need;
 
-/// A query ready to be held against messages and summaries: the pattern with all filters.
+/// A query that is ready to be compared with messages and summaries: the pattern with all filters.
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher<'q> {
     query: &'q Query,
@@ -22,8 +22,8 @@ pub(crate) struct Matcher<'q> {
 }
 
 impl<'q> Matcher<'q> {
-    /// Prepares a query. `Prose` finds what has any word of the pattern; `Auto` is read
-    /// as `Literal`, which is the first that it tries.
+    /// Prepares a query. `Prose` matches texts with any word of the pattern; `Auto` is read as `Literal`, the first
+    /// mode that it tries.
     ///
     /// # Errors
     /// `Invalid` for an empty pattern.
@@ -38,12 +38,12 @@ impl<'q> Matcher<'q> {
         })
     }
 
-    /// What is searched for instead, when the pattern cannot be read in the query's mode.
+    /// The replacement for the pattern, if it cannot be read in the query's mode.
     pub(crate) fn fallback(&self) -> Option<&Fallback> {
         self.fallback.as_ref()
     }
 
-    /// The mode in which the pattern is read: the query's, or `Literal` where that is impossible.
+    /// The mode in which the pattern is read: the query's, or `Literal` if that is impossible.
     pub(crate) fn mode(&self) -> SearchMode {
         match (&self.fallback, self.query.mode) {
             (Some(_), _) | (_, SearchMode::Auto) => SearchMode::Literal,
@@ -51,8 +51,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Whether a query in this order is answered by a ranking: in the mode `Prose`, and in the mode `Words` when the order
-    /// is by relevance. A pattern without words is not.
+    /// Whether a query in this order is answered by a ranking: in the mode `Prose`, and in the mode `Words` when the
+    /// order is by relevance. A pattern without words is not.
     pub(crate) fn ranks(&self, order: HitOrder) -> bool {
         match self.mode() {
             SearchMode::Prose => true,
@@ -61,12 +61,12 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// What a message or a summary has when the pattern is in it, as far as a segment knows it. All that match have it; others may.
+    /// Returns the condition of an index that every matching message and summary meets. Others may meet it too.
     pub(crate) fn need(&self) -> Need {
         self.pattern.need()
     }
 
-    /// Whether a message passes the filters, whatever it says. Notes never do. `calls` has the calls before
+    /// Whether a message passes the filters; the pattern does not count. Notes never do. `calls` has the calls before
     /// it.
     pub(crate) fn admits_message(&self, entry: &LogEntry, calls: &CallNames) -> bool {
         entry.kind != EntryKind::Note
@@ -82,7 +82,7 @@ impl<'q> Matcher<'q> {
             && self.overlaps(created_at, created_at)
     }
 
-    /// The tools whose calls and results are found; empty for all.
+    /// The tools of the filter; empty for all.
     pub(crate) fn tools(&self) -> &[String] {
         &self.query.tools
     }
@@ -92,7 +92,7 @@ impl<'q> Matcher<'q> {
         self.echoes
     }
 
-    /// Whether calls before a message must be known that `calls` does not have, to tell whether it is a hit.
+    /// Whether the filters depend on calls before a message that `calls` does not have.
     pub(crate) fn asks_for_calls(&self, entry: &LogEntry, calls: &CallNames) -> bool {
         (!self.echoes || !self.query.tools.is_empty())
             && entry.kind != EntryKind::Note
@@ -101,7 +101,7 @@ impl<'q> Matcher<'q> {
             && self.in_parts(entry, |_| true).is_some()
     }
 
-    /// Whether a summary passes the filters, whatever it says.
+    /// Whether a summary passes the filters; the pattern does not count.
     pub(crate) fn admits_summary(&self, summary: &Summary) -> bool {
         self.admits_over(summary.range, (summary.earliest_at, summary.latest_at))
     }
@@ -130,8 +130,8 @@ impl<'q> Matcher<'q> {
         Some(message_hit(entry, snippet))
     }
 
-    /// Returns a hit for a message, whatever it says and whether or not it passes the filters: with the
-    /// text around the match, or with its beginning where nothing matches.
+    /// Returns a hit for a message, whether or not it matches and passes the filters: with the text around the match,
+    /// or with its beginning if there is no match.
     pub(crate) fn show_message(&self, entry: &LogEntry, calls: &CallNames) -> Hit {
         let snippet = self.in_message(entry, calls).unwrap_or_else(|| {
             let mut head = None;

@@ -1,4 +1,4 @@
-//! What decides whether a message or a summary is a hit, and the cursors of answers.
+//! Matching of messages and summaries, and the cursors of answers.
 
 mod auto;
 mod collector;

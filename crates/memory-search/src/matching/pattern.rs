@@ -16,7 +16,7 @@ use crate::words::{Tokenizer, is_stop_word, pieces};
 /// Bytes of a text after which the search for words ends, if the words that must occur were found.
 const ENOUGH_BYTES: usize = 1 << 19;
 
-/// A pattern, ready to be held against texts.
+/// A pattern that is ready to be compared with texts.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
     /// The text occurs.
@@ -28,7 +28,7 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    /// Reads the pattern of a query; and what was done instead where that is impossible.
+    /// Reads the pattern of a query. Also returns the replacement if that is impossible.
     pub(super) fn new(query: &Query) -> (Self, Option<Fallback>) {
         let exact = query.smart_case && has_upper_case(query);
         match query.mode {
@@ -74,7 +74,7 @@ impl Pattern {
         (pattern, None)
     }
 
-    /// What a message has when the pattern is in it.
+    /// Returns the condition of an index that every matching message meets.
     pub(super) fn need(&self) -> Need {
         match self {
             Pattern::Literal(literal) => literal.need(),
@@ -110,7 +110,7 @@ fn terms(pattern: &str, tokenizer: Tokenizer) -> Vec<String> {
     terms.into_iter().collect()
 }
 
-/// The distinct terms of a pattern without stop words; with them where there is nothing else.
+/// The distinct terms of a pattern without stop words; with them if there are no others.
 fn telling_terms(pattern: &str) -> Vec<String> {
     let (mut telling, pattern) = (BTreeSet::new(), &*composed(pattern));
     Tokenizer::RANKING.visit_query(pattern, &mut |range, term| {
@@ -187,7 +187,7 @@ impl Finder<'_> {
             };
             let places = places.into_iter();
             found.extend(places.map(|(place, range)| (place, in_text(range))));
-            // The rest of a long text tells no more than a better snippet.
+            // The rest of a long text can only give a better snippet.
             if begin >= ENOUGH_BYTES && self.has_all() {
                 break;
             }

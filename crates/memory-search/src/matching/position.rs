@@ -1,12 +1,12 @@
-//! Cursors of searches whose hits come in the order of the log.
+//! Cursors of searches with hits in the order of the log.
 
 use memory_model::{Seq, SummaryId};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::hits::HitTarget;
 
-/// A hit. As a cursor it is the last one of an incomplete answer, in the orders by position: what comes after it depends on
-/// the query's order.
+/// A hit. As a cursor it is the last hit of an incomplete answer, in the orders by position. The query's order decides
+/// which hits follow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Position {
     /// A message.

@@ -1,4 +1,4 @@
-//! Answers of queries that rank: what is found depends on the whole conversation.
+//! Answers of queries that rank: the hits depend on the whole conversation.
 
 use memory_model::Seq;
 
@@ -16,14 +16,14 @@ pub(crate) struct RankedUpTo {
     pub head: Seq,
     /// Number of summaries, in the order in which they were made.
     pub summaries: usize,
-    /// The last message whose vector counts; `None` where words alone are ranked.
+    /// The last message with a vector that counts; `None` if words alone are ranked.
     pub vectors: Option<Seq>,
     /// Whether the time was over before everything was read. The messages behind `head`, and all summaries, are then
     /// ranked separately, and their hits follow.
     pub stopped: bool,
 }
 
-/// Where a page of a ranked answer begins.
+/// Position of a page in a ranked answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankedCursor {
     /// The state that was ranked.
@@ -54,8 +54,8 @@ impl RankedCursor {
         format!("{kind}{}.{summaries}.{}{vectors}", head.0, self.begin)
     }
 
-    /// Returns the cursor that continues here in a ranking of `found` hits, or behind it if it was stopped; `None` if
-    /// nothing follows.
+    /// Returns the cursor of the next page in a ranking of `found` hits, or of the messages behind it if it was
+    /// stopped; `None` if no page follows.
     pub(crate) fn behind(self, found: usize) -> Option<String> {
         if self.begin < found {
             return Some(self.to_cursor());

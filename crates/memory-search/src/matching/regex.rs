@@ -10,16 +10,16 @@ use super::snippet::near_first;
 use crate::fold::{Image, composed};
 use crate::segment::Need;
 
-/// A regular expression, ready to be held against texts. Matching takes time linear in the text.
+/// A regular expression that is ready to be compared with texts. Matching takes time linear in the text.
 ///
 /// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless `exact`. The expression
-/// and the text are matched in composed form; if that finds nothing, both are matched as written.
+/// and the text are matched in composed form; if that finds no match, both are matched as written.
 #[derive(Debug, Clone)]
 pub(super) struct RegexPattern {
     regex: Regex,
     /// The expression as written, if `regex` is compiled from another, composed form.
     written: Option<Regex>,
-    /// What a text in ASCII contains when it matches, in lower case.
+    /// A text that every matching text in ASCII contains, in lower case.
     literal: Option<String>,
     need: Need,
 }
@@ -28,7 +28,7 @@ impl RegexPattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// Why it is no regular expression, in one line.
+    /// The reason why the pattern is not a regular expression, in one line.
     pub(super) fn new(pattern: &str, exact: bool) -> Result<Self, String> {
         let build = |pattern: &str| {
             RegexBuilder::new(pattern)
@@ -56,7 +56,7 @@ impl RegexPattern {
         })
     }
 
-    /// What a text has in which it matches, as far as an index knows it.
+    /// The condition of an index that every matching text meets.
     pub(super) fn need(&self) -> &Need {
         &self.need
     }
@@ -86,19 +86,19 @@ fn found_in(regex: &Regex, text: &str) -> impl Iterator<Item = Range<usize>> {
     regex.find_iter(text).map(|found| found.range())
 }
 
-/// The last line of the error's text, which says what is wrong; the others draw the place.
+/// The last line of the error's text, which says what is wrong; the others show the position.
 fn one_line(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
-/// Returns a text that every match of a regular expression contains, whatever its case: the longest
-/// that can be read off it, in lower case. `None` where there is none, or where it is not ASCII.
+/// Returns a text that every match of a regular expression contains, in any case: the longest that can be derived from
+/// the expression, in lower case. `None` if there is none, or if it is not ASCII.
 ///
 /// Texts in ASCII without it need not be matched. A text that has the letter `ſ` (U+017F) may match without it: that
-/// letter is an `s` where case is ignored. An index is asked for more, such as classes and alternatives:
-/// [`Need`](crate::segment::Need).
+/// letter is an `s` if case is ignored. The condition for an index covers more, such as classes and alternatives:
+/// [`Need`].
 pub(super) fn required_literal(pattern: &str) -> Option<String> {
     let mut parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
     let hir = parser.parse(pattern).ok()?;

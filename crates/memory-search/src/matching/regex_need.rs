@@ -1,4 +1,4 @@
-//! What every match of a regular expression contains, as far as an index knows it.
+//! The condition of an index that every match of a regular expression meets.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
@@ -6,16 +6,17 @@ use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 use super::regex_unbroken::unbroken;
 use crate::segment::{CharSet, Need, char_set};
 
-/// Largest set of characters that an index is asked for: all digits of all scripts fit.
+/// Maximum size of a set of characters in a condition: all digits of all scripts fit.
 const MOST_CHARS: usize = 1_024;
 
-/// Characters side by side that an index is asked for; those that follow are left out.
+/// Maximum number of adjacent characters in a condition; further ones are left out.
 const LONGEST_RUN: usize = 24;
 
-/// Parts of an expression that are read; those that follow are left out. Repetitions count as often as they repeat.
+/// Maximum number of parts of an expression that are read; further ones are left out. Repetitions count as often as
+/// they repeat.
 const MOST_PARTS: usize = 4_096;
 
-/// Returns what a text has in which an expression matches. Case is ignored unless `exact`.
+/// Returns the condition of an index that every match of an expression meets. Case is ignored unless `exact`.
 pub(super) fn need_of(pattern: &str, exact: bool) -> Need {
     let mut parser = ParserBuilder::new()
         .multi_line(true)
@@ -96,7 +97,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a character; `None` stands for any, or for more than one.
+    /// Adds a character; `None` means any character, or more than one.
     fn push(&mut self, set: Option<CharSet>) {
         match set {
             Some(set) => self.run.push(set),
@@ -124,7 +125,7 @@ impl Reader<'_> {
     }
 }
 
-/// The characters of a class; `None` where they are many, or where one stands for more than one in lower case.
+/// The characters of a class; `None` if there are many, or if the lower case of one has several characters.
 fn chars_of(class: &ClassUnicode) -> Option<CharSet> {
     let size: usize = class.iter().map(|range| range.len()).sum();
     if size > MOST_CHARS {
@@ -166,7 +167,7 @@ mod tests {
             let sets = vec![vec!['x'], vec!['y', 'z'], vec!['z']];
             Need::All(vec![grams(&["abc"]), Need::SideBySide(sets)])
         });
-        // The Kelvin sign and the long s are letters where case is ignored.
+        // The Kelvin sign and the long s are letters if case is ignored.
         assert_eq!(need("ſ\u{212a}y"), grams(&["sky"]));
         assert_eq!(need("a{2,}b"), Need::GramPrefix(gram_key("aa")));
         assert_eq!(need("(ab){2}c"), grams(&["aba", "abc", "bab"]));

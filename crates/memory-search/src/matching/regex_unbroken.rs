@@ -1,19 +1,19 @@
-//! How long a stretch without white space every match of a regular expression has.
+//! Length of the stretch without white space that every match of a regular expression has.
 
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-/// What is known of the stretches without white space in the matches of an expression, in characters.
+/// Least lengths of the stretches without white space in the matches of an expression, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stretches {
     /// Whether no match has white space. Then the other three are the length of the shortest match.
     unbroken: bool,
-    /// Length of the one that a match begins with, at least.
+    /// Least length of the stretch that a match begins with.
     first: u64,
-    /// Length of the one that a match ends with, at least.
+    /// Least length of the stretch that a match ends with.
     last: u64,
-    /// Length of the longest one in a match, at least.
+    /// Least length of the longest stretch in a match.
     longest: u64,
 }
 
@@ -120,14 +120,14 @@ fn may_be_space(class: &Class) -> bool {
         Class::Unicode(class) => Some(class.clone()),
         Class::Bytes(class) => class.to_unicode_class(),
     };
-    // What is behind ASCII is a part of a character.
+    // Bytes beyond ASCII are parts of a character.
     chars.is_none_or(|mut chars| {
         chars.intersect(&SPACES);
         !chars.ranges().is_empty()
     })
 }
 
-/// Returns how many characters without white space between them stand side by side in every match, at least.
+/// Returns the least length of a stretch without white space that every match has, in characters.
 pub(super) fn unbroken(hir: &Hir) -> u64 {
     Stretches::of(hir).longest
 }

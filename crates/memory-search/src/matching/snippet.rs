@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::fold::begins_letter;
 
-/// The text around the first match, and where it matches.
+/// The text around the first match, and the ranges that match.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Snippet {
     pub(super) text: String,
@@ -32,7 +32,7 @@ impl Snippet {
             }
         }
         if !focus.is_empty() && matches.is_empty() {
-            // The match is longer than what is shown.
+            // The match is longer than the shown text.
             matches.push(0..shown.len());
         }
         Some(Self::new(text, shown, matches))
@@ -44,8 +44,7 @@ impl Snippet {
         Self::new(text, shown, Vec::new())
     }
 
-    /// The bytes `shown` of a text, with ellipses where it is cut. `matches` are ranges of what is
-    /// shown.
+    /// The bytes `shown` of a text, with an ellipsis at each cut. `matches` are ranges of the shown text.
     fn new(text: &str, shown: Range<usize>, mut matches: Vec<Range<usize>>) -> Self {
         let body = text.get(shown.clone()).unwrap_or_default();
         let mut out = String::with_capacity(body.len() + 6);
@@ -64,8 +63,8 @@ impl Snippet {
     }
 }
 
-/// The bytes of `text` to show: `width` characters with a match in their middle. Letters with their marks are not cut, unless
-/// the match does: fewer characters are shown.
+/// The bytes of `text` to show: `width` characters with a match in their middle. Letters with their marks are not cut,
+/// unless the match does: fewer characters are shown.
 fn window(text: &str, matched: Range<usize>, width: usize) -> Range<usize> {
     let count = |range: Range<usize>| text.get(range).unwrap_or_default().chars().count();
     let (first, length) = (count(0..matched.start), count(matched.clone()));

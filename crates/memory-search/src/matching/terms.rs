@@ -1,4 +1,4 @@
-//! The terms of a pattern, and where they stand in texts.
+//! The terms of a pattern, and their positions in texts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::words::{Tokenizer, WordKind, visit_words};
 
-/// The distinct terms of a pattern, and which of them the words are that texts had so far: most words of a text
-/// occurred before, and finding a word's stem takes longer than looking the word up.
+/// The distinct terms of a pattern, and a memory of the words of earlier texts that have these terms: most words of a
+/// text occurred before, and finding a word's stem takes longer than looking the word up.
 #[derive(Debug, Clone)]
 pub(super) struct Terms {
     sorted: Vec<String>,
@@ -19,7 +19,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Words that are remembered.
+    /// Maximum number of words that are remembered.
     const MOST_SEEN: usize = 1 << 14;
 
     /// Longest word that is remembered, in bytes.
@@ -44,7 +44,7 @@ impl Terms {
         self.sorted.len()
     }
 
-    /// Where terms stand in a text, with the place of each.
+    /// Returns the positions of terms in a text, each with the place of the term.
     pub(super) fn places(&self, text: &str) -> Vec<(usize, Range<usize>)> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = Vec::new();

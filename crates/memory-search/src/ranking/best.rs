@@ -1,7 +1,7 @@
 //! The best documents of a ranking, without the scores of all.
 //!
-//! Documents stand in blocks. What a block's documents have at most of each part of a score gives a bound, and the
-//! blocks are looked at from the highest bound down, until the next one is below what is found already. In a block, a
+//! Documents are in blocks. The highest values of each part of a score in a block give a bound for its documents.
+//! Blocks are read from the highest bound down, until the next bound is below the results so far. In a block, a
 //! document's own score gives a closer bound.
 
 use std::cmp::Reverse;
@@ -14,10 +14,10 @@ use super::question::Question;
 use super::score::{Context, Ranked};
 use super::weights::*;
 
-/// What is added to bounds, relative to them, so that rounding never hides a document.
+/// Relative addition to bounds, so that rounding never hides a document.
 const SLACK: f64 = 1e-9;
 
-/// The best of what is offered.
+/// The best of the offered documents.
 #[derive(Debug)]
 struct Best {
     count: usize,
@@ -36,7 +36,7 @@ impl Best {
         }
     }
 
-    /// The worst score that is kept, where no more fit; what is worse is not kept.
+    /// The worst score that is kept, if no more fit; worse documents are not kept.
     fn threshold(&self) -> f64 {
         match self.heap.peek() {
             Some(worst) if self.heap.len() == self.count => worst.0.score,
@@ -45,12 +45,12 @@ impl Best {
     }
 }
 
-/// What bounds the scores of a block's documents.
+/// Bounds of the parts of a score for a block's documents.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
     /// The highest own score of one.
     most: f64,
-    /// Most that is added to an own score for what stands around it.
+    /// Most that is added to an own score for the documents around it.
     around: f64,
     /// Most that the sum is multiplied by.
     times: f64,
@@ -68,9 +68,9 @@ impl Bound {
 }
 
 impl Corpus {
-    /// The first `count` of the documents that `score` has a score for, best first; of equal ones the earlier first.
-    /// `score` is that of the question in its context, or 0. Only some blocks are looked at where `blocks` says which. Also
-    /// how many documents were looked at.
+    /// Returns the first `count` of the documents for which `score` returns a score, best first; among equal ones the
+    /// earlier first. `score` is the question's score in its context, or 0. Reads only the blocks in `blocks`, if it is
+    /// given. Also returns how many documents were read.
     pub(super) fn best(
         &self,
         question: &Question,
@@ -126,7 +126,7 @@ impl Corpus {
             Some(true) => highest(range.clone()),
             _ => 0.0,
         };
-        // Neighbours stand up to two before, and one behind.
+        // Neighbours are up to two documents before, and one behind.
         let before = highest(range.start.saturating_sub(2)..range.start);
         let behind = highest(range.end..self.len().min(range.end + 1));
         let beside = most.max(before).max(behind);

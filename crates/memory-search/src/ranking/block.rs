@@ -1,4 +1,4 @@
-//! Documents in blocks: what neighbouring ones have in common.
+//! Blocks of neighbouring documents, with the properties that they have in common.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use memory_model::Timestamp;
 /// Documents in a block.
 pub(super) const BLOCK: usize = 64;
 
-/// What is kept of a document.
+/// The properties of a document that are kept.
 #[derive(Debug)]
 pub(super) struct Entry {
     /// Number of the participant.
@@ -23,7 +23,7 @@ pub(super) struct Entry {
     pub(super) names_time: bool,
 }
 
-/// What some neighbouring documents have in common: what bounds their scores.
+/// The properties that some neighbouring documents have in common. They bound the documents' scores.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     /// The least number of terms of one.

@@ -1,4 +1,4 @@
-//! The words of a conversation and where they stand: the postings that are ranked.
+//! The words of a conversation and their positions: the postings that are ranked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,23 +33,23 @@ pub(super) struct Posting {
     pub(super) count: u32,
 }
 
-/// Where one term stands.
+/// The places of one term.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
     pub(super) documents: Vec<Posting>,
     pub(super) episodes: Vec<Posting>,
-    /// Where the term stands among the telling terms of each document.
+    /// The positions of the term among the telling terms of each document.
     positions: Vec<u32>,
-    /// Where the positions of each document begin.
+    /// The offsets of the positions of each document.
     starts: Vec<u32>,
-    /// Number of further documents that have it, which are not in `documents`; `None` where nobody told.
+    /// Number of further documents that have it, which are not in `documents`; `None` if it is unknown.
     pub(super) unread: Option<usize>,
     /// Whether it was [loaded](Corpus::load).
     is_loaded: bool,
 }
 
 impl Postings {
-    /// Where the term stands in the document that `documents` has at `at`.
+    /// The positions of the term in the document that `documents` has at `at`.
     fn positions(&self, at: usize) -> &[u32] {
         let start = |at: usize| self.starts.get(at).map(|start| *start as usize);
         let from = start(at).unwrap_or(self.positions.len());
@@ -57,7 +57,7 @@ impl Postings {
         self.positions.get(from..to).unwrap_or_default()
     }
 
-    /// Gives back room that is not used, and returns the bytes in memory.
+    /// Frees unused memory, and returns the bytes in use.
     fn shrink(&mut self) -> usize {
         self.documents.shrink_to_fit();
         self.episodes.shrink_to_fit();
@@ -107,12 +107,12 @@ pub(crate) struct Corpus {
     /// The terms by their numbers.
     pub(super) texts: Vec<Arc<str>>,
     pub(super) postings: Vec<Postings>,
-    /// From a document's number to its terms in their order, without stop words; of those that are known.
+    /// From a document's number to its terms in their order, without stop words; only of documents with known words.
     pub(super) contents: BTreeMap<usize, Vec<TermId>>,
     pub(super) entries: Vec<Entry>,
-    /// Number of terms of each document. They stand by themselves: each place of a word asks for one.
+    /// Number of terms of each document. The numbers are kept separately, because each occurrence of a word needs one.
     pub(super) lengths: Vec<u32>,
-    /// What bounds the scores of the documents, in blocks.
+    /// Bounds of the scores of the documents, in blocks.
     pub(super) blocks: Vec<Block>,
     /// Number of terms of each episode.
     pub(super) episodes: Vec<u64>,
@@ -121,11 +121,11 @@ pub(crate) struct Corpus {
     participants: BTreeMap<String, u32>,
     /// Number of documents that were [added without their words](Corpus::add_record).
     records: usize,
-    /// The terms of documents that were added behind those.
+    /// The terms of documents that were added after these.
     behind: Vec<TermId>,
-    /// Bytes of what was loaded.
+    /// Bytes of the loaded words.
     loaded_bytes: usize,
-    /// Words that [`set_content`](Corpus::set_content) told.
+    /// Number of words that [`set_content`](Corpus::set_content) added.
     told_words: usize,
 }
 
@@ -169,7 +169,7 @@ impl Corpus {
         self.push(&Record { length, ..record }, episode);
     }
 
-    /// Adds a document whose words are elsewhere: [`load`](Self::load) brings those that a question needs.
+    /// Adds a document without its words: [`load`](Self::load) adds the words that a question needs.
     pub(crate) fn add_record(&mut self, record: &Record) {
         let episode = self.episode_of(record.created_at);
         self.records += 1;
@@ -208,9 +208,9 @@ impl Corpus {
         count(self.episodes.len().saturating_sub(1))
     }
 
-    /// Adds where a term stands in documents before those that were [added](Self::add) with their words:
-    /// number of the document, how often it has the term, and where among its telling terms. A term that
-    /// is loaded already stays as it is: see [`is_loaded`](Self::is_loaded).
+    /// Adds the places of a term in the documents before the ones that were [added](Self::add) with their words: number
+    /// of the document, how often it has the term, and the positions among its telling terms. A term that is loaded
+    /// already stays unchanged: see [`is_loaded`](Self::is_loaded).
     pub(crate) fn load(
         &mut self,
         term: &str,
@@ -257,7 +257,7 @@ impl Corpus {
         postings.is_some_and(|postings| postings.is_loaded)
     }
 
-    /// Tells in how many documents that were not added with their words a term stands, until it is
+    /// Sets how many of the documents without their words have a term. This counts until the term is
     /// [loaded](Self::load).
     pub(crate) fn set_unread(&mut self, term: &str, documents: usize) {
         let id = self.term_id(term);
@@ -267,7 +267,8 @@ impl Corpus {
         }
     }
 
-    /// The words of some documents, whose words are known, that are neither loaded nor [told](Self::set_unread) of.
+    /// Returns the words of some documents, as far as they are known, that are neither loaded nor
+    /// [counted](Self::set_unread).
     pub(crate) fn uncounted(&self, documents: &[usize]) -> Vec<Arc<str>> {
         let contents = documents.iter();
         let contents = contents.filter_map(|at| self.contents.get(at));
@@ -284,7 +285,7 @@ impl Corpus {
         words
     }
 
-    /// Tells the [telling words](Document::telling_words) of a document that was added without its words.
+    /// Sets the [telling words](Document::telling_words) of a document that was added without its words.
     pub(crate) fn set_content(&mut self, place: usize, words: &[String]) {
         let content = words.iter().map(|word| self.term_id(word)).collect();
         self.contents.insert(place, content);
@@ -296,10 +297,10 @@ impl Corpus {
         self.contents.contains_key(&place)
     }
 
-    /// Forgets the documents from `length` on. What was [loaded](Self::load) and told of documents without their words is
-    /// kept for the next question, unless it has grown large: 32 MB of places, 131,072 different words, or 524,288 words of
-    /// documents. Then it is forgotten too, and so are all documents that were [added](Self::add) with their words. Where
-    /// there are no others, these are always forgotten.
+    /// Forgets the documents from `length` on. [Loaded](Self::load) words and the words that were set for documents are
+    /// kept for the next question, unless they have grown large: 32 MB of places, 131,072 different words, or 524,288
+    /// words of documents. Then they are forgotten too, and so are all documents that were [added](Self::add) with
+    /// their words. If a corpus has no other documents, it always forgets these.
     pub(crate) fn reset(&mut self, mut length: usize) {
         let is_large = self.loaded_bytes > MOST_LOADED_BYTES
             || self.told_words > MOST_TOLD_WORDS
@@ -373,7 +374,7 @@ impl Corpus {
         self.contents.split_off(&length);
     }
 
-    /// Whether a document has both terms of a pair beside each other.
+    /// Returns the documents that have both terms of a pair next to each other.
     pub(super) fn documents_with_pair(&self, first: TermId, second: TermId) -> Vec<usize> {
         let postings = |id: TermId| self.postings.get(id as usize);
         let (Some(first), Some(second)) = (postings(first), postings(second)) else {
@@ -457,7 +458,7 @@ fn raise(postings: &mut Vec<Posting>, place: u32, count: u32) -> bool {
     }
 }
 
-/// A number of documents, terms or episodes; four thousand million are never reached in memory.
+/// Converts a number of documents, terms or episodes; four thousand million are never reached in memory.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -508,7 +509,7 @@ mod tests {
         loaded.unwrap();
     }
 
-    /// The scores of a question where words are loaded as they are needed.
+    /// The scores of a question if words are loaded on demand.
     fn scores(corpus: &mut Corpus, question: &str, words: &Corpus) -> Vec<Option<f64>> {
         let wanted = Wanted::new(question);
         let derived = words.terms.keys().filter(|term| wanted.needs(term));
@@ -560,7 +561,7 @@ mod tests {
         assert_eq!(told[1], "w0");
     }
 
-    /// What is kept from one question to the next makes no difference: not to one with every word at hand.
+    /// Words that are kept between questions make no difference: not to a corpus with all words.
     #[test]
     fn what_is_kept_answers_as_a_corpus_with_all_words() {
         for seed in 0..40 {

@@ -7,7 +7,7 @@ use memory_model::Timestamp;
 use super::document::is_year;
 use crate::words::WordLists;
 
-/// Words that stand before a month's name which is a word of its own too (`may`, `march`).
+/// Words before the name of a month that is also another word (`may`, `march`).
 const BEFORE_MONTH: [&str; 11] = [
     "in", "of", "on", "early", "late", "since", "until", "by", "during", "st", "th",
 ];
@@ -132,7 +132,7 @@ impl AskedDate {
         }
     }
 
-    /// A date that there is.
+    /// A date that exists.
     fn whole(year: &str, month: &str, day: &str) -> Option<AskedDate> {
         let date = AskedDate {
             year: Some(year.parse().ok().filter(|_| is_year(year))?),
@@ -146,7 +146,7 @@ impl AskedDate {
         Date::new(self.year?, self.month?, self.day?).ok()
     }
 
-    /// Returns how near a time, in UTC, is to the date; `None` when it is not.
+    /// Returns how near a time, in UTC, is to the date; `None` if it is not near.
     pub(super) fn nearness(self, time: Timestamp) -> Option<Nearness> {
         let date = jiff::Timestamp::from_microsecond(time.0).ok()?;
         let date = date.to_zoned(TimeZone::UTC).date();

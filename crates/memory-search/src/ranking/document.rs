@@ -1,4 +1,5 @@
-//! What is ranked: the texts of a message or a summary, and what the ranking reads off them.
+//! The documents of a ranking: the texts of a message or a summary, and the properties that the ranking reads from
+//! them.
 
 use std::borrow::Cow;
 
@@ -34,8 +35,7 @@ impl<'a> Document<'a> {
         Self::of_parts(entry, entry.message.parts.iter())
     }
 
-    /// The texts of a log entry that are no echoes; `None` when it has nothing else. `calls` has the calls
-    /// before it.
+    /// The texts of a log entry without echoes; `None` if it has no other texts. `calls` has the calls before it.
     pub(crate) fn without_echoes(entry: &'a LogEntry, calls: &CallNames) -> Option<Self> {
         if !calls.has_echoes(entry) {
             return Some(Self::of_entry(entry));

@@ -1,8 +1,8 @@
-//! Nearness of vectors beside the score of words.
+//! Nearness of vectors in addition to the score of words.
 //!
-//! A message's nearness brings its score of words closer to the best one: it adds a share of what the score lacks. So what
-//! words rank first stays first, and of two messages with the same words the nearer one ranks higher. Negative cosines
-//! count 0.
+//! A message's nearness brings its score of words closer to the best one: it adds a share of the difference between the
+//! two. So the message that words rank first stays first, and of two messages with the same words the nearer one ranks
+//! higher. Negative cosines count as 0.
 
 use super::corpus::Corpus;
 use super::weights::{COSINE_SHARE, EPISODE_COSINE_SHARE, EPISODE_COSINES, FOUND_FROM_COSINE};
@@ -10,7 +10,7 @@ use crate::fold::fold_case;
 use crate::words::visit_words;
 
 impl Corpus {
-    /// The question as it is embedded: without participants' names, and as it is where nothing else is in it.
+    /// Returns the question as it is embedded: without participants' names, or unchanged if it consists of names.
     pub(crate) fn question_to_embed(&self, question: &str) -> String {
         let (mut rest, mut end, mut has_words) = (String::new(), 0, false);
         visit_words(question, &mut |word| {
@@ -29,8 +29,8 @@ impl Corpus {
         }
     }
 
-    /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is
-    /// to the question. A document without a cosine keeps its score but for its episode's share.
+    /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is to the
+    /// question. A document without a cosine keeps its score, except for its episode's share.
     pub(crate) fn fuse(&self, scores: &mut [Option<f64>], cosines: &[Option<f64>]) {
         if cosines.iter().all(Option::is_none) {
             return;
@@ -54,7 +54,7 @@ impl Corpus {
         }
     }
 
-    /// The mean of the best cosines of each episode. What is missing or negative counts 0.
+    /// The mean of the best cosines of each episode. Missing and negative ones count as 0.
     fn episode_cosines(&self, cosines: &[Option<f64>]) -> Vec<f64> {
         let mut best: Vec<Vec<f64>> = vec![Vec::new(); self.episodes.len()];
         for (cosine, entry) in cosines.iter().zip(&self.entries) {

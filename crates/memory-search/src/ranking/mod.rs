@@ -1,7 +1,7 @@
 //! Ranking: which messages answer a question best.
 //!
-//! A [`Corpus`] holds the words of one conversation and orders its documents by how well they answer a question. There is no
-//! model: all is counted in the conversation itself, and nothing of another conversation counts.
+//! A [`Corpus`] holds the words of one conversation and orders its documents by how well they answer a question. There
+//! is no model: all is counted in the conversation itself, and other conversations do not count.
 
 mod best;
 mod block;

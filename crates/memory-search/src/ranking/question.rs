@@ -1,4 +1,4 @@
-//! What a question asks for, in the terms of a corpus.
+//! The terms of a question, as far as a corpus has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::weights::{ASKING_WORD_WEIGHT, DERIVED_WORD_WEIGHT};
 use crate::fold::{composed, fold_case};
 use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 
-/// Fewest characters that two words begin with alike when one is derived from the other.
+/// Minimum number of first characters that two words share if one is derived from the other.
 const DERIVED_CHARS: usize = 5;
 
 /// A question as the ranking reads it.
@@ -18,11 +18,11 @@ pub(super) struct Question {
     /// The terms to find, in the order of their texts, with their numbers and weights. Terms that the
     /// corpus does not have are left out.
     pub(super) terms: BTreeMap<Arc<str>, (TermId, f64)>,
-    /// The terms that stand in the question itself. What has one of them is a hit.
+    /// The terms of the question itself. A document with one of them is a hit.
     pub(super) own: Vec<TermId>,
-    /// Those of them that describe what is asked for.
+    /// The terms of `own` that describe the subject.
     pub(super) telling: Vec<TermId>,
-    /// Number of words that describe what is asked for, also such as the corpus does not have.
+    /// Number of words that describe the subject, including words that the corpus does not have.
     pub(super) telling_count: usize,
     /// Pairs of neighbouring terms.
     pub(super) pairs: Vec<(TermId, TermId)>,
@@ -33,7 +33,7 @@ pub(super) struct Question {
     pub(super) asks_time: bool,
     /// Whether it is in the first person.
     pub(super) first_person: bool,
-    /// Terms that the best documents have in common, with their weights. They are none of `terms`.
+    /// Terms that the best documents have in common, with their weights. They are not in `terms`.
     pub(super) added: Vec<(TermId, f64)>,
 }
 
@@ -63,7 +63,7 @@ impl Question {
             }
         });
         question.read_asker(&words, text);
-        // A question of nothing but such words is about them.
+        // A question that consists of such words is about them.
         let asked = if asked.is_empty() { all } else { asked };
         question.look_up(corpus, &asked);
         question
@@ -79,7 +79,7 @@ impl Question {
         self.asks_time = how_long || words.iter().any(|word| lists.when.contains(word.as_str()));
     }
 
-    /// Looks terms up, which have weights; adds those that are derived.
+    /// Looks up terms with weights, and adds the terms that are derived from them.
     fn look_up(&mut self, corpus: &Corpus, asked: &[(String, f64)]) {
         let distinct = asked.iter().map(|(term, weight)| (term.as_str(), *weight));
         let distinct: BTreeMap<&str, f64> = distinct.collect();
@@ -138,17 +138,17 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
         .collect()
 }
 
-/// What a question may need of a conversation's words.
+/// The words of a conversation that a question may need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// These words.
+    /// Whole words.
     pub terms: BTreeSet<String>,
-    /// All words that begin so.
+    /// Beginnings of words: all words with one of them.
     pub prefixes: BTreeSet<String>,
 }
 
 impl Wanted {
-    /// What a ranking may need for a question.
+    /// Returns the words that a ranking may need for a question.
     pub(crate) fn new(question: &str) -> Self {
         let mut wanted = Self::default();
         let question = composed(question);
@@ -162,20 +162,20 @@ impl Wanted {
         wanted
     }
 
-    /// Whether a word that begins as one of the [prefixes](Self::prefixes) does is needed: such as the
-    /// question's words are derived from.
+    /// Whether a word with one of the [prefixes](Self::prefixes) is needed, because it or a word of the question is
+    /// derived from the other.
     pub(crate) fn needs(&self, word: &str) -> bool {
         self.terms.contains(word) || self.terms.iter().any(|term| is_derived(term, word))
     }
 
-    /// Whether a word may be [needed](Self::needs) that begins so and goes on.
+    /// Whether a longer word with this beginning may be [needed](Self::needs).
     pub(crate) fn may_need_longer(&self, beginning: &str) -> bool {
         let chars = beginning.chars().count();
         self.terms.iter().any(|term| {
             let alike = term.chars().zip(beginning.chars());
             let common = alike.take_while(|(a, b)| a == b).count();
-            // Where it goes on as the term does, anything may follow. Otherwise it has this much in common, and
-            // at least so many characters.
+            // If it continues as the term does, any characters may follow. Otherwise it shares only this beginning,
+            // which must be long enough.
             common == chars
                 || (common >= DERIVED_CHARS && common + 1 >= (chars + 1).min(term.chars().count()))
         })

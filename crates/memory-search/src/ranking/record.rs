@@ -1,10 +1,10 @@
-//! What is kept of a document beside its words.
+//! The properties of a document that are kept with its words.
 
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 
 use super::document::Document;
 
-/// What an index keeps of a message or of a summary, beside its words.
+/// The properties of a message or of a summary that an index keeps with its words.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
     /// Position of the message; of a summary, its last message.
@@ -25,14 +25,14 @@ pub(crate) struct Record {
     pub first_person: bool,
     /// Whether the text names a time.
     pub names_time: bool,
-    /// Whether the message is nothing but echoes. It has no words then and is not ranked.
+    /// Whether the message consists of echoes only. It then has no words and is not ranked.
     pub is_echo: bool,
-    /// What a summary has more.
+    /// Further properties of a summary.
     pub summary: Option<SummaryRecord>,
 }
 
 impl Record {
-    /// What a document tells by itself: not its position and its number of words.
+    /// The properties of a document by itself: without its position and its number of words.
     pub(crate) fn of(document: &Document<'_>) -> Self {
         let (first_person, names_time) = document.traits();
         Self {
@@ -51,7 +51,7 @@ impl Record {
     }
 }
 
-/// What an index keeps of a summary alone.
+/// The properties that an index keeps of a summary alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SummaryRecord {
     /// The summary's id.

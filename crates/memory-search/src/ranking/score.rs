@@ -14,7 +14,7 @@ use super::weights::*;
 /// very short one does not count for more than others.
 const EXPANSION_LENGTH: f64 = 5.0;
 
-/// Where neighbours stand, and the share of their scores that counts.
+/// Offsets of neighbours, and the share of their scores that counts.
 const SHARES: [(isize, f64); 3] = [
     (-1, PREVIOUS_SHARE),
     (-2, SECOND_PREVIOUS_SHARE),
@@ -52,7 +52,7 @@ impl PartialEq for Ranked {
 
 impl Eq for Ranked {}
 
-/// A question under way.
+/// A question that is being answered.
 #[derive(Debug)]
 pub(crate) struct Asked {
     question: Question,
@@ -65,7 +65,7 @@ pub(crate) struct Asked {
     sources: Vec<Ranked>,
 }
 
-/// What the score of each document is made of.
+/// The parts of the score of each document.
 #[derive(Debug)]
 pub(super) struct Context {
     /// The documents' own scores: BM25, phrases, coverage.
@@ -74,7 +74,7 @@ pub(super) struct Context {
     covered: Vec<u16>,
     saturation: Saturation,
     episode_saturation: Saturation,
-    /// The highest own score; 0 where the question has no dates.
+    /// The highest own score; 0 if the question has no dates.
     pub(super) best: f64,
     /// Whether any document of each [block](super::block::BLOCK) has an own score.
     pub(super) touched: Vec<bool>,
@@ -97,18 +97,18 @@ impl Context {
     }
 }
 
-/// What a term does to the coverage of documents.
+/// Effect of a term on the coverage of documents.
 #[derive(Debug, Clone, Copy)]
 enum Coverage {
-    /// It is one more telling word that they have.
+    /// The term is one more telling word that the documents have.
     Counted,
-    /// Nothing.
+    /// The term has no effect.
     Kept,
-    /// Nothing, and scores have it already, this share for each word.
+    /// The term has no effect, and the scores already contain this share for each word.
     Applied(f64),
 }
 
-/// What an own score is multiplied by for the telling words that a document has.
+/// Factor of an own score for the telling words that a document has.
 fn coverage_factor(share: f64, covered: Option<&u16>) -> f64 {
     1.0 + share * covered.copied().map_or(0.0, f64::from)
 }
@@ -118,7 +118,7 @@ fn coverage_share(question: &Question) -> f64 {
     COVERAGE_SHARE / question.telling_count.max(1) as f64
 }
 
-/// BM25's saturation: what occurrences count, in a text of some length.
+/// BM25's saturation: the weight of occurrences in a text of some length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Saturation {
     most: f64,
@@ -194,8 +194,8 @@ pub(super) fn rarity(all: usize, having: usize) -> f64 {
 }
 
 impl Corpus {
-    /// Ranks by a question's own words. Where not all words are [loaded](Self::load), those that
-    /// [`Wanted`](super::Wanted) names must be.
+    /// Ranks by a question's own words. If not all words are [loaded](Self::load), the words in
+    /// [`Wanted`](super::Wanted) must be.
     pub(crate) fn ask(&self, question: &str) -> Asked {
         let question = Question::read(self, question);
         let (has_word, findable) = self.with_words(&question);
@@ -252,7 +252,7 @@ impl Corpus {
             if let Some(having) = having.get_mut(at) {
                 *having = true;
             }
-            // It stands up to two before, or one behind, what is found by it.
+            // It is up to two documents before, or one after, a document that it is found by.
             for block in at.saturating_sub(1) / BLOCK..=(at + 2) / BLOCK {
                 if let Some(findable) = findable.get_mut(block) {
                     *findable = true;
@@ -300,7 +300,7 @@ impl Corpus {
         self.lengths.get(at).copied().unwrap_or_default()
     }
 
-    /// BM25's saturation in texts where `mean` terms are usual.
+    /// BM25's saturation for texts with `mean` terms on average.
     pub(super) fn saturation(&self, mean: f64) -> Saturation {
         Saturation {
             most: K1 + 1.0,
@@ -309,13 +309,13 @@ impl Corpus {
         }
     }
 
-    /// What a term of a question is worth, by its rarity and its weight in the question.
+    /// The weight of a question's term, by its rarity and its weight in the question.
     pub(super) fn weight(&self, id: TermId, weight: f64) -> f64 {
         let rarity = rarity(self.entries.len(), self.documents(id).len());
         rarity.powf(RARITY_POWER) * weight
     }
 
-    /// Adds what a term is worth to the own scores of the documents that have it.
+    /// Adds the weight of a term to the own scores of the documents that have it.
     fn add_term(&self, (id, weight): (TermId, f64), context: &mut Context, coverage: Coverage) {
         let weight = self.weight(id, weight);
         let saturation = context.saturation;
@@ -356,7 +356,7 @@ impl Corpus {
         }
     }
 
-    /// Adds what a term is worth to the scores of the episodes that have it: BM25 over episodes.
+    /// Adds the weight of a term to the scores of the episodes that have it: BM25 over episodes.
     fn add_to_episodes(&self, (id, weight): (TermId, f64), context: &mut Context) {
         let all = self.episodes.len();
         let postings = self.postings.get(id as usize);
@@ -450,7 +450,7 @@ impl Corpus {
         score * (1.0 + RECENCY_SHARE * newness)
     }
 
-    /// How much a document depends on what stands beside it, from 1 to 0.
+    /// How much a document depends on its neighbours, from 1 to 0.
     fn leaning(&self, at: usize) -> f64 {
         SELF_CONTAINED_WORDS / (SELF_CONTAINED_WORDS + f64::from(self.length(at)))
     }

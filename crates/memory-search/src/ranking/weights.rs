@@ -20,7 +20,7 @@ pub(super) const ASKING_WORD_WEIGHT: f64 = 0.8;
 /// alike.
 pub(super) const DERIVED_WORD_WEIGHT: f64 = 0.3;
 
-/// Share of a phrase's rarity that is added where two neighbouring words of the question stand beside each other.
+/// Share of a phrase's rarity that is added if two neighbouring words of the question are next to each other.
 pub(super) const PHRASE_SHARE: f64 = 0.6;
 
 /// Bonus for a message that has all words of the question, as a share of its score; less for fewer.
@@ -72,7 +72,7 @@ pub(super) const DAY_SHARE: f64 = 0.7;
 /// Share of the best message's score that is added within a month in the question, half of it within a year.
 pub(super) const MONTH_SHARE: f64 = 0.7;
 
-/// Bonus for the newest message, as a share of the score; less for older ones.
+/// Bonus for the last message, as a share of the score; less for earlier ones.
 pub(super) const RECENCY_SHARE: f64 = 0.05;
 
 /// Weight of the best word that the best messages have in common; less for further words.
@@ -87,12 +87,12 @@ pub(super) const EXPANSION_MESSAGES: usize = 10;
 /// Cosine from which a message is found even if neither it nor a neighbour has a word of the question.
 pub(super) const FOUND_FROM_COSINE: f64 = 0.4;
 
-/// Share of what a score lacks of the best one that is added for a cosine of 1.
+/// Share of the difference between a score and the best one that is added for a cosine of 1.
 pub(super) const COSINE_SHARE: f64 = 0.6;
 
-/// Share of what a score lacks of the best one that is added for an episode's cosine of 1. That is the mean of its best
-/// ones.
+/// Share of the difference between a score and the best one that is added for an episode's cosine of 1. The episode's
+/// cosine is the mean of its best ones.
 pub(super) const EPISODE_COSINE_SHARE: f64 = 0.3;
 
-/// Number of an episode's best messages whose mean is the episode's cosine.
+/// Number of an episode's best messages that make the mean of the episode's cosine.
 pub(super) const EPISODE_COSINES: usize = 3;

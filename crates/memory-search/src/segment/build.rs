@@ -16,7 +16,7 @@ use crate::fold::{compared_forms, composed};
 use crate::ranking::{Document, Record, SummaryRecord};
 use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 
-/// Name of the format of segments. Segments of another format are not understood.
+/// Name of the format of segments. Segments of another format are not read.
 pub(crate) const FORMAT: &str = "segments-5 english forms";
 
 /// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by their usual form.
@@ -125,7 +125,7 @@ impl SegmentBuilder {
                 }
             });
         }
-        // What is searched and not ranked: the raw text of arguments.
+        // Texts that are searched and not ranked: the raw text of arguments.
         for text in texts.iter().filter(|text| !document.texts.contains(text)) {
             Tokenizer::RANKING.visit_text(&composed(text), &mut |_, term| {
                 found.entry(term).or_default();

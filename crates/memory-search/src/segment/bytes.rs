@@ -17,7 +17,7 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Reads what [`put`] and [`put_bytes`] wrote.
+/// Reads the bytes that [`put`] and [`put_bytes`] wrote.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'b> {
     rest: &'b [u8],
@@ -32,7 +32,7 @@ impl<'b> Reader<'b> {
         self.rest.is_empty()
     }
 
-    /// What was not read yet.
+    /// The bytes that were not read yet.
     pub(super) fn rest(&self) -> &'b [u8] {
         self.rest
     }
@@ -108,6 +108,6 @@ impl<'b> Reader<'b> {
 pub(super) fn damaged() -> Error {
     Error::new(
         ErrorKind::Corrupt,
-        "the search index is damaged: build it anew",
+        "the search index is damaged: build it again",
     )
 }

@@ -98,7 +98,7 @@ impl<'b> Entries<'b> {
     }
 }
 
-/// Makes of a key the next one.
+/// Turns a key into the next one.
 fn extend(key: &mut Vec<u8>, shared: usize, suffix: &[u8]) -> Result<()> {
     if shared > key.len() {
         return Err(damaged());
@@ -118,7 +118,7 @@ pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>>
     let mut alike = 0;
     while !reader.is_empty() {
         let (shared, suffix, entry) = next(&mut reader)?;
-        // A key that shares more differs where the one before did; one that shares less comes after both.
+        // A key that shares more differs where the key before did; one that shares less comes after both.
         if shared > alike {
             continue;
         }
@@ -137,8 +137,8 @@ pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>>
     Ok(None)
 }
 
-/// Calls `f` with entries of a chunk whose keys begin so. It returns how many bytes the next ones may have in
-/// common with the key: those that follow it and have more are left out.
+/// Calls `f` with entries of a chunk that have keys with this beginning. `f` returns how many bytes the following keys
+/// may share with the key: entries that share more are skipped.
 ///
 /// # Errors
 /// As [`find`].

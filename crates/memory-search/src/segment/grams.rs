@@ -2,17 +2,17 @@
 
 use crate::fold::fold_char;
 
-/// Number of messages in a group: which of them has a run of characters is not kept. Larger groups take fewer bytes, and
-/// more messages are read for each that has a phrase.
+/// Number of messages in a group. A segment stores which groups have a run of characters, and not which of their
+/// messages. Larger groups take fewer bytes, but more messages are read for each one that has a phrase.
 pub(crate) const GROUP: u32 = 2;
 
 /// Three characters, 21 bits each, in the order of their text.
 pub(super) type Gram = u64;
 
-/// Stands behind the end of a text.
+/// Marks the end of a text.
 const END: char = '\0';
 
-/// A character as runs have it. The long s is an s, since regular expressions say so.
+/// A character as runs have it. The long s is an s, as in regular expressions.
 pub(super) fn folded(c: char) -> impl Iterator<Item = char> {
     fold_char(c).map(|c| if c == 'ſ' { 's' } else { c })
 }
@@ -39,7 +39,7 @@ pub(super) fn text_of(gram: Gram) -> String {
         .collect()
 }
 
-/// The runs that each text with this pattern in it has, whatever its case. Empty for a pattern of one or two characters.
+/// The runs that each text with this pattern has, in any case. Empty for a pattern of one or two characters.
 pub(super) fn grams_of(pattern: &str) -> Vec<String> {
     let chars: Vec<char> = pattern.chars().flat_map(folded).collect();
     let mut grams: Vec<String> = chars

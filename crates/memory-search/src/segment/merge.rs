@@ -1,4 +1,4 @@
-//! Segments into one.
+//! Merges segments into one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,8 +37,8 @@ impl<'s> Source<'s> {
     }
 }
 
-/// Merges neighbouring segments: what comes out is what building one from all their documents gives.
-/// All but the last must have a multiple of [`GROUP`] documents.
+/// Merges neighbouring segments: the result is the same as if one were built from all their documents. All but the last
+/// must have a multiple of [`GROUP`] documents.
 ///
 /// # Errors
 /// `Corrupt` for bytes that no segment has.

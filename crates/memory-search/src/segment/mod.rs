@@ -1,19 +1,20 @@
-//! Segments: what an index keeps of a stretch of a conversation.
+//! Segments: the index of a stretch of a conversation.
 //!
 //! A segment is made once from messages, or from summaries, and never changed; neighbouring segments are
-//! [merged](merge) into larger ones. It is a list of [chunks](Chunk) in the order of their keys, so that a
+//! [merged](merge()) into larger ones. It is a list of [chunks](Chunk) in the order of their keys, so that a
 //! store needs to know no more than keys and bytes. It holds
 //!
-//! - a [record](crate::ranking::Record) of each message: its position, role, time, and what a ranking reads off it;
-//! - each run of three characters in lower case, with the pairs of messages that have it, of a text as it is written and in
-//!   its composed form;
+//! - a [record](crate::ranking::Record) of each message: its position, role, time, and the properties that a ranking
+//!   needs;
+//! - each run of three characters in lower case, with the pairs of messages that have it, of a text as it is written
+//!   and in its composed form;
 //! - each length of the longest stretch without white space, from 16 characters on, with the messages that have one;
 //! - each tool, with the messages that call it or have its result;
-//! - each word, with the messages that have it, how often, and where.
+//! - each word, with the messages that have it, how often, and at which positions.
 //!
-//! Echoes ([`CallNames`](crate::CallNames)) are known by their tools alone: their words and runs are left out.
-//! What a segment says about runs, stretches and words is a superset for a [`Matcher`](crate::matching::Matcher):
-//! every message that matches is among those that [`Need`] leaves.
+//! Echoes ([`CallNames`](crate::calls::CallNames)) are known by their tools alone: their words and runs are left out.
+//! The runs, stretches and words of a segment select a superset for a [`Matcher`](crate::matching::Matcher): every
+//! message that matches is among the messages that [`Need`] leaves.
 
 mod build;
 mod bytes;
@@ -57,17 +58,17 @@ pub(crate) struct SegmentData {
     pub chunks: Vec<Chunk>,
 }
 
-/// The key of an entry of a section, or of all entries of it that begin so.
+/// The key of an entry of a section, and the beginning of the keys of all entries with this beginning.
 fn key_of(section: u8, text: &str) -> Vec<u8> {
     [&[section], text.as_bytes()].concat()
 }
 
-/// The key of a word's entry, or of all words that begin so.
+/// The key of a word's entry, and the beginning of the keys of all words with this beginning.
 pub(crate) fn word_key(term: &str) -> Vec<u8> {
     key_of(WORDS, term)
 }
 
-/// The word of an entry's key, or what is whole of the beginning of one; `None` for another entry's.
+/// The word of an entry's key, or the whole characters of the beginning of one; `None` for another entry's.
 pub(crate) fn word_of(key: &[u8]) -> Option<&str> {
     key.strip_prefix(&[WORDS]).map(whole_text)
 }
@@ -86,7 +87,7 @@ pub(crate) fn unbroken_of(key: &[u8]) -> Option<u8> {
     }
 }
 
-/// The key of a tool's entry, or of all tools that begin so.
+/// The key of a tool's entry, and the beginning of the keys of all tools with this beginning.
 pub(crate) fn tool_key(name: &str) -> Vec<u8> {
     key_of(TOOLS, name)
 }
@@ -96,12 +97,13 @@ pub(crate) fn tool_of(key: &[u8]) -> Option<&str> {
     key.strip_prefix(&[TOOLS]).map(whole_text)
 }
 
-/// The key of the entry of a run of characters, or of all runs that begin so.
+/// The key of the entry of a run of characters, and the beginning of the keys of all runs with this beginning.
 pub(crate) fn gram_key(gram: &str) -> Vec<u8> {
     key_of(GRAMS, gram)
 }
 
-/// The run of characters of an entry's key, or what is whole of the beginning of one; `None` for another entry's.
+/// The run of characters of an entry's key, or the whole characters of the beginning of one; `None` for another
+/// entry's.
 pub(crate) fn gram_of(key: &[u8]) -> Option<&str> {
     key.strip_prefix(&[GRAMS]).map(whole_text)
 }

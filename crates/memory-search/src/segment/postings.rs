@@ -1,11 +1,11 @@
-//! Lists of places, as differences or, where that is shorter, as a bitmap.
+//! Lists of places, as differences or, if that is shorter, as a bitmap.
 
 use std::borrow::Cow;
 
 use super::bytes::{Reader, damaged, put};
 use crate::error::Result;
 
-/// What a segment keeps under a key.
+/// The value of a key in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry<'b> {
     /// Number of documents that have a word and are ranked by it; number of places under another key.
@@ -17,8 +17,8 @@ pub(crate) struct Entry<'b> {
 }
 
 impl Entry<'_> {
-    /// The bytes, where a bit stands for each place up to the last; `None` for differences, which take a byte or more
-    /// for each place.
+    /// The bytes, if each place up to the last has a bit; `None` for differences, which take a byte or more for each
+    /// place.
     fn bitmap(&self) -> Result<Option<&[u8]>> {
         let (bytes, count) = (self.bytes.len(), self.count as usize);
         match bytes < count {
@@ -34,7 +34,7 @@ impl Entry<'_> {
 pub(crate) struct WordPosting {
     /// Number of the document in its segment, from 0.
     pub place: u32,
-    /// How often it has the word; 0 where only the raw text of arguments has it, which is not ranked.
+    /// How often it has the word; 0 if only the raw text of arguments has it, which is not ranked.
     pub count: u32,
 }
 
@@ -65,7 +65,7 @@ impl PostingList {
         self.is_begun = true;
     }
 
-    /// Adds a document with a word: how often it has it, and where among the document's telling words.
+    /// Adds a document with a word: how often it has it, and the positions among the document's telling words.
     pub(super) fn push_word(&mut self, place: u32, count: u32, positions: &[u32]) {
         self.push_gap(place);
         self.count += u32::from(count > 0);
@@ -103,7 +103,7 @@ impl PostingList {
         Ok(())
     }
 
-    /// The bytes of bare places, such as those of a run of characters.
+    /// The bytes of bare places, such as the ones of a run of characters.
     pub(super) fn bare(&self) -> Cow<'_, [u8]> {
         let bytes = self.last as usize / 8 + 1;
         if bytes >= self.count as usize {
@@ -146,7 +146,7 @@ pub(crate) fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
     Ok(groups)
 }
 
-/// Keeps of some groups, which rise, those that a run of characters has.
+/// Keeps only the groups that have a run of characters; `kept` rises.
 ///
 /// # Errors
 /// As [`groups`].
@@ -163,7 +163,7 @@ pub(crate) fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()
     Ok(())
 }
 
-/// The documents that a word occurs in, rising, also where it is not ranked.
+/// The documents that a word occurs in, rising, including the documents that are not ranked by it.
 ///
 /// # Errors
 /// As [`groups`].

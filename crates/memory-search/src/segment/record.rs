@@ -109,7 +109,7 @@ pub(super) fn write<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Ch
     chunks
 }
 
-/// The summary of the last record of a chunk; `None` where that is a message's.
+/// The summary of the last record of a chunk; `None` if that record is a message's.
 ///
 /// # Errors
 /// As [`records`].

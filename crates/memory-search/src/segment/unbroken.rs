@@ -1,6 +1,7 @@
 //! The longest stretch of a text without white space.
 
-/// Length of the shortest stretch that is listed, in characters. Shorter ones are words, which nearly every message has.
+/// Length of the shortest stretch that is listed, in characters. Shorter ones are words, which nearly every message
+/// has.
 pub(crate) const SHORTEST: u8 = 16;
 
 /// Number of characters of the longest stretch without white space; 255 for longer ones.

@@ -1,4 +1,4 @@
-//! Embedding what was not embedded yet.
+//! Embeds messages that have no vector yet.
 
 use crate::embedding::{Embedder, embed};
 use crate::ranking::Document;
@@ -10,7 +10,7 @@ use crate::log_calls::read_conversation;
 /// Messages that are embedded in one call.
 const BATCH: u32 = 64;
 
-/// What was embedded.
+/// Number of messages that were embedded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VectorProgress {
@@ -18,26 +18,25 @@ pub struct VectorProgress {
     pub messages: u64,
 }
 
-/// What the vectors of a conversation were found to be.
+/// Result of a check of a conversation's vectors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VectorCheck {
     /// Messages with a vector.
     pub vectors: u64,
-    /// What is wrong, in words; empty for sound vectors.
+    /// Descriptions of the damage; empty for sound vectors.
     pub damage: Vec<String>,
 }
 
-/// Embeds all that a conversation sees and that has no vector of this embedder yet, and keeps the
-/// vectors. What a fork shares with its ancestors is kept for all of them. A store that keeps no vectors
-/// is left as it is.
+/// Embeds all messages that a conversation sees and that have no vector of this embedder yet, and stores the vectors.
+/// The vectors of messages that a fork shares with its ancestors are stored for all of them. Has no effect on a store
+/// that keeps no vectors.
 ///
-/// At most about `most` entries are read; the rest is left for the next call. Two that extend the
-/// vectors of one conversation at the same time do no harm: one of them is refused and stops.
+/// Reads at most about `most` entries; the next call continues. Concurrent calls for one conversation do no harm: one
+/// of them is refused and stops.
 ///
 /// # Errors
-/// `NotFound` when the conversation does not exist; `Unavailable` when the embedder fails; those of the
-/// store.
+/// `NotFound` when the conversation does not exist; `Unavailable` when the embedder fails; the errors of the store.
 pub async fn extend_vectors<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -80,12 +79,12 @@ pub async fn extend_vectors<S: Store + ?Sized>(
     Ok(progress)
 }
 
-/// Holds the vectors of a conversation's own log against its messages: the vectors are of the embedder's
-/// dimension, of messages that are there and not erased; and where the embedder is
-/// [cheap](Embedder::is_cheap), they are what it makes of the messages.
+/// Checks the vectors of a conversation's own log against its messages. Each vector must have the embedder's dimension
+/// and belong to a message that exists and is not erased. If the embedder is [cheap](Embedder::is_cheap), each must
+/// also equal the vector that it makes of the message.
 ///
 /// # Errors
-/// As [`extend_vectors`]. Damage is no error: it is returned.
+/// As [`extend_vectors`]. Damage is not an error: it is returned.
 pub async fn check_vectors<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -123,8 +122,8 @@ pub async fn check_vectors<S: Store + ?Sized>(
                 && expected.is_none_or(|(_, made)| made.as_ref() == Some(&vector));
             if !is_sound {
                 check.damage.push(format!(
-                    "the vector of message {seq} of conversation {conversation} is not what the embedder {:?} \
-                     makes of it: drop the vectors and embed anew",
+                    "the vector of message {seq} of conversation {conversation} does not match the embedder {:?}: \
+                     drop the vectors and embed the messages again",
                     embedder.id()
                 ));
             }
@@ -133,7 +132,7 @@ pub async fn check_vectors<S: Store + ?Sized>(
     Ok(check)
 }
 
-/// Embeds the entries of a range of what a conversation sees.
+/// Embeds the entries in a range of the log that a conversation sees.
 pub(super) async fn embed_range<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -154,7 +153,7 @@ pub(super) async fn embed_range<S: Store + ?Sized>(
     Ok(entries.iter().zip(&texts).map(place).collect())
 }
 
-/// What is embedded of an entry; nothing of a note, of an erased message, or of one without text.
+/// The text of an entry that is embedded; `None` for a note, an erased message, or one without text.
 fn text_of(entry: &LogEntry) -> Option<String> {
     let text = Document::of_entry(entry).text_to_embed();
     let has_words = !text.trim().is_empty() && text != ERASED;

@@ -9,13 +9,13 @@ use memory_store::{Conversation, Store, Vector};
 
 use super::extend::embed_range;
 
-/// Entries that are embedded at once by a search.
+/// Maximum number of entries that a search embeds at once.
 const BATCH: u32 = 1_024;
 
 /// How near messages are to a question.
 #[derive(Debug)]
 pub(crate) struct Nearness {
-    /// The last message whose vector counts.
+    /// The last message with a vector that counts.
     pub(crate) last: Seq,
     vectors: BTreeMap<Seq, Vector>,
     question: Vec<f32>,
@@ -30,14 +30,13 @@ impl Nearness {
     }
 }
 
-/// Embeds a question and reads the vectors of a conversation up to `head`; of a later page of an answer,
-/// whose first page counted those up to `last`, up to there. A cheap embedder makes those that are not
-/// kept.
+/// Embeds a question and reads the vectors of a conversation up to `head`. For a later page of an answer, reads them up
+/// to the last one that counted for the first page. A cheap embedder computes the missing vectors.
 ///
-/// `None` on a first page when the embedder cannot be asked: words alone are ranked.
+/// `None` on a first page if the embedder is not available: words alone are ranked.
 ///
 /// # Errors
-/// `Unavailable` on a later page when the embedder cannot be asked; those of the store.
+/// `Unavailable` on a later page if the embedder is not available; the errors of the store.
 pub(crate) async fn nearness<S: Store + ?Sized>(
     store: &S,
     info: &Conversation,

@@ -7,7 +7,7 @@ pub(crate) enum WordKind {
     Spaced,
     /// A run of characters of a script without spaces between words, or with particles joined to them.
     Unspaced,
-    /// A pictograph, which is a word of its own.
+    /// A pictograph, which is a word by itself.
     Symbol,
 }
 
@@ -46,8 +46,8 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Whether a character that is no letter marks one: accents, vowel signs, tone marks. In the blocks
-/// of Indic scripts, which are 128 characters each and laid out alike, marks have the same places.
+/// Whether a character is a mark on a letter, and not a letter: accents, vowel signs, tone marks. In the blocks of
+/// Indic scripts, which are 128 characters each and laid out alike, marks have the same places.
 pub(super) fn is_mark(c: char) -> bool {
     let indic = |c: char| {
         matches!(u32::from(c) % 0x80,

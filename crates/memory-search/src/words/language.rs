@@ -3,8 +3,7 @@
 use super::chars::is_mark;
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// A language whose words are reduced to their stems, by the Snowball rules for it. All words in Latin script are read as
-/// English.
+/// A language with Snowball rules that reduce its words to their stems. All words in Latin script are read as English.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Arabic,
@@ -13,11 +12,11 @@ pub(crate) enum Language {
     Russian,
 }
 
-/// Longest word that is stemmed, in bytes. No language has longer ones; data in letters has.
+/// Longest word that is stemmed, in bytes. No language has longer words; data in letters has.
 const MAX_STEMMED_BYTES: usize = 64;
 
 impl Language {
-    /// Returns the language of a word by its script; `None` for a script whose words are not stemmed.
+    /// Returns the language of a word by its script; `None` for a script without stemming rules.
     pub(crate) fn of_word(word: &str) -> Option<Language> {
         match word.chars().find(|c| c.is_alphabetic() && !is_mark(*c))? {
             'a'..='z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Some(Language::English),

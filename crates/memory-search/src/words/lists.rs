@@ -9,7 +9,7 @@ use crate::fold::fold_case;
 /// The lists of one language. A list that the language does not have is empty.
 #[derive(Debug, Default)]
 pub(crate) struct WordLists {
-    /// Words that say nothing about a text's subject.
+    /// Words that do not describe a text's subject.
     pub(crate) stop: HashSet<&'static str>,
     /// Words that ask rather than describe.
     pub(crate) asking: HashSet<&'static str>,
@@ -99,7 +99,7 @@ impl WordLists {
     }
 }
 
-/// Whether a word, as written in a text, says nothing about the text's subject.
+/// Whether a word, as written in a text, does not describe the text's subject.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     let folded = fold_case(word);
     Language::of_word(&folded)

@@ -6,7 +6,7 @@
 //! - in scripts with spaces between words, its stem, if the language has stemming rules;
 //! - in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese, its pairs of neighbouring
 //!   characters, or its single character;
-//! - a pictograph is a word of its own.
+//! - for a pictograph, the pictograph itself.
 //!
 //! An apostrophe ends a word, and an English ending behind it (`'s`, `n't` …) is dropped.
 
@@ -23,10 +23,10 @@ pub(crate) use chars::WordKind;
 pub(crate) use language::Language;
 pub(crate) use lists::{WordLists, is_stop_word};
 
-/// What follows an apostrophe and is no word.
+/// Endings after an apostrophe that are not words.
 const ENDINGS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
 
-/// Longest word that is a term as it is, in bytes. No language has longer ones; data in letters has.
+/// Longest word that is a term as it is, in bytes. No language has longer words; data in letters has.
 const LONGEST_TERM: usize = 64;
 
 /// The term of a very long word: its beginning, and a hash of all of it.
@@ -46,7 +46,7 @@ fn shortened(word: &str) -> String {
 /// A word of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// Where the word stands, in bytes.
+    /// Byte range of the word.
     pub(crate) range: Range<usize>,
     /// How it is written.
     pub(crate) kind: WordKind,
@@ -120,14 +120,14 @@ pub(crate) struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// For the mode `Prose` and for what an index keeps.
+    /// For the mode `Prose` and for indexes.
     pub(crate) const RANKING: Self = Self { usual_forms: true };
 
     /// For the mode `Words`.
     pub(crate) const WORDS: Self = Self { usual_forms: false };
 
-    /// Calls `f` with each term of a text that is searched: where it stands, and the term. A word in a
-    /// script without spaces has a term for each character and for each pair of neighbours.
+    /// Calls `f` with each term of a text that is searched: its byte range, and the term. A word in a script without
+    /// spaces has a term for each character and for each pair of neighbours.
     pub(crate) fn visit_text(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
         visit_words(text, &mut |word| {
             if word.kind == WordKind::Unspaced {
@@ -151,8 +151,8 @@ impl Tokenizer {
         self.visit_runs(text, &starts, 2, f);
     }
 
-    /// Calls `f` with each term of a query: where it stands, and the term. A text has all of a word's
-    /// terms when it has the word.
+    /// Calls `f` with each term of a query: its byte range, and the term. A text has all of a word's terms when it has
+    /// the word.
     pub(crate) fn visit_query(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
         visit_words(text, &mut |word| {
             if word.kind == WordKind::Unspaced {
@@ -166,8 +166,8 @@ impl Tokenizer {
         });
     }
 
-    /// The ASCII characters, in lower case, that a word may begin with which begins with an ASCII character and has one of
-    /// these terms. The rules for English change endings alone, and a word of a single letter not at all.
+    /// The ASCII characters, in lower case, that words with one of these terms may begin with, if they begin with an
+    /// ASCII character. The rules for English change only endings, and never a word of a single letter.
     pub(crate) fn first_letters(self, terms: &[String]) -> Vec<u8> {
         let of_terms = terms.iter().filter_map(|term| term.bytes().next());
         let mut first: Vec<u8> = of_terms.collect();
@@ -215,7 +215,7 @@ impl Tokenizer {
     }
 }
 
-/// Where the characters of a word begin, and where the last one ends.
+/// Offsets at which the characters of a word begin, and the end of the last one.
 fn starts(text: &str, word: &Word) -> Vec<usize> {
     let body = text.get(word.range.clone()).unwrap_or_default();
     let starts = body.char_indices().map(|(at, _)| word.range.start + at);
