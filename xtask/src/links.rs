@@ -35,7 +35,9 @@ pub(crate) fn run() -> anyhow::Result<()> {
 fn collect(folder: &Path, pages: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))? {
         let path = entry?.path();
-        let skipped = ["src", "tests", "target", "benches"].iter().any(|name| path.ends_with(name));
+        let skipped = ["src", "tests", "target", "benches"]
+            .iter()
+            .any(|name| path.ends_with(name));
         if path.is_dir() && !skipped {
             collect(&path, pages)?;
         } else if path.extension().is_some_and(|extension| extension == "md") {

@@ -1,6 +1,9 @@
 //! What the user asked for stands in every context, and a context that stands for itself uses its room.
 
-use context_assembler::{AssemblyInput, Context, Item, MessageOrigin, render_text};
+use context_assembler::{
+    AssemblyInput, AssemblyPolicy, Budget, Context, Item, MessageOrigin, Preamble, assemble,
+    render_text,
+};
 use memory_model::{LogEntry, Message, RawJson, Seq};
 use token_estimate::HeuristicEstimator;
 
@@ -84,9 +87,19 @@ fn a_context_names_a_dropped_request_a_degraded_tail_and_a_shared_prefix() {
     assert_eq!(wide.dropped_request(), None);
     assert_eq!(wide.degraded_tail(), None);
     assert_eq!(wide.shared_prefix(&wide), wide.messages.len());
-    let narrow = assembled(&view, 60, 4);
-    assert!(!is_shown(&narrow, &request));
-    assert_eq!(narrow.dropped_request(), Some(REQUEST));
+    let accounting = accounting(HeuristicEstimator::Bytes4);
+    let policy = AssemblyPolicy {
+        steps: 4,
+        ..AssemblyPolicy::default()
+    };
+    let of = |budget| {
+        let budget = Budget::tokens(budget);
+        assemble(&view, &Preamble::default(), budget, &policy, &accounting).ok()
+    };
+    let mut narrow = (1..90).rev().filter_map(of);
+    let narrow = narrow.find(|context| context.dropped_request() == Some(REQUEST));
+    let narrow = narrow.expect("a budget too small for a request");
+    assert!(!is_shown(&narrow, "Rename the parser"));
     assert_eq!(narrow.degraded_tail().unwrap().last, Seq(201));
     assert!(narrow.shared_prefix(&wide) < narrow.messages.len());
 }

@@ -717,13 +717,21 @@ fn chat_completions_get_ids_of_calls_as_they_came() {
 }
 
 #[test]
-fn a_failed_result_is_marked_where_a_shape_has_a_place_for_it() {
+fn a_failed_result_is_marked_in_every_shape() {
     let asked = Message::tool_call("call_1", "ls", RawJson::parse("{}").unwrap());
     let failed = asked.tool_calls().next().unwrap().failed("no such folder");
     let messages = [Message::user("List."), asked, failed];
     let (_, sent) = anthropic::write(&messages);
     assert_eq!(sent[2]["content"][0]["is_error"], true);
-    assert_eq!(openai::write(&messages)[2]["content"], "no such folder");
+    assert_eq!(
+        openai::write(&messages)[2]["content"],
+        "[tool error] no such folder"
+    );
+    let (_, sent) = responses::write(&messages);
+    assert_eq!(sent[2]["output"], "[tool error] no such folder");
+    let (_, sent) = gemini::write(&messages);
+    let response = &sent[2]["parts"][0]["functionResponse"]["response"];
+    assert_eq!(response["error"], "no such folder");
 }
 
 fn unknown(raw: Value) -> Part {
