@@ -57,8 +57,8 @@ pub fn memory() -> Builder {
         .background(Background::off())
 }
 
-/// Renders a context as stable text: budget, receipt, messages. Token figures stand in the first line and in the
-/// receipt, and not beside each message.
+/// Renders a context as stable text: budget, receipt, messages. Token figures are in the first line and in the receipt,
+/// and not next to each message.
 pub fn render_context(context: &Context) -> String {
     let receipt = &context.receipt;
     let mut out = format!(
@@ -113,8 +113,8 @@ pub fn render_context(context: &Context) -> String {
     out
 }
 
-/// Renders the outcome of a compaction as stable text: sizes, published summaries by label, the stop reason, and what
-/// failed with the reasons.
+/// Renders the outcome of a compaction as stable text: sizes, published summaries by label, the stop reason, and
+/// failures with their reasons.
 pub fn render_outcome(outcome: &Outcome) -> String {
     let published: String = outcome
         .published
