@@ -215,5 +215,5 @@ impl From<serde_json::Error> for Error {
     }
 }
 
-/// A result whose error is the facade's [`Error`] by default.
+/// A result with the facade's [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -106,7 +106,7 @@ impl Session {
     ///
     /// # Errors
     /// `Invalid` for a session of another strategy: see [`Session::use_strategy`]. `Model` when the summary could not
-    /// be written; the text gives the reason, and nothing changed. Or when the store fails.
+    /// be written; the text gives the reason, and the session is unchanged. Or when the store fails.
     pub async fn hand_over(&self, request: &HandOver) -> Result<HandOverOutcome> {
         if let Some(runner) = &request.runner {
             return self.hand_over_by(runner, request).await;

@@ -11,12 +11,12 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Folder of a project. Its files replace the user's.
 const PROJECT_FOLDER: &str = ".agents";
-/// Names of the files, in their order: who the agent is, whom it serves, what it should remember.
+/// Names of the files, in their order: who the agent is, whom it serves, facts to remember.
 const NAMES: [&str; 3] = ["SOUL.md", "USER.md", "MEMORY.md"];
 /// Maximum size of a file, in bytes.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// Files whose texts begin every context, inside of `<memory>` tags: `SOUL.md` (who the agent is), `USER.md` (whom it serves)
+/// Files that begin every context, inside of `<memory>` tags: `SOUL.md` (who the agent is), `USER.md` (whom it serves)
 /// and `MEMORY.md` (facts to remember).
 ///
 /// They are looked up case-insensitively in the user's folder. A file of the same name in the project's `.agents`
@@ -122,7 +122,7 @@ fn read(path: &Path) -> Option<String> {
     let is_small = fs::metadata(path).map(|data| data.is_file() && data.len() <= MOST_BYTES);
     let text = match is_small {
         Ok(true) => fs::read_to_string(path).map_err(|error| error.to_string()),
-        Ok(false) => Err(format!("it is no file of at most {MOST_BYTES} bytes")),
+        Ok(false) => Err(format!("it is not a file of at most {MOST_BYTES} bytes")),
         Err(error) => Err(error.to_string()),
     };
     match text {

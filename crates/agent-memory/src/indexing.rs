@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    /// Extends the index. A failure stops nothing, because the search reads unindexed entries:
+    /// Extends the index. A failure is not fatal, because the search reads unindexed entries:
     /// [`Memory::close`](crate::Memory::close) returns it.
     async fn extend_index(&self) {
         let inner = &self.memory().inner;

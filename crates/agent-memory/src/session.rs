@@ -181,7 +181,7 @@ impl Session {
         }
     }
 
-    /// Returns the planner that decides what is compacted.
+    /// Returns the planner that selects the messages to compact.
     pub(crate) fn planner(&self) -> &Arc<dyn Planner> {
         &self.planner
     }
@@ -281,7 +281,7 @@ impl Session {
         let Some(conversation) = store.conversation(&id).await? else {
             return Err(Error::new(
                 ErrorKind::NotFound,
-                format!("the session {} is gone from the store", self.key),
+                format!("the session {} is not in the store any more", self.key),
             ));
         };
         let views = store.views(self.id).await?;

@@ -105,7 +105,7 @@ impl Memory {
         Ok(sessions)
     }
 
-    /// Exports sessions into a new SQLite file at `path`, with plain tables and nothing compressed;
+    /// Exports sessions into a new SQLite file at `path`, with plain, uncompressed tables;
     /// all sessions if `sessions` is empty. Ancestors of forks are exported too.
     ///
     /// # Errors

@@ -73,8 +73,8 @@ impl fmt::Debug for Spawner {
 /// Result of prefetching summaries; an error as its text.
 pub(crate) type PrefetchResult = std::result::Result<PrefetchReport, String>;
 
-/// Maximum number of conversations whose results are kept until they are taken. Beyond it the
-/// result of the oldest conversation is dropped.
+/// Maximum number of conversations with a result that no turn has taken. Beyond it the result of the oldest
+/// conversation is dropped.
 const MAX_RESULTS: usize = 1_024;
 
 /// The prefetches of a memory: at most one for each conversation at a time.

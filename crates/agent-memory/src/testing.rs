@@ -42,8 +42,8 @@ pub use summarize_escalation::testing::{Answer, Scripted};
 /// First time of the fake clock: 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp(1_767_225_600_000_000);
 
-/// Returns a builder whose memory gives the same results in every run: an in-memory store whose
-/// leases never end, a clock that starts at [`START`] and advances by a second at each reading, and no
+/// Returns a builder whose memory gives the same results in every run: an in-memory store with
+/// leases that never end, a clock that starts at [`START`] and advances by a second at each reading, and no
 /// background tasks.
 pub fn memory() -> Builder {
     let stopped = Arc::new(StepClock::new(START, 0));

@@ -87,7 +87,7 @@ impl From<&SpanBody> for NodeKind {
 pub struct TreeRequest {
     /// Number of levels below the spans.
     pub depth: usize,
-    /// Positions whose spans are read, such as [`Tree::next`]; `None` for all.
+    /// Positions of the spans to read, such as [`Tree::next`]; `None` for all.
     pub range: Option<SeqRange>,
     /// Order of the spans.
     pub order: Order,
@@ -153,7 +153,7 @@ impl ViewAtVersion {
     }
 }
 
-/// A node whose summary and cost are not read yet.
+/// A node before its summary and cost are read.
 struct PendingNode {
     node: TreeNode,
     id: Option<SummaryId>,

@@ -17,7 +17,7 @@ pub(crate) struct Writers {
     sessions: Mutex<Sessions>,
 }
 
-/// Number of sessions without a handle whose breakers and spending are remembered.
+/// Maximum number of sessions without a handle that keep their breakers and spending.
 const MAX_IDLE: usize = 1_024;
 /// Number of sessions below which none is forgotten.
 const MIN_SWEEP: usize = 64;
