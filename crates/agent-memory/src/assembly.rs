@@ -44,8 +44,8 @@ impl From<Budget> for AssembleRequest {
 impl Session {
     /// Assembles a context within a [`Budget`], by the memory's assembly policy unless the request has one. The
     /// estimated cost is at most the budget divided by
-    /// [`SessionUsage::safety_factor`](crate::SessionUsage::safety_factor), or by the budget's factor if it has one. A
-    /// context that is assembled [once](AssemblyPolicy::once) is counted exactly instead, if this build has the
+    /// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor), or by the budget's factor if it has
+    /// one. A context that is assembled [once](AssemblyPolicy::once) is counted exactly instead, if this build has the
     /// estimator's tokenizer (feature `exact`), and its exact count is within the budget.
     ///
     /// # Errors

@@ -138,15 +138,16 @@ impl Memory {
 }
 
 impl Builder {
-    /// Stores conversations in the SQLite file at `path`, which is created if it does not exist. For other durability, time-outs or
-    /// read-only access, open a [`SqliteStore`](crate::sqlite::SqliteStore) and pass it to [`Builder::store`].
+    /// Stores conversations in the SQLite file at `path`, which is created if it does not exist. For other durability,
+    /// time-outs or read-only access, open a [`SqliteStore`](crate::store::SqliteStore) and pass it to
+    /// [`Builder::store`].
     #[cfg(feature = "sqlite")]
     pub fn sqlite(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         self.store = Some(StoreConfig::Sqlite(path.into()));
         self
     }
 
-    /// Stores conversations in this store, such as an [`InMemoryStore`](crate::store::InMemoryStore).
+    /// Stores conversations in this store, such as an [`InMemoryStore`].
     pub fn store(mut self, store: impl FullStore + 'static) -> Self {
         self.store = Some(StoreConfig::Store(Arc::new(store)));
         self
@@ -160,7 +161,8 @@ impl Builder {
     }
 
     /// Sets the embedder. Questions then also find messages of similar meaning, in addition to messages with their
-    /// words; exact modes are unaffected. By default there is none. See [`Session::embed`](crate::Session::embed).
+    /// words; exact modes are unaffected. By default there is none. See
+    /// [`SessionIndex::embed`](crate::search::SessionIndex::embed).
     pub fn embedder(mut self, embedder: impl Embedder + 'static) -> Self {
         self.embedder = Some(Arc::new(embedder));
         self
@@ -186,7 +188,7 @@ impl Builder {
     }
 
     /// Guards the summarizers' model calls: a circuit breaker for each session, time-outs, retries, spending limits, a
-    /// cache, a limit on concurrent calls. A [`GuardPolicy`](crate::models::guard::GuardPolicy) uses Tokio's time;
+    /// cache, a limit on concurrent calls. A [`GuardPolicy`](crate::models::GuardPolicy) uses Tokio's time;
     /// [`Guards`] also take your timer and your observer.
     pub fn guards(mut self, guards: impl Into<Guards>) -> Self {
         self.guards = Some(guards.into());
@@ -206,7 +208,7 @@ impl Builder {
     }
 
     /// Compacts by handoff, by this policy, unless a session chose another strategy. A
-    /// [`LiveHandoffPolicy`](crate::handoff::LiveHandoffPolicy) is evaluated for each plan: use it for settings that
+    /// [`LiveHandoffPolicy`] is evaluated for each plan: use it for settings that
     /// change while the program runs.
     pub fn handoff(mut self, policy: impl Into<LiveHandoffPolicy>) -> Self {
         self.handoff = policy.into();
@@ -260,8 +262,8 @@ impl Builder {
 
     /// Shows old tool results as placeholders in the views of all strategies, by this policy. Each compaction clears
     /// results in the messages that its strategy leaves as messages. Placeholders can be expanded, and summaries are
-    /// made from the full results. By default no result is cleared. [`ClearFigures`](crate::clearing::ClearFigures) of
-    /// [`Session::plan`](crate::Session::plan) report the tokens that the next compaction saves.
+    /// made from the full results. By default no result is cleared. [`ClearFigures`](crate::compaction::ClearFigures)
+    /// of [`Session::plan`](crate::Session::plan) report the tokens that the next compaction saves.
     pub fn clear_results(mut self, policy: ClearPolicy) -> Self {
         self.clear_results = Some(policy);
         self
@@ -288,8 +290,8 @@ impl Builder {
     }
 
     /// Sets the identity, which begins every context: a text such as who the agent is and whom it serves,
-    /// [`IdentityFiles`](crate::IdentityFiles), or both. It is a system message inside `<memory>` tags, which its text
-    /// cannot close, and it counts against the budget.
+    /// [`IdentityFiles`](crate::context::IdentityFiles), or both. It is a system message inside `<memory>` tags, which
+    /// its text cannot close, and it counts against the budget.
     pub fn identity(mut self, identity: impl Into<Identity>) -> Self {
         self.identity = identity.into();
         self

@@ -13,7 +13,7 @@ const MOST_AT_ONCE: u64 = 1_024;
 
 /// An [`Embedder`] that calls a model.
 ///
-/// Searches use the vectors that [`SessionIndex::embed`](crate::SessionIndex::embed) made; only the question is
+/// Searches use the vectors that [`SessionIndex::embed`](crate::search::SessionIndex::embed) made; only the question is
 /// embedded during a search.
 #[derive(Debug, Clone)]
 pub struct ModelEmbedder {

@@ -318,7 +318,7 @@ impl Session {
     }
 
     /// Returns a version of the session's view over the current log; version 0 shows all messages
-    /// raw. [`ViewAtVersion::up_to`] also goes back in the log.
+    /// raw. [`ViewAtVersion::up_to`] also cuts the log.
     ///
     /// Reads all spans of an earlier version, to add up their cost.
     ///

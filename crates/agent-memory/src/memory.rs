@@ -129,7 +129,6 @@ impl Memory {
     /// # Errors
     /// When the store fails, or when the search index could not be extended since the memory was opened. All messages
     /// are stored even then.
-    /// kept all the same.
     pub async fn close(&self) -> Result<()> {
         self.inner.closing.cancel();
         self.inner.prefetches.close().await;

@@ -64,8 +64,8 @@ impl OpenSession {
         self.tools(Retrieval::definitions())
     }
 
-    /// Compacts this handle by another strategy. Its contexts, plans and turns follow the strategy's view; other views stay as
-    /// they are. [`Session::use_strategy`] stores the choice.
+    /// Compacts this handle by another strategy. Its contexts, plans and turns follow the strategy's view; other views
+    /// stay as they are. [`Session::use_strategy`] stores the choice.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.settings.strategy = Some(strategy);
         self

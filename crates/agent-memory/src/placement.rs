@@ -6,7 +6,6 @@
 //! the session that holds its last known entry if no entry of another branch follows that entry, and forks off there
 //! otherwise. The active branch comes first: in a store that does not know the source, it becomes the session, and the
 //! abandoned branches become forks.
-//! session, and the abandoned branches become forks.
 
 mod map;
 mod source;

@@ -38,7 +38,7 @@ pub(crate) struct Request {
     pub(crate) head: Seq,
     /// Number of erasures of the log at that time.
     pub(crate) erasures: u64,
-    /// Positions of its messages, rising. If the first is a short answer, its question comes before it.
+    /// Positions of its messages, ascending. If the first is a short answer, its question comes before it.
     pub(crate) messages: Vec<Seq>,
     /// The reply that ended the turn, if it has ended.
     pub(crate) reply: Option<Seq>,

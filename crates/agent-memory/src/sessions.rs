@@ -77,8 +77,8 @@ impl Memory {
     }
 
     /// Whether a session's view costs more than `tokens` tokens and a compaction would change it; false for a session
-    /// that does not exist. For a cheaper view it takes few look-ups, however long the log is; for a more expensive one
-    /// it plans a compaction, as [`Session::compact`] does.
+    /// that does not exist. For a cheaper view it takes few look-ups, for any length of the log; for a more expensive
+    /// one it plans a compaction, as [`Session::compact`] does.
     ///
     /// # Errors
     /// When the store fails.

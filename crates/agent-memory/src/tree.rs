@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::history::ViewAtVersion;
 use crate::session::Session;
 
-/// Number of spans that [`Session::tree`] reads at once.
+/// Number of spans that [`ViewAtVersion::tree`] reads at once.
 const PAGE: usize = 256;
 
 /// The summary tree of a view, or a page of it. Printed as text it has one line for each node.

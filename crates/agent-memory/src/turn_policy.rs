@@ -115,8 +115,8 @@ pub enum Action {
     Nothing,
     /// Publishes ready summaries above the hard threshold. Does not wait for a model.
     Publish,
-    /// Does what `Publish` does, and prefetches summaries above the soft threshold: in the
-    /// background if the memory has a [`spawner`](crate::Builder::spawner), otherwise before it returns.
+    /// Does what `Publish` does, and prefetches summaries above the soft threshold: in the background if the memory
+    /// runs tasks by [`Builder::background`](crate::Builder::background), otherwise before it returns.
     Prefetch,
     /// Compacts above the hard threshold, and waits for the model.
     Compact,
@@ -127,12 +127,13 @@ pub enum Action {
 /// By default summaries are prefetched after the turn, above half of the window, and published before a turn or a call,
 /// above three quarters.
 ///
-/// The budget and absolute thresholds are compared with [`WindowUse::tokens`](crate::WindowUse::tokens), and thresholds
-/// that are shares of the window with [`WindowUse::request_tokens`](crate::WindowUse::request_tokens), which adds the
-/// system prompt. The tokens are the larger of two figures: the estimate of the view and the identity times
-/// [`Session::safety_factor`](crate::Session::safety_factor), and the provider's last figure. The system prompt is
-/// counted once: a provider's figure includes it, and `tokens` does not. A soft threshold above the budget counts as
-/// crossed at two thirds of the budget.
+/// The budget and absolute thresholds are compared with [`WindowUse::tokens`](crate::compaction::WindowUse::tokens),
+/// and thresholds that are shares of the window with
+/// [`WindowUse::request_tokens`](crate::compaction::WindowUse::request_tokens), which adds the system prompt. The
+/// tokens are the larger of two figures: the estimate of the view and the identity times
+/// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor), and the provider's last figure. The
+/// system prompt is counted once: a provider's figure includes it, and `tokens` does not. A soft threshold above the
+/// budget counts as crossed at two thirds of the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TurnPolicy {
@@ -145,7 +146,7 @@ pub struct TurnPolicy {
     pub warn: Trigger,
     /// Action of [`Session::before_turn`](crate::Session::before_turn).
     pub before_turn: Action,
-    /// Action of [`Session::before_call`](crate::Session::before_call).
+    /// Action of [`Session::context`](crate::Session::context).
     pub before_call: Action,
     /// Action of [`Session::after_turn`](crate::Session::after_turn).
     pub after_turn: Action,

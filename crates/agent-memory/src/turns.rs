@@ -26,13 +26,12 @@ use crate::usage::{ObservedUsage, StoredUsage};
 /// A view that only just fits the budget is compacted again a few messages later, and each compaction changes contexts
 /// from the replaced position on. Over the transcripts of agents, in a window of 8,000 tokens, a tenth less makes a
 /// quarter of these steps unnecessary.
-/// tokens, a tenth less makes a quarter of these steps needless.
 const ROOM_AFTER_STEP: u64 = 9;
 
 /// Maximum number of iterations of one step's compaction while its trigger still fires.
 const MAX_ROUNDS: u32 = 4;
 
-/// Report of one step of a turn about compaction.
+/// Report of the compaction in one step of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnReport {

@@ -38,8 +38,8 @@ pub struct ObservedUsage {
     /// Position of the response in the log. By default the last message.
     pub at: Option<Seq>,
     /// Estimated tokens that were sent in addition to the context, such as instructions and tools that the session does
-    /// not have: see [`Session::with_system`]. Without this figure they raise the model's safety factor, and budgets
-    /// leave room for them.
+    /// not have: see [`OpenSession::system`](crate::OpenSession::system). Without this figure they raise the model's
+    /// safety factor, and budgets leave room for them.
     pub other_tokens: u64,
     /// Estimated tokens of the context that was sent. See [`Self::with_context`].
     pub context_tokens: Option<u64>,
