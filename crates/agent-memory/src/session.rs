@@ -126,7 +126,7 @@ impl Session {
     }
 
     /// Stores the session's strategy, and returns a handle that has it. Opening the session again gives the same
-    /// strategy, with any default of the memory. The log and the views are unchanged.
+    /// strategy, regardless of the memory's default. The log and the views are unchanged.
     ///
     /// # Errors
     /// `Store` when the store fails, or when another process changes the strategy at the same time.
