@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::session::Session;
 
 impl Session {
-    /// Returns the open calls of an incomplete turn in their order, as one assistant message; `None` if the latest message
-    /// is a reply without open calls, or if there are no messages. The message has no calls if the model's next reply is
-    /// due.
+    /// Returns the open calls of an incomplete turn in their order, as one assistant message; `None` if the latest
+    /// message is a reply without open calls, or if there are no messages. The message has no calls if the model's next
+    /// reply is due.
     ///
     /// For a program that resumes a turn after it ended or gave up. The session does not know whether a tool ran: only
     /// the result of a tool is in the log.
