@@ -10,20 +10,20 @@ use crate::error::Result;
 use crate::requests::Request;
 use crate::session::Session;
 
-/// Part of the room that a log must leave free to be shown whole in a live session.
+/// Part of the room that must stay free when the whole log of a live session is shown.
 const ROOM_TO_GROW: u64 = 4;
 
-/// How to assemble a context: see [`Session::assemble`]. A [`Budget`] alone is a request.
+/// Options of assembling a context: see [`Session::assemble`]. A [`Budget`] converts into a request.
 #[derive(Debug, Clone)]
 pub struct AssembleRequest {
     /// Budget of the context.
     pub budget: Budget,
-    /// Assembly policy, in place of the memory's.
+    /// Assembly policy; `None` for the memory's.
     pub policy: Option<AssemblyPolicy>,
 }
 
 impl AssembleRequest {
-    /// Requests a context by this policy.
+    /// Creates a request with this policy.
     pub fn new(budget: Budget, policy: AssemblyPolicy) -> Self {
         Self {
             budget,
@@ -42,13 +42,14 @@ impl From<Budget> for AssembleRequest {
 }
 
 impl Session {
-    /// Assembles a context within a [`Budget`], by the memory's assembly policy unless the request has one. The estimate stays
-    /// below the budget divided by [`SessionUsage::safety_factor`](crate::SessionUsage::safety_factor), unless the budget
-    /// has a factor of its own. A context that is assembled [once](AssemblyPolicy::once) is counted instead, if the
-    /// estimator's tokenizer is in this build (feature `exact`), and its count is within the budget.
+    /// Assembles a context within a [`Budget`], by the memory's assembly policy unless the request has one. The
+    /// estimated cost is at most the budget divided by
+    /// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor), or by the budget's factor if it has
+    /// one. A context that is assembled [once](AssemblyPolicy::once) is counted exactly instead, if this build has the
+    /// estimator's tokenizer (feature `exact`), and its exact count is within the budget.
     ///
     /// # Errors
-    /// `BudgetTooSmall` when the newest messages do not fit even shortened; or when the store fails.
+    /// `BudgetTooSmall` when the last messages do not fit even shortened; or when the store fails.
     pub async fn assemble(&self, request: impl Into<AssembleRequest>) -> Result<Context> {
         let snapshot = self.snapshot().await?;
         self.assemble_at(&snapshot, request.into()).await
@@ -137,8 +138,9 @@ impl Session {
         Ok(input)
     }
 
-    /// Reads the whole log of a live session in place of its view, if a message that takes more than `most` tokens is the only
-    /// reason why it does not fit into `room`, with room to grow.
+    /// Reads the whole log of a live session in place of its view if only messages of more than `most` tokens prevent
+    /// the log from fitting: with each message counted with at most `most` tokens, it fits into `room` with room to
+    /// grow.
     async fn whole_log(
         &self,
         snapshot: &Snapshot,
@@ -158,8 +160,8 @@ impl Session {
         Ok(all)
     }
 
-    /// Cost of every request besides the view, in tokens: the system prompt, the tools, the identity and the
-    /// request's overhead.
+    /// Cost of the parts of every request other than the view, in tokens: the system prompt, the tools, the identity
+    /// and the request's overhead.
     pub(crate) fn fixed_tokens(&self) -> u64 {
         self.beginning().preamble().tokens(self.accounting())
     }

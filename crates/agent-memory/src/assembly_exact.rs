@@ -1,4 +1,4 @@
-//! Assembles a context once more by its exact count, so that it fills its budget.
+//! Assembles a context again by its exact count, so that it fills its budget.
 
 use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, Preamble, assemble};
 use memory_model::Accounting;
@@ -8,10 +8,10 @@ use token_estimate::{SafetyFactor, TokenEstimator};
 use crate::error::Result;
 use crate::session::Session;
 
-/// Maximum number of contexts that are assembled by counts of the one before.
+/// Maximum number of contexts that are assembled by the counts of earlier ones.
 const ROUNDS: usize = 4;
 
-/// Counts tokens by the tokenizer that an estimator estimates.
+/// Counts tokens with the tokenizer that an estimator approximates.
 pub(crate) struct ExactCounter {
     accounting: ContextAccounting,
     estimated: SafetyFactor,
@@ -44,8 +44,8 @@ impl ExactCounter {
 }
 
 impl Session {
-    /// Assembles `context` again for a factor of its own, the one between its exact and its estimated cost. The result
-    /// is within the budget by its exact count.
+    /// Assembles `context` again with the ratio of its exact to its estimated cost as the factor. The result is within
+    /// the budget by its exact count.
     pub(crate) async fn assemble_exactly(
         &self,
         snapshot: &Snapshot,

@@ -8,13 +8,13 @@ use memory_store::{
     read_shown_summaries, read_span_page,
 };
 
-/// Position of the last message in which a log's first request is looked for.
+/// Last position at which the first request of a log is searched for.
 const BEGINNING: Seq = Seq(8);
-/// Number of spans that one read asks for.
+/// Maximum number of spans of one read.
 const PAGE: usize = 64;
 
-/// Reads a view as far as an assembly needs it: its summaries, newest first, up to a limit, and the newest of the
-/// messages between them. The others are [`Item::Unread`].
+/// Reads as much of a view as an assembly needs: its summaries, newest first, up to a limit, and the last messages
+/// between them. The others are [`Item::Unread`].
 pub(crate) async fn read_view(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -64,7 +64,7 @@ pub(crate) async fn read_view(
     })
 }
 
-/// Replaces summaries of summaries by their children, newest first, as long as all summaries cost less than
+/// Replaces summaries of summaries by their children, newest first, as long as all summaries together cost less than
 /// `tokens`.
 pub(crate) async fn unfold(
     store: &dyn FullStore,
@@ -96,7 +96,7 @@ pub(crate) async fn unfold(
     }
 }
 
-/// The summaries that an item was condensed from; `None` for a summary of messages and for other items.
+/// Returns the summaries that an item was condensed from; `None` for a summary of messages and for other items.
 fn condensed(item: &Item) -> Option<Vec<SummaryId>> {
     let Item::Summary(summary) = item else {
         return None;
@@ -108,8 +108,8 @@ fn condensed(item: &Item) -> Option<Vec<SummaryId>> {
     ids.collect()
 }
 
-/// Shows the newest messages that cost `room` tokens word for word, of which each takes at most `most`. A log that fits is read
-/// whole; of a longer one the summaries stay, and their messages are quoted behind them.
+/// Shows the last messages that cost `room` tokens verbatim, each counted with at most `most` tokens. A log that fits
+/// is read whole. In a longer log the summaries stay, and their messages are quoted after them.
 pub(crate) async fn fill(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -149,8 +149,8 @@ pub(crate) async fn fill(
     Ok(())
 }
 
-/// Reads the whole log in place of its view if it costs at most `room` tokens, of which each message takes at most `most`. So a
-/// view that was compacted because of a large message does not hide others that fit.
+/// Reads the whole log in place of its view if it costs at most `room` tokens, with each message counted with at most
+/// `most`. A view that was compacted because of one large message then does not hide other messages that fit.
 pub(crate) async fn read_all(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -171,7 +171,7 @@ pub(crate) async fn read_all(
     }))
 }
 
-/// Reads the user's messages at the beginning of a log of which an input tells nothing.
+/// Reads the user's messages at the beginning of a log that an input neither shows nor mentions.
 pub(crate) async fn read_hidden_beginning(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -197,8 +197,8 @@ pub(crate) async fn read_hidden_beginning(
 /// The positions of a log or a part of it, and the running sums before and after it.
 type Stretch = (SeqRange, u64, u64);
 
-/// Returns the first of the newest messages of a stretch that cost `room` tokens, of which each takes at most `most`; `None` if
-/// that is all of the stretch.
+/// Returns the position from which on the messages of a stretch cost at most `room` tokens, each counted with at most
+/// `most`; `None` if the whole stretch does.
 async fn oldest_within(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -232,13 +232,13 @@ async fn oldest_within(
     Ok(None)
 }
 
-/// The stretch of the whole log.
+/// Returns the stretch of the whole log.
 fn log(snapshot: &Snapshot) -> Option<Stretch> {
     let range = SeqRange::new(Seq::FIRST, snapshot.head)?;
     Some((range, 0, snapshot.log_tokens))
 }
 
-/// The part of an item before `from`; `newer` are the messages of the rest.
+/// Returns the part of an item before `from`; `newer` are the messages of the rest.
 fn older(item: Item, first: Seq, from: Seq, newer: &[LogEntry]) -> Option<Item> {
     let range = SeqRange::new(first, from.prev())?;
     Some(match item {
@@ -263,7 +263,7 @@ fn sum(entries: &[LogEntry]) -> u64 {
     tokens.fold(0, u64::saturating_add)
 }
 
-/// Reads the requested messages that the input does not have yet, and puts each behind the item that covers it.
+/// Reads the requested messages that the input does not have yet, and puts each after the item that covers it.
 pub(crate) async fn quote(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -297,7 +297,7 @@ pub(crate) async fn quote(
     Ok(())
 }
 
-/// The positions of an item's first and last messages.
+/// Returns the positions of an item's first and last messages.
 fn ends(item: &Item) -> (Seq, Seq) {
     match item {
         Item::Raw(entries) | Item::Trimmed(_, entries, _) | Item::Quoted(entries) => {
@@ -309,8 +309,8 @@ fn ends(item: &Item) -> (Seq, Seq) {
     }
 }
 
-/// Reads the messages of a span, the newer part of it, or nothing, and takes their cost from the limit. The newest
-/// message is always read.
+/// Reads the messages of a span, or only its newer part as far as the limit allows, and subtracts their cost from the
+/// limit. The last message is always read.
 async fn read_messages(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -353,7 +353,7 @@ fn is_message(entry: &LogEntry) -> bool {
     entry.kind == EntryKind::Message
 }
 
-/// Whether an item shows anything in a context: notes alone do not.
+/// Whether an item is visible in a context. Notes alone are not.
 fn shows(item: &Item) -> bool {
     match item {
         Item::Raw(entries) | Item::Trimmed(_, entries, _) => entries.iter().any(is_message),
@@ -361,8 +361,8 @@ fn shows(item: &Item) -> bool {
     }
 }
 
-/// Returns the position from which a raw span is read for `left` tokens, of which each message takes at most `most`, and the
-/// cost of the span from there.
+/// Returns the position from which a raw span is read for `left` tokens, with each message counted with at most `most`,
+/// and the cost of the span from there.
 async fn raw_from(
     store: &dyn FullStore,
     snapshot: &Snapshot,

@@ -28,7 +28,7 @@ use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
 
-/// Returns an extractive summarizer that knows the agents whose transcripts can be imported.
+/// Returns an extractive summarizer with the conventions of the agents that this crate imports transcripts of.
 fn default_extractive() -> ExtractiveSummarizer {
     #[cfg(feature = "import")]
     let extracts =
@@ -38,7 +38,7 @@ fn default_extractive() -> ExtractiveSummarizer {
     extracts
 }
 
-/// The conventions of the agents whose transcripts can be imported.
+/// Returns the conventions of the agents that this crate imports transcripts of.
 fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions> {
     #[cfg(feature = "import")]
     let conventions = message_formats::KnownAgents;
@@ -47,7 +47,7 @@ fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions>
     Arc::new(conventions)
 }
 
-/// Where conversations are stored.
+/// The store of conversations.
 #[derive(Debug)]
 enum StoreConfig {
     #[cfg(feature = "sqlite")]
@@ -55,8 +55,8 @@ enum StoreConfig {
     Store(Arc<dyn FullStore>),
 }
 
-/// Builds a [`Memory`]. It needs a store; by default tokens are counted by the calibrated estimator, and extractive summaries are
-/// compacted into a DAG: no key and no model is needed.
+/// Builds a [`Memory`]. A store is required. By default tokens are counted by the calibrated estimator, and sessions
+/// are compacted into a DAG of extractive summaries, which needs no key and no model.
 #[derive(Debug)]
 pub struct Builder {
     store: Option<StoreConfig>,
@@ -71,7 +71,7 @@ pub struct Builder {
     handoff: LiveHandoffPolicy,
     blocks: Option<BlockPolicy>,
     strategy: Strategy,
-    /// A planner of the application, in place of the strategy's.
+    /// The application's planner, in place of the strategy's.
     planner: Option<Arc<dyn Planner>>,
     clear_results: Option<ClearPolicy>,
     assembly: AssemblyPolicy,
@@ -138,29 +138,31 @@ impl Memory {
 }
 
 impl Builder {
-    /// Stores conversations in the SQLite file at `path`, which is created if it does not exist. For other durability, time-outs or
-    /// read-only access, open a [`SqliteStore`](crate::sqlite::SqliteStore) and pass it to [`Builder::store`].
+    /// Stores conversations in the SQLite file at `path`, which is created if it does not exist. For other durability,
+    /// time-outs or read-only access, open a [`SqliteStore`](crate::store::SqliteStore) and pass it to
+    /// [`Builder::store`].
     #[cfg(feature = "sqlite")]
     pub fn sqlite(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         self.store = Some(StoreConfig::Sqlite(path.into()));
         self
     }
 
-    /// Stores conversations in this store, such as an [`InMemoryStore`](crate::store::InMemoryStore).
+    /// Stores conversations in this store, such as an [`InMemoryStore`].
     pub fn store(mut self, store: impl FullStore + 'static) -> Self {
         self.store = Some(StoreConfig::Store(Arc::new(store)));
         self
     }
 
-    /// Keeps no search index in the store: the retrieval tools scan everything. One that is there stays as
-    /// it is, and is not extended.
+    /// Does not use a search index: the retrieval tools scan everything. An index that the store already has stays
+    /// unchanged, and is not extended.
     pub fn without_index(mut self) -> Self {
         self.keeps_index = false;
         self
     }
 
-    /// Sets the embedder: questions find messages that mean nearly what is asked, beside those that have
-    /// its words; exact modes answer as without. By default there is none. See [`Session::embed`](crate::Session::embed).
+    /// Sets the embedder. Questions then also find messages of similar meaning, in addition to messages with their
+    /// words; exact modes are unaffected. By default there is none. See
+    /// [`SessionIndex::embed`](crate::search::SessionIndex::embed).
     pub fn embedder(mut self, embedder: impl Embedder + 'static) -> Self {
         self.embedder = Some(Arc::new(embedder));
         self
@@ -178,22 +180,22 @@ impl Builder {
         self
     }
 
-    /// Adds a summarizer that is asked when those before it failed, such as a stronger model after
-    /// a cheap one. May be called more than once.
+    /// Adds a summarizer that is asked when the earlier ones failed, such as a stronger model after a cheap one. May be
+    /// called more than once.
     pub fn fallback(mut self, summarizer: impl Summarizer + 'static) -> Self {
         self.fallbacks.push(Arc::new(summarizer));
         self
     }
 
-    /// Guards the summarizers' model calls: a circuit breaker for each session, time-outs, retries,
-    /// spending limits, a cache, a limit on concurrent calls. A [`GuardPolicy`](crate::models::guard::GuardPolicy) takes its time
-    /// from Tokio; [`Guards`] also have a timer and an observer of your own.
+    /// Guards the summarizers' model calls: a circuit breaker for each session, time-outs, retries, spending limits, a
+    /// cache, a limit on concurrent calls. A [`GuardPolicy`](crate::models::GuardPolicy) uses Tokio's time;
+    /// [`Guards`] also take your timer and your observer.
     pub fn guards(mut self, guards: impl Into<Guards>) -> Self {
         self.guards = Some(guards.into());
         self
     }
 
-    /// Sets the ladder: the ways of summarizing that are tried until a summary is short enough.
+    /// Sets the ladder: the summarizing methods that are tried in turn until a summary is short enough.
     pub fn ladder(mut self, ladder: Ladder) -> Self {
         self.ladder = ladder;
         self
@@ -206,16 +208,16 @@ impl Builder {
     }
 
     /// Compacts by handoff, by this policy, unless a session chose another strategy. A
-    /// [`LiveHandoffPolicy`](crate::handoff::LiveHandoffPolicy) is asked for at each plan, such as one that a settings file
-    /// holds.
+    /// [`LiveHandoffPolicy`] is evaluated for each plan: use it for settings that
+    /// change while the program runs.
     pub fn handoff(mut self, policy: impl Into<LiveHandoffPolicy>) -> Self {
         self.handoff = policy.into();
         self.strategy(Strategy::Handoff)
     }
 
-    /// Compacts by handoff before each turn whose view costs more than `max_tokens` tokens, and waits for the model; the newest
-    /// `keep_tail` messages stay. 0 stands for 80,000 and 20. A negative `max_tokens` switches it off:
-    /// [`Session::hand_over`](crate::Session::hand_over) still hands over.
+    /// Compacts by handoff before each turn if the view costs more than `max_tokens` tokens, and waits for the model;
+    /// the last `keep_tail` messages stay. Zeros mean the defaults, 80,000 and 20. A negative `max_tokens` turns it
+    /// off: [`Session::hand_over`](crate::Session::hand_over) still hands over.
     pub fn handoff_above(self, max_tokens: i64, keep_tail: usize) -> Self {
         let hard = match u64::try_from(max_tokens) {
             Err(_) => Trigger::Never,
@@ -239,7 +241,7 @@ impl Builder {
     }
 
     /// Compacts by blocks, by this policy, unless a session chose another strategy. By default the memory's summarizer
-    /// writes what stands for the turns of a block; a model reads every message once.
+    /// writes the summary that replaces the turns of a block; a model reads every message once.
     pub fn blocks(mut self, policy: BlockPolicy) -> Self {
         self.blocks = Some(policy);
         self.strategy(Strategy::Blocks)
@@ -258,19 +260,18 @@ impl Builder {
         self
     }
 
-    /// Shows old results of tools as placeholders in the views of all strategies, by this policy. Each compaction clears
-    /// what its strategy leaves as messages. Placeholders can be expanded, and summaries are made from the words
-    /// themselves. By default nothing is cleared. [`ClearFigures`](crate::clearing::ClearFigures) of
-    /// [`Session::plan`](crate::Session::plan) say what the next compaction saves.
+    /// Shows old tool results as placeholders in the views of all strategies, by this policy. Each compaction clears
+    /// results in the messages that its strategy leaves as messages. Placeholders can be expanded, and summaries are
+    /// made from the full results. By default no result is cleared. [`ClearFigures`](crate::compaction::ClearFigures)
+    /// of [`Session::plan`](crate::Session::plan) report the tokens that the next compaction saves.
     pub fn clear_results(mut self, policy: ClearPolicy) -> Self {
         self.clear_results = Some(policy);
         self
     }
 
-    /// Sets the number of newest messages that are not compacted. If the assembly policy keeps a
-    /// tail whole, with [`AssemblyPolicy::whole_tail`], that tail has the same number. It replaces the
-    /// number in the DAG policy and in the assembly policy, whichever is set first; their limits in
-    /// tokens stay. With the strategy handoff it replaces what the policy keeps.
+    /// Sets the number of last messages that are not compacted, in the DAG policy and in the assembly policy, in any
+    /// order of calls. The assembly policy uses it only if it keeps a tail whole, by [`AssemblyPolicy::whole_tail`].
+    /// The limits of both in tokens stay. With the strategy handoff it replaces the messages that the policy keeps.
     pub fn fresh_tail(mut self, messages: usize) -> Self {
         self.fresh_tail = Some(messages);
         self
@@ -289,14 +290,14 @@ impl Builder {
     }
 
     /// Sets the identity, which begins every context: a text such as who the agent is and whom it serves,
-    /// [`IdentityFiles`](crate::IdentityFiles), or both. It is a system message inside `<memory>` tags, which it cannot close, and
-    /// counts against the budget.
+    /// [`IdentityFiles`](crate::context::IdentityFiles), or both. It is a system message inside `<memory>` tags, which
+    /// its text cannot close, and it counts against the budget.
     pub fn identity(mut self, identity: impl Into<Identity>) -> Self {
         self.identity = identity.into();
         self
     }
 
-    /// Sets the clock for timestamps. By default the system's. Leases end by the store's own clock.
+    /// Sets the clock for timestamps. By default the system's. Leases end by the store's clock.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
@@ -308,15 +309,15 @@ impl Builder {
         self
     }
 
-    /// Sets which steps of an agent's turn compact, and from which threshold on. A [`LiveTurnPolicy`] is asked for at each
-    /// step, such as one that a settings file holds.
+    /// Sets which steps of an agent's turn compact, and their thresholds. A [`LiveTurnPolicy`] is evaluated at each
+    /// step: use it for settings that change while the program runs.
     pub fn turns(mut self, policy: impl Into<LiveTurnPolicy>) -> Self {
         self.turns = policy.into();
         self
     }
 
-    /// Sets how summaries are prefetched in the background. By default by tasks of the Tokio runtime that the memory is opened in
-    /// (feature `tokio`).
+    /// Sets how summaries are prefetched in the background. By default by tasks of the Tokio runtime that the memory is
+    /// opened in (feature `tokio`).
     pub fn background(mut self, background: Background) -> Self {
         self.background = background;
         self
@@ -325,9 +326,9 @@ impl Builder {
     /// Opens the store, and returns the memory.
     ///
     /// # Errors
-    /// `Invalid` without a store, for an invalid ladder, or for a [`fresh_tail`](Self::fresh_tail) with a planner that is
-    /// not the DAG planner; `Store` when the database cannot be opened, belongs to another
-    /// program, or was written by a newer version.
+    /// `Invalid` without a store, for an invalid ladder, or for a [`fresh_tail`](Self::fresh_tail) with a planner other
+    /// than the DAG planner; `Store` when the database cannot be opened, belongs to another program, or was written by
+    /// a newer version.
     pub async fn open(self) -> Result<Memory> {
         if let Err(error) = self.ladder.validate() {
             return Err(Error::new(ErrorKind::Invalid, error.to_string()));

@@ -1,4 +1,4 @@
-//! Handing over with a summary of the agent's own runner.
+//! Handing over with a summary by the agent's own runner.
 
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl Summarizer for AskRunner {
 }
 
 impl Session {
-    /// Hands the session over with a summary of the agent's own runner. The runner has its own model again afterwards. One that
-    /// is not stateful is reset once if the session was handed over, and never otherwise.
+    /// Hands the session over with a summary by the agent's own runner, and restores the runner's model afterwards. A
+    /// runner that is not stateful is reset once if the session was handed over, and never otherwise.
     pub(crate) async fn hand_over_by(
         &self,
         runner: &Arc<dyn Runner>,

@@ -7,7 +7,7 @@ use model_client::guard::{BreakerState, Spent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// How to compact a session: see [`Session::compact`]. A [`Mode`] alone is a request.
+/// Options of a compaction: see [`Session::compact`]. A [`Mode`] converts into a request.
 #[derive(Debug, Clone, Default)]
 pub struct CompactRequest {
     /// How far the compaction goes.
@@ -16,11 +16,11 @@ pub struct CompactRequest {
     pub instructions: Option<String>,
     /// Cancels the compaction. Published summaries stay.
     pub cancel: CancellationToken,
-    /// Refuses to compact while a turn is under way, such as for a user's command. [`Session::request_compaction`] waits for its
-    /// end.
+    /// Refuses to compact while a turn is running, such as for a user's command. [`Session::request_compaction`] waits
+    /// for the turn's end instead.
     pub between_turns: bool,
-    /// Only publishes prefetched summaries, and calls no model. If the summarizer needs no model this is an incremental
-    /// compaction.
+    /// Only publishes prefetched summaries, and calls no model. If the summarizer needs no model, this is an
+    /// incremental compaction.
     pub ready_only: bool,
 }
 
@@ -33,12 +33,12 @@ impl From<Mode> for CompactRequest {
     }
 }
 
-/// How to rewrite summaries: see [`Session::redo`]. A [`RedoPolicy`] alone is a request.
+/// Options of rewriting summaries: see [`Session::redo`]. A [`RedoPolicy`] converts into a request.
 #[derive(Debug, Clone, Default)]
 pub struct RedoRequest {
-    /// Which summaries are rewritten, and with how many calls.
+    /// Selects the summaries to rewrite, and limits the number of calls.
     pub policy: RedoPolicy,
-    /// Instructions for the summarizer: those of the compaction. They are part of the summaries' recipe.
+    /// Instructions for the summarizer: the instructions of the compaction. They are part of the summaries' recipe.
     pub instructions: Option<String>,
     /// Cancels the rewriting. Published summaries stay.
     pub cancel: CancellationToken,
@@ -54,12 +54,12 @@ impl From<RedoPolicy> for RedoRequest {
 }
 
 impl Session {
-    /// Compacts the session's view until done or cancelled, and returns what was published and why it stopped. In full mode
-    /// extracts of older recipes are made anew first.
+    /// Compacts the session's view until done or cancelled. Returns the published summaries and the reason for
+    /// stopping. Full mode first rewrites extracts of older recipes.
     ///
     /// # Errors
-    /// `InTurn` for a request that is to be carried out [between turns](CompactRequest::between_turns) while a turn is under way;
-    /// or when the store fails. A failing summarizer is a stop reason, not an error.
+    /// `InTurn` for a request [between turns](CompactRequest::between_turns) while a turn is running; or when the store
+    /// fails. A failing summarizer is a stop reason, not an error.
     pub async fn compact(&self, request: impl Into<CompactRequest>) -> Result<Outcome> {
         let request = request.into();
         if request.between_turns && self.memory().inner.activities.in_turn(self.id()) {
@@ -111,9 +111,9 @@ impl Session {
         Ok(self.compaction(CancellationToken::new()).plan().await?)
     }
 
-    /// Rewrites the provisional summaries of the session's view, and the summaries above them, with
-    /// the memory's summarizer; or [extracts](RedoPolicy::extracts) of older recipes without a model. The old summaries stay
-    /// in earlier versions of the view.
+    /// Rewrites the provisional summaries of the session's view, and the summaries above them, with the memory's
+    /// summarizer; or rewrites [extracts](RedoPolicy::extracts) of older recipes without a model. The old summaries
+    /// stay in earlier versions of the view.
     ///
     /// # Errors
     /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
@@ -139,7 +139,7 @@ impl Session {
         Ok(compaction.redo(&request.policy).await?)
     }
 
-    /// Plans what [`Session::redo`] would rewrite. Calls no model and writes nothing.
+    /// Plans the summaries that [`Session::redo`] would rewrite. Calls no model and writes nothing.
     ///
     /// # Errors
     /// When the store fails.
@@ -169,7 +169,7 @@ impl Session {
         compaction
     }
 
-    /// Returns a compaction for contexts that have room for `tokens` tokens of the view.
+    /// Returns a compaction for contexts that have `tokens` tokens for the view.
     pub(crate) fn compaction_within(
         &self,
         cancel: CancellationToken,
@@ -180,7 +180,7 @@ impl Session {
         compaction
     }
 
-    /// Returns the room of contexts that hold at most `tokens` tokens of the view.
+    /// Returns the room of contexts with at most `tokens` tokens of the view.
     pub(crate) fn room(&self, tokens: u64) -> Room {
         Room {
             tokens,
@@ -188,7 +188,7 @@ impl Session {
         }
     }
 
-    /// Whether summaries are written without a model, and so for free.
+    /// Whether summaries are written without a model, and therefore without cost.
     pub(crate) fn needs_no_model(&self) -> bool {
         self.writer().summarizer.provisional()
     }
@@ -210,8 +210,8 @@ impl CallGuards<'_> {
         guard.map(|guard| guard.spent()).unwrap_or_default()
     }
 
-    /// Whether the session's circuit breakers are open, so that automatic compactions call no model: with fallbacks, whether all
-    /// of them are. False without guards.
+    /// Whether the session's circuit breakers are open, so that automatic compactions call no model. With fallbacks,
+    /// whether all breakers are open. False without guards.
     pub fn is_open(&self) -> bool {
         let Some(guards) = self.0.memory().inner.writers.guards() else {
             return false;
@@ -220,8 +220,8 @@ impl CallGuards<'_> {
         breakers.all(|guard| guards.breaker(guard) == BreakerState::Open)
     }
 
-    /// Counts a failure that the breakers did not see, such as one of a call that the application made itself.
-    /// Returns [`CallGuards::is_open`].
+    /// Counts a failure that the breakers did not see, such as a failure of a call by the application itself. Returns
+    /// [`CallGuards::is_open`].
     pub fn record_failure(&self, text: &str) -> bool {
         if let Some(guards) = self.0.memory().inner.writers.guards() {
             for guard in self.0.writer().guards.iter() {

@@ -1,4 +1,4 @@
-//! Compactions around turns: at once only between turns, at the end of one, and after a provider refused a context.
+//! Compactions around turns: only between turns, at the end of a turn, and after a provider refused a context.
 
 use compaction_plan::Mode;
 use compaction_runner::{CancellationToken, CompactionReason, Outcome};
@@ -6,21 +6,21 @@ use compaction_runner::{CancellationToken, CompactionReason, Outcome};
 use crate::error::Result;
 use crate::session::Session;
 
-/// What came of a recovery from a context that was too long.
+/// Outcome of a recovery from a context that was too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recovery {
-    /// The view is smaller now: assemble the context again, and call the model once more.
+    /// The view is smaller now: assemble the context again, and repeat the call.
     Compacted(Box<Outcome>),
-    /// Nothing could be made smaller: the provider's error stands.
+    /// The view could not be made smaller. The provider's error is final.
     NothingToDo,
-    /// This turn has recovered before: the provider's error stands.
+    /// This turn has recovered before. The provider's error is final.
     AlreadyTried,
 }
 
 impl Session {
-    /// Asks for a compaction at the end of the turn, whatever the turn policy says: [`Session::after_turn`] runs it, and
-    /// waits for the model. The request is kept in this process only; a later one takes its place.
+    /// Requests a compaction at the end of the turn, even if the turn policy does not compact. [`Session::after_turn`]
+    /// runs it, and waits for the model. The request is kept in this process only; a later request replaces it.
     pub fn request_compaction(&self, instructions: Option<&str>) {
         let instructions = instructions.map(str::to_owned);
         self.memory()
@@ -29,11 +29,11 @@ impl Session {
             .request(self.id(), instructions);
     }
 
-    /// Call when a provider refused a context as too long: compacts to three quarters of the window's budget, at most once a
-    /// turn. A failing model is no obstacle: extracts take the place of its summaries. Where the breaker's policy spares
-    /// commands, an open breaker is none either.
+    /// Compacts to three quarters of the window's budget, at most once a turn. Call it when a provider refused a
+    /// context as too long. If the model fails, extracts replace its summaries. An open breaker does not prevent the
+    /// recovery if the breaker's policy exempts commands.
     ///
-    /// [`models::is_context_overflow`](crate::models::is_context_overflow) tells such an error from others.
+    /// [`models::is_context_overflow`](crate::models::is_context_overflow) recognizes such an error.
     ///
     /// # Errors
     /// `Invalid` when the session has no window; or when the store fails.

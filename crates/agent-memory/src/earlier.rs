@@ -1,4 +1,5 @@
-//! Import of entries that earlier versions read otherwise: the stored entries stay, and are not reported as conflicts.
+//! Import of entries that earlier versions read differently: the stored entries stay, and are not reported as
+//! conflicts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use crate::error::Result;
 use crate::ingest::IngestReport;
 use crate::session::Session;
 
-/// Whether earlier versions made nothing of a message's record.
+/// Whether earlier versions stored no entry for a message's record.
 pub(crate) fn was_passed_over(
     message: &Message,
     earlier: &BTreeMap<String, EarlierReading>,
@@ -24,7 +25,7 @@ pub(crate) fn was_passed_over(
 }
 
 impl Session {
-    /// Appends a transcript's messages, behind position `head` if one is given. `earlier` has the readings by earlier
+    /// Appends a transcript's messages, after position `head` if one is given. `earlier` has the readings of earlier
     /// versions. Returns the outcomes, and whether they cover all messages: `false` if another append moved the head.
     pub(crate) async fn ingest_log(
         &self,
@@ -53,9 +54,9 @@ impl Session {
         Ok((report, is_all))
     }
 
-    /// Returns the messages without those that earlier versions passed over and that have no place in the log any more:
-    /// the next entry is stored or, if none follows, the previous one. Other messages that were passed over do not
-    /// count.
+    /// Returns the messages without those that earlier versions passed over and that can no longer be inserted at their
+    /// position: the next entry is stored or, if there is no next entry, the previous one. Other passed-over messages
+    /// are ignored when looking for the next or previous entry.
     pub(crate) async fn without_passed_over<'a>(
         &self,
         messages: &'a [Message],

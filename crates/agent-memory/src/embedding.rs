@@ -1,4 +1,4 @@
-//! Embedders: a client of a model as one, and the vectors that a session keeps.
+//! Embedders: a model client as an embedder, and the vectors of a session.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use model_client::EmbeddingModel;
 
 use crate::session::Session;
 
-/// Entries that are embedded at most while others are ingested. More are left for the next time.
+/// Maximum number of entries that are embedded while others are ingested. The rest is embedded later.
 const MOST_AT_ONCE: u64 = 1_024;
 
-/// An [`Embedder`] that asks a model.
+/// An [`Embedder`] that calls a model.
 ///
-/// Searches use the vectors that [`SessionIndex::embed`](crate::SessionIndex::embed) made; only the question is embedded during a search.
+/// Searches use the vectors that [`SessionIndex::embed`](crate::search::SessionIndex::embed) made; only the question is
+/// embedded during a search.
 #[derive(Debug, Clone)]
 pub struct ModelEmbedder {
     id: String,
@@ -22,8 +23,8 @@ pub struct ModelEmbedder {
 }
 
 impl ModelEmbedder {
-    /// Returns an embedder that asks `model`. `id` names the model and its version: vectors of another id
-    /// are not compared with its own. `dimension` is the number of components of its vectors.
+    /// Returns an embedder that calls `model`. `id` names the model and its version: vectors with different ids are not
+    /// compared. `dimension` is the number of components of its vectors.
     pub fn new(
         id: impl Into<String>,
         dimension: usize,
@@ -59,8 +60,8 @@ impl Embedder for ModelEmbedder {
 }
 
 impl Session {
-    /// Embeds what was ingested, where that asks no model. A failure is logged: the search embeds what has
-    /// no vector.
+    /// Embeds ingested messages if the embedder calls no model. A failure is logged: the search embeds messages without
+    /// a vector.
     pub(crate) async fn embed_cheaply(&self) {
         let inner = &self.memory().inner;
         let embedder = inner.embedder.as_ref();

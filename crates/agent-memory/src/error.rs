@@ -10,7 +10,7 @@ pub enum ErrorKind {
     NotFound,
     /// The request is invalid.
     Invalid,
-    /// A turn of the session is under way.
+    /// A turn of the session is running.
     InTurn,
     /// Another message is stored under the ingested message's external id.
     Conflict,
@@ -21,7 +21,7 @@ pub enum ErrorKind {
     },
     /// The budget has too few bytes for the newest messages, even shortened as far as possible.
     TooFewBytes {
-        /// Bytes of the smallest context that was tried.
+        /// Size of the smallest context that was tried, in bytes.
         needed: u64,
     },
     /// This build does not have the estimator, such as the one that counted a session.
@@ -30,7 +30,7 @@ pub enum ErrorKind {
     UnknownModel,
     /// The store failed.
     Store(memory_store::ErrorKind),
-    /// A search that is not over the store failed.
+    /// A search outside of the store failed.
     Search,
     /// A transcript cannot be read.
     #[cfg(any(feature = "import", feature = "providers"))]
@@ -39,7 +39,7 @@ pub enum ErrorKind {
     Model(model_client::FailureKind),
 }
 
-/// Error of the facade: a kind, a sentence that names the object and says what to do, and the cause.
+/// Error of the facade: a kind, a sentence that names the object and the next step, and the cause.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -61,8 +61,8 @@ impl Error {
         self.kind
     }
 
-    /// Whether the same call may succeed later: the database was locked, another process was faster, or a model was not
-    /// reachable or too busy.
+    /// Whether the same call may succeed later: the database was locked, another process was faster, or a model was
+    /// unreachable or too busy.
     pub fn is_retryable(&self) -> bool {
         use memory_store::ErrorKind as Store;
         match self.kind {
@@ -75,7 +75,7 @@ impl Error {
         }
     }
 
-    /// Returns the smallest sufficient budget, in tokens, if the budget of a context was too small.
+    /// Returns the smallest sufficient budget, in tokens, if the budget of a context was too small; otherwise `None`.
     pub fn budget_needed(&self) -> Option<u64> {
         match self.kind {
             ErrorKind::BudgetTooSmall { needed } => Some(needed),
@@ -98,7 +98,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Converts an error of a layer below: keeps its text and its causes, and takes `kind`.
+/// Converts an error of a lower layer: keeps its text and its causes, and sets `kind`.
 fn convert(kind: ErrorKind, error: &dyn std::error::Error) -> Error {
     let mut causes: Vec<String> = Vec::new();
     let mut cause = error.source();
@@ -208,12 +208,12 @@ impl From<token_estimate::Error> for Error {
     }
 }
 
-/// JSON that an application passes, such as the schema of a tool, or that a model wrote.
+/// JSON from an application, such as the schema of a tool, or from a model.
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         convert(ErrorKind::Invalid, &error)
     }
 }
 
-/// A result whose error is the facade's [`Error`] by default.
+/// A result with the facade's [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

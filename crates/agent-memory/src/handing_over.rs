@@ -1,4 +1,4 @@
-//! Handing a session over: what was done, or why nothing was, in the words of the engines that do it so.
+//! Handing a session over, with its outcomes and the reasons for skipping it, named as in pi and Operator-Use.
 
 use std::sync::Arc;
 
@@ -14,70 +14,70 @@ use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::supplied;
 
-/// What stands between the summary and that of a turn's beginning where both are one text: pi's words.
+/// Separator between the summary and the summary of a turn's beginning when both are one text. It is pi's text.
 pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
-/// What a handoff is asked for.
+/// Options of a handoff.
 #[derive(Debug, Clone, Default)]
 pub struct HandOver {
     /// The user's instructions for the summary.
     pub instructions: Option<String>,
-    /// Why it is done: see [`CompactionReason`].
+    /// Reason of the handoff: see [`CompactionReason`].
     pub reason: CompactionReason,
-    /// Cancels it.
+    /// Cancels the handoff.
     pub cancel: CancellationToken,
-    /// Fewest messages of a session that is handed over; with fewer it is passed over. By default 0.
+    /// Minimum number of messages. A session with fewer is skipped. By default 0.
     pub min_messages: u64,
-    /// The agent's own runner, which then writes the summary. No other model and no extract takes its place: if it fails,
+    /// The agent's own runner, which then writes the summary. No other model and no extract replaces it: if it fails,
     /// nothing changes. After a handoff a runner that is not [stateful](Runner::stateful) is reset once.
     pub runner: Option<Arc<dyn Runner>>,
-    /// The model that the runner is asked with. It has its own model again afterwards.
+    /// Model of the runner during the handoff. The runner's model is restored afterwards.
     pub runner_model: Option<String>,
 }
 
-/// What came of a handoff.
+/// Outcome of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandOverOutcome {
     /// The session was handed over.
     Done(Box<Handoff>),
-    /// Nothing was done, and nothing changed.
+    /// The session was skipped, and is unchanged.
     Skipped(HandOverSkip),
 }
 
-/// Why a session was not handed over. None of these is an error.
+/// Reason for skipping a handoff. None of these is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandOverSkip {
-    /// The newest response waits for the results of its tools: hand over once they are there.
+    /// The last response waits for the results of its tools: hand over after they are appended.
     PendingToolCalls,
     /// The session has too few messages.
     TooShort {
-        /// Number of messages that contexts show, summaries not counted.
+        /// Number of messages that contexts show, without summaries.
         messages: u64,
     },
     /// The messages are too many for the summarizer's model.
     HistoryTooLarge,
-    /// Everything is handed over already but what is kept.
+    /// All messages before the kept ones are already handed over.
     NothingToDo,
-    /// Nothing shorter than the messages could be made of them.
+    /// No summary was shorter than the messages.
     CannotShrink,
-    /// A hook refused it, or it was cancelled.
+    /// A hook refused the handoff, or it was cancelled.
     Cancelled,
-    /// Another process is at work on it, or was first.
+    /// Another process is handing the session over, or was faster.
     Busy,
 }
 
-/// A session that was handed over.
+/// Report of a completed handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Handoff {
-    /// The summary's text. Where the cut is inside a turn, the summary of the turn's beginning follows it.
+    /// The summary's text. If the cut is inside a turn, the summary of the turn's beginning follows it.
     pub summary: String,
-    /// The published summaries that contexts show now: one, or two where the cut is inside a turn.
+    /// Published summaries that contexts show now: one, or two if the cut is inside a turn.
     pub summaries: Vec<SummaryId>,
-    /// The first message that is kept as it is.
+    /// Position of the first message that is kept unchanged.
     pub kept_from: Seq,
-    /// The id that this message has in its source; `None` without one.
+    /// Id of this message in its source; `None` without one.
     pub kept_from_id: Option<String>,
     /// Whether the cut is inside a turn.
     pub is_split_turn: bool,
@@ -85,28 +85,28 @@ pub struct Handoff {
     pub tokens_before: u64,
     /// See `tokens_before`.
     pub tokens_after: u64,
-    /// Number of messages that contexts showed and do not show any more. Each is in the log.
+    /// Number of messages that contexts no longer show. Each is in the log.
     pub archived: u64,
     /// Cost of the summaries as contexts show them, in tokens.
     pub summary_tokens: u64,
-    /// What was done to which files, over all handoffs.
+    /// Files that were used, with the operations on them, over all handoffs.
     pub files: FileLedger,
 }
 
 impl Handoff {
-    /// Returns the summary with the lists of files that pi and Operator-Use put below it.
+    /// Returns the summary followed by the lists of files, as pi and Operator-Use do.
     pub fn summary_with_files(&self) -> String {
         format!("{}{}", self.summary, self.files.footer())
     }
 }
 
 impl Session {
-    /// Hands the session over: everything before the messages that are kept becomes one summary, together with the
-    /// summary before. Not a message is lost: [`Session::retrieval`] expands the summary to all of them.
+    /// Hands the session over: replaces all messages before the kept ones, and the previous summary, by one summary. No
+    /// message is lost: [`Session::retrieval`] expands the summary to all of them.
     ///
     /// # Errors
-    /// `Invalid` for a session of another strategy: see [`Session::use_strategy`]. `Model` when the summary could not be
-    /// written; the text says why, and nothing changed. Or when the store fails.
+    /// `Invalid` for a session of another strategy: see [`Session::use_strategy`]. `Model` when the summary could not
+    /// be written; the text gives the reason, and the session is unchanged. Or when the store fails.
     pub async fn hand_over(&self, request: &HandOver) -> Result<HandOverOutcome> {
         if let Some(runner) = &request.runner {
             return self.hand_over_by(runner, request).await;
@@ -115,7 +115,7 @@ impl Session {
             .await
     }
 
-    /// As [`Session::hand_over`], with a summary by this summarizer, or none.
+    /// As [`Session::hand_over`], with the summary of this summarizer. If it fails, no other summarizer is asked.
     pub(crate) async fn hand_over_with(
         &self,
         request: &HandOver,
@@ -150,12 +150,12 @@ impl Session {
         self.handed_over(outcome).await
     }
 
-    /// Hands the session over with a text that somebody else wrote: everything before `kept_from` becomes this summary.
-    /// `append_compaction` in Operator-Use and pi. `details` are kept beside the text.
+    /// Hands the session over with a given text: everything before `kept_from` is replaced by this summary. It
+    /// corresponds to `append_compaction` in Operator-Use and pi. `details` are stored with the text.
     ///
     /// # Errors
-    /// `Invalid` for a session of another strategy, a text that is blank or costs as much as what it replaces, and a
-    /// position that would part a call from its result; or when the store fails.
+    /// `Invalid` for a session of another strategy, a text that is blank or costs as much as the messages that it
+    /// replaces, and a position that would separate a call from its result; or when the store fails.
     pub async fn append_compaction(
         &self,
         summary: &str,
@@ -202,7 +202,7 @@ impl Session {
         ))
     }
 
-    /// Why nothing is to be done; `None` where something may be.
+    /// Returns the reason for skipping the session, if there is one before planning.
     async fn skip(&self, request: &HandOver) -> Result<Option<HandOverSkip>> {
         if self.has_open_calls().await? {
             return Ok(Some(HandOverSkip::PendingToolCalls));
@@ -215,7 +215,7 @@ impl Session {
         Ok(short.then_some(HandOverSkip::TooShort { messages }))
     }
 
-    /// Number of messages that the view shows as they are.
+    /// Returns the number of messages that the view shows as messages.
     async fn shown_messages(&self) -> Result<u64> {
         let head = self.snapshot().await?.head;
         let mut messages = 0;
@@ -234,7 +234,7 @@ impl Session {
         Ok(messages)
     }
 
-    /// What came of a run.
+    /// Converts the outcome of a run.
     async fn handed_over(&self, outcome: Outcome) -> Result<HandOverOutcome> {
         if outcome.published.total() == 0 {
             return self.not_handed_over(&outcome).map(HandOverOutcome::Skipped);
@@ -264,7 +264,7 @@ impl Session {
         })))
     }
 
-    /// Why a run published nothing.
+    /// Returns the reason why a run published no summary.
     fn not_handed_over(&self, outcome: &Outcome) -> Result<HandOverSkip> {
         let too_long = outcome
             .model
@@ -289,7 +289,7 @@ impl Session {
     }
 }
 
-/// What failed, and why, in pi's words.
+/// Returns a description of a failure with its reason, in pi's words.
 fn failure_label(kind: Option<&Label>, why: Option<&str>) -> String {
     let what = match kind {
         Some(kind) if *kind == TURN_PREFIX => "Turn prefix summarization failed",
@@ -299,7 +299,7 @@ fn failure_label(kind: Option<&Label>, why: Option<&str>) -> String {
     format!("{what}: {}", why.unwrap_or("Unknown error"))
 }
 
-/// Whether a summary is of a turn's beginning.
+/// Whether a summary covers the beginning of a turn.
 fn is_turn_prefix(summary: &Summary) -> bool {
     handoff_compactor::purpose(summary) == Some(Purpose::TurnPrefix)
 }

@@ -10,8 +10,7 @@ use crate::assembly::AssembleRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// A version of a session's view over the log up to a head. It never changes, whatever is written
-/// later.
+/// A version of a session's view over the log up to a head. Later writes do not change it.
 ///
 /// ```
 /// use agent_memory::testing::memory;
@@ -79,11 +78,11 @@ impl ViewAtVersion {
         self.snapshot.tokens()
     }
 
-    /// Returns the same version over the log as it was when it ended at `head`.
+    /// Returns the same version over the log that ended at `head`.
     ///
     /// # Errors
-    /// `Invalid` when the log ends before `head`, or when the version was published later: when it
-    /// replaces messages after `head`.
+    /// `Invalid` when the log ends before `head`, or when the version was published later, which means that it replaces
+    /// messages after `head`.
     pub async fn up_to(&self, head: Seq) -> Result<ViewAtVersion> {
         let (id, key) = (self.session.id(), self.session.key());
         if head > self.snapshot.head {
@@ -127,7 +126,7 @@ impl ViewAtVersion {
         Ok(spans)
     }
 
-    /// Returns the messages of which these summaries tell nothing, as far as the view shows the summaries.
+    /// Returns the messages that these summaries do not mention. Summaries that the view does not show are ignored.
     ///
     /// # Errors
     /// When the store fails.
@@ -180,7 +179,7 @@ impl ViewAtVersion {
         Ok(starts)
     }
 
-    /// Returns the spans as a value of the view algebra.
+    /// Returns the spans as a [`View`].
     async fn view(&self) -> Result<View> {
         View::from_starts(&self.starts().await?).map_err(|problem| {
             let Snapshot { view, version, .. } = &self.snapshot;
@@ -319,7 +318,7 @@ impl Session {
     }
 
     /// Returns a version of the session's view over the current log; version 0 shows all messages
-    /// raw. [`ViewAtVersion::up_to`] also goes back in the log.
+    /// raw. [`ViewAtVersion::up_to`] also cuts the log.
     ///
     /// Reads all spans of an earlier version, to add up their cost.
     ///
@@ -372,11 +371,11 @@ impl Session {
             .await?)
     }
 
-    /// Publishes the spans of an earlier version as a new version; messages since then are raw. The
-    /// versions in between stay.
+    /// Publishes the spans of an earlier version as a new version; messages since then are raw. The versions in between
+    /// stay.
     ///
-    /// Returns `Already` if the view shows the same spans now, and `Lost` if another process published
-    /// in the meantime; nothing was changed then.
+    /// Returns `Already` if the view shows the same spans now, and `Lost` if another process published in the meantime.
+    /// In both cases the view is unchanged.
     ///
     /// # Errors
     /// `Invalid` when the version does not exist; or when the store fails.

@@ -1,4 +1,4 @@
-//! The identity: a text of the application's, and files that the user and the agent edit.
+//! The identity: a text of the application, and files that the user and the agent edit.
 
 use std::borrow::Cow;
 use std::fs;
@@ -9,19 +9,20 @@ use context_assembler::render_identity;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Folder of a project whose files take the place of the user's.
+/// Folder of a project. Its files replace the user's.
 const PROJECT_FOLDER: &str = ".agents";
-/// Names of the files, in their order: who the agent is, whom it serves, what it should remember.
+/// Names of the files, in their order: who the agent is, whom it serves, facts to remember.
 const NAMES: [&str; 3] = ["SOUL.md", "USER.md", "MEMORY.md"];
-/// Largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// Files whose texts begin every context, inside of `<memory>` tags: `SOUL.md` (who the agent is), `USER.md` (whom it serves)
+/// Files that begin every context, inside of `<memory>` tags: `SOUL.md` (who the agent is), `USER.md` (whom it serves)
 /// and `MEMORY.md` (facts to remember).
 ///
-/// They are looked up without regard to case, in the user's folder; a file of the same name in the project's `.agents` folder
-/// takes its place. They are read for each context, so a change shows in the next one. A file that is not there is
-/// left out; one that cannot be read, is larger than 64 KiB or is no UTF-8 is left out with a warning in the log.
+/// They are looked up case-insensitively in the user's folder. A file of the same name in the project's `.agents`
+/// folder replaces the user's file. They are read for each context, so that a change is in the next one. A missing file
+/// is left out. A file that cannot be read, is larger than 64 KiB or is not UTF-8 is left out with a warning in the
+/// log.
 ///
 /// ```
 /// use agent_memory::context::IdentityFiles;
@@ -41,7 +42,7 @@ pub struct IdentityFiles {
 }
 
 impl IdentityFiles {
-    /// The files in a folder of the user's.
+    /// Creates identity files from a folder of the user.
     pub fn new(user: impl Into<PathBuf>) -> Self {
         Self {
             user: user.into(),
@@ -49,13 +50,13 @@ impl IdentityFiles {
         }
     }
 
-    /// Sets the project: the files in its `.agents` folder take the place of the user's, file by file.
+    /// Sets the project: the files in its `.agents` folder replace the user's, file by file.
     pub fn with_project(mut self, project: impl AsRef<Path>) -> Self {
         self.project = Some(project.as_ref().join(PROJECT_FOLDER));
         self
     }
 
-    /// Returns the texts of all files that there are, each under its name; `None` without any.
+    /// Returns the texts of all existing files, each under its name; `None` if there are none.
     pub fn text(&self) -> Option<String> {
         let sections: Vec<String> = NAMES
             .iter()
@@ -68,12 +69,11 @@ impl IdentityFiles {
         (!sections.is_empty()).then(|| sections.join("\n\n"))
     }
 
-    /// Writes one of the files, for a tool of the agent's: the file that is read now, or a new one in the user's folder. The
-    /// old text stays if writing fails.
+    /// Writes one of the files, for a tool of the agent: the file that is read now, or a new one in the user's folder.
+    /// The old text stays if writing fails.
     ///
     /// # Errors
-    /// `Invalid` for a name that is not one of the three, a text larger than 64 KiB, and a folder that cannot be
-    /// written.
+    /// `Invalid` for a name other than the three, a text larger than 64 KiB, and a folder that cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
         let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
         let known = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name));
@@ -102,7 +102,7 @@ impl IdentityFiles {
         fs::rename(&new, &path).map_err(failed)
     }
 
-    /// The file with this name, in any case: the project's, or else the user's.
+    /// Finds the file with this name, case-insensitively: the project's, or else the user's.
     fn find(&self, name: &str) -> Option<PathBuf> {
         let folders = self.project.iter().chain([&self.user]);
         folders.into_iter().find_map(|folder| {
@@ -122,7 +122,7 @@ fn read(path: &Path) -> Option<String> {
     let is_small = fs::metadata(path).map(|data| data.is_file() && data.len() <= MOST_BYTES);
     let text = match is_small {
         Ok(true) => fs::read_to_string(path).map_err(|error| error.to_string()),
-        Ok(false) => Err(format!("it is no file of at most {MOST_BYTES} bytes")),
+        Ok(false) => Err(format!("it is not a file of at most {MOST_BYTES} bytes")),
         Err(error) => Err(error.to_string()),
     };
     match text {
@@ -134,12 +134,12 @@ fn read(path: &Path) -> Option<String> {
     }
 }
 
-/// Who the agent is: the beginning of every context.
+/// The agent's identity, which begins every context.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
     text: Option<String>,
     files: Option<IdentityFiles>,
-    /// The rendered text, if there are no files that may change it.
+    /// The rendered text, if no files can change it.
     rendered: Option<Arc<str>>,
 }
 
@@ -150,7 +150,7 @@ impl Identity {
         self
     }
 
-    /// Returns the text as contexts show it; `None` without one.
+    /// Returns the text as contexts show it; `None` if it is empty.
     pub(crate) fn render(&self) -> Option<Arc<str>> {
         let Some(files) = &self.files else {
             return self.rendered.clone();
@@ -164,7 +164,7 @@ impl Identity {
     }
 }
 
-/// An identity of one text.
+/// Creates an identity from one text.
 impl From<String> for Identity {
     fn from(text: String) -> Self {
         Self {
@@ -175,14 +175,14 @@ impl From<String> for Identity {
     }
 }
 
-/// An identity of one text.
+/// Creates an identity from one text.
 impl From<&str> for Identity {
     fn from(text: &str) -> Self {
         text.to_owned().into()
     }
 }
 
-/// An identity of files alone.
+/// Creates an identity from files alone.
 impl From<IdentityFiles> for Identity {
     fn from(files: IdentityFiles) -> Self {
         Self::default().with_files(files)

@@ -18,9 +18,9 @@ use crate::supplied;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Imported sessions, in the order of the file; of a conversation with forks the branch in use comes first.
+    /// Imported sessions, in the order of the file. Of a conversation with forks the active branch comes first.
     pub sessions: Vec<SessionImport>,
-    /// Key of the transcript's main session: the branch in use of its first conversation that is no sub-agent's.
+    /// Key of the transcript's main session: the active branch of its first conversation that is not a sub-agent's.
     pub main: Option<SessionKey>,
     /// Number of lines that were not imported, by kind.
     pub skipped: BTreeMap<String, u64>,
@@ -40,13 +40,13 @@ pub struct SessionImport {
     pub inserted: u64,
     /// Number of entries that were stored before.
     pub duplicates: u64,
-    /// Number of the duplicates with erased words. They stay erased.
+    /// Number of duplicates with erased words. They stay erased.
     pub erased: u64,
     /// Number of entries that were refused, because another entry has their external id.
     pub conflicts: u64,
     /// Number of the session's notes in the file.
     pub notes: u64,
-    /// Whether the session is archived, so that lists of sessions do not show its new entries.
+    /// Whether the session is archived. Lists of sessions then do not show it, and its new entries are hidden with it.
     pub archived: bool,
 }
 
@@ -61,19 +61,19 @@ pub struct StoredSession {
 }
 
 impl Memory {
-    /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents.
-    /// Importing a transcript again stores only its new entries.
+    /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents. Importing a transcript
+    /// again stores only its new entries.
     ///
-    /// A session that the transcript names continues the stored session with that name. If its entries also link to
-    /// their predecessors and it leaves the stored session's course, its entries behind the shared ones become a fork.
-    /// If the store does not know the transcript, the branch in use gets the session's own key, and the abandoned
-    /// branches become its forks. A session without a name continues the stored session with the same first entry if
-    /// the log of one is a prefix of the other's; otherwise it becomes a new session. A summary in the place of
-    /// messages that the session has is passed over: see [`Memory::import_summaries`].
+    /// A session with a name in the transcript continues the stored session with that name. If its entries link to
+    /// their predecessors and diverge from the stored session, the entries after the shared ones become a fork. If the
+    /// store does not have the transcript, the active branch gets the session's own key, and the abandoned branches
+    /// become its forks. A session without a name continues the stored session with the same first entry if the log of
+    /// one is a prefix of the other's; otherwise it becomes a new session. A summary that replaces messages that the
+    /// session has is skipped: see [`Memory::import_summaries`].
     ///
     /// # Errors
-    /// `Invalid` when a session forks off a message that its parent does not have; or when the store
-    /// fails. Sessions that were imported before the error stay, and importing again continues.
+    /// `Invalid` when a session forks off a message that its parent does not have; or when the store fails. Sessions
+    /// that were imported before the error stay, and importing again continues.
     pub async fn import(&self, transcript: &Transcript) -> Result<ImportReport> {
         let mut inserted: HashMap<SessionKey, u64> = HashMap::new();
         loop {
@@ -124,8 +124,8 @@ impl Memory {
         }
     }
 
-    /// Returns the stored session that a transcript's main session continues; `None` if it would become a new session. Writes
-    /// nothing.
+    /// Returns the stored session that a transcript's main session continues; `None` if it would become a new session.
+    /// Does not write.
     ///
     /// # Errors
     /// When the store fails.
@@ -210,7 +210,7 @@ impl Memory {
     }
 }
 
-/// Summaries of a transcript that were published in a session's view of handoffs.
+/// Report of publishing a session's summaries from a transcript in its handoff view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SummaryImport {
@@ -218,15 +218,15 @@ pub struct SummaryImport {
     pub session: SessionKey,
     /// Number of summaries that were published.
     pub published: u64,
-    /// Number of summaries that were passed over: the view has a summary of the same messages, what they stand for is
-    /// not known, or they cost as much as what they stand for.
+    /// Number of skipped summaries. A summary is skipped if the view has a summary of the same messages, if its
+    /// messages are unknown, or if it costs as much as its messages.
     pub passed_over: u64,
 }
 
 impl Memory {
-    /// Publishes the summaries that a transcript holds, such as pi's compactions, as handoffs of its sessions, which
-    /// [`Memory::import`] stored before. They are in the view of the strategy [`Handoff`](Strategy::Handoff), whatever
-    /// strategy a session has, and unfold to the messages. Publishing them again does nothing.
+    /// Publishes the summaries of a transcript, such as pi's compactions, as handoffs of its sessions, which
+    /// [`Memory::import`] stored before. They are in the view of the strategy [`Handoff`](Strategy::Handoff), also for
+    /// sessions of other strategies, and expand to the messages. Publishing them again has no effect.
     ///
     /// # Errors
     /// `NotFound` for a session that was not imported; or when the store fails.
@@ -253,7 +253,7 @@ impl Memory {
     }
 }
 
-/// The index of a summary in the place of messages that the session has already; `None` where the source holds none.
+/// Returns the index of a summary that replaces messages that the session already has; `None` if there is none.
 async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>> {
     let Some(summary) = log.summaries.first() else {
         return Ok(None);
@@ -272,7 +272,7 @@ async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>
 }
 
 impl Session {
-    /// Publishes a summary of the session's transcript. Returns whether it is in the view of handoffs now and was not before.
+    /// Publishes a summary of the session's transcript. Returns whether it is new in the handoff view.
     async fn publish_imported(&self, log: &SessionLog, summary: &SourceSummary) -> Result<bool> {
         let kept_from = match &summary.scope {
             SourceScope::Before {
@@ -310,7 +310,7 @@ impl Session {
         Ok(outcome.published.total() > 0)
     }
 
-    /// Reports which of the entries that were stored before were erased, and whether the session is archived.
+    /// Records the number of duplicates that are erased, and whether the session is archived.
     async fn look_at_erasures(
         &self,
         report: &mut SessionImport,
@@ -329,8 +329,8 @@ impl Session {
         Ok(())
     }
 
-    /// The position of the first message that follows an entry of a transcript, if it is stored and something stands
-    /// before it.
+    /// Returns the position of the first message after an entry of a transcript, if it is stored and is not the first
+    /// of the log.
     async fn first_known_after(&self, log: &SessionLog, entry: &str) -> Result<Option<Seq>> {
         let mut behind = log
             .messages

@@ -14,14 +14,14 @@ use memory_store::FullStore;
 use crate::error::Result;
 use crate::session::Session;
 
-/// Messages after which the index is extended.
+/// Number of new messages after which the index is extended.
 const STEP: u32 = 16;
 
-/// Messages, and summaries, that are indexed at most while others are ingested or published. More are left for the next
-/// time.
+/// Maximum number of messages, and of summaries, that are indexed while others are ingested or published. The rest is
+/// indexed later.
 const MOST_AT_ONCE: u64 = 1_024;
 
-/// The search index and the vectors of a session. What a fork shares with its parent is in the parent's index.
+/// The search index and the vectors of a session. Entries that a fork shares with its parent are in the parent's index.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionIndex<'a>(&'a Session);
 
@@ -31,16 +31,17 @@ pub struct SessionIndex<'a>(&'a Session);
 pub struct IndexSize {
     /// Number of segments.
     pub segments: u64,
-    /// Number of messages and summaries in them.
+    /// Number of messages and summaries in the segments.
     pub documents: u64,
 }
 
 impl SessionIndex<'_> {
     /// Indexes all messages and summaries that are not indexed yet, except for the last few: fewer than 16 messages,
-    /// and one summary at most. A damaged index is removed first, and built anew.
+    /// and one summary at most. A damaged index is removed first, and rebuilt.
     ///
-    /// Ingesting and compacting index as they go along, some at a time; this method finishes the index, such as in a
-    /// database that was written without one. Searches are complete without it: they read the rest unindexed.
+    /// Ingesting and compacting also extend the index, a limited number of entries at a time. This method finishes the
+    /// index, such as in a database that was written without one. Searches are complete without it: they read the rest
+    /// unindexed.
     ///
     /// # Errors
     /// When the store fails.
@@ -50,7 +51,7 @@ impl SessionIndex<'_> {
         Ok(extend_index(store, id, u64::MAX).await?)
     }
 
-    /// Removes the index and makes it anew, such as after [`check`](Self::check) found damage.
+    /// Removes the index and builds it again, such as after [`check`](Self::check) found damage.
     ///
     /// # Errors
     /// When the store fails.
@@ -79,17 +80,17 @@ impl SessionIndex<'_> {
     /// Compares the index with the session's messages and summaries.
     ///
     /// # Errors
-    /// When the store fails. Damage is no error: it is returned.
+    /// When the store fails. Damage is not an error: it is returned.
     pub async fn check(&self) -> Result<IndexCheck> {
         let (store, id) = self.store();
         Ok(check_index(store, id).await?)
     }
 
-    /// Embeds all messages that the session sees and that have no vector of the memory's embedder yet, and
-    /// keeps the vectors in the store. Does nothing without an embedder.
+    /// Embeds all messages that the session sees and that have no vector of the memory's embedder yet, and stores the
+    /// vectors. Does nothing without an embedder.
     ///
-    /// Ingesting does that as it goes along with an embedder that [asks no model](Embedder::is_cheap).
-    /// With another one call this outside of a turn: a message without a vector is searched by its words.
+    /// If the embedder [calls no model](Embedder::is_cheap), ingesting already embeds messages. Otherwise call this
+    /// method outside of a turn: a message without a vector is searched by its words.
     ///
     /// # Errors
     /// When the embedder or the store fails. Vectors that were made before are kept.
@@ -112,21 +113,21 @@ impl Session {
         SessionIndex(self)
     }
 
-    /// Extends the index where the log has grown past a step.
+    /// Extends the index if the log has grown past a step.
     pub(crate) async fn index_after(&self, before: u32, head: u32) {
         if before / STEP != head / STEP {
             self.extend_index().await;
         }
     }
 
-    /// Extends the index where a compaction published summaries.
+    /// Extends the index if a compaction published summaries.
     pub(crate) async fn index_summaries(&self, published: u64) {
         if published > 0 {
             self.extend_index().await;
         }
     }
 
-    /// Extends the index. A failure holds nothing up, because the search reads what is not indexed:
+    /// Extends the index. A failure is not fatal, because the search reads unindexed entries:
     /// [`Memory::close`](crate::Memory::close) returns it.
     async fn extend_index(&self) {
         let inner = &self.memory().inner;

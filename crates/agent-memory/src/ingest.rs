@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::requests::Said;
 use crate::session::Session;
 
-/// Kind of the error when the log's head is not the one that an append expects.
+/// Error kind of an append to a log with another head than expected.
 #[cfg(feature = "import")]
 const HEAD_MOVED: ErrorKind = ErrorKind::Store(memory_store::ErrorKind::HeadMoved);
 
@@ -37,8 +37,7 @@ impl IngestReport {
         self.count(|outcome| matches!(outcome, EntryOutcome::Duplicate(_)))
     }
 
-    /// Returns the number of messages that were refused, because another message has their external
-    /// id.
+    /// Returns the number of messages that were refused, because another message has their external id.
     pub fn conflicts(&self) -> usize {
         self.count(|outcome| matches!(outcome, EntryOutcome::Conflict(_)))
     }
@@ -51,12 +50,12 @@ impl IngestReport {
 impl Session {
     /// Appends a message to the log. A message without a time gets the clock's.
     ///
-    /// If a message with the same external id is stored already, an equal message is a duplicate and
-    /// is not stored again. Times are compared only if both messages came with one.
+    /// If a message with the same external id is stored already, an equal message is a duplicate and is not stored
+    /// again. Times are compared only if both messages came with one.
     ///
     /// # Errors
-    /// `Conflict` when another message is stored under its external id; or when the store fails.
-    /// Nothing was stored then.
+    /// `Conflict` when another message is stored under its external id; or when the store fails. The log is then
+    /// unchanged.
     pub async fn ingest(&self, message: Message) -> Result<EntryOutcome> {
         let outcomes = self.ingest_all(vec![message]).await?;
         outcomes.first().copied().ok_or_else(|| {
@@ -65,7 +64,7 @@ impl Session {
         })
     }
 
-    /// Appends messages. A conflict is an error; the messages before and behind it are stored.
+    /// Appends messages. A conflict is an error; the messages before and after it are stored.
     pub(crate) async fn ingest_all(&self, messages: Vec<Message>) -> Result<Vec<EntryOutcome>> {
         let ids: Vec<_> = messages.iter().map(|one| one.external_id.clone()).collect();
         let outcomes = self.ingest_batch(messages).await?.outcomes;
@@ -85,12 +84,12 @@ impl Session {
         Ok(outcomes)
     }
 
-    /// Appends messages to the log in order, in one transaction. A message whose external id belongs
-    /// to another message is not stored: see [`IngestReport::conflicts`].
+    /// Appends messages to the log in order, in one transaction. A message is not stored if its external id belongs to
+    /// another message: see [`IngestReport::conflicts`].
     ///
     /// # Errors
-    /// `Invalid` when a message's parts nest deeper than [`MAX_PART_DEPTH`](memory_model::MAX_PART_DEPTH);
-    /// or when the store fails. Nothing was stored then.
+    /// `Invalid` when a message's parts nest deeper than [`MAX_PART_DEPTH`](memory_model::MAX_PART_DEPTH); or when the
+    /// store fails. The log is then unchanged.
     pub async fn ingest_batch(&self, messages: Vec<Message>) -> Result<IngestReport> {
         refuse_deep_parts(self.key(), &messages)?;
         let now = self.memory().inner.clock.now();
@@ -111,7 +110,7 @@ impl Session {
         self.append(entries, AppendAt::Any, now).await
     }
 
-    /// Appends imported messages unchanged, in transactions of [`BATCH`], behind position `head` if one is given.
+    /// Appends imported messages unchanged, in transactions of [`BATCH`], after position `head` if one is given.
     /// Returns the outcomes, and whether they cover all messages: `false` if another append moved the head.
     #[cfg(feature = "import")]
     pub(crate) async fn ingest_import(
@@ -174,7 +173,7 @@ impl Session {
     }
 }
 
-/// Refuses messages whose parts nest too deeply to be read back unchanged.
+/// Returns an error for messages with parts that nest too deeply to be read back unchanged.
 fn refuse_deep_parts(key: &SessionKey, messages: &[Message]) -> Result<()> {
     match messages.iter().position(Message::nests_too_deeply) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! A memory: what all sessions of a store share.
+//! A memory: the settings and resources that all sessions of a store share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,8 +23,8 @@ use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
 use crate::writers::Writers;
 
-/// Everything that the state in contexts of a live session depends on: version of its view, number of erasures, and most
-/// tokens.
+/// Key of the state in contexts of a live session: the version of its view, the number of erasures, and the maximum
+/// number of tokens.
 pub(crate) type StateKey = (ViewVersion, u64, u64);
 
 /// Settings and resources that sessions share.
@@ -35,7 +35,7 @@ pub(crate) struct Inner {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// Whether the search index of the store is extended.
     pub(crate) keeps_index: bool,
-    /// Why the index was not extended, the first time that it was not.
+    /// The first error of extending the index.
     pub(crate) not_indexed: Mutex<Option<memory_store::Error>>,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
     pub(crate) writers: Writers,
@@ -55,14 +55,14 @@ pub(crate) struct Inner {
     pub(crate) spawner: Option<Spawner>,
     pub(crate) prefetches: Prefetches,
     pub(crate) activities: Activities,
-    /// Tells what a person typed.
+    /// Recognizes text that a person typed.
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) requests: Requests,
-    /// The sessions in which extracts of older recipes were made anew.
+    /// Sessions with extracts of older recipes that were already rewritten.
     pub(crate) upgraded: PerSession<()>,
-    /// The states in contexts of live sessions.
+    /// States in contexts of live sessions.
     pub(crate) states: PerSession<(StateKey, Option<String>)>,
-    /// The newest contexts that were prepared, until their replies come.
+    /// Context of each session that was prepared last, until its reply is appended.
     pub(crate) sent: PerSession<SentContext>,
     /// Cancels background summarization.
     pub(crate) closing: CancellationToken,
@@ -107,7 +107,7 @@ impl Memory {
         estimator(id.as_str()).ok().map(ContextAccounting::new)
     }
 
-    /// Returns what all sessions spent on summaries in this process; zero without guards.
+    /// Returns the spending of all sessions on summaries in this process; zero without guards.
     pub fn spent(&self) -> Spent {
         let guards = self.inner.writers.guards();
         guards.map(|guards| guards.spent()).unwrap_or_default()
@@ -123,13 +123,12 @@ impl Memory {
         &self.inner.store
     }
 
-    /// Cancels background summarization, waits until it has ended and released its leases, finishes
-    /// pending writes and closes the store. Background tasks that have not started yet end without
-    /// touching the store.
+    /// Cancels background summarization, waits until it has ended and released its leases, finishes pending writes and
+    /// closes the store. Background tasks that have not started yet end without touching the store.
     ///
     /// # Errors
-    /// When the store fails, or when the search index could not be extended since the memory was opened: messages are
-    /// kept all the same.
+    /// When the store fails, or when the search index could not be extended since the memory was opened. All messages
+    /// are stored even then.
     pub async fn close(&self) -> Result<()> {
         self.inner.closing.cancel();
         self.inner.prefetches.close().await;

@@ -1,4 +1,4 @@
-//! The calls of the newest response that wait for their results.
+//! The calls of the last response that wait for their results.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,12 @@ use crate::error::Result;
 use crate::session::Session;
 
 impl Session {
-    /// Returns the open calls of a turn that is not complete, as one message of the assistant in their order; `None` if the latest
-    /// message is a reply without open calls, or if there are no messages. The message has no calls if the model's next reply is due.
+    /// Returns the open calls of an incomplete turn in their order, as one assistant message; `None` if the latest
+    /// message is a reply without open calls, or if there are no messages. The message has no calls if the model's next
+    /// reply is due.
     ///
-    /// For a program that resumes a turn after it died or gave up. Whether a tool ran before is not known: only its result is
-    /// in the log.
+    /// For a program that resumes a turn after it ended or gave up. The session does not know whether a tool ran: only
+    /// the result of a tool is in the log.
     ///
     /// # Errors
     /// When the store fails.

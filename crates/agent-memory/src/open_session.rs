@@ -1,4 +1,4 @@
-//! Opening a session, with its window and the beginning of its requests.
+//! Opening a session, with its window, system prompt and tools.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use crate::turn_policy::Window;
 
 /// A session that `.await` opens.
 ///
-/// None of these settings is stored: give them again when the session is opened again. Forks of the session have them too.
+/// These settings are not stored: set them each time the session is opened. Forks of the session have them too.
 #[derive(Debug, Clone)]
 #[must_use = "`.await` opens the session"]
 pub struct OpenSession {
@@ -43,8 +43,9 @@ impl OpenSession {
         self
     }
 
-    /// Sets the system prompt: the first message of each context. It is never shortened, left out or summarized, and counted in
-    /// every budget and threshold, so [`Window::system_tokens`] should stay 0. An empty text is no prompt.
+    /// Sets the system prompt: the first message of each context. It is never shortened, left out or summarized. It is
+    /// counted in every budget and threshold, so that [`Window::system_tokens`] should stay 0. An empty text means no
+    /// prompt.
     ///
     /// Instructions belong here: a message of the role `system` in the log is compacted like any other.
     pub fn system(mut self, text: impl Into<String>) -> Self {
@@ -63,14 +64,14 @@ impl OpenSession {
         self.tools(Retrieval::definitions())
     }
 
-    /// Compacts this handle by another strategy. Its contexts, plans and turns follow the strategy's view; other views stay as
-    /// they are. [`Session::use_strategy`] stores the choice.
+    /// Compacts this handle by another strategy. Its contexts, plans and turns follow the strategy's view; other views
+    /// stay as they are. [`Session::use_strategy`] stores the choice.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.settings.strategy = Some(strategy);
         self
     }
 
-    /// Compacts this handle by another planner, which has a view of its own. The view is empty at first.
+    /// Compacts this handle by another planner, in the planner's view, which is empty at first.
     pub fn planner(mut self, planner: impl Planner + 'static) -> Self {
         self.settings.planner = Some(Arc::new(planner));
         self

@@ -1,14 +1,14 @@
-//! Values that a memory keeps for its sessions, in this process.
+//! Values of sessions that a memory keeps in this process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memory_model::ConversationId;
 
-/// Maximum number of sessions that are remembered.
+/// Maximum number of sessions with a value.
 const REMEMBERED: usize = 1_024;
 
-/// A value of each session in use.
+/// A value for each session in use.
 #[derive(Debug)]
 pub(crate) struct PerSession<T>(Mutex<BTreeMap<ConversationId, T>>);
 
@@ -23,7 +23,7 @@ impl<T> PerSession<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets a session's value. All others are forgotten when there are too many.
+    /// Sets a session's value. If there are too many values, all others are removed.
     pub(crate) fn remember(&self, id: ConversationId, value: T) {
         let mut all = self.lock();
         if all.len() >= REMEMBERED && !all.contains_key(&id) {

@@ -1,11 +1,11 @@
 //! Placement of a transcript's conversations: the stored sessions that they continue, and the forks that they become.
 //!
 //! A format reads a source in file order, so that the conversations of a growing source are stable. The store may
-//! arrange them in another way: it keeps the course that it stored first, and another source with the same beginning
-//! may have been imported in between. This module matches the branches of a source with the stored ones. A branch
-//! continues the session that holds its last known entry if no entry of another course follows that entry, and forks
-//! off there otherwise. The branch in use comes first: in a store that does not know the source, it becomes the
-//! session, and the abandoned branches become forks.
+//! arrange them differently: it keeps the branch that it stored first, and another source with the same beginning may
+//! have been imported in between. This module matches the branches of a source with the stored ones. A branch continues
+//! the session that holds its last known entry if no entry of another branch follows that entry, and forks off there
+//! otherwise. The active branch comes first: in a store that does not know the source, it becomes the session, and the
+//! abandoned branches become forks.
 
 mod map;
 mod source;
@@ -26,22 +26,22 @@ use crate::session::Session;
 use map::{Branch, Map, Moves, Row};
 use source::{Place, course, families, is_linked, own_id, renamed};
 
-/// Key of the state that says that a session has the records of one source alone.
+/// Key of the state that marks a session with the records of one source alone.
 const ONE_SOURCE: &str = "one-source";
 
-/// The conversations of a transcript as a store has them or will have them.
+/// The conversations of a transcript, with their positions in a store.
 #[derive(Debug)]
 pub(crate) struct Placement<'a> {
     pub(crate) logs: Vec<PlacedLog<'a>>,
-    /// Key of the transcript's main session: the branch in use of the first conversation that is no sub-agent's.
+    /// Key of the transcript's main session: the active branch of the first conversation that is not a sub-agent's.
     pub(crate) main: Option<SessionKey>,
 }
 
-/// A conversation of a transcript under the key that it has in the store.
+/// A conversation of a transcript, with its key in the store.
 #[derive(Debug, Clone)]
 pub(crate) struct PlacedLog<'a> {
     pub(crate) log: Cow<'a, SessionLog>,
-    /// Head that the session's log must have when new entries are appended; `None` if any will do.
+    /// Required head of the session's log before an append; `None` for any head.
     pub(crate) head: Option<Seq>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> PlacedLog<'a> {
 }
 
 impl Memory {
-    /// Returns the placement of a transcript's conversations. Writes nothing.
+    /// Returns the placement of a transcript's conversations. Does not write.
     pub(crate) async fn place<'a>(&self, transcript: &'a Transcript) -> Result<Placement<'a>> {
         let logs = &transcript.sessions;
         let mut placed = Vec::with_capacity(logs.len());
@@ -112,7 +112,7 @@ impl Memory {
         Ok(self.inner.store.conversation(&key).await?)
     }
 
-    /// Returns the key of a conversation that its source does not name: the key of the stored session that shares most
+    /// Returns the key of a conversation without a name in its source: the key of the stored session that shares most
     /// entries with it, if one of the two is a prefix of the other. Otherwise its own key if a session of an older
     /// version holds all its records, and else a new key.
     async fn key_of(&self, family: &[&SessionLog]) -> Result<SessionKey> {
@@ -145,8 +145,9 @@ impl Memory {
         Ok(root.key.clone())
     }
 
-    /// Whether a session holds all records of a source without a name, and was written by an older version, which took
-    /// all sources with the same first line for one. New sessions are marked: see [`Session::mark_as_one`].
+    /// Whether a session holds all records of a source without a name, and was written by an older version, which
+    /// stored all sources with the same first line as one session. New sessions are marked: see
+    /// [`Session::mark_as_one`].
     async fn is_known_of_old(&self, log: &SessionLog) -> Result<bool> {
         let messages = log.messages.iter();
         let messages = messages.filter(|message| !was_passed_over(message, &log.earlier));
@@ -338,7 +339,7 @@ impl Memory {
         Ok(map)
     }
 
-    /// Returns the branch that a course of the source continues, and adds the course's new entries to it.
+    /// Returns the branch that continues a course of the source, and adds the course's new entries to it.
     async fn target(
         &self,
         map: &mut Map,
@@ -408,7 +409,7 @@ impl Memory {
         Ok(target)
     }
 
-    /// Returns a key for a fork behind position `at` of a branch, and the stored conversation of that key if it is an
+    /// Returns a key for a fork after position `at` of a branch, and the stored conversation with that key if it is an
     /// empty fork at the same position.
     async fn fork_key(
         &self,
@@ -519,8 +520,8 @@ impl Session {
         Ok(best.max(whole))
     }
 
-    /// Whether linked entries of a transcript follow a position: for a source without them, they are another course.
-    /// Entries of an application do not count.
+    /// Whether linked entries of a transcript follow a position. For a source without these entries they are another
+    /// course. Entries of an application do not count.
     async fn is_left_behind(&self, at: Seq) -> Result<bool> {
         let mut rest = SeqRange::new(at.next(), self.info().await?.conversation.head);
         while let Some(range) = rest {

@@ -1,4 +1,4 @@
-//! Owners of leases that are processes, and whether they still run.
+//! Owners of leases that are processes, and checks whether they still run.
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
@@ -6,14 +6,14 @@ use std::hash::{BuildHasher as _, RandomState};
 use compaction_runner::Liveness;
 use memory_store::Owner;
 
-/// Stands for a field that could not be determined.
+/// Placeholder of a field that could not be determined.
 const UNKNOWN: &str = "-";
 
 /// Returns the owner of the leases of one memory of this process: `process/BOOT/NAMESPACE/PID/STARTED/RANDOM/HOST`.
 ///
-/// Two processes with the same number are told apart by the boot of their machine, their namespace of process numbers (each
-/// container has its own), the time they were started, and a random number. Without `/proc` some fields are unknown, and the
-/// owner is never recognised as gone.
+/// The boot of their machine, their namespace of process numbers (each container has its own), their start times, and a
+/// random number distinguish two processes with the same number. Without `/proc` some fields are unknown, and the owner
+/// is never recognized as gone.
 pub(crate) fn current() -> String {
     let known = |text: Option<String>| {
         let text = text.map(|text| text.trim().to_owned());
@@ -41,17 +41,17 @@ pub(crate) fn current() -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessOwner<'a> {
-    /// Its id.
+    /// Process id.
     pub pid: u32,
-    /// The name of its machine or container, if known.
+    /// Name of its machine or container, if known.
     pub host: Option<&'a str>,
-    /// Boot of its machine and namespace of process numbers: where other processes see it.
+    /// Boot of its machine and namespace of process numbers, which are the same for processes that can see it.
     place: Option<(&'a str, &'a str)>,
     started: Option<u64>,
 }
 
 impl<'a> ProcessOwner<'a> {
-    /// Reads the text of a lease's owner; `None` for an owner that is not a process.
+    /// Parses the text of a lease's owner; `None` for an owner that is not a process.
     pub fn parse(owner: &'a str) -> Option<Self> {
         let fields: Vec<&str> = owner.splitn(7, '/').collect();
         let ["process", boot, namespace, pid, started, _, host] = fields[..] else {
@@ -67,7 +67,8 @@ impl<'a> ProcessOwner<'a> {
     }
 }
 
-/// Recognises owners whose process has ended, by `/proc`. Processes of other machines, containers or boots count as running.
+/// Recognizes owners with an ended process, by `/proc`. Processes of other machines, containers or boots count as
+/// running.
 #[derive(Debug)]
 pub(crate) struct SystemProcesses {
     here: String,

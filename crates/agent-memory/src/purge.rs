@@ -1,4 +1,4 @@
-//! Erasing what contexts do not show any more, by age.
+//! Erasing messages that contexts no longer show, by age.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use memory_store::Erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// What a purge erased, or would erase.
+/// Messages that a purge erased, or would erase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PurgeReport {
@@ -20,21 +20,22 @@ pub struct PurgeReport {
     pub tokens: u64,
     /// Time of the oldest message; `None` without messages.
     pub oldest: Option<Timestamp>,
-    /// Time of the newest message; `None` without messages.
+    /// Time of the latest message; `None` without messages.
     pub newest: Option<Timestamp>,
-    /// What the erasures of the ranges erase, added up: entries, and the summaries that were made from them. A summary
-    /// that was made from two ranges counts twice in a dry run.
+    /// Sum of the erasures of the ranges: entries, and the summaries that were made from them. In a dry run a summary
+    /// of two ranges counts twice.
     pub erased: Erased,
 }
 
 impl Session {
-    /// Erases for ever the messages that are archived and at least as old as `min_age`, zero for all of them. Archived is what
-    /// the session's view shows by a summary or not at all. Each range is an erasure like [`Session::erase`]: it is recorded
-    /// with its reason, the summaries that were made from the messages go too, the database is written anew, and
-    /// [`Session::verify`] still holds. Without a reason nothing is changed, and what would be erased is returned.
+    /// Erases permanently the archived messages that are at least as old as `min_age`; zero erases all archived
+    /// messages. A message is archived if the session's view shows a summary in its place, or omits it. Each range is
+    /// an erasure like [`Session::erase`]: it is recorded with its reason, the summaries that were made from the
+    /// messages are erased too, the database is rewritten, and [`Session::verify`] still holds. Without a reason the
+    /// messages that would be erased are returned, and the session is unchanged.
     ///
     /// # Errors
-    /// `Invalid` for a blank reason; otherwise as [`Session::erase`]. Ranges before the one that failed are erased.
+    /// `Invalid` for a blank reason; otherwise as [`Session::erase`]. Ranges before a failed one stay erased.
     pub async fn purge<'a>(
         &self,
         min_age: Duration,
@@ -55,7 +56,7 @@ impl Session {
         Ok(report)
     }
 
-    /// What is archived, old enough and not erased yet.
+    /// Returns the messages that are archived, old enough and not erased yet.
     async fn archived(&self, min_age: Duration) -> Result<PurgeReport> {
         let now = self.memory().inner.clock.now();
         let age = i64::try_from(min_age.as_micros()).unwrap_or(i64::MAX);
@@ -90,7 +91,7 @@ impl Session {
     }
 }
 
-/// Adds a position to ranges in rising order.
+/// Adds a position to ascending ranges.
 fn extend(ranges: &mut Vec<SeqRange>, seq: Seq) {
     let before = ranges.pop_if(|last| last.last.next() == seq);
     let first = before.map_or(seq, |range| range.first);

@@ -1,8 +1,8 @@
 //! Replays messages into a session as a live agent would, and checks laws at each step.
 //!
-//! A step ingests one message, does what the memory's [`TurnPolicy`](crate::TurnPolicy) says before
-//! and after it, and assembles the context that a model would be sent. The laws are checked from
-//! the log, the view and the context alone.
+//! A step ingests one message, does the compaction of the memory's [`TurnPolicy`](crate::TurnPolicy) before and after
+//! it, and assembles the context for the next model call. The laws are checked from the log, the view and the context
+//! alone.
 
 mod laws;
 mod reuse;
@@ -24,7 +24,7 @@ use laws::Laws;
 use reuse::{NewestFirst, Previous};
 use step::Step;
 
-/// Number of steps between verifications of the session, which is also verified after each step that published.
+/// Number of steps between verifications of the session. It is also verified after each step that published.
 const VERIFY_EVERY: usize = 64;
 
 /// A replay of messages into a session.
@@ -72,19 +72,18 @@ pub struct ReplayReport {
     pub context_tokens: u64,
     /// Cost of the largest context, in tokens.
     pub largest_context: u64,
-    /// Reuse of contexts over the steps that published nothing: how much of each context was the
-    /// beginning of the next.
+    /// Reuse of contexts over the steps that published no summary: the share of each context that was the beginning of
+    /// the next.
     pub reuse: Reuse,
     /// Reuse over all steps.
     pub reuse_all: Reuse,
-    /// Reuse over all steps of the baseline: no compaction, and the budget filled with messages,
-    /// newest first.
+    /// Reuse over all steps of the baseline: no compaction, and the budget filled with messages, newest first.
     pub reuse_newest_first: Reuse,
-    /// Tokens that were not reused over the steps that published nothing, by cause.
+    /// Tokens that were not reused over the steps that published no summary, by cause.
     pub breaks: Breaks,
     /// Number of statements of all steps, if they are counted.
     pub statements: Option<u64>,
-    /// Largest number of statements of a step that published nothing.
+    /// Largest number of statements of a step that published no summary.
     pub most_statements: Option<u64>,
     /// Largest number of statements of a step that published.
     pub most_statements_publishing: Option<u64>,
@@ -93,7 +92,7 @@ pub struct ReplayReport {
 }
 
 impl<'a> Replay<'a> {
-    /// Creates a replay into a session, which has a window and may have messages already.
+    /// Creates a replay into a session, which must have a window and may already have messages.
     pub fn new(session: &'a Session) -> Self {
         Self {
             session,
@@ -105,7 +104,7 @@ impl<'a> Replay<'a> {
     /// Replays messages, and reports violations of laws.
     ///
     /// # Errors
-    /// `Invalid` when the session has no window; when the store fails, or a context cannot be assembled at all.
+    /// `Invalid` when the session has no window; or when the store fails, or a context cannot be assembled.
     pub async fn run(&self, messages: &[Message]) -> Result<ReplayReport> {
         let window = self.session.window()?;
         let mut report = ReplayReport {
@@ -207,7 +206,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Whether a user's turn begins with a message.
+/// Whether a user's turn begins with this message.
 fn speaks(message: &Message) -> bool {
     message.kind == EntryKind::Message && message.role == Role::User
 }

@@ -48,7 +48,7 @@ impl Session {
         Ok(request)
     }
 
-    /// Reads the end of the log, from the reply before the newest request on.
+    /// Reads the end of the log, from the reply before the last request on.
     async fn newest_turns(&self, snapshot: &Snapshot) -> Result<Vec<LogEntry>> {
         let (mut newest_first, mut is_asked) = (Vec::new(), false);
         let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);

@@ -38,7 +38,7 @@ pub(crate) struct Request {
     pub(crate) head: Seq,
     /// Number of erasures of the log at that time.
     pub(crate) erasures: u64,
-    /// Positions of its messages, rising. If the first is a short answer, its question comes before it.
+    /// Positions of its messages, ascending. If the first is a short answer, its question comes before it.
     pub(crate) messages: Vec<Seq>,
     /// The reply that ended the turn, if it has ended.
     pub(crate) reply: Option<Seq>,
@@ -70,7 +70,7 @@ impl Request {
     }
 }
 
-/// A cache of the requests of sessions.
+/// A cache of the sessions' requests.
 #[derive(Debug, Default)]
 pub(crate) struct Requests(PerSession<Request>);
 
@@ -107,7 +107,7 @@ impl Requests {
     }
 }
 
-/// Number of characters that the user typed; `None` if the message asks for nothing.
+/// Returns the number of characters that the user typed; `None` if the message is not a request.
 fn typed(message: &Message, conventions: &dyn AgentConventions) -> Option<usize> {
     let texts = message.parts.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
@@ -123,7 +123,7 @@ fn typed(message: &Message, conventions: &dyn AgentConventions) -> Option<usize>
     asks.then(|| typed.chars().count())
 }
 
-/// Whether the assistant says something and calls nothing.
+/// Whether the assistant says something without calling a tool.
 fn ends_turn(message: &Message) -> bool {
     let calls = |part: &Part| matches!(part, Part::ToolCall { .. });
     let says = |part: &Part| matches!(part, Part::Text { text } if !text.trim().is_empty());

@@ -1,4 +1,4 @@
-//! The context that was sent for the newest call of a model.
+//! The context that was sent with the last model call.
 
 use context_assembler::{Context, DegradationStep};
 
@@ -7,7 +7,7 @@ use context_assembler::{Context, DegradationStep};
 pub(crate) struct SentContext {
     /// Cost of its messages and tools, in estimated tokens.
     pub(crate) tokens: u64,
-    /// Cost of the messages that it left out for its budget, in estimated tokens.
+    /// Cost of the messages that were left out for its budget, in estimated tokens.
     pub(crate) left_out: u64,
 }
 

@@ -35,13 +35,13 @@ pub struct Session {
     accounting: Arc<ContextAccounting>,
     writer: Writer,
     planner: Arc<dyn Planner>,
-    /// The strategy that the session chose for good.
+    /// The strategy that the session stored.
     chosen: Option<Strategy>,
     system: Option<Arc<SystemPrompt>>,
     window: Option<Window>,
 }
 
-/// What every request of a session begins with.
+/// System prompt, tools and identity at the beginning of every request of a session.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     system: Option<Arc<SystemPrompt>>,
@@ -73,7 +73,7 @@ impl Session {
     /// Returns the session of a conversation.
     ///
     /// # Errors
-    /// `UnknownEstimator` when this build does not have the estimator that counted it.
+    /// `UnknownEstimator` when this build does not have the estimator of the conversation.
     pub(crate) fn bind(memory: &Memory, conversation: Conversation) -> Result<Self> {
         let Some(accounting) = memory.accounting(&conversation.estimator) else {
             return Err(Error::new(
@@ -98,7 +98,7 @@ impl Session {
         })
     }
 
-    /// Returns this handle with settings.
+    /// Returns this handle with these settings.
     pub(crate) fn with(mut self, settings: Settings) -> Self {
         if let Some(strategy) = settings.strategy {
             self = self.with_strategy(strategy);
@@ -125,24 +125,24 @@ impl Session {
         self.with_planner(planner)
     }
 
-    /// Chooses the session's strategy for good, and returns a handle that has it. Opening the session again gives
-    /// the same strategy, whatever the memory's default is. Not a byte of the log and of any view changes.
+    /// Stores the session's strategy, and returns a handle that has it. Opening the session again gives the same
+    /// strategy, regardless of the memory's default. The log and the views are unchanged.
     ///
     /// # Errors
-    /// `Store` when the store fails, or when somebody else changes the strategy at the same time.
+    /// `Store` when the store fails, or when another process changes the strategy at the same time.
     pub async fn use_strategy(&self, strategy: Strategy) -> Result<Self> {
         strategy::choose(&*self.memory.inner.store, self.id, strategy).await?;
         Ok(self.clone().with_chosen(strategy))
     }
 
-    /// Returns the strategy of this handle; `None` with a planner of the application's own.
+    /// Returns the strategy of this handle; `None` with a planner of the application.
     pub fn strategy(&self) -> Option<Strategy> {
         let planners = &self.memory.inner.planners;
         let has = |strategy: &Strategy| Arc::ptr_eq(&self.planner, &planners.planner(*strategy));
         Strategy::ALL.into_iter().find(has)
     }
 
-    /// Returns this handle with the strategy that the session chose for good.
+    /// Returns this handle with the strategy that the session stored.
     pub(crate) fn with_chosen(mut self, strategy: Strategy) -> Self {
         self.chosen = Some(strategy);
         self.with_strategy(strategy)
@@ -173,7 +173,7 @@ impl Session {
         self.system.as_deref().map_or(&[], SystemPrompt::tools)
     }
 
-    /// Returns what every request of this handle begins with, as it is now.
+    /// Returns the current beginning of every request of this handle.
     pub(crate) fn beginning(&self) -> Beginning {
         Beginning {
             system: self.system.clone(),
@@ -181,7 +181,7 @@ impl Session {
         }
     }
 
-    /// Returns the planner that decides what is compacted.
+    /// Returns the planner that selects the messages to compact.
     pub(crate) fn planner(&self) -> &Arc<dyn Planner> {
         &self.planner
     }
@@ -211,8 +211,8 @@ impl Session {
         &self.accounting
     }
 
-    /// Returns the retrieval tools, bound to this session, with limits for its window. They follow the summaries of the session's
-    /// view, and know what the tools of agents do whose transcripts can be imported (feature `import`).
+    /// Returns the retrieval tools, bound to this session, with limits for its window. They follow the summaries of the
+    /// session's view. With the feature `import` they recognize the tools of all agents with importable transcripts.
     pub fn retrieval(&self) -> Retrieval {
         let inner = &self.memory.inner;
         let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
@@ -233,9 +233,9 @@ impl Session {
             .with_view(self.view_name())
     }
 
-    /// Opens a fork: a session that shares this one's log up to and including `at`, and continues on
-    /// its own. Its views start as this session's current views, cut at `at`; later changes of either
-    /// session do not affect the other.
+    /// Opens a fork: a session that shares this one's log up to and including `at`, and has a separate log after it.
+    /// Its views start as this session's current views, cut at `at`; later changes of either session do not affect the
+    /// other.
     ///
     /// Opens the existing fork if it was created before with the same key and position.
     ///
@@ -274,14 +274,14 @@ impl Session {
     /// Returns the session's metadata.
     ///
     /// # Errors
-    /// `NotFound` when the session is gone from the store; or when the store fails.
+    /// `NotFound` when the session is not in the store any more; or when the store fails.
     pub async fn info(&self) -> Result<SessionInfo> {
         let store = &self.memory.inner.store;
         let id = ConversationRef::Id(self.id);
         let Some(conversation) = store.conversation(&id).await? else {
             return Err(Error::new(
                 ErrorKind::NotFound,
-                format!("the session {} is gone from the store", self.key),
+                format!("the session {} is not in the store any more", self.key),
             ));
         };
         let views = store.views(self.id).await?;
@@ -359,20 +359,20 @@ impl Session {
             .await?)
     }
 
-    /// Erases the words of a range for ever, records that and why, and returns what was erased. Without a reason nothing is
-    /// changed, and what would be erased is returned.
+    /// Erases the words of a range permanently, records the time and the reason, and returns a report. Without a reason
+    /// it only returns a report of the words that would be erased.
     ///
-    /// Gone are the texts, calls, results, names and metadata of the entries, every summary that was made
-    /// from them, and work in preparation; positions, times, token figures and hashes stay, so that
-    /// [`Session::verify`] still holds. What forks share is gone in all of them, and the answer names them. Views show the
-    /// messages again where a summary is gone, and the next compaction summarizes what is left. An erased message shows
-    /// `[erased]`; one that cost less than 8 tokens shows nothing, because no message may cost more than it did. `reason` is
-    /// kept for ever: it should not repeat what is erased.
+    /// Erases the texts, calls, results, names and metadata of the entries, every summary that was made from them, and
+    /// drafts. Positions, times, token figures and hashes stay, so that [`Session::verify`] still holds. Entries that
+    /// forks share are erased in all of them, and the report names the forks. Views show messages again in place of an
+    /// erased summary, and the next compaction summarizes the rest. An erased message shows `[erased]`, or no text if
+    /// it cost less than 8 tokens, because no message may cost more than before. `reason` is kept permanently: it
+    /// should not repeat the erased words.
     ///
     /// # Errors
-    /// When the range ends beyond the head or the reason is blank. A store error of the kind `NotGone`
-    /// when another program reads the database: the words are erased, and the same call wipes their bytes
-    /// once that program has ended.
+    /// When the range ends beyond the head or the reason is blank. A store error of the kind `NotGone` when another
+    /// program reads the database: the words are erased, and the same call wipes their bytes once that program has
+    /// ended.
     pub async fn erase<'a>(
         &self,
         range: SeqRange,
@@ -385,13 +385,13 @@ impl Session {
         .await
     }
 
-    /// Erases all that this session itself said, its title, metadata and small values, and archives it. What
-    /// a fork shares with its parent stays; what its own forks share is gone in them too. Without a reason nothing is
-    /// changed, and what would be erased is returned.
+    /// Erases all entries of this session itself, its title, metadata and small values, and archives it. Entries that a
+    /// fork shares with its parent stay; entries that its own forks share are erased in them too. Without a reason it
+    /// only returns a report of the words that would be erased.
     ///
     /// The key stays taken: [`Memory::session`](crate::Memory::session) opens the archived session, with all of its
-    /// erased messages. For a user who returns, open a session with another key, such as `telegram:42#2`; whether a
-    /// session is archived is in [`Session::info`].
+    /// erased messages. For a user who returns, open a session with another key, such as `telegram:42#2`.
+    /// [`Session::info`] returns whether a session is archived.
     ///
     /// # Errors
     /// As [`Session::erase`].
@@ -400,7 +400,7 @@ impl Session {
             .await
     }
 
-    /// Returns what was erased of all that this session sees.
+    /// Returns the erasures of all entries that this session sees.
     ///
     /// # Errors
     /// When the store fails.
@@ -422,7 +422,7 @@ impl Session {
     /// Verifies this session. [`Memory::verify`] also checks the database itself.
     ///
     /// # Errors
-    /// When the store cannot be read at all. Damage in it is a violation, not an error.
+    /// When the store cannot be read at all. Damaged content is a violation, not an error.
     pub async fn verify(&self) -> Result<VerifyReport> {
         let info = self.info().await?;
         self.memory.verify_one(&info.conversation).await

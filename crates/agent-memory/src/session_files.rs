@@ -1,4 +1,4 @@
-//! Sessions as session files: the summary of what was handed over, and the messages since.
+//! Sessions as session files: the summary of the handoffs, and the messages since.
 
 use memory_model::{EntryKind, Message, Seq, SeqRange, Summary, Timestamp};
 use message_formats::SessionFile;
@@ -8,7 +8,7 @@ use crate::handing_over::TURN_CONTEXT;
 use crate::session::Session;
 use crate::strategy::Strategy;
 
-/// What a session file holds.
+/// Contents of a session file.
 struct Contents {
     created_at: Timestamp,
     summary: Option<String>,
@@ -16,9 +16,9 @@ struct Contents {
 }
 
 impl Session {
-    /// Returns the session as a session file of anna's and pi's form: a header, the summary of what was handed over, if
-    /// anything was, and each message since, one JSON object a line. It shows the view of handoffs, whatever the session's
-    /// strategy is.
+    /// Returns the session as a session file in the format of anna and pi: a header, the summary of the last handoff,
+    /// if any, and each message since, one JSON object a line. It shows the handoff view, also for sessions of other
+    /// strategies.
     ///
     /// # Errors
     /// When the store fails.

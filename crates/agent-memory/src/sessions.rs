@@ -11,12 +11,12 @@ use crate::session::{Session, SessionInfo};
 use crate::strategy;
 
 impl Memory {
-    /// Opens the session with this key, and creates it if it does not exist: `.await` the returned value, after setting its
-    /// window. Opens an archived or [deleted](Session::delete) session too: [`Session::info`] says that it is archived.
+    /// Opens the session with this key, and creates it if it does not exist: `.await` the returned value, after setting
+    /// its window. Also opens an archived or [deleted](Session::delete) session; [`Session::info`] returns whether it
+    /// is archived.
     ///
     /// # Errors
-    /// `UnknownEstimator` when the session was counted by an estimator that this build does not have;
-    /// or when the store fails.
+    /// `UnknownEstimator` when this build does not have the estimator of the session; or when the store fails.
     pub fn session(&self, key: impl Into<SessionKey>) -> OpenSession {
         OpenSession::new(self, key.into(), false)
     }
@@ -44,7 +44,7 @@ impl Memory {
         self.bound(self.create(key, origin, estimator).await?).await
     }
 
-    /// Returns the session of a conversation, with the strategy that it chose.
+    /// Returns the session of a conversation, with its stored strategy.
     async fn bound(&self, conversation: Conversation) -> Result<Session> {
         let chosen = strategy::chosen(&*self.inner.store, conversation.id).await?;
         let session = Session::bind(self, conversation)?;
@@ -76,9 +76,9 @@ impl Memory {
         })
     }
 
-    /// Whether a session's view costs more than `tokens` tokens; false for a session that does not
-    /// exist. Up to that cost it takes few look-ups, however long the log is; above it, it plans as [`Session::compact`] does, and is
-    /// false if there is nothing to do.
+    /// Whether a session's view costs more than `tokens` tokens and a compaction would change it; false for a session
+    /// that does not exist. For a cheaper view it takes few look-ups, for any length of the log; for a more expensive
+    /// one it plans a compaction, as [`Session::compact`] does.
     ///
     /// # Errors
     /// When the store fails.
@@ -105,7 +105,7 @@ impl Memory {
         Ok(sessions)
     }
 
-    /// Exports sessions into a new SQLite file at `path`, with plain tables and nothing compressed;
+    /// Exports sessions into a new SQLite file at `path`, with plain, uncompressed tables;
     /// all sessions if `sessions` is empty. Ancestors of forks are exported too.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Settings of a handle on a session.
+//! Settings of a session handle.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use memory_model::ToolDefinition;
 use crate::strategy::Strategy;
 use crate::turn_policy::Window;
 
-/// Settings of a handle on a session.
+/// Settings of a session handle.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) window: Option<Window>,

@@ -1,4 +1,4 @@
-//! Background tasks: where they run, and which conversations have one.
+//! Background tasks: their executor, and the conversations that have one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use memory_model::ConversationId;
 /// A future that runs in the background: see [`Background::spawner`].
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How summaries are prefetched in the background: see [`Builder::background`](crate::Builder::background).
+/// Setting of prefetching summaries in the background: see [`Builder::background`](crate::Builder::background).
 #[derive(Debug, Clone, Default)]
 pub struct Background(Setting);
 
@@ -31,8 +31,8 @@ impl Background {
         Self(Setting::Spawner(Spawner(Arc::new(spawn))))
     }
 
-    /// No tasks: [`after_turn`](crate::Session::after_turn) prefetches before it returns, so that the order of events is the
-    /// same in every run.
+    /// Starts no tasks: [`after_turn`](crate::Session::after_turn) prefetches before it returns, so that the order of
+    /// events is the same in every run.
     pub fn off() -> Self {
         Self(Setting::Off)
     }
@@ -73,8 +73,8 @@ impl fmt::Debug for Spawner {
 /// Result of prefetching summaries; an error as its text.
 pub(crate) type PrefetchResult = std::result::Result<PrefetchReport, String>;
 
-/// Maximum number of conversations whose results are kept until they are taken. Beyond it the
-/// result of the oldest conversation is dropped.
+/// Maximum number of conversations with a result that no turn has taken. Beyond it the result of the oldest
+/// conversation is dropped.
 const MAX_RESULTS: usize = 1_024;
 
 /// The prefetches of a memory: at most one for each conversation at a time.
@@ -102,8 +102,7 @@ impl Prefetches {
         free.then(|| PrefetchSlot(self.clone(), id))
     }
 
-    /// Takes the result of the conversation's newest background prefetch, if it ended since the
-    /// last call.
+    /// Takes the result of the conversation's last background prefetch, if it ended since the previous call.
     pub(crate) fn take_result(&self, id: ConversationId) -> Option<PrefetchResult> {
         self.lock().results.remove(&id)
     }

@@ -1,4 +1,4 @@
-//! The state of a conversation, as its summaries tell it.
+//! The state of a conversation, derived from its summaries and messages.
 
 use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
 use extractive_summarizer::{ConversationState, Overtaken, Source};
@@ -8,22 +8,23 @@ use memory_store::Snapshot;
 
 use crate::session::Session;
 
-/// Part of the room that the state may cost, and most tokens of it.
+/// Divisor of the room that gives the maximum cost of the state, and that maximum in tokens.
 const SHARE: u64 = 6;
 const MOST: u64 = 600;
-/// Part of the room whose newest messages the state does not repeat.
+/// Divisor of the room that gives the cost of the last messages that the state does not repeat.
 const SHOWN: u64 = 10;
-/// Tokens below which a state says too little.
+/// Minimum cost of a state, in tokens. A smaller one would be useless.
 const LEAST: u64 = 60;
 
-/// Tokens of the marks around a remark, at most.
+/// Maximum cost of the marks around a remark, in tokens.
 const MARKS: u64 = 8;
 
 impl Session {
-    /// Adds the state to the input of a context with `room` tokens, and marks the sentences that later messages replace.
+    /// Adds the state to the input of a context with `room` tokens, and marks the sentences that later messages
+    /// replace.
     ///
-    /// The summaries of a live session stay as they are, for a provider's cache: its state is the rules that changed, and
-    /// stays until other summaries are published. `beginning` has the first messages if the input lacks them.
+    /// The summaries of a live session stay unchanged, for a provider's cache. Its state is the list of changed rules,
+    /// and stays until other summaries are published. `beginning` has the first messages if the input lacks them.
     pub(crate) fn add_state(
         &self,
         snapshot: &Snapshot,
@@ -87,7 +88,7 @@ impl Session {
     }
 }
 
-/// Remarks about sentences of messages that later ones replace.
+/// Returns remarks about sentences of messages that later messages replace.
 fn remarks(input: &AssemblyInput, conventions: &dyn AgentConventions) -> Vec<Remark> {
     let messages = input.items.iter().filter_map(|item| match item {
         Item::Raw(entries) | Item::Trimmed(_, entries, _) | Item::Quoted(entries) => Some(entries),
@@ -103,7 +104,7 @@ fn remarks(input: &AssemblyInput, conventions: &dyn AgentConventions) -> Vec<Rem
     remarks.collect()
 }
 
-/// Marks what a later message replaces, in the summary that tells it.
+/// Marks a sentence that a later message replaces, in the summary that covers it.
 fn mark(input: &mut AssemblyInput, overtaken: &Overtaken) {
     let summaries = input.items.iter_mut().filter_map(|item| match item {
         Item::Summary(summary) => Some(summary),
@@ -116,7 +117,7 @@ fn mark(input: &mut AssemblyInput, overtaken: &Overtaken) {
     }
 }
 
-/// The summaries of a view, and its messages.
+/// Returns the summaries of a view, and its messages if `with_messages`.
 fn pieces(input: &AssemblyInput, with_messages: bool) -> Vec<Source<'_>> {
     let mut pieces: Vec<Source<'_>> = Vec::new();
     for item in &input.items {

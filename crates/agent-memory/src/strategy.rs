@@ -15,11 +15,11 @@ use turn_map::ClearPolicy;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Key of the small value that names a session's strategy.
+/// Key of the small value that stores a session's strategy.
 const KEY: &str = "strategy";
 
-/// How a session is compacted. Each strategy has a view of its own over the same log, so a session can change its
-/// strategy at any time and loses nothing.
+/// Method of compacting a session. Each strategy has a separate view over the same log, so that a session can change
+/// its strategy at any time without loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -27,10 +27,10 @@ pub enum Strategy {
     /// A DAG of summaries: leaves over messages, condensed summaries over summaries. View `dag`.
     #[default]
     Dag,
-    /// One rolling summary, then the newest messages. View `handoff`.
+    /// One rolling summary, then the last messages. View `handoff`.
     Handoff,
-    /// The newest loops of an agent as blocks: first turns, a summary, recent turns with shortened tool output. Older loops are
-    /// left out and counted. View `blocks`.
+    /// The last loops of an agent as blocks: first turns, a summary, recent turns with shortened tool output. Older
+    /// loops are left out and counted. View `blocks`.
     Blocks,
 }
 
@@ -57,10 +57,10 @@ impl fmt::Display for Strategy {
 impl FromStr for Strategy {
     type Err = Error;
 
-    /// Reads a strategy's name.
+    /// Parses a strategy's name.
     ///
     /// # Errors
-    /// `Invalid` for a name that is not one of [`Strategy::ALL`]'s.
+    /// `Invalid` for a name that is not in [`Strategy::ALL`].
     fn from_str(name: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|one| one.as_str() == name);
         found.ok_or_else(|| {
@@ -79,7 +79,7 @@ pub(crate) struct Planners {
     pub(crate) default: Arc<dyn Planner>,
     dag: Arc<dyn Planner>,
     handoff: Arc<dyn Planner>,
-    /// The planner of handoffs without what clears results.
+    /// The planner of handoffs that does not clear results.
     plain_handoff: Arc<HandoffPlanner>,
     blocks: Arc<dyn Planner>,
 }
@@ -121,7 +121,7 @@ impl Planners {
         }
     }
 
-    /// The planner of handoffs, without what clears results.
+    /// Returns the planner of handoffs that does not clear results.
     pub(crate) fn handoff(&self) -> HandoffPlanner {
         (*self.plain_handoff).clone()
     }
@@ -135,7 +135,7 @@ impl Planners {
     }
 }
 
-/// Reads the strategy that a session chose; `None` where it chose none.
+/// Reads the strategy that a session stored; `None` if it stored none.
 pub(crate) async fn chosen(
     store: &dyn FullStore,
     id: memory_model::ConversationId,
@@ -152,7 +152,7 @@ pub(crate) async fn chosen(
     name.parse().map(Some)
 }
 
-/// Stores the strategy that a session chose.
+/// Stores a session's strategy.
 pub(crate) async fn choose(
     store: &dyn FullStore,
     id: memory_model::ConversationId,

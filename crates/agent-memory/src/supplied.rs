@@ -1,4 +1,4 @@
-//! A handoff whose summary somebody else wrote, published like any other.
+//! A handoff with a given summary, published like any other.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use memory_model::{RawJson, Seq, Summary};
 use crate::error::Result;
 use crate::session::Session;
 
-/// Publishes one handoff that keeps the messages from `kept_from` on, with this text.
+/// Publishes one handoff with this text that keeps the messages from `kept_from` on.
 pub(crate) async fn publish(
     session: &Session,
     planner: HandoffPlanner,
@@ -33,7 +33,7 @@ pub(crate) async fn publish(
     Ok(compaction.run(Mode::Incremental).await?)
 }
 
-/// Hooks that supply the text of every summary, and tell others what happens.
+/// Hooks that supply the text of every summary, and forward events to other hooks.
 #[derive(Debug)]
 struct SuppliedText<'a> {
     text: &'a str,

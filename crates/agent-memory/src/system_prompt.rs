@@ -4,7 +4,7 @@ use context_assembler::ContextAccounting;
 use memory_model::{Accounting as _, ToolDefinition};
 use token_estimate::TokenEstimatorExt as _;
 
-/// What an application's requests begin with.
+/// The system prompt and the tools of an application's requests.
 #[derive(Debug)]
 pub(crate) struct SystemPrompt {
     text: String,

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::history::ViewAtVersion;
 use crate::session::Session;
 
-/// Number of spans that [`Session::tree`] reads at once.
+/// Number of spans that [`ViewAtVersion::tree`] reads at once.
 const PAGE: usize = 256;
 
 /// The summary tree of a view, or a page of it. Printed as text it has one line for each node.
@@ -31,11 +31,11 @@ pub struct Tree {
 pub struct TreeNode {
     /// Positions of the log that the node covers.
     pub range: SeqRange,
-    /// What the node shows for them.
+    /// The content that the node shows for them.
     pub kind: NodeKind,
     /// Cost of the node, in tokens.
     pub tokens: u64,
-    /// The summary, for a summary.
+    /// The summary; `None` for other nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
     /// Children of the summary, in the order of the log.
@@ -43,7 +43,7 @@ pub struct TreeNode {
     pub children: Vec<TreeNode>,
 }
 
-/// What a node of a tree shows for its messages.
+/// Content that a node of a tree shows for its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -54,7 +54,7 @@ pub enum NodeKind {
     Summary,
     /// The messages, shortened.
     Trimmed,
-    /// Nothing.
+    /// No content.
     Omitted,
 }
 
@@ -81,13 +81,13 @@ impl From<&SpanBody> for NodeKind {
     }
 }
 
-/// Which part of a tree [`ViewAtVersion::tree_page`] reads.
+/// Selects the part of a tree that [`ViewAtVersion::tree_page`] reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct TreeRequest {
     /// Number of levels below the spans.
     pub depth: usize,
-    /// Positions whose spans are read, such as [`Tree::next`]; `None` for all.
+    /// Positions of the spans to read, such as [`Tree::next`]; `None` for all.
     pub range: Option<SeqRange>,
     /// Order of the spans.
     pub order: Order,
@@ -127,7 +127,7 @@ impl ViewAtVersion {
 
     /// Returns a page of the view's summary tree.
     ///
-    /// Each level takes one read of summaries and one of costs, however many nodes it has.
+    /// Each level takes one read of summaries and one of costs, for any number of nodes.
     ///
     /// # Errors
     /// When the store fails.
@@ -153,7 +153,7 @@ impl ViewAtVersion {
     }
 }
 
-/// A node whose summary and cost are not read yet.
+/// A node before its summary and cost are read.
 struct PendingNode {
     node: TreeNode,
     id: Option<SummaryId>,
@@ -177,7 +177,7 @@ impl PendingNode {
         }
     }
 
-    /// A span up to the head; `None` for an open span behind it.
+    /// Creates a node of a span up to the head; `None` for an open span after the head.
     fn of_span(span: &Span, head: Seq) -> Option<Self> {
         let range = span.range.up_to(head)?;
         let mut pending = Self::new(range, NodeKind::from(&span.body), span.body.summary());
@@ -197,7 +197,7 @@ impl PendingNode {
 }
 
 impl Session {
-    /// Reads the summaries and costs of one level at once, then those of the level below.
+    /// Reads the summaries and costs of one level at once, then of the level below.
     async fn read_level(&self, level: Vec<PendingNode>, depth: usize) -> Result<Vec<TreeNode>> {
         let ids: Vec<SummaryId> = level.iter().filter_map(|node| node.id.clone()).collect();
         let mut summaries = match ids.as_slice() {
@@ -244,7 +244,7 @@ impl Session {
 }
 
 impl fmt::Display for Tree {
-    /// Writes a line for each node, children indented.
+    /// Writes a line for each node, with indented children.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.nodes
             .iter()

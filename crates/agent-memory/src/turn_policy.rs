@@ -1,4 +1,4 @@
-//! Policy of a turn: the model's window, thresholds, and what each step of a turn does.
+//! Policy of a turn: the model's window, thresholds, and the action of each step of a turn.
 
 use compaction_plan::Live;
 use compaction_runner::Trigger;
@@ -8,7 +8,7 @@ use token_estimate::models::{self, ModelInfo};
 
 use crate::Result;
 
-/// A model's context window, and how it is divided.
+/// A model's context window, and its division.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
@@ -19,10 +19,10 @@ pub struct Window {
     /// Cost of the application's own system prompt and tools, in tokens.
     #[serde(default)]
     pub system_tokens: u64,
-    /// Most pictures of a context; `None` for no limit.
+    /// Maximum number of pictures of a context; `None` for no limit.
     #[serde(default)]
     pub pictures: Option<usize>,
-    /// Most bytes of a context, as [`Budget::with_bytes`] counts them; `None` for no limit.
+    /// Maximum size of a context in bytes, as [`Budget::with_bytes`] counts them; `None` for no limit.
     #[serde(default)]
     pub bytes: Option<u64>,
 }
@@ -40,16 +40,17 @@ impl Window {
     }
 
     /// Returns the window of a model of the built-in table, such as `gpt-5` or `anthropic/claude-sonnet-4-5`, with no
-    /// system prompt. [`tokens::models::get`](crate::tokens::models::get) says how names are matched; for a model of
-    /// your own table, use `Window::from(&model)`.
+    /// system prompt. [`tokens::models::get`](crate::tokens::models::get) documents how names are matched; for a model
+    /// of your own table, use `Window::from(&model)`.
     ///
-    /// The window is the most input that the provider accepts, and the reserve leaves an input that it also accepts
-    /// together with the output:
+    /// The window is the largest input that the provider accepts. The reserve is chosen so that the provider also
+    /// accepts the remaining input together with the output:
     ///
-    /// - Where the output counts within the model's context window, the reserve is the model's largest output, but at
-    ///   most a quarter of that window and at most 128,000 tokens. Ask for no more output than this.
-    /// - Where the provider limits the input separately, the reserve is what that leaves to be taken off, at least
-    ///   8,192 tokens or 1/32 of the window, whichever is less, for what providers add to a request.
+    /// - If the output counts within the model's context window, the reserve is the model's largest output, but at most
+    ///   a quarter of that window and at most 128,000 tokens. Do not request more output than this.
+    /// - If the provider limits the input separately, the reserve is only the part of that output that does not fit
+    ///   between this limit and the context window. It is at least 8,192 tokens or 1/32 of the window, whichever is
+    ///   less, for tokens that providers add to a request.
     ///
     /// ```
     /// use agent_memory::Window;
@@ -65,7 +66,7 @@ impl Window {
     ///
     /// # Errors
     ///
-    /// `UnknownModel` for a name that the table has not; the message names the nearest.
+    /// `UnknownModel` for a name that is not in the table; the message suggests the nearest name.
     pub fn for_model(name: &str) -> Result<Self> {
         Ok(Self::from(models::get(name)?))
     }
@@ -79,7 +80,7 @@ impl Window {
     }
 }
 
-/// Most tokens of output that the window of a model leaves room for.
+/// Maximum output that the window of a model reserves, in tokens.
 const MOST_OUTPUT: u64 = 128_000;
 
 /// See [`Window::for_model`].
@@ -99,24 +100,23 @@ impl From<&ModelInfo> for Window {
     }
 }
 
-/// What one step of a turn does about compaction.
+/// Action of one step of a turn.
 ///
-/// The hard threshold also counts as crossed while the view costs more than the window's
-/// [`budget`](Window::budget). If the view is still over the budget before a model call, every
-/// action but `Nothing` publishes extracts until it fits. Extracts need no model, so that a context
-/// leaves out nothing that a summary can stand for. A ladder without the extractive tier publishes
-/// none.
+/// The hard threshold also counts as crossed while the view costs more than the window's [`budget`](Window::budget). If
+/// the view is still over the budget before a model call, every action but `Nothing` publishes extracts until it fits.
+/// Extracts need no model, so that a context omits only content that no summary can replace. A ladder without the
+/// extractive tier publishes no extracts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Action {
-    /// Does nothing.
+    /// Takes no action.
     #[default]
     Nothing,
-    /// Publishes ready summaries above the hard threshold. Waits for no model.
+    /// Publishes ready summaries above the hard threshold. Does not wait for a model.
     Publish,
-    /// Does what `Publish` does, and prefetches summaries above the soft threshold: in the
-    /// background if the memory has a [`spawner`](crate::Builder::spawner), otherwise before it returns.
+    /// Does what `Publish` does, and prefetches summaries above the soft threshold: in the background if the memory
+    /// runs tasks by [`Builder::background`](crate::Builder::background), otherwise before it returns.
     Prefetch,
     /// Compacts above the hard threshold, and waits for the model.
     Compact,
@@ -124,16 +124,16 @@ pub enum Action {
 
 /// When and how the turns of an agent compact.
 ///
-/// By default summaries are prefetched after the turn, from half of the window on; they are
-/// published before a turn or a call, from three quarters on.
+/// By default summaries are prefetched after the turn, above half of the window, and published before a turn or a call,
+/// above three quarters.
 ///
-/// The budget and absolute thresholds are compared with
-/// [`WindowUse::tokens`](crate::WindowUse::tokens), thresholds that are shares of the window with
-/// [`WindowUse::request_tokens`](crate::WindowUse::request_tokens), which adds the system prompt.
-/// The tokens are the larger of the estimate of the view and the
-/// identity times [`Session::safety_factor`](crate::Session::safety_factor), and of the provider's
-/// last figure. The system prompt is counted once: a provider's figure includes it, and `tokens`
-/// does not. A soft threshold above the budget counts as crossed at two thirds of the budget.
+/// The budget and absolute thresholds are compared with [`WindowUse::tokens`](crate::compaction::WindowUse::tokens),
+/// and thresholds that are shares of the window with
+/// [`WindowUse::request_tokens`](crate::compaction::WindowUse::request_tokens), which adds the system prompt. The
+/// tokens are the larger of two figures: the estimate of the view and the identity times
+/// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor), and the provider's last figure. The
+/// system prompt is counted once: a provider's figure includes it, and `tokens` does not. A soft threshold above the
+/// budget counts as crossed at two thirds of the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TurnPolicy {
@@ -141,12 +141,12 @@ pub struct TurnPolicy {
     pub soft: Trigger,
     /// Threshold of publishing and compacting. By default above 0.75 of the window.
     pub hard: Trigger,
-    /// Threshold from which on a step warns ([`TurnReport::warned`](crate::TurnReport::warned)) as long as the hard one
-    /// is not crossed. By default never.
+    /// Threshold above which a step warns ([`TurnReport::warned`](crate::TurnReport::warned)) unless the hard one is
+    /// crossed. By default never.
     pub warn: Trigger,
     /// Action of [`Session::before_turn`](crate::Session::before_turn).
     pub before_turn: Action,
-    /// Action of [`Session::before_call`](crate::Session::before_call).
+    /// Action of [`Session::context`](crate::Session::context).
     pub before_call: Action,
     /// Action of [`Session::after_turn`](crate::Session::after_turn).
     pub after_turn: Action,
@@ -179,7 +179,7 @@ impl TurnPolicy {
     }
 }
 
-/// A turn policy that may change while a program runs: it is asked for at each step of a turn.
+/// A turn policy that may change while a program runs: it is evaluated at each step of a turn.
 pub type LiveTurnPolicy = Live<TurnPolicy>;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The steps of an agent's turn.
 //!
-//! An agent's loop passes on the user's message ([`Session::user`]), each context ([`Session::context`]), and each reply of the
-//! model ([`Session::reply`]). The [`TurnPolicy`] says what each step does about compaction.
+//! An agent's loop passes on the user's message ([`Session::user`]), requests each context ([`Session::context`]), and
+//! passes on each reply of the model ([`Session::reply`]). The [`TurnPolicy`] sets the action of each step.
 
 use std::ops::Deref;
 
@@ -23,32 +23,32 @@ use crate::usage::{ObservedUsage, StoredUsage};
 
 /// Part of the room that a view may cost after extracts were published, in tenths.
 ///
-/// A view that is only just within the budget is compacted again a few messages later, and each time
-/// contexts begin anew behind what was replaced. Over the transcripts of agents, in a window of 8,000
-/// tokens, a tenth less makes a quarter of these steps needless.
+/// A view that only just fits the budget is compacted again a few messages later, and each compaction changes contexts
+/// from the replaced position on. Over the transcripts of agents, in a window of 8,000 tokens, a tenth less makes a
+/// quarter of these steps unnecessary.
 const ROOM_AFTER_STEP: u64 = 9;
 
 /// Maximum number of iterations of one step's compaction while its trigger still fires.
 const MAX_ROUNDS: u32 = 4;
 
-/// What one step of a turn did about compaction.
+/// Report of the compaction in one step of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnReport {
     /// Use of the window at the start of the step.
     pub usage: WindowUse,
-    /// Whether it was above the policy's threshold for warnings, and not yet above the hard one.
+    /// Whether it was above the policy's threshold for warnings, but not above the hard one.
     pub warned: bool,
     /// Compactions of the step, in order.
     pub compactions: Vec<Outcome>,
-    /// Number of published summaries that are extracts because the view cost more than the budget
-    /// and no summary was ready. No model was called for them.
+    /// Number of published summaries that are extracts because the view cost more than the budget and no summary was
+    /// ready. No model was called for them.
     pub extracted: u64,
-    /// Report of prefetching: by this step if it waited for it, else in the background since the
-    /// step before.
+    /// Report of prefetching: of this step if it waited for it, otherwise of the background prefetch since the previous
+    /// step.
     pub prefetched: Option<PrefetchReport>,
-    /// Number of summaries that the model did not write, and why: those of `compactions` and of
-    /// `prefetched`. A prefetched summary counts when it is written and when it is published.
+    /// Number of summaries in `compactions` and `prefetched` that the model did not write, with the reasons. A
+    /// prefetched summary counts both when it is written and when it is published.
     pub model: ModelReport,
     /// Whether summaries are being prefetched in the background.
     pub prefetching: bool,
@@ -91,7 +91,7 @@ impl TurnReport {
     }
 }
 
-/// A context for a call of the model, and a report of the compaction before it. It derefs to its [`Context`].
+/// A context for a model call, and a report of the compaction before it. It derefs to its [`Context`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PreparedContext {
@@ -117,7 +117,7 @@ struct Load {
     budget: Budget,
     /// Largest cost of the view within the budget, in estimated tokens.
     room: u64,
-    /// Cost of what stands in each context beside the view, in estimated tokens.
+    /// Cost of the parts of each context other than the view, in estimated tokens.
     fixed: u64,
     /// Cost of the context by a provider's last figure, in tokens; 0 without one.
     reported: u64,
@@ -131,14 +131,14 @@ impl Load {
         self.usage.tokens.saturating_sub(self.budget.get())
     }
 
-    /// The cost that the view must not exceed for the context to be within the budget, in
-    /// estimated tokens: at least half of the room, whatever a provider's figure says.
+    /// Returns the maximum cost of the view for the context to be within the budget, in estimated tokens. It is at
+    /// least half of the room, for any figure of a provider.
     fn target(&self) -> u64 {
         let target = self.snapshot.tokens().saturating_sub(self.excess());
         target.max(self.room / 2).min(self.room)
     }
 
-    /// Returns the use of the window if the view cost `tokens`.
+    /// Returns the use of the window for a view that costs `tokens`.
     fn usage_at(&self, tokens: u64) -> WindowUse {
         let estimated = self
             .budget
@@ -165,8 +165,8 @@ impl Load {
 }
 
 impl Session {
-    /// Begins a turn with the user's message: a text, or a [`Message`] with pictures or an id of its own. Publishes ready summaries
-    /// first, if the session has a window.
+    /// Begins a turn with the user's message: a text, or a [`Message`] with pictures or an external id. Publishes ready
+    /// summaries first, if the session has a window.
     ///
     /// # Errors
     /// As [`Session::ingest`]. A failed compaction is in [`TurnReport::failure`].
@@ -179,8 +179,8 @@ impl Session {
         Ok(report)
     }
 
-    /// Appends the model's reply to the newest [`context`](Self::context), and records its usage. A reply without calls ends
-    /// the turn: summaries are then prefetched, if the session has a window.
+    /// Appends the model's reply to the last [`context`](Self::context), and records its usage. A reply without calls
+    /// ends the turn: summaries are then prefetched, if the session has a window.
     ///
     /// # Errors
     /// As [`Session::ingest`]. A failed compaction is in [`TurnReport::failure`].
@@ -201,10 +201,11 @@ impl Session {
         }
     }
 
-    /// Answers a call of one of the memory's own tools, and appends the result. Returns `false` for any other tool, and does nothing.
+    /// Answers a call of one of the memory's tools, and appends the result. Returns `false` for any other tool, without
+    /// a result.
     ///
     /// # Errors
-    /// As [`Session::ingest`]. The model is told of a failed search.
+    /// As [`Session::ingest`]. A failed search is not an error: the model receives it as the result.
     pub async fn answer(&self, call: ToolCall<'_>) -> Result<bool> {
         if !Retrieval::has_tool(call.name) {
             return Ok(false);
@@ -221,8 +222,8 @@ impl Session {
         Ok(true)
     }
 
-    /// Begins a turn, before its messages are appended. Does what the policy's `before_turn` says: by default, publishes ready
-    /// summaries. [`Session::user`] calls it.
+    /// Begins a turn, before its messages are appended. Runs the policy's `before_turn`, which by default publishes
+    /// ready summaries. [`Session::user`] calls it.
     ///
     /// # Errors
     /// `Invalid` when the session has no window; when the store cannot be read. A failed compaction is in
@@ -234,8 +235,8 @@ impl Session {
         Ok(self.take_action(action, window, false).await?.0)
     }
 
-    /// Assembles the context for the next model call within the budget of the session's window, after doing what the
-    /// policy's `before_call` says.
+    /// Assembles the context for the next model call within the budget of the session's window, after running the
+    /// policy's `before_call`.
     ///
     /// # Errors
     /// `Invalid` when the session has no window; `BudgetTooSmall`; or when the store cannot be read. A failed
@@ -282,9 +283,9 @@ impl Session {
         Ok(PreparedContext { context, report })
     }
 
-    /// Ends a turn, after its messages were appended. [`Session::reply`] calls it. Does what the policy's `after_turn`
-    /// says: by default, publishes ready summaries and prefetches others. A compaction that was asked for during the turn
-    /// ([`Session::request_compaction`]) takes its place, and is waited for.
+    /// Ends a turn, after its messages were appended. [`Session::reply`] calls it. Runs the policy's `after_turn`,
+    /// which by default publishes ready summaries and prefetches others. A compaction that was requested during the
+    /// turn ([`Session::request_compaction`]) runs instead, and is waited for.
     ///
     /// # Errors
     /// As [`Session::before_turn`].
@@ -318,7 +319,7 @@ impl Session {
         Ok(self.compaction(cancel).prefetch_summaries().await?)
     }
 
-    /// As [`Session::prefetch_summaries`], for contexts with this room for the view, in tokens.
+    /// As [`Session::prefetch_summaries`], for contexts with `room` tokens for the view.
     async fn prefetch_within(&self, room: u64) -> PrefetchResult {
         let compaction = self.compaction_within(self.memory().inner.closing.clone(), room);
         compaction.prefetch_summaries().await.map_err(|error| {
@@ -327,7 +328,7 @@ impl Session {
         })
     }
 
-    /// Measures the view in relation to the window.
+    /// Compares the view with the window.
     async fn load(&self, window: &Window) -> Result<Load> {
         let snapshot = self.snapshot().await?;
         let stored = self.stored_usage().await?.0;
@@ -367,8 +368,8 @@ impl Session {
         load
     }
 
-    /// Returns the load after a compaction. A provider's figure ends with the view that it was
-    /// about: less what was saved, it is still the best estimate.
+    /// Returns the load after a compaction. A provider's figure is only valid for the view that it was reported for.
+    /// Reduced by the saved tokens, it is still the best estimate.
     fn load_after(&self, before: &Load, outcome: &Outcome) -> Load {
         let snapshot = outcome.snapshot.clone();
         let mut load = self.load_at(before.window, snapshot, before.stored.clone());
@@ -380,8 +381,8 @@ impl Session {
         load
     }
 
-    /// Carries an action out, and returns the load after it; `None` for `Nothing`. `caller_fits`
-    /// says that the caller itself shrinks a view that is still over the budget afterwards.
+    /// Runs an action, and returns the load after it; `None` for `Nothing`. `caller_fits` means that the caller itself
+    /// shrinks a view that is still over the budget afterwards.
     async fn take_action(
         &self,
         action: Action,
@@ -483,7 +484,7 @@ impl Session {
     }
 }
 
-/// Whether a context leaves out or shortens anything for its budget.
+/// Whether a context omits or shortens anything for its budget.
 fn leaves_out(context: &Context) -> bool {
     let receipt = &context.receipt;
     !receipt.dropped.is_empty() || !receipt.degraded.is_empty() || !receipt.shortened.is_empty()

@@ -1,5 +1,5 @@
-//! Usage that providers report, and the safety factor that is learnt from it. Stored token counts
-//! never change; budgets are scaled.
+//! Usage that providers report, and the safety factor that is learned from it. Stored token counts never change;
+//! budgets are scaled.
 
 use compaction_runner::CancellationToken;
 use context_assembler::{Budget, Context};
@@ -18,11 +18,11 @@ use crate::session::Session;
 const KEY: &str = "usage";
 /// Maximum number of retries of a write after another process changed the state.
 const MAX_RETRIES: usize = 8;
-/// The applied factor is a multiple of this, in thousandths, so that the start of a context does not
-/// move with every report.
+/// The applied factor is a multiple of this, in thousandths, so that the start of a context does not move with every
+/// report.
 const STEP: u32 = 25;
-/// Distance, in thousandths, that the learnt factor must be below the applied factor before the
-/// applied factor decreases.
+/// Distance, in thousandths, that the learned factor must be below the applied factor before the applied factor
+/// decreases.
 const SLACK: u32 = 100;
 
 /// Usage that a provider reported for one request of a session.
@@ -35,19 +35,20 @@ pub struct ObservedUsage {
     pub usage: Usage,
     /// How the response ended. Usage of aborted and failed responses is ignored.
     pub status: ResponseStatus,
-    /// Position of the response in the log. By default the newest message.
+    /// Position of the response in the log. By default the last message.
     pub at: Option<Seq>,
-    /// Estimated tokens that were sent besides the context, such as instructions and tools that the session does not know
-    /// of: see [`Session::with_system`]. Otherwise they raise the model's safety factor, and budgets leave room for them.
+    /// Estimated tokens that were sent in addition to the context, such as instructions and tools that the session does
+    /// not have: see [`OpenSession::system`](crate::OpenSession::system). Without this figure they raise the model's
+    /// safety factor, and budgets leave room for them.
     pub other_tokens: u64,
     /// Estimated tokens of the context that was sent. See [`Self::with_context`].
     pub context_tokens: Option<u64>,
-    /// Estimated tokens of what that context left out.
+    /// Estimated tokens of the content that the context left out.
     pub left_out: u64,
 }
 
 impl ObservedUsage {
-    /// Creates the usage of a completed response, which is the newest message of the session.
+    /// Creates the usage of a completed response that is the last message of the session.
     pub fn new(model: impl Into<String>, usage: Usage) -> Self {
         Self {
             model: model.into(),
@@ -60,8 +61,8 @@ impl ObservedUsage {
         }
     }
 
-    /// Sets the context that was sent. Without it the model's safety factor is not learnt, and
-    /// [`Session::usage`] does not count what the context left out for its budget.
+    /// Sets the context that was sent. Without it the model's safety factor is not learned, and [`Session::usage`] does
+    /// not count the content that the context left out for its budget.
     pub fn with_context(self, context: &Context) -> Self {
         self.with_sent(SentContext::of(context))
     }
@@ -77,11 +78,11 @@ impl ObservedUsage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionUsage {
-    /// Cost of the view: the provider's last figure and the estimate of what came after it, or the estimate of
-    /// the whole view if no figure is newer than the newest compaction.
+    /// Cost of the view: the provider's last figure and the estimate of later messages, or the estimate of the whole
+    /// view if there is no figure after the last compaction.
     pub context: ContextTokens,
-    /// Factor that budgets of the session are divided by: an upper quantile of reported / estimated tokens, learnt for
-    /// the model of the newest report, or the estimator's documented factor if nothing was learnt.
+    /// Factor that budgets of the session are divided by: an upper quantile of reported / estimated tokens, learned for
+    /// the model of the last report, or the estimator's documented factor if no factor was learned.
     pub safety_factor: SafetyFactor,
 }
 
@@ -89,22 +90,22 @@ pub struct SessionUsage {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct StoredUsage {
-    /// Model of the newest accepted report.
+    /// Model of the last accepted report.
     model: Option<String>,
     /// Safety factor of that model's budgets.
     pub(crate) safety_factor: Option<SafetyFactor>,
     calibration: Calibration,
     tracker: UsageTracker,
-    /// View that the newest report was about, with its version.
+    /// View of the last report, with its version.
     view: Option<ViewName>,
     version: u64,
-    /// Cost of the log through the report's position, and of what its context left out, in tokens.
+    /// Cost of the log through the report's position, and of the content that its context left out, in tokens.
     covered: u64,
     left_out: u64,
 }
 
 impl StoredUsage {
-    /// Drops a report that is older than the newest compaction.
+    /// Drops a report that is older than the last compaction.
     fn drop_outdated(&mut self, now: &Snapshot) {
         if (self.view.as_ref(), self.version) == (Some(&now.view), now.version.0) {
             return;
@@ -123,7 +124,7 @@ impl StoredUsage {
             .measure_sums(now.tokens(), after.saturating_add(self.left_out))
     }
 
-    /// Learns the model's factor. `documented` is the estimator's own factor.
+    /// Learns the model's factor. `documented` is the estimator's factor.
     fn learn(&mut self, model: String, estimated: u64, reported: u64, documented: SafetyFactor) {
         if !self.calibration.observe(&model, estimated, reported) {
             return;
@@ -141,13 +142,12 @@ impl StoredUsage {
 }
 
 impl Session {
-    /// Records usage that a provider reported. Returns whether it was accepted: reports of 0 tokens,
-    /// of aborted or failed responses, and reports older than the newest compaction or the newest
-    /// accepted report are ignored.
+    /// Records usage that a provider reported. Returns whether it was accepted: reports of 0 tokens, of aborted or
+    /// failed responses, and reports older than the last compaction or the last accepted report are ignored.
     ///
-    /// Ingest the response first; [`Session::reply`] does both. [`Session::usage`] and [`Memory::needs_compaction`](crate::Memory::needs_compaction) then
-    /// start from the reported figure, and [`Session::assemble`] divides budgets by the safety factor
-    /// learnt for the model. Both are stored.
+    /// Ingest the response first; [`Session::reply`] does both. [`Session::usage`] and
+    /// [`Memory::needs_compaction`](crate::Memory::needs_compaction) then start from the reported figure, and
+    /// [`Session::assemble`] divides budgets by the safety factor that was learned for the model. Both are stored.
     ///
     /// # Errors
     /// `Invalid` when the response's position is not in the log; or when the store fails.
@@ -206,7 +206,7 @@ impl Session {
         })
     }
 
-    /// Whether the session's view costs more than `tokens` tokens and a compaction would have anything to do.
+    /// Whether the session's view costs more than `tokens` tokens and a compaction would change it.
     pub(crate) async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
         if self.usage().await?.context.tokens() <= tokens {
             return Ok(false);
@@ -248,8 +248,8 @@ impl Session {
         })
     }
 
-    /// Reads the stored usage and its revision. Usage that cannot be parsed was written by a newer
-    /// version, and is started anew.
+    /// Reads the stored usage and its revision. Usage that cannot be parsed was written by a newer version, and is
+    /// replaced by empty usage.
     pub(crate) async fn stored_usage(&self) -> Result<(StoredUsage, u64)> {
         let store = &self.memory().inner.store;
         let Some(state) = store.state(self.id(), KEY).await? else {

@@ -15,10 +15,10 @@ use token_estimate::EstimatorId;
 use crate::error::Result;
 use crate::memory::Memory;
 
-/// Number of conversations that one read asks for.
+/// Maximum number of conversations of one read.
 const PAGE: usize = 256;
 
-/// Report of a verification: what was checked, and what is wrong.
+/// Report of a verification: the numbers of checked items, and the violations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
@@ -43,7 +43,7 @@ impl VerifyReport {
         self.violations.is_empty()
     }
 
-    /// Records that something is too damaged to be checked further.
+    /// Records that an item is too damaged to be checked further.
     fn add_unreadable(&mut self, what: &str, error: &dyn std::error::Error) {
         let message = format!("{what} cannot be read: {error}");
         self.violations
@@ -65,7 +65,7 @@ impl Memory {
     /// that forks share are read and counted once.
     ///
     /// # Errors
-    /// When the store cannot be read at all. Damage in it is a violation, not an error.
+    /// When the store cannot be read at all. Damaged content is a violation, not an error.
     pub async fn verify(&self) -> Result<VerifyReport> {
         loop {
             let before = self.erasure_counts().await?;
@@ -77,7 +77,7 @@ impl Memory {
         }
     }
 
-    /// How many erasures each conversation has; nothing for conversations that cannot be read.
+    /// Returns the number of erasures of each conversation; an empty list if the conversations cannot be read.
     async fn erasure_counts(&self) -> Result<Vec<(ConversationId, u64)>> {
         let mut filter = ConversationFilter::default();
         filter.archived = true;

@@ -17,20 +17,20 @@ pub(crate) struct Writers {
     sessions: Mutex<Sessions>,
 }
 
-/// Number of sessions without a handle whose breakers and spending are remembered.
+/// Maximum number of sessions without a handle that keep their breakers and spending.
 const MAX_IDLE: usize = 1_024;
 /// Number of sessions below which none is forgotten.
 const MIN_SWEEP: usize = 64;
 
-/// The writers of the sessions in use. A writer outlives the handles of its session, so that a
-/// breaker stays open when the session is opened again. A session without a handle is forgotten
-/// when it has neither failures nor spending, or when [`MAX_IDLE`] others were used since.
+/// The writers of the sessions in use. A writer outlives the handles of its session, so that a breaker stays open when
+/// the session is opened again. A session without a handle is forgotten if it has neither failures nor spending, or if
+/// [`MAX_IDLE`] others were used since.
 #[derive(Debug, Default)]
 struct Sessions {
     writers: BTreeMap<ConversationId, Used>,
     /// Number of uses so far.
     uses: u64,
-    /// Number of sessions left by the last sweep.
+    /// Number of sessions that the last sweep left.
     kept: usize,
 }
 
@@ -140,8 +140,8 @@ impl Writers {
         }
     }
 
-    /// Returns guarded summarizers. Each one has its own breaker and time-outs, so that a model that
-    /// hangs does not use up the time of its fallback.
+    /// Returns guarded summarizers. Each one has a separate breaker and time-outs, so that a model that hangs does not
+    /// use up the time of its fallback.
     fn guarded(&self, guards: &Arc<Guards>) -> Writer {
         let session = Arc::new(SessionGuard::new());
         let siblings = self.fallbacks.iter().map(|_| Arc::new(session.sibling()));
@@ -190,7 +190,7 @@ mod tests {
         writers.sessions.lock().unwrap().writers.len()
     }
 
-    /// Asks the session's model once, which fails.
+    /// Calls the session's model once, which fails.
     async fn fail(writer: &Writer) {
         let request = SummaryRequest::new(&[], &HeuristicEstimator::Bytes4);
         assert!(writer.summarizer.summarize(&request).await.is_err());

@@ -1,4 +1,4 @@
-//! Stored and new branches of one conversation, and where the records of a transcript go among them.
+//! Stored and new branches of one conversation, and the positions of a transcript's records in them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,9 +12,9 @@ use super::source::{Place, course, own_id};
 /// A conversation of the source as it will be imported.
 pub(super) struct Row {
     pub(super) target: usize,
-    /// The records that are told with it. Each record of the source is told once.
+    /// Records that are imported with it. Each record of the source is imported once.
     pub(super) places: Vec<Place>,
-    /// The conversations of the source that end in it.
+    /// Conversations of the source that end in it.
     pub(super) logs: Vec<usize>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Map {
     pub(super) branches: Vec<Branch>,
     /// The branch with the key.
     pub(super) base: usize,
-    /// The branches that have an entry as their own, by external id.
+    /// Branches that have an entry as their own, by external id.
     pub(super) owners: HashMap<String, Vec<usize>>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Branch {
     pub(super) parent: Option<(usize, Seq)>,
     /// External id of the entry at that position.
     pub(super) after: Option<String>,
-    /// Positions of its own entries by external id. Of a stored root those that the source has.
+    /// Positions of its own entries by external id. For a stored root, only of entries that the source has.
     pub(super) own: BTreeMap<String, Seq>,
     pub(super) head: Seq,
     /// The stored conversation and its head; `None` for a branch that is to be created.
@@ -142,8 +142,8 @@ impl Map {
         ids.any(|id| self.owners.contains_key(id))
     }
 
-    /// The records that earlier versions passed over and that are stored nowhere, though a record beside them is. Their place is
-    /// gone, and they make no other course.
+    /// Returns the records that earlier versions passed over and that are not stored, though a neighbouring record is.
+    /// They cannot be inserted any more, and do not form another course.
     pub(super) fn passed_over(&self, family: &[&SessionLog]) -> HashSet<Place> {
         let mut gone = HashSet::new();
         let is_known = |place: &Place| {
@@ -170,8 +170,8 @@ impl Map {
         gone
     }
 
-    /// Whether a record is a note without an id of its own that another branch holds: it belongs to none more than to another, and
-    /// is kept once.
+    /// Whether a record is a note without an id that another branch holds. No branch has more claim to it than another,
+    /// so that it is kept once.
     pub(super) fn has_elsewhere(
         &self,
         index: usize,
@@ -194,7 +194,7 @@ impl Map {
         index
     }
 
-    /// The branch that has an entry as its own among those that `index` shows, and the entry's position.
+    /// Returns the branch that has an entry as its own among those that `index` shows, and the entry's position.
     pub(super) fn shown_by(&self, mut index: usize, id: &str) -> Option<(usize, Seq)> {
         let mut until = Seq(u32::MAX);
         loop {
@@ -214,7 +214,8 @@ impl Map {
         self.shown_by(index, id).map(|(_, seq)| seq)
     }
 
-    /// The branch that has an entry as its own, and the entry's position. Of several, the one that shows most of a course.
+    /// Returns the branch that has an entry as its own, and the entry's position. Of several branches, the one that
+    /// shows most of a course.
     pub(super) fn owner(
         &self,
         id: &str,
@@ -248,12 +249,12 @@ impl Map {
     }
 }
 
-/// New places of a transcript's conversations, to relink the sub-agents that they started.
+/// New keys of a transcript's conversations, to relink the sub-agents that they started.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     /// New keys of conversations.
     pub(super) keys: HashMap<SessionKey, SessionKey>,
-    /// Index of the arranged family of a conversation, and the branch that it ends in.
+    /// Index of the arranged family of a conversation, and the branch that the conversation ends in.
     pub(super) ends: HashMap<SessionKey, (usize, usize)>,
     pub(super) maps: Vec<Map>,
 }
@@ -269,7 +270,7 @@ impl Moves {
         self.maps.push(map);
     }
 
-    /// Names the parent of a sub-agent's conversation as the store does.
+    /// Replaces the parent of a sub-agent's conversation by its name in the store.
     pub(super) fn relink(&self, log: &mut Cow<'_, SessionLog>) {
         let Origin::Spawn { parent, after, .. } = &log.origin else {
             return;

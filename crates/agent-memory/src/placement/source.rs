@@ -1,4 +1,4 @@
-//! The conversations of a transcript: families of forks, and what each of them shows.
+//! The conversations of a transcript: families of forks, and the records that each conversation shows.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,19 @@ use message_formats::{EarlierReading, Origin, SessionLog};
 
 use crate::earlier::was_passed_over;
 
-/// Whether an entry says which one it follows, or is erased and cannot say so.
+/// Whether an entry names its predecessor, or may have named one before it was erased.
 pub(super) fn is_linked(entry: &LogEntry) -> bool {
     let is_message = entry.kind == EntryKind::Message && entry.external_id.is_some();
     is_message && (message_formats::is_linked(&entry.message) || is_erased(entry))
 }
 
-/// Whether an entry's words may be erased: no word is left.
+/// Whether an entry may be erased: it has no words.
 pub(super) fn is_erased(entry: &LogEntry) -> bool {
     entry.parts.is_empty() || (entry.meta.is_none() && entry.text() == ERASED)
 }
 
-/// Whether a record of a source that names no session is an entry of a log. Ids that the source made up itself are not enough: two
-/// sources may count their records from 1.
+/// Whether a record of a source without a session name is an entry of a log. Generated ids are not enough, because two
+/// sources may number their records from 1.
 pub(super) fn is_same(message: &Message, entry: &LogEntry) -> bool {
     if message.external_id != entry.external_id {
         return false;
@@ -36,13 +36,13 @@ pub(super) fn is_same(message: &Message, entry: &LogEntry) -> bool {
         || (message.role == entry.role && message.text() == entry.text())
 }
 
-/// The external id of a record that has one of its own, not one made of its text.
+/// Returns the external id of a record, unless it was generated.
 pub(super) fn own_id(message: &Message) -> Option<&str> {
     let id = message.external_id.as_deref()?;
     (!message_formats::is_made_id(id)).then_some(id)
 }
 
-/// A record of a source: its conversation in the family, and its place there.
+/// Position of a record in a source: its conversation in the family, and its index there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) log: usize,
@@ -58,7 +58,7 @@ impl Place {
         self.message(family)?.external_id.as_deref()
     }
 
-    /// Whether it is an entry of a log, as it is read now or as earlier versions read it.
+    /// Whether it is an entry of a log, as read by this version or by earlier ones.
     pub(super) fn is(&self, family: &[&SessionLog], entry: &LogEntry) -> bool {
         let (Some(log), Some(message)) = (family.get(self.log), self.message(family)) else {
             return false;
@@ -96,7 +96,7 @@ pub(super) fn families(logs: &[SessionLog]) -> Vec<Vec<&SessionLog>> {
     families
 }
 
-/// The records that a conversation of a family shows, those that it shares with its parent included.
+/// Returns the records that a conversation of a family shows, including those shared with its parent.
 pub(super) fn course(family: &[&SessionLog], index: usize) -> Vec<Place> {
     let mut shown: Vec<Place> = Vec::new();
     let mut until: Option<&str> = None;

@@ -1,4 +1,4 @@
-//! What must hold after every step, checked without the assembler's own notions.
+//! Laws that must hold after every step, checked without the assembler's types.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,30 +12,30 @@ use crate::error::Result;
 use crate::replay::step::Step;
 use crate::session::Session;
 
-/// Something that must always hold.
+/// A law that must always hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Law {
-    /// A stored message is the newest of the log, word for word.
+    /// A stored message is the last of the log, word for word.
     Kept,
-    /// A context costs what it says, and no more than its budget.
+    /// A context's reported cost is right, and at most its budget.
     Budget,
-    /// Messages stand in the log's order, but for results that the receipt names as moved, and
-    /// none stands for the same as another.
+    /// Messages are in the log's order, except for results that the receipt names as moved, and no two messages show
+    /// the same part of the log.
     Order,
-    /// The results of each call stand right behind its message, in tool messages, and no result
-    /// stands elsewhere: what providers accept.
+    /// The results of each call follow its message directly, in tool messages, and there are no results elsewhere, as
+    /// providers require.
     Pairs,
     /// Every message of the log is in the context, or the receipt names it.
     Accounted,
-    /// The newest group is there.
+    /// The last group is in the context.
     Newest,
-    /// The view's spans cover the log without gap or overlap, and cost what the view says.
+    /// The view's spans cover the log without gap or overlap, and their cost is the view's.
     Tiled,
     /// A compaction makes the view cheaper.
     Shrinks,
-    /// No step takes more statements than it may.
+    /// No step takes more statements than the maximum.
     Statements,
     /// The session verifies.
     Verified,
@@ -45,13 +45,13 @@ pub enum Law {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Broken {
-    /// The step, from 1 on.
+    /// Number of the step, from 1 on.
     pub step: u64,
-    /// The log's head then.
+    /// Head of the log at that step.
     pub head: Seq,
-    /// Which law.
+    /// The violated law.
     pub law: Law,
-    /// What was found.
+    /// Description of the violation.
     pub found: String,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Broken {
     }
 }
 
-/// The laws, and what has to be known of the log to check them.
+/// The laws, and the facts about the log that are needed to check them.
 #[derive(Debug)]
 pub(super) struct Laws {
     step: u64,
@@ -79,7 +79,7 @@ pub(super) struct Laws {
 }
 
 impl Laws {
-    /// Reads what the session has already.
+    /// Reads the entries that the session already has.
     pub(super) async fn open(session: &Session) -> Result<Self> {
         let log = session.entries().await?;
         Ok(Self {
@@ -272,9 +272,9 @@ fn within(
     ))
 }
 
-/// Checks that messages stand in the log's order and that nothing stands inside the range of a summary, an omission or a
-/// group that was made one text. Two things may begin before the end of what stands before them: results, which stand
-/// behind their calls, and messages between the lines of one response, which are shown joined.
+/// Checks that messages are in the log's order and that none lies inside the range of a summary, an omission or a group
+/// that was made one text. Two kinds of messages may begin before the end of a preceding one: results, which follow
+/// their calls, and messages between the lines of one response, which are shown joined.
 fn in_order(messages: &[ContextMessage]) -> std::result::Result<(), String> {
     // Position through which the messages reach that are no results, and the one through which nothing may follow.
     let (mut last, mut closed) = (Seq::NONE, Seq::NONE);
@@ -393,7 +393,7 @@ mod tests {
 
     use super::*;
 
-    /// A context's message that is made of a range of the log, by its kind.
+    /// A context's message from a range of the log, by its kind.
     fn message(&(kind, first, last): &(&str, u32, u32)) -> ContextMessage {
         let (first, last) = (Seq(first), Seq(last));
         let (role, part) = match kind {

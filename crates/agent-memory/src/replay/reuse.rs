@@ -1,4 +1,4 @@
-//! How much of a context is the beginning of the next one: what a provider's prompt cache keeps.
+//! The share of a context that is the beginning of the next one, which a provider's prompt cache keeps.
 
 use std::collections::VecDeque;
 
@@ -6,18 +6,18 @@ use context_assembler::{Context, ContextMessage, MessageOrigin};
 use memory_model::Seq;
 use serde::Serialize;
 
-/// How much of each context was, unchanged, the beginning of the next.
+/// Tokens of each context that were, unchanged, the beginning of the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Reuse {
-    /// Tokens that stayed.
+    /// Tokens that were reused.
     pub kept: u64,
-    /// Tokens that could have stayed: what the contexts cost that had one after them.
+    /// Tokens that could have been reused: the cost of all contexts that another context followed.
     pub of: u64,
 }
 
 impl Reuse {
-    /// The share that stayed; 1 where there was nothing to keep.
+    /// Returns the share that was reused; 1 if no context could be.
     pub fn share(&self) -> f64 {
         match self.of {
             0 => 1.0,
@@ -25,14 +25,14 @@ impl Reuse {
         }
     }
 
-    /// Adds another measurement: shares weigh by tokens.
+    /// Adds another measurement. Shares are weighted by tokens.
     pub fn add(&mut self, other: Reuse) {
         self.kept += other.kept;
         self.of += other.of;
     }
 }
 
-/// Contexts that are filled with the newest messages: the baseline.
+/// Contexts that are filled with the last messages: the baseline.
 #[derive(Debug, Default)]
 pub(super) struct NewestFirst {
     /// Costs of the messages, in tokens.
@@ -41,7 +41,7 @@ pub(super) struct NewestFirst {
 }
 
 impl NewestFirst {
-    /// Adds a message, and leaves out the oldest ones beyond `limit` tokens.
+    /// Adds a message, and drops the oldest ones beyond `limit` tokens.
     pub(super) fn next(&mut self, tokens: u64, limit: u64) -> Reuse {
         let mut reuse = Reuse {
             kept: self.tokens,
@@ -78,7 +78,7 @@ pub(super) struct Previous {
     stepped_tokens: u64,
 }
 
-/// What stayed of a context in the next, and how the next went on instead.
+/// Part of a context that the next one reused, and the cause of the change after it.
 #[derive(Debug)]
 pub(super) struct Reused {
     pub(super) reuse: Reuse,
@@ -93,7 +93,7 @@ enum Cause {
 }
 
 impl Previous {
-    /// Compares with the step before, and remembers.
+    /// Compares a context with the previous one, and stores it.
     pub(super) fn next(&mut self, context: &Context) -> Reused {
         let same = self
             .messages
@@ -126,7 +126,7 @@ impl Previous {
 }
 
 impl Reused {
-    /// Adds what was lost to its cause.
+    /// Adds the tokens that were not reused to their cause.
     pub(super) fn blame(&self, breaks: &mut Breaks) {
         let lost = self.reuse.of - self.reuse.kept;
         match self.cause {

@@ -1,10 +1,10 @@
-//! What a step of a replay did.
+//! Results of a replay's step.
 
 use compaction_runner::Outcome;
 use context_assembler::Context;
 use memory_store::EntryOutcome;
 
-/// What a step did.
+/// Results of a step.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) ingested: EntryOutcome,
