@@ -179,6 +179,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
     }
     let mut later: Vec<Stated> = Vec::new();
     let mut rules: BTreeSet<String> = BTreeSet::new();
+    let mut said: BTreeSet<String> = BTreeSet::new();
     let mut replaced = Vec::new();
     let mut replacing = Vec::new();
     for (message, told) in told.iter_mut().enumerate().rev() {
@@ -248,7 +249,8 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
                 }
                 // Word for word.
                 None if sentence.force >= Force::Rule
-                    && !rules.insert(sentence.text.to_lowercase()) =>
+                    && !rules
+                        .insert(sentence.text.trim_start_matches(['…', ' ']).to_lowercase()) =>
                 {
                     Fate::Repeated
                 }
@@ -259,6 +261,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             }
         }
         later.append(&mut own);
+        forget_rest(&mut told.sentences, &mut said);
     }
     for (message, place) in replacing {
         let sentence = told
@@ -269,6 +272,22 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
         }
     }
     replaced
+}
+
+/// Leaves out the rest of a message with a replaced sentence if later messages repeat it. `said` has their sentences.
+fn forget_rest(sentences: &mut [Sentence], said: &mut BTreeSet<String>) {
+    let text = |one: &Sentence| one.text.trim_start_matches(['…', ' ']).to_lowercase();
+    let is_rest = |one: &Sentence| {
+        matches!(&one.fate, Fate::Changed(later) if !later.in_part) || one.text.starts_with('…')
+    };
+    if sentences.iter().any(is_rest) {
+        for one in sentences.iter_mut().filter(|one| one.fate == Fate::Live) {
+            if said.contains(&text(one)) {
+                one.fate = Fate::Repeated;
+            }
+        }
+    }
+    said.extend(sentences.iter().map(text));
 }
 
 /// Removes the sentences of short replies that name a value that a user replaced later.
@@ -452,6 +471,18 @@ mod tests {
             )
         });
         told.collect()
+    }
+
+    #[test]
+    fn the_rest_of_a_replaced_rule_is_not_told_again() {
+        let texts = [
+            "… Never exceed it without explicit approval.",
+            "a",
+            "The budget cap is $803. Never exceed it without explicit approval.",
+        ];
+        let told = applied(&texts);
+        let of_first = told.iter().filter(|(seq, ..)| *seq == 1);
+        assert_eq!(of_first.count(), 0, "{told:?}");
     }
 
     #[test]
