@@ -65,8 +65,9 @@ pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Res
     }
 }
 
-/// Checks everything in a publish that can be checked without the store. Returns the ids of all summaries to which it refers; the
-/// store must look them up for [`check_references`]. A summary that the store already has does not change.
+/// Checks everything in a publish that can be checked without the store. Returns the ids of all summaries to which the
+/// publish refers; the store must look them up for [`check_references`]. A summary that the store already has does not
+/// change.
 ///
 /// # Errors
 /// `Invalid` if a span or a summary is wrong; the message names it.
