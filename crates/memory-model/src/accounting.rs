@@ -12,7 +12,7 @@ use crate::part::Part;
 use crate::summary::{Child, Recipe, Summary, SummaryFigures};
 use crate::time::Timestamp;
 
-/// Computes every cost that is stored, planned or compared with a budget, from the rendered form.
+/// Counts costs in tokens, from the rendered form: every cost that is stored, planned or compared with a budget.
 pub trait Accounting: Send + Sync + fmt::Debug {
     /// Token estimator with which all costs are counted.
     fn estimator(&self) -> &dyn TokenEstimator;

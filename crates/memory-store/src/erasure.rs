@@ -30,7 +30,7 @@ pub struct Erase {
     pub reason: String,
     /// Whether to report the effects of the erasure without carrying it out.
     pub dry_run: bool,
-    /// Time of the call.
+    /// Time of the erasure, which the store records.
     pub now: Timestamp,
 }
 

@@ -34,7 +34,7 @@ pub async fn read_entries<S: Store + ?Sized>(
 /// have 0 tokens: see [`fill_raw_tokens`]. Without a range it returns no spans.
 ///
 /// # Errors
-/// As [`Store::spans`].
+/// `NotFound` if the conversation does not exist; `Invalid` if the view has no such version yet.
 pub async fn read_spans<S: Store + ?Sized>(
     store: &S,
     snapshot: &Snapshot,
@@ -54,7 +54,7 @@ pub async fn read_spans<S: Store + ?Sized>(
 /// Reads a page of at most `limit` spans of a snapshot that overlap a range. A raw span has the cost of its messages.
 ///
 /// # Errors
-/// As [`Store::spans`].
+/// `NotFound` if the conversation does not exist; `Invalid` if the view has no such version yet.
 pub async fn read_span_page<S: Store + ?Sized>(
     store: &S,
     snapshot: &Snapshot,
@@ -71,7 +71,7 @@ pub async fn read_span_page<S: Store + ?Sized>(
 /// is not stored.
 ///
 /// # Errors
-/// As [`Store::summaries`].
+/// `NotFound` if the conversation does not exist.
 pub async fn read_shown_summaries<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -88,7 +88,7 @@ pub async fn read_shown_summaries<S: Store + ?Sized>(
 /// Reads all conversations that match a filter, in the order of their numbers, page by page.
 ///
 /// # Errors
-/// As [`Store::list`].
+/// If the store cannot be read.
 pub async fn read_conversations<S: Store + ?Sized>(
     store: &S,
     filter: &ConversationFilter,
@@ -108,7 +108,7 @@ pub async fn read_conversations<S: Store + ?Sized>(
 /// Sets the costs of raw spans, in tokens, from the log's running sums, in one call to the store.
 ///
 /// # Errors
-/// As [`Store::running`].
+/// `NotFound` if the conversation does not exist.
 pub async fn fill_raw_tokens<S: Store + ?Sized>(
     store: &S,
     snapshot: &Snapshot,
@@ -131,7 +131,7 @@ pub async fn fill_raw_tokens<S: Store + ?Sized>(
 /// Without ranges it makes no call.
 ///
 /// # Errors
-/// As [`Store::running`].
+/// `NotFound` if the conversation does not exist.
 pub async fn message_costs<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,

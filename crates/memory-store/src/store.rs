@@ -181,7 +181,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Returns a page of the summaries that a conversation itself made, after the given one, in the order of creation.
     ///
     /// # Errors
-    /// As [`Store::summary_log`].
+    /// `NotFound` if the conversation does not exist or did not make the given summary.
     async fn own_summaries(
         &self,
         conversation: ConversationId,
@@ -209,7 +209,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Asks for the lease on one job.
     ///
     /// # Errors
-    /// As [`Store::claim_all`].
+    /// `NotFound` if the conversation does not exist.
     async fn claim(
         &self,
         conversation: ConversationId,

@@ -56,7 +56,7 @@ pub struct NewConversation {
     pub title: Option<String>,
     /// The caller's metadata of the conversation, as a JSON object.
     pub meta: Option<RawJson>,
-    /// Time of the call.
+    /// Time of the creation, if the conversation is created.
     pub now: Timestamp,
 }
 
@@ -219,10 +219,10 @@ impl<T, C> Page<T, C> {
 /// Order in which entries or spans are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By rising position.
+    /// By rising position: the oldest first.
     #[default]
     OldestFirst,
-    /// By falling position.
+    /// By falling position: the latest first.
     NewestFirst,
 }
 
@@ -343,7 +343,7 @@ pub struct Append {
     pub estimator: EstimatorId,
     /// Entries to append, in order.
     pub entries: Vec<NewEntry>,
-    /// Time of the call.
+    /// Time of the append, which the store records as the conversation's last change.
     pub now: Timestamp,
 }
 
@@ -453,7 +453,7 @@ pub struct Publish {
     /// The conversation's [`erasures`](Conversation::erasures) before the sources of the summaries were read. After a
     /// later erasure the publish is refused.
     pub erasures: u64,
-    /// Time of the call.
+    /// Time of the publish, which the store records.
     pub now: Timestamp,
 }
 

@@ -55,7 +55,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
     /// read or counted again.
     ///
     /// # Errors
-    /// As [`verify`].
+    /// The errors of [`verify`].
     pub async fn verify(&mut self, conversation: ConversationId) -> Result<Report> {
         let store = self.store;
         let mut report = Report::default();
