@@ -116,8 +116,8 @@ impl<'a> ToolCall<'a> {
         Message::tool_result(self.id, text)
     }
 
-    /// Returns the message that answers the call with an error text, marked as an error. OpenAI's shapes have no field for the
-    /// mark: they begin the text with `[tool error]`.
+    /// Returns the message that answers the call with an error text, marked as an error. OpenAI's shapes have no field
+    /// for the mark: they begin the text with `[tool error]`.
     pub fn failed(&self, text: impl Into<String>) -> Message {
         Message::failed_result(self.id, text)
     }

@@ -77,8 +77,9 @@ pub trait Executor: Send {
 
 /// A database with its connections, on which an [`SqlStore`](crate::SqlStore) runs.
 ///
-/// The schema of the database must raise `conversation.head` and `conversation.tokens` when messages are inserted (SQLite: the
-/// trigger `message_advance`), refuse gaps, updates and deletes of messages, and store `external_id` as a text or as 16 bytes.
+/// The schema of the database must raise `conversation.head` and `conversation.tokens` when messages are inserted
+/// (SQLite: the trigger `message_advance`), refuse gaps, updates and deletes of messages, and store `external_id` as a
+/// text or as 16 bytes.
 pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// The name of a database: a path, a URL.
     type Place: ?Sized + Sync;

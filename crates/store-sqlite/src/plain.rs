@@ -424,8 +424,9 @@ struct ToolAnswer<'a> {
     error: Option<bool>,
 }
 
-/// Returns the rows of a log entry: one for its text or its blocks, one for each reasoning, tool call and tool result. Notes
-/// and messages without content have none. `tools` remembers the names of called tools for the results that follow.
+/// Returns the rows of a log entry: one for its text or its blocks, one for each reasoning, tool call and tool result.
+/// Notes and messages without content have none. `tools` remembers the names of called tools for the results that
+/// follow.
 fn plain_rows<'a>(
     entry: &'a LogEntry,
     tools: &mut ToolNames,
