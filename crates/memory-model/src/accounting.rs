@@ -12,18 +12,18 @@ use crate::part::Part;
 use crate::summary::{Child, Recipe, Summary, SummaryFigures};
 use crate::time::Timestamp;
 
-/// Computes every cost that is stored, planned or compared with a budget, from the rendered form.
+/// Counts costs in tokens, from the rendered form: every cost that is stored, planned or compared with a budget.
 pub trait Accounting: Send + Sync + fmt::Debug {
-    /// Estimator that all costs are counted with.
+    /// Token estimator with which all costs are counted.
     fn estimator(&self) -> &dyn TokenEstimator;
 
-    /// Rendering that [`Accounting::summary`] counts.
+    /// Rendering for which [`Accounting::summary`] counts a summary's cost.
     fn rendering(&self) -> RenderingId;
 
-    /// Cost of the summary rendered by [`Accounting::rendering`], in tokens.
+    /// Cost of a summary in a context, in tokens, when it is rendered by [`Accounting::rendering`].
     fn summary(&self, summary: &Summary) -> u64;
 
-    /// Name and version of the estimator; figures of different estimators are never added.
+    /// Name and version of the token estimator. Costs counted by different estimators are never added.
     fn estimator_id(&self) -> EstimatorId {
         self.estimator().id()
     }
@@ -47,7 +47,7 @@ pub trait Accounting: Send + Sync + fmt::Debug {
     }
 }
 
-/// Tokens that rendering adds to a summary's text in a context: the cost of a summary of these
+/// Returns the tokens that rendering adds to a summary's text in a context, counted as the cost of a summary of these
 /// sources with an empty text.
 pub fn summary_overhead(
     accounting: &dyn Accounting,

@@ -66,7 +66,7 @@ impl MessageView for PartsOf<'_> {
 }
 
 impl Part {
-    /// Calls `visit` once with the part as a borrowed view.
+    /// Calls `visit` once with a borrowed view of the part.
     pub fn view(&self, visit: &mut dyn FnMut(PartView<'_>)) {
         let Part::ToolResult { content, .. } = self else {
             return visit(flat_view(self));

@@ -11,22 +11,21 @@ use serde_json::Value;
 
 use crate::RawJson;
 
-/// Translates an agent's conventions into facts.
+/// Knowledge of an agent program's conventions: the effects of its tools, and the texts that it adds to messages.
 ///
-/// The default methods know no agent: they look at the common names of arguments and leave texts as
-/// they are.
+/// The default methods know no agent: they recognize common names of a tool's arguments and leave texts unchanged.
 pub trait AgentConventions: Send + Sync + Debug {
-    /// Returns the name and version, such as `known-agents@1`. It goes into recipes: two
-    /// conventions that may give different facts have different ids.
+    /// Returns the name and version of the conventions, such as `known-agents@1`. Recipes of summaries contain it, so
+    /// conventions that may give different results need different ids.
     fn id(&self) -> &str;
 
-    /// Returns the effect of a tool call.
+    /// Returns the effect of a tool call from the tool's name and the call's arguments, which are JSON text.
     fn tool_use(&self, name: &str, arguments: &str) -> ToolUse {
         let _ = name;
         ToolArguments::parse(arguments).tool_use()
     }
 
-    /// Returns the outcome in a tool's result. `call` is the effect of its call, if known.
+    /// Returns the outcome of a tool call, read from its result. `call` is the effect of the call, if known.
     fn tool_result<'a>(
         &self,
         call: Option<&ToolUse>,
@@ -42,20 +41,21 @@ pub trait AgentConventions: Send + Sync + Debug {
         }
     }
 
-    /// Returns the id of the task that a call created, from its result.
+    /// Returns the id of the task that a call created, read from the call's result; `None` if there is no id in it.
     fn created_task<'a>(&self, call: &ToolUse, result: &'a str) -> Option<&'a str> {
         let _ = (call, result);
         None
     }
 
-    /// Returns the folder in which the calls of a message run, as an absolute path. `meta` is the message's metadata;
-    /// `None` if it is unknown.
+    /// Returns the folder in which the tool calls of a message run, as an absolute path; `None` if it is unknown.
+    /// `meta` is the message's metadata.
     fn working_folder<'a>(&self, meta: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
         let _ = meta;
         None
     }
 
-    /// Returns the part of a user's message that a person typed. `meta` is the message's metadata.
+    /// Divides the text of a user's message into the part that a person typed and the texts that programs added. `meta`
+    /// is the message's metadata.
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
         let _ = meta;
         UserText {
@@ -66,7 +66,7 @@ pub trait AgentConventions: Send + Sync + Debug {
     }
 }
 
-/// Conventions that know no agent.
+/// Conventions for an unknown agent: the default methods of [`AgentConventions`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GenericConventions;
 
@@ -76,7 +76,7 @@ impl AgentConventions for GenericConventions {
     }
 }
 
-/// Kind of a tool call.
+/// Kind of action that a tool call performs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ToolAction {
@@ -88,24 +88,24 @@ pub enum ToolAction {
     Search,
     /// Changes a file.
     Edit,
-    /// Asks the user; the text of the outcome has a line `question → answer` for each question.
+    /// Asks the user questions; the text of the outcome has a line `question → answer` for each question.
     AskUser,
-    /// Replaces the state of a list of tasks.
+    /// Replaces the state of a whole list of tasks.
     UpdateTasks,
-    /// Creates or changes one task of a list: [`ToolUse::task`].
+    /// Creates or changes one task of a list; [`ToolUse::task`] describes the change.
     ChangeTask,
-    /// Has another agent work; the result is its report.
+    /// Has another agent do work; the call's result is that agent's report.
     Delegate,
-    /// Anything else.
+    /// Any other kind of action.
     #[default]
     Other,
 }
 
-/// Effect of a tool call.
+/// Effect of a tool call: its kind, its subject, and the files and tasks that it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolUse {
-    /// Kind of the call.
+    /// Kind of action that the call performs.
     pub action: ToolAction,
     /// Subject of the call: a command line, a path, a query, a question, or a text such as a plan. Empty if unknown.
     pub subject: String,
@@ -113,24 +113,24 @@ pub struct ToolUse {
     pub files: Vec<FileAccess>,
     /// Texts that the call replaces in its files.
     pub edits: Vec<TextEdit>,
-    /// The other arguments: name and text, in order.
+    /// Name and text of each other argument of the call, in order.
     pub arguments: Vec<(String, String)>,
-    /// The task that the call creates or changes.
+    /// The task that the call creates or changes; `None` for any other call.
     pub task: Option<TaskChange>,
-    /// The shell of a command.
+    /// Shell in which the call's command runs.
     pub shell: Shell,
 }
 
-/// Shell of a command, for finding the folder in which it runs.
+/// Shell in which a command runs. It determines the folder of the command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shell {
-    /// Unknown: a `cd` of an earlier call may still apply.
+    /// Unknown shell: a `cd` of an earlier call may still apply.
     #[default]
     Unknown,
-    /// In a new shell, in the agent's working folder.
+    /// New shell, which starts in the agent's working folder.
     New,
-    /// In a new shell, in this folder.
+    /// New shell, which starts in this folder.
     In(String),
 }
 
@@ -138,33 +138,34 @@ pub enum Shell {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskChange {
-    /// Id of the task; `None` for a new one: its result has the id ([`AgentConventions::created_task`]).
+    /// Id of the task; `None` for a new task, because its id is in the call's result
+    /// ([`AgentConventions::created_task`]).
     pub id: Option<String>,
-    /// The new text of the task; `None` leaves it unchanged.
+    /// New text of the task; `None` leaves the text unchanged.
     pub subject: Option<String>,
-    /// The new state; `None` leaves it unchanged.
+    /// New state of the task; `None` leaves the state unchanged.
     pub state: Option<TaskState>,
 }
 
-/// State of a task.
+/// State of a task in an agent's list of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TaskState {
-    /// In progress.
+    /// Work on the task is in progress.
     Doing,
-    /// Not begun.
+    /// Work on the task has not begun.
     #[default]
     Open,
-    /// It is done.
+    /// The task is done.
     Done,
-    /// Abandoned.
+    /// The task was abandoned.
     Dropped,
 }
 
 /// A file that a tool call uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileAccess {
-    /// Path, as the call names it.
+    /// Path of the file, as the call writes it.
     pub path: String,
     /// Whether the call changes the file.
     pub changed: bool,
@@ -173,35 +174,35 @@ pub struct FileAccess {
 /// A text that a tool call replaces by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextEdit {
-    /// The text before; empty if a whole file is written.
+    /// Text before the replacement; empty if the call writes a whole file.
     pub old: String,
-    /// The text after.
+    /// Text after the replacement.
     pub new: String,
 }
 
-/// Outcome in a tool's result.
+/// Outcome of a tool call, read from its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutcome<'a> {
-    /// The result without the text that the agent's program puts around it.
+    /// Text of the result, without the text that the agent's program puts around it.
     pub text: Cow<'a, str>,
     /// Whether the call failed.
     pub is_error: bool,
-    /// Set if the user refused the call.
+    /// Refusal of the call by the user; `None` if the user did not refuse it.
     pub rejection: Option<Rejection<'a>>,
-    /// Whether the call neither failed nor succeeded, because the user or another call's failure ended it.
+    /// Whether the user or the failure of another call ended the call before it succeeded or failed.
     pub is_interrupted: bool,
 }
 
-/// A tool call that the user refused.
+/// Refusal of a tool call by the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rejection<'a> {
-    /// The words in which the agent's program reports it.
+    /// Words in which the agent's program reports the refusal.
     pub notice: &'a str,
-    /// The user's words; empty if the user gave no reason.
+    /// Words in which the user explains the refusal; empty if the user gave no reason.
     pub reason: &'a str,
 }
 
-/// A user's message, divided by author.
+/// Text of a user's message, divided by author: a person, or a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserText<'a> {
     /// Text that a person typed. A shell command that the user ran is written `! command`.
@@ -222,9 +223,9 @@ pub const MEMORY_TOOLS: &[&str] = &[
     "memory_files",
 ];
 
-/// Returns whether a call of the name `called` is one of the tool `tool`: the name is equal, or is the tool's name
-/// after the name of a server, as clients of the Model Context Protocol write it (`mcp__server__tool`, `server__tool`,
-/// `mcp_server_tool`, `server.tool`, `server/tool`, `server:tool`).
+/// Returns whether `called`, the name in a tool call, names the tool `tool`. The two names are equal, or `called` has
+/// the name of a server before the tool's name, as clients of the Model Context Protocol write it (`mcp__server__tool`,
+/// `server__tool`, `mcp_server_tool`, `server.tool`, `server/tool`, `server:tool`).
 ///
 /// ```
 /// use memory_model::conventions::names_tool;
@@ -245,7 +246,7 @@ pub fn names_tool(called: &str, tool: &str) -> bool {
             && (server.ends_with("__") || server.ends_with(['.', '/', ':']) || is_marked)
 }
 
-/// Returns whether a tool of this name is one of [`MEMORY_TOOLS`].
+/// Returns whether a tool call with this name calls one of [`MEMORY_TOOLS`].
 pub fn is_memory_tool(name: &str) -> bool {
     MEMORY_TOOLS.iter().any(|tool| names_tool(name, tool))
 }
@@ -283,8 +284,8 @@ const CONTENT_KEYS: [&str; 3] = ["content", "contents", "file_text"];
 pub struct ToolArguments(Value);
 
 impl ToolArguments {
-    /// Parses arguments: JSON, or a JSON string that holds JSON. Arguments that are neither are empty. Names are in
-    /// alphabetical order.
+    /// Parses a call's arguments: JSON, or a JSON string that holds JSON. Text that is neither gives empty arguments.
+    /// Names are in alphabetical order.
     pub fn parse(arguments: &str) -> Self {
         let value = serde_json::from_str::<Value>(arguments).unwrap_or_default();
         let inner = value
@@ -296,18 +297,19 @@ impl ToolArguments {
         Self(value)
     }
 
-    /// Returns the arguments as JSON.
+    /// Returns the arguments as a JSON value.
     pub fn value(&self) -> &Value {
         &self.0
     }
 
-    /// Returns the text of an argument: a string that is not blank, or a list of strings joined by
-    /// spaces.
+    /// Returns the text of the argument `name`: a string that is not blank, or a list of strings joined by spaces.
+    /// `None` for any other value, and if there is no such argument.
     pub fn text(&self, name: &str) -> Option<String> {
         flat(self.0.get(name)?)
     }
 
-    /// Returns the subject and the name of its argument: the first of these arguments that has a text, else the first
+    /// Returns the call's subject, and the name of the argument that has it: the first of `names` with a text, else the
+    /// first argument with a text. The name is `None` if the arguments are one string, which is the subject, or have no
     /// text.
     pub fn subject(&self, names: &[&str]) -> (Option<&str>, String) {
         if let Value::String(text) = &self.0 {
@@ -330,7 +332,7 @@ impl ToolArguments {
         }
     }
 
-    /// Returns the texts of all arguments but one, nested ones by their own names.
+    /// Returns the name and text of each argument except `except`. A text inside an object has the name of its field.
     pub fn others(&self, except: Option<&str>) -> Vec<(String, String)> {
         let mut out = Vec::new();
         if let Value::Object(map) = &self.0 {
@@ -340,15 +342,15 @@ impl ToolArguments {
         out
     }
 
-    /// Returns the edits: pairs of arguments with names that begin with `old` and `new`, and contents of whole files,
-    /// which are the arguments of the names in `content`.
+    /// Returns the edits that the arguments describe: each pair of arguments with names that begin with `old` and
+    /// `new`, and each argument with a name in `content`, which is the content of a whole file.
     pub fn edits(&self, content: &[&str]) -> Vec<TextEdit> {
         let mut out = Vec::new();
         find_edits(&self.0, content, &mut out);
         out
     }
 
-    /// Returns the effect of a call with these arguments, as far as their names determine it.
+    /// Returns the effect of a call with these arguments, as far as the names of the arguments determine it.
     pub fn tool_use(&self) -> ToolUse {
         let (key, subject) = self.subject(&SUBJECT_KEYS);
         let path = PATH_KEYS.iter().find_map(|name| self.text(name));

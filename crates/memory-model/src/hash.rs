@@ -12,7 +12,7 @@ use crate::ids::SeqRange;
 pub struct Hash(pub [u8; 32]);
 
 impl Hash {
-    /// Chain hash of an empty log.
+    /// Chain hash of a log without messages.
     pub const ZERO: Hash = Hash([0; 32]);
 
     /// Creates a digest from exactly 32 bytes; `None` for any other length.
@@ -20,7 +20,8 @@ impl Hash {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Returns the chain hash after one more message: H(chain ‖ hash).
+    /// Returns a log's chain hash after one more message: H(chain ‖ hash). `self` is the chain hash before the message,
+    /// `hash` is the hash of the message.
     pub fn chain(self, hash: Hash) -> Hash {
         let mut hasher = Sha256::new();
         hasher.update(self.0);
@@ -63,26 +64,27 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// Builds a digest from fields, each prefixed with its length, so that no two lists of fields
-/// give the same bytes.
+/// Computes a digest over fields. Each field is prefixed with its length, so that no two lists of fields give the same
+/// bytes.
 #[derive(Clone)]
 pub struct FieldHasher(Sha256);
 
 impl FieldHasher {
-    /// A hasher for one kind of object; `domain` keeps kinds apart.
+    /// Creates a hasher for one kind of object. `domain` names the kind, so that equal fields of two kinds give two
+    /// digests.
     pub fn new(domain: &str) -> Self {
         let mut hasher = Self(Sha256::new());
         hasher.bytes(domain.as_bytes());
         hasher
     }
 
-    /// Adds bytes.
+    /// Adds a field of bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.update((bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
     }
 
-    /// Adds text that may be missing; missing differs from empty.
+    /// Adds a field of text that may be missing. A missing text and an empty text give different digests.
     pub fn optional(&mut self, text: Option<&str>) {
         match text {
             Some(text) => {
@@ -93,23 +95,23 @@ impl FieldHasher {
         }
     }
 
-    /// Adds a number.
+    /// Adds a field that is a number.
     pub fn number(&mut self, number: i64) {
         self.0.update(number.to_le_bytes());
     }
 
-    /// Adds a range of positions.
+    /// Adds a field that is a range of positions.
     pub fn range(&mut self, range: SeqRange) {
         self.number(i64::from(range.first.0));
         self.number(i64::from(range.last.0));
     }
 
-    /// Adds a digest.
+    /// Adds a field that is a digest.
     pub fn hash(&mut self, hash: Hash) {
         self.0.update(hash.0);
     }
 
-    /// Returns the digest of all fields.
+    /// Returns the digest of all added fields.
     pub fn finish(self) -> Hash {
         Hash(self.0.finalize().into())
     }

@@ -13,12 +13,12 @@ macro_rules! string_id {
         pub struct $name(String);
 
         impl $name {
-            /// Wraps a string unchanged.
+            /// Creates the id or name from its text, unchanged.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
 
-            /// The id as text.
+            /// Returns the id or name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -71,7 +71,7 @@ string_id! {
 string_id! {
     /// Name and version of the form in which a context shows summaries, such as `summary-xml@3`.
     ///
-    /// The cost of a summary depends on the rendering, so both are recorded together.
+    /// The cost of a summary depends on the rendering, so a summary records both.
     RenderingId
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for ConversationId {
 pub struct ViewVersion(pub u64);
 
 impl ViewVersion {
-    /// Returns the version after the next publish.
+    /// Returns the version that the next publish creates.
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
@@ -116,17 +116,17 @@ impl fmt::Display for ViewVersion {
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// The head of an empty log.
+    /// Head of an empty log; the position before the first message.
     pub const NONE: Seq = Seq(0);
-    /// The first message of every log.
+    /// Position of the first message of every log.
     pub const FIRST: Seq = Seq(1);
 
-    /// The position after this one.
+    /// Returns the position after this one; the largest position stays the same.
     pub fn next(self) -> Self {
         Seq(self.0.saturating_add(1))
     }
 
-    /// The position before this one; `Seq(0)` stays `Seq(0)`.
+    /// Returns the position before this one; `Seq(0)` stays `Seq(0)`.
     pub fn prev(self) -> Self {
         Seq(self.0.saturating_sub(1))
     }
@@ -138,8 +138,8 @@ impl fmt::Display for Seq {
     }
 }
 
-/// A range of positions in a log, both ends inclusive. Never empty, and never before the first
-/// message: neither a constructor nor serde makes such a range, and its ends cannot be changed.
+/// A range of positions in a log, both ends inclusive. It holds at least one position and does not begin before the
+/// first message. Constructors and serde refuse any other range, and the ends cannot be changed.
 ///
 /// `range.first` and `range.last` read the ends, by way of [`RangeEnds`].
 ///
@@ -155,12 +155,12 @@ impl fmt::Display for Seq {
 #[serde(try_from = "RangeEnds", into = "RangeEnds")]
 pub struct SeqRange(RangeEnds);
 
-/// The ends of a [`SeqRange`].
+/// First and last position of a [`SeqRange`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RangeEnds {
-    /// First position, inclusive.
+    /// First position of the range, inclusive.
     pub first: Seq,
-    /// Last position, inclusive.
+    /// Last position of the range, inclusive.
     pub last: Seq,
 }
 
@@ -196,7 +196,7 @@ impl SeqRange {
         (first >= Seq::FIRST && first <= last).then_some(Self(RangeEnds { first, last }))
     }
 
-    /// Returns the range that holds one position; for `Seq(0)`, which is not a message, the first one.
+    /// Returns the range that holds only this position. `Seq(0)` is not a message and gives the range of position 1.
     pub fn single(seq: Seq) -> Self {
         let seq = seq.max(Seq::FIRST);
         Self(RangeEnds {
@@ -205,27 +205,27 @@ impl SeqRange {
         })
     }
 
-    /// Number of positions in the range; at least 1.
+    /// Returns the number of positions in the range; at least 1.
     pub fn len(&self) -> u64 {
         u64::from(self.last.0.saturating_sub(self.first.0)) + 1
     }
 
-    /// Always false: a range holds at least one position.
+    /// Returns false: a range holds at least one position.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Whether `seq` lies in the range.
+    /// Returns whether `seq` lies in the range.
     pub fn contains(&self, seq: Seq) -> bool {
         self.first <= seq && seq <= self.last
     }
 
-    /// Whether `other` lies wholly in the range.
+    /// Returns whether `other` lies wholly in the range.
     pub fn covers(&self, other: &SeqRange) -> bool {
         self.first <= other.first && other.last <= self.last
     }
 
-    /// Returns the positions that both ranges hold; `None` if there are none.
+    /// Returns the positions that are in both ranges; `None` if there are none.
     pub fn intersect(&self, other: &SeqRange) -> Option<SeqRange> {
         SeqRange::new(self.first.max(other.first), self.last.min(other.last))
     }

@@ -23,7 +23,7 @@ use crate::transcode::{self, TEXT_KEY};
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// Checks that `text` is one JSON value and keeps it unchanged.
+    /// Checks that `text` is one JSON value, and keeps the text unchanged.
     ///
     /// # Errors
     /// If the text is not JSON.
@@ -31,7 +31,7 @@ impl RawJson {
         RawValue::from_string(text.into()).map(Self)
     }
 
-    /// The JSON text of a serialisable value.
+    /// Serialises a value as JSON text.
     ///
     /// # Errors
     /// If the value cannot be written as JSON.
@@ -39,7 +39,7 @@ impl RawJson {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
-    /// Wraps a raw value unchanged.
+    /// Wraps a raw JSON value unchanged.
     pub fn from_raw(raw: &RawValue) -> Self {
         Self(raw.to_owned())
     }
@@ -49,21 +49,23 @@ impl RawJson {
         &self.0
     }
 
-    /// The JSON text, byte for byte as it came.
+    /// Returns the JSON text, byte for byte as it came.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
 
-    /// All strings in the value (keys too), decoded, one a line; lone surrogates become U+FFFD.
+    /// Returns all strings in the JSON value, decoded, one on each line. Keys of objects are strings too. Lone
+    /// surrogates become U+FFFD.
     ///
-    /// Search reads this in addition to the JSON text, so that a word is found whether or not the source wrote it with
-    /// escapes.
+    /// Search reads these strings in addition to the JSON text, so that a word is found whether or not the source wrote
+    /// it with escapes.
     pub fn decoded_strings(&self) -> String {
         decoded_strings(self.as_str())
     }
 
     /// Returns the JSON text with a note of the size in place of binary data: encrypted or signed values, data URLs and
-    /// long Base64. Everything else stays as it came. For readers of text, for which bytes are useless and expensive.
+    /// long Base64. All other text stays as it came. It is meant for readers of text, to whom the bytes are useless and
+    /// expensive.
     pub fn without_bytes(&self) -> Cow<'_, str> {
         without_bytes(self.as_str())
     }
@@ -198,7 +200,7 @@ impl<'de> Deserialize<'de> for RawJson {
     }
 }
 
-/// See [`RawJson::decoded_strings`]; works on any text and never fails.
+/// Returns all strings in a JSON text, decoded, as [`RawJson::decoded_strings`] does. Accepts any text and never fails.
 pub fn decoded_strings(json: &str) -> String {
     let mut out = String::new();
     let mut rest = json;

@@ -11,7 +11,7 @@ use crate::json::RawJson;
 use crate::part::{MAX_PART_DEPTH, Part, nest_too_deeply};
 use crate::time::Timestamp;
 
-/// Kind of a log entry.
+/// Kind of a log entry: message or note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryKind {
@@ -23,7 +23,7 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// Name of the kind in the export format.
+    /// Returns the name of the kind in the export format.
     pub fn as_str(self) -> &'static str {
         match self {
             EntryKind::Message => "message",
@@ -31,7 +31,7 @@ impl EntryKind {
         }
     }
 
-    /// Parses the name of a kind; `None` for any other text.
+    /// Parses the name of a kind in the export format; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "message" => Some(EntryKind::Message),
@@ -41,16 +41,16 @@ impl EntryKind {
     }
 }
 
-/// Turn of an agent loop that the message belongs to.
+/// Turn of an agent loop to which a message belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnId {
-    /// Name of the loop.
+    /// Name of the agent loop.
     pub loop_id: String,
-    /// Index of the turn in its loop.
+    /// Index of the turn in the agent loop.
     pub turn: u32,
 }
 
-/// A message or note, kept verbatim by the log.
+/// A message or note. A log keeps it verbatim.
 ///
 /// A stored message is a [`LogEntry`]: it has a position, a cost and a hash.
 ///
@@ -61,36 +61,36 @@ pub struct TurnId {
 /// assert_eq!(entry.text(), "Deploy only after the tests are green.");
 /// ```
 ///
-/// Any self-describing format can hold a message; times are in microseconds. The export format is
-/// another one: see [`LogEntry::to_export`].
+/// Any self-describing serde format can hold a message; times are in microseconds. The export format is different: see
+/// [`LogEntry::to_export`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Message or note; serde reads a missing kind as a message.
+    /// Whether this is a message or a note; serde reads a missing kind as a message.
     #[serde(default = "message_kind")]
     pub kind: EntryKind,
     /// Author of the message.
     pub role: Role,
-    /// Id of the line in its source. A store ignores a second entry with the same id; `None` stores
-    /// the entry unconditionally.
+    /// Id of the message in its source, such as the id of a transcript's line. A store ignores a second entry with the
+    /// same id. An entry with `None` is always stored.
     #[serde(default)]
     pub external_id: Option<String>,
-    /// Id of the model response that the line belongs to. Lines with the same id are joined when
-    /// grouped and rendered.
+    /// Id of the model response to which the message belongs. Messages with the same id are joined when grouped and
+    /// rendered.
     #[serde(default)]
     pub response: Option<String>,
-    /// Name of the participant.
+    /// Name of the participant who wrote the message.
     #[serde(default)]
     pub name: Option<String>,
-    /// Agent loop and turn, if the host knows them.
+    /// Agent loop and turn of the message; `None` if the host does not know them.
     #[serde(default)]
     pub turn: Option<TurnId>,
     /// Time of the message. Times in a log need not rise.
     #[serde(default)]
     pub created_at: Timestamp,
-    /// Content.
+    /// Content of the message: its parts, in order.
     #[serde(default)]
     pub parts: Vec<Part>,
-    /// Facts of the source that are not content, as a JSON object: model, usage, stop reason.
+    /// Facts about the message that are not content, as a JSON object of its source: model, usage, stop reason.
     #[serde(default)]
     pub meta: Option<RawJson>,
 }
@@ -147,19 +147,19 @@ impl Message {
         Message::new(Role::Assistant, vec![part])
     }
 
-    /// Creates a tool message of one result.
+    /// Creates a tool message with the result of the tool call `call_id`.
     pub fn tool_result(call_id: impl Into<String>, text: impl Into<String>) -> Message {
         result(call_id.into(), text.into(), None)
     }
 
-    /// Creates a tool message of one result that is an error.
+    /// Creates a tool message with an error as the result of the tool call `call_id`.
     pub fn failed_result(call_id: impl Into<String>, text: impl Into<String>) -> Message {
         result(call_id.into(), text.into(), Some(true))
     }
 }
 
 impl Message {
-    /// Creates a message of `parts`; all other fields are empty and the time is 0.
+    /// Creates a message of `parts`; all other fields are empty, and the time is 0 (unknown).
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
         Self {
             kind: EntryKind::Message,
@@ -182,28 +182,28 @@ impl Message {
         }
     }
 
-    /// Sets the id of the line in its source.
+    /// Sets the id of the message in its source.
     #[must_use]
     pub fn with_external_id(mut self, id: impl Into<String>) -> Self {
         self.external_id = Some(id.into());
         self
     }
 
-    /// Sets the id of the model response that the line belongs to.
+    /// Sets the id of the model response to which the message belongs.
     #[must_use]
     pub fn with_response(mut self, response: impl Into<String>) -> Self {
         self.response = Some(response.into());
         self
     }
 
-    /// Sets the name of the participant.
+    /// Sets the name of the participant who wrote the message.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the agent loop and the turn.
+    /// Sets the agent loop and the turn to which the message belongs.
     #[must_use]
     pub fn with_turn(mut self, loop_id: impl Into<String>, turn: u32) -> Self {
         self.turn = Some(TurnId {
@@ -213,29 +213,29 @@ impl Message {
         self
     }
 
-    /// Sets the time.
+    /// Sets the time of the message.
     #[must_use]
     pub fn with_created_at(mut self, at: Timestamp) -> Self {
         self.created_at = at;
         self
     }
 
-    /// Sets the facts of the source that are not content.
+    /// Sets the facts about the message that are not content.
     #[must_use]
     pub fn with_meta(mut self, meta: RawJson) -> Self {
         self.meta = Some(meta);
         self
     }
 
-    /// Returns the text parts, joined by newlines.
+    /// Returns the text parts of the message, joined by newlines.
     pub fn text(&self) -> String {
         join_texts(&self.parts)
     }
 
-    /// Returns the bytes to store: the parts as a JSON list.
+    /// Returns the bytes that a store keeps of the content: the parts as a JSON list.
     ///
     /// # Errors
-    /// If the parts nest deeper than [`crate::MAX_PART_DEPTH`]: they would not read back the same.
+    /// If the parts nest deeper than [`crate::MAX_PART_DEPTH`]: they would not be read back unchanged.
     pub fn body(&self) -> Result<Vec<u8>, serde_json::Error> {
         if self.nests_too_deeply() {
             return Err(serde::ser::Error::custom(format!(
@@ -246,13 +246,13 @@ impl Message {
         serde_json::to_vec(&self.parts)
     }
 
-    /// Whether the parts nest deeper than [`crate::MAX_PART_DEPTH`]. Only parts built by a program
-    /// can; a store refuses them.
+    /// Returns whether the parts nest deeper than [`crate::MAX_PART_DEPTH`]. Only parts built by a program can; a store
+    /// refuses them.
     pub fn nests_too_deeply(&self) -> bool {
         nest_too_deeply(&self.parts)
     }
 
-    /// Computes the hash: SHA-256 over the stored bytes and every other field.
+    /// Computes the hash of the message: SHA-256 over `body`, the bytes of [`Message::body`], and every other field.
     pub fn hash(&self, body: &[u8]) -> Hash {
         let mut hasher = FieldHasher::new("agent-memory message 1");
         hasher.bytes(self.kind.as_str().as_bytes());
@@ -269,18 +269,18 @@ impl Message {
     }
 }
 
-/// A stored log entry.
+/// An entry of a log, as a store returns it: a message or note with its position, cost and hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogEntry {
-    /// Position in the log.
+    /// Position of the entry in the log.
     pub seq: Seq,
-    /// The message.
+    /// The message or note.
     pub message: Message,
-    /// Cost by the conversation's estimator, in tokens; 0 for a note.
+    /// Cost of the message, counted by the conversation's estimator, in tokens; 0 for a note.
     pub tokens: u64,
-    /// Sum of `tokens` from the first entry through this one, in tokens.
+    /// Sum of the costs of all entries from the first through this one, in tokens.
     pub running: u64,
-    /// Hash over the stored bytes.
+    /// Hash of the message: see [`Message::hash`].
     pub hash: Hash,
 }
 

@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 
 use crate::json::RawJson;
 
-/// Maximum nesting of parts that are read: a message's parts are the first level, the parts in a tool result's content
-/// the next. On the last level, a tool result with a list as its content is kept as [`Part::Unknown`], verbatim, so
-/// that code may walk parts recursively.
+/// Maximum nesting of parts that are read. A message's parts are the first level, and the parts in a tool result's
+/// content are the next level. On the last level, a tool result with a list as its content is kept as
+/// [`Part::Unknown`], verbatim, so that recursive code over parts has a bounded depth.
 pub const MAX_PART_DEPTH: usize = 8;
 
 /// One part of a message.
@@ -22,43 +22,43 @@ pub const MAX_PART_DEPTH: usize = 8;
 /// Any self-describing format can hold a part. [`RawJson`] describes how raw JSON is carried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Text.
+    /// A text.
     Text {
-        /// The text.
+        /// The text, verbatim.
         text: String,
     },
     /// The model's reasoning.
     Reasoning {
-        /// The reasoning text; may be empty when the provider hides it.
+        /// Text of the reasoning; may be empty when the provider hides it.
         text: String,
-        /// The provider's signature over it, to be sent back verbatim.
+        /// The provider's signature over the reasoning, to be sent back verbatim.
         signature: Option<String>,
     },
-    /// A call of a tool.
+    /// A call of a tool by the model.
     ToolCall {
-        /// The id that the result names.
+        /// Id of the call. The call's result names it.
         id: String,
-        /// The tool.
+        /// Name of the called tool.
         name: String,
-        /// The arguments as they came: JSON, or a JSON string if the source had one.
+        /// Arguments of the call as they came: JSON, or a JSON string if the source had one.
         arguments: RawJson,
     },
     /// The result of a tool call.
     ToolResult {
-        /// The id of the call.
+        /// Id of the call that the result answers.
         call_id: String,
         /// Content that the tool returned.
         content: ResultContent,
-        /// Whether the tool failed; `None` if the source does not say.
+        /// Whether the call failed; `None` if the source does not say.
         is_error: Option<bool>,
     },
     /// An image.
     Image(Media),
     /// A file.
     File(Media),
-    /// Anything else, as the JSON text it came in.
+    /// Any other part, as the JSON text in which it came.
     Unknown {
-        /// The JSON text.
+        /// JSON text of the part, verbatim.
         raw: RawJson,
     },
 }
@@ -67,35 +67,35 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ResultContent {
-    /// A string.
+    /// Content that is one string.
     Text(String),
-    /// A list of parts: texts, images, or unknown ones.
+    /// Content that is a list of parts: texts, images, or unknown ones.
     Parts(Vec<Part>),
 }
 
 /// An image or a file: its media type, and its data or address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Media {
-    /// The media type, such as `image/png`.
+    /// Media type of the image or file, such as `image/png`.
     pub media_type: String,
-    /// Base64 data or a URL.
+    /// The image or file itself, or its URL.
     #[serde(flatten)]
     pub source: MediaSource,
 }
 
-/// Location of a medium's bytes.
+/// Bytes of an image or file: the bytes themselves, or their URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum MediaSource {
-    /// Base64 text, as it came.
+    /// Bytes as Base64 text, as it came.
     #[serde(rename = "data")]
     Data(String),
-    /// A URL.
+    /// URL of the bytes.
     #[serde(rename = "url")]
     Url(String),
 }
 
 impl Part {
-    /// A text part.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
@@ -113,7 +113,7 @@ impl Part {
 
     /// Calls `f` with every readable text in the part: texts, names, arguments, results.
     ///
-    /// JSON is given as it came and, if that differs, with its strings decoded. Image and file data is left out.
+    /// JSON is passed as it came and, if that differs, also with its strings decoded. Image and file data is left out.
     pub fn visit_texts<'a>(&'a self, f: &mut dyn FnMut(Cow<'a, str>)) {
         match self {
             Part::Text { text } | Part::Reasoning { text, .. } => f(Cow::Borrowed(text)),
@@ -153,7 +153,7 @@ fn visit_json<'a>(raw: &'a RawJson, f: &mut dyn FnMut(Cow<'a, str>)) {
 }
 
 impl ResultContent {
-    /// The result's text: the string, or its text parts joined by newlines.
+    /// Returns the text of the result: the string, or the text parts joined by newlines.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             ResultContent::Text(text) => Cow::Borrowed(text),
@@ -242,7 +242,7 @@ impl<'de> Deserialize<'de> for Part {
 /// Reads a JSON array of parts, without a copy of their text in between.
 ///
 /// # Errors
-/// If it is not a JSON array of objects.
+/// If `json` is not a JSON array of objects.
 pub fn parts_from_json(json: &[u8]) -> Result<Vec<Part>, serde_json::Error> {
     let raw: Vec<&RawValue> = serde_json::from_slice(json)?;
     raw.into_iter().map(checked_part).collect()
@@ -255,13 +255,12 @@ fn checked_part<E: serde::de::Error>(raw: &RawValue) -> Result<Part, E> {
     Ok(part_from_raw(raw))
 }
 
-/// Reads a part of the shapes that [`Part`] writes; any other JSON object becomes
-/// [`Part::Unknown`].
+/// Reads a part from a JSON object. An object of a shape that [`Part`] does not write becomes [`Part::Unknown`].
 pub fn part_from_raw(raw: &RawValue) -> Part {
     part_on_level(raw, 1)
 }
 
-/// Reads a part from a tool result's content: see [`MAX_PART_DEPTH`] and [`part_from_raw`].
+/// Reads a part of a tool result's content as [`part_from_raw`] does; it is on the second level of [`MAX_PART_DEPTH`].
 pub fn inner_part_from_raw(raw: &RawValue) -> Part {
     part_on_level(raw, 2)
 }

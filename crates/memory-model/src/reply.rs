@@ -9,21 +9,21 @@ use crate::tool::ToolCall;
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// The messages, in order.
+    /// Messages of the reply, in order.
     pub messages: Vec<Message>,
-    /// The model that answered, as the provider names it.
+    /// Name of the model that answered, as the provider gives it; `None` if it is unknown.
     pub model: Option<String>,
-    /// The tokens of the request and of the reply; `None` if the provider reported none.
+    /// Tokens of the request and of the reply; `None` if the provider reported none.
     pub usage: Option<Usage>,
 }
 
 impl Reply {
-    /// Returns the calls of tools, in order. A reply without calls ends a turn.
+    /// Returns the tool calls in the reply, in order. A reply without calls ends a turn.
     pub fn calls(&self) -> impl Iterator<Item = ToolCall<'_>> {
         self.messages.iter().flat_map(Message::tool_calls)
     }
 
-    /// Returns the text of the messages, without reasoning.
+    /// Returns the text of the reply's messages, without reasoning.
     pub fn text(&self) -> String {
         let texts = self.messages.iter().map(Message::text);
         let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();

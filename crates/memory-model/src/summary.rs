@@ -10,20 +10,21 @@ use crate::json::RawJson;
 use crate::summary_body::SummaryBody;
 use crate::time::Timestamp;
 
-/// Recipe of a summary: summarizer, prompt, policy and their versions, as one canonical line.
+/// Description of the way in which a summary was made: summarizer, prompt, policy and their versions, as one canonical
+/// line.
 ///
-/// Two summaries of the same sources by the same recipe are the same: a store keeps one and pays once.
+/// Two summaries of the same sources by the same recipe are equivalent: a store keeps one, and only one is paid for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Recipe(String);
 
 impl Recipe {
-    /// Wraps a recipe line.
+    /// Creates a recipe from its line.
     pub fn new(line: impl Into<String>) -> Self {
         Self(line.into())
     }
 
-    /// The line.
+    /// Returns the recipe's line.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -40,10 +41,10 @@ impl fmt::Display for Recipe {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Purpose {
-    /// It replaces its sources.
+    /// The summary replaces its sources.
     #[default]
     Replace,
-    /// It replaces a turn's beginning; the end of the turn stays in view after it.
+    /// The summary replaces the beginning of a turn; the end of the turn stays in view after it.
     TurnPrefix,
 }
 
@@ -51,14 +52,14 @@ pub enum Purpose {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Child {
-    /// Messages, verbatim.
+    /// Messages of the log, verbatim.
     Messages {
         /// Positions of the messages.
         range: SeqRange,
     },
     /// Another summary.
     Summary {
-        /// Positions of the messages that it covers.
+        /// Positions of the messages that the summary covers.
         range: SeqRange,
         /// Id of the summary.
         id: SummaryId,
@@ -66,14 +67,14 @@ pub enum Child {
 }
 
 impl Child {
-    /// Positions of the messages that it covers.
+    /// Returns the positions of the messages that this child or source covers.
     pub fn range(&self) -> SeqRange {
         match self {
             Child::Messages { range } | Child::Summary { range, .. } => *range,
         }
     }
 
-    /// Id of the summary; `None` for messages.
+    /// Returns the id of the summary; `None` for messages.
     pub fn summary(&self) -> Option<&SummaryId> {
         match self {
             Child::Messages { .. } => None,
@@ -82,75 +83,74 @@ impl Child {
     }
 }
 
-/// A summary: it covers a contiguous range, was made from its sources and unfolds to its children.
+/// A summary of a contiguous range of messages. It was made from its sources and unfolds to its children.
 ///
 /// Most summaries unfold to their sources. A summary that is updated repeatedly has the previous one among its sources,
 /// and ranges of messages as children, so that its depth does not grow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// `sum_` and the first 16 hex digits of `hash`.
+    /// Id of the summary: `sum_` and the first 16 hex digits of `hash`.
     pub id: SummaryId,
-    /// Positions of the messages that it covers.
+    /// Positions of the messages that the summary covers.
     pub range: SeqRange,
-    /// 0 for a summary of messages alone, else 1 + the depth of its deepest child summary.
+    /// Depth of the summary: 0 if it is of messages alone, else 1 + the depth of its deepest child summary.
     pub depth: u32,
-    /// Input of its writer, in that order: at least one source. Sources may overlap and be nested, and none reaches
-    /// beyond `range`'s last position.
+    /// Messages and summaries that the writer of the summary read, in that order; at least one. Sources may overlap and
+    /// be nested, and none reaches beyond the last position of `range`.
     pub sources: Vec<Child>,
-    /// Its content, in order; the children partition `range`.
+    /// Messages and summaries to which the summary unfolds, in order; they partition `range`.
     pub children: Vec<Child>,
     /// Text of the summary, as ranked lines.
     pub body: SummaryBody,
-    /// Rendered messages that replace the text in a context, as a JSON list.
+    /// Rendered messages that replace the summary's text in a context, as a JSON list; `None` if the text is shown.
     pub messages: Option<RawJson>,
-    /// Cost of the summary rendered by `rendering`, in tokens.
+    /// Cost of the summary when it is rendered by `rendering`, in tokens.
     pub tokens: u64,
-    /// Rendering that `tokens` was counted for.
+    /// Rendering for which `tokens` was counted.
     pub rendering: RenderingId,
-    /// Cost of its sources when it was made, in tokens.
+    /// Cost of the summary's sources when the summary was made, in tokens.
     pub source_tokens: u64,
-    /// Whether it was written without a model and should be rewritten when one is available.
+    /// Whether the summary was written without a model and should be rewritten when one is available.
     pub provisional: bool,
-    /// Recipe that it was made by.
+    /// Recipe by which the summary was made.
     pub recipe: Recipe,
-    /// Tier that produced it, such as `normal`, `aggressive`, `extractive` or `cut`.
+    /// Tier of summarizing that produced the text, such as `normal`, `aggressive`, `extractive` or `cut`.
     pub tier: String,
-    /// Model that wrote it; `None` without a model.
+    /// Name of the model that wrote the summary; `None` if it was written without a model.
     pub model: Option<String>,
-    /// Facts about its making, as a JSON object: scores, refused tiers, omissions. Not part of the
-    /// hash.
+    /// Facts about the making of the summary, as a JSON object: scores, refused tiers, omissions. Not part of the hash.
     pub meta: Option<RawJson>,
-    /// Earliest time of its sources' messages.
+    /// Earliest time of the messages of the summary's sources.
     pub earliest_at: Timestamp,
-    /// Latest time of its sources' messages.
+    /// Latest time of the messages of the summary's sources.
     pub latest_at: Timestamp,
-    /// Time of creation.
+    /// Time at which the summary was made.
     pub created_at: Timestamp,
-    /// Hash over its sources' hashes.
+    /// Hash over the hashes of the summary's sources: see [`SourceHasher`].
     pub source_hash: Hash,
-    /// Hash over its source hash, children, range, depth, recipe and body.
+    /// Hash of the summary: see [`Summary::expected_hash`].
     pub hash: Hash,
 }
 
-/// Size of a summary's content: two figures of this model, and three with the names and meanings of the older memory
-/// engine. Kept in [`Summary::meta`] under `figures`.
+/// Figures about the size of a summary's content. Two are this crate's, and three have the names and meanings of an
+/// older memory engine. [`Summary::meta`] holds them under `figures`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryFigures {
-    /// Number of messages that it covers, without notes.
+    /// Number of messages that the summary covers, without notes.
     pub messages: u64,
-    /// Cost of those messages, in tokens.
+    /// Cost of the covered messages, in tokens.
     pub message_tokens: u64,
-    /// Rows of the messages among its direct sources, and for each summary among them one more than that summary's
-    /// count. A message has a row for its text or its blocks, and one for each reasoning, tool call and tool result.
+    /// Number of rows of the messages among the direct sources; each summary among them adds its `descendant_count` +
+    /// 1. A message has a row for its text or its blocks, and one for each reasoning, tool call and tool result.
     pub descendant_count: u64,
-    /// Cost of those rows and summaries, in tokens.
+    /// Cost of the rows and summaries that `descendant_count` counts, in tokens.
     pub descendant_token_count: u64,
     /// Cost of all rows of the covered messages, in tokens.
     pub source_message_token_count: u64,
 }
 
 impl SummaryFigures {
-    /// Adds a message among the direct sources: its rows, and its cost in tokens.
+    /// Adds the figures of a message among the direct sources: its number of rows, and its cost in tokens.
     pub fn add_message(&mut self, rows: u64, tokens: u64) {
         self.messages += 1;
         self.message_tokens += tokens;
@@ -161,7 +161,7 @@ impl SummaryFigures {
         }
     }
 
-    /// Adds a summary among the sources: its figures, and its cost in tokens.
+    /// Adds the figures of a summary among the sources: `below` are its figures, `tokens` is its cost in tokens.
     pub fn add_summary(&mut self, below: &Self, tokens: u64) {
         self.messages += below.messages;
         self.message_tokens += below.message_tokens;
@@ -178,8 +178,8 @@ struct FiguresOnly {
 }
 
 impl Summary {
-    /// Creates a summary that unfolds to its sources, with its hash and id. The cost is 0 tokens, and the model,
-    /// figures, times and rendering are empty: set these fields, none of which is hashed.
+    /// Creates a summary that unfolds to its sources, and computes its hash and id. The cost is 0 tokens, and the
+    /// model, figures, times and rendering are empty: set these fields afterwards. The hash does not cover them.
     pub fn new(
         range: SeqRange,
         depth: u32,
@@ -214,41 +214,41 @@ impl Summary {
         summary
     }
 
-    /// Sets the hash and the id from the other fields.
+    /// Computes the hash from the other fields, and sets it and the id.
     pub fn set_hash_and_id(&mut self) {
         self.hash = self.expected_hash();
         self.id = summary_id(self.hash);
     }
 
-    /// Returns the text: the lines of the body, joined by line feeds.
+    /// Returns the text of the summary: the lines of the body, joined by line feeds.
     pub fn text(&self) -> &str {
         self.body.text()
     }
 
-    /// Returns the ids of the summaries among its sources, in order.
+    /// Returns the ids of the summaries among the summary's sources, in order.
     pub fn source_summaries(&self) -> impl Iterator<Item = &SummaryId> {
         self.sources.iter().filter_map(Child::summary)
     }
 
-    /// Returns the figures in `meta`; `None` if there are none.
+    /// Returns the size figures in `meta`; `None` if there are none.
     pub fn figures(&self) -> Option<SummaryFigures> {
         let meta = self.meta.as_ref()?;
         let read = serde_json::from_str::<FiguresOnly>(meta.as_str());
         read.ok()?.figures
     }
 
-    /// Whether all its children are messages.
+    /// Returns whether all children of the summary are messages.
     pub fn is_leaf(&self) -> bool {
         self.depth == 0
     }
 
-    /// Name of the kind: `leaf` or `condensed`.
+    /// Returns the name of the summary's kind: `leaf` or `condensed`.
     pub fn kind(&self) -> &'static str {
         if self.is_leaf() { "leaf" } else { "condensed" }
     }
 
-    /// Computes the hash from the other fields, as H(source hash ‖ children ‖ range ‖ depth ‖ recipe
-    /// ‖ body ‖ messages); a sound summary has it in `hash`. A child is hashed by its range and id.
+    /// Computes the hash from the other fields, as H(source hash ‖ children ‖ range ‖ depth ‖ recipe ‖ body ‖
+    /// messages). In a sound summary it equals `hash`. A child is hashed by its range and id.
     pub fn expected_hash(&self) -> Hash {
         let mut hasher = FieldHasher::new("agent-memory summary 2");
         hasher.hash(self.source_hash);
@@ -266,8 +266,8 @@ impl Summary {
     }
 }
 
-/// Hashes a summary's sources: feed the hashes of all messages of each [`Child::Messages`] in
-/// order, and the hash of each [`Child::Summary`].
+/// Computes the hash over a summary's sources. Add the sources in order: for [`Child::Messages`] the hashes of all its
+/// messages in order, for [`Child::Summary`] its hash.
 #[derive(Debug)]
 pub struct SourceHasher(FieldHasher);
 
@@ -278,30 +278,30 @@ impl Default for SourceHasher {
 }
 
 impl SourceHasher {
-    /// Creates a hasher without sources.
+    /// Creates a hasher to which no source was added.
     pub fn new() -> Self {
         Self(FieldHasher::new("agent-memory summary source 1"))
     }
 
-    /// Adds one message of a source.
+    /// Adds the hash of one message of a source.
     pub fn message(&mut self, hash: Hash) {
         self.0.number(0);
         self.0.hash(hash);
     }
 
-    /// Adds a source that is a summary.
+    /// Adds the hash of a summary that is a source.
     pub fn summary(&mut self, hash: Hash) {
         self.0.number(1);
         self.0.hash(hash);
     }
 
-    /// Returns the source hash.
+    /// Returns the hash over all added sources.
     pub fn finish(self) -> Hash {
         self.0.finish()
     }
 }
 
-/// The public id of the summary with this hash.
+/// Returns the id of the summary with this hash.
 pub fn summary_id(hash: Hash) -> SummaryId {
     let digits = hash.to_string();
     SummaryId::new(format!("sum_{}", digits.get(..16).unwrap_or(&digits)))

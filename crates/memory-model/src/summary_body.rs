@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hash::FieldHasher;
 
-/// A line of a [`SummaryBody`].
+/// A line of a [`SummaryBody`] with its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankedLine<'a> {
     /// Text of the line, without a line feed.
@@ -37,7 +37,7 @@ pub struct SummaryBody {
 }
 
 impl SummaryBody {
-    /// Creates a body of lines with the same rank. Lines end at line feeds.
+    /// Creates a body of lines with the same rank. Line feeds in `text` end the lines.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -58,8 +58,7 @@ impl SummaryBody {
         }
     }
 
-    /// Creates a body from its text and the ranks of its lines; `None` for the ranks when all are
-    /// equal.
+    /// Creates a body from its text and the rank of each line; `ranks` is `None` when all ranks are equal.
     ///
     /// # Errors
     /// [`RankCountError`] if there is not one rank for each line.
@@ -81,12 +80,12 @@ impl SummaryBody {
         &self.text
     }
 
-    /// Returns the rank of each line; `None` if all are equal.
+    /// Returns the rank of each line; `None` if all ranks are equal.
     pub fn ranks(&self) -> Option<&[u8]> {
         (!self.ranks.is_empty()).then_some(self.ranks.as_slice())
     }
 
-    /// Returns the lines in order.
+    /// Returns the lines of the body, in order.
     pub fn lines(&self) -> impl Iterator<Item = RankedLine<'_>> {
         let ranks = self.ranks.iter().copied().chain(std::iter::repeat(0));
         let line = |(text, rank)| RankedLine { text, rank };

@@ -22,9 +22,9 @@ impl Timestamp {
             .map(|t| Self(t.as_microsecond()))
     }
 
-    /// Reads the text of a time as programs write it: RFC 3339, also with a space for the `T` or a slash for a dash, with
-    /// `UTC` at its end or without an offset (which is taken for UTC), RFC 2822, or the digits of a number as
-    /// [`Timestamp::from_number`] reads them. `None` for any other text.
+    /// Reads a time as programs write it: RFC 3339, RFC 2822, or a number as [`Timestamp::from_number`] reads it. RFC
+    /// 3339 may have a space for the `T`, a slash for a dash, `UTC` at its end, or no offset, which means UTC. `None`
+    /// for any other text.
     pub fn from_text(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(time) = Self::parse(text).or_else(|| Self::from_number(text)) {
@@ -54,9 +54,9 @@ impl Timestamp {
             .or_else(letter)
     }
 
-    /// Reads a number since the Unix epoch, with or without a fraction: of seconds, milliseconds, microseconds or
-    /// nanoseconds, by its size. `None` for any other text, and for a number that is too small for a time after the
-    /// spring of 1973: programs write such numbers, mostly zero, for unknown times.
+    /// Reads a number of seconds, milliseconds, microseconds or nanoseconds since the Unix epoch, with or without a
+    /// fraction. The size of the number determines the unit. `None` for any other text, and for a number that is too
+    /// small for a time after the spring of 1973: programs write such numbers, mostly zero, for unknown times.
     pub fn from_number(text: &str) -> Option<Self> {
         let text = text.trim();
         if text.contains(['e', 'E']) {
@@ -89,12 +89,12 @@ impl Timestamp {
         number.checked_mul(unit)?.checked_add(rest).map(Self)
     }
 
-    /// Whether the time is known: a message without a time has the time 0.
+    /// Returns whether the time is known: a message without a time has the time 0.
     pub fn is_known(self) -> bool {
         self != Self::default()
     }
 
-    /// Converts milliseconds since the Unix epoch.
+    /// Creates a timestamp from milliseconds since the Unix epoch.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1000))
     }
@@ -104,7 +104,7 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// Returns the time that is `duration` later, at most the largest timestamp.
+    /// Returns the time that is `duration` later, or the largest timestamp if the sum is larger.
     pub fn saturating_add(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros))
@@ -157,7 +157,7 @@ pub struct StepClock {
 }
 
 impl StepClock {
-    /// Creates a clock with the first reading `start`; each reading advances it by `step_micros` microseconds.
+    /// Creates a clock. The first reading is `start`; each reading advances the clock by `step_micros` microseconds.
     pub fn new(start: Timestamp, step_micros: i64) -> Self {
         Self {
             next: AtomicI64::new(start.0),

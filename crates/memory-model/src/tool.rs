@@ -14,17 +14,17 @@ use crate::part::Part;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolDefinition {
-    /// The name by which the model calls the tool.
+    /// Name by which the model calls the tool.
     pub name: String,
     /// Description of the tool for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The JSON Schema of the arguments, an object schema.
+    /// JSON Schema of the tool's arguments, which are an object.
     pub parameters: RawJson,
 }
 
 impl ToolDefinition {
-    /// Creates a definition without a description.
+    /// Creates a tool definition without a description.
     pub fn new(name: impl Into<String>, parameters: RawJson) -> Self {
         Self {
             name: name.into(),
@@ -33,13 +33,13 @@ impl ToolDefinition {
         }
     }
 
-    /// Sets the description.
+    /// Sets the description of the tool for the model.
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Returns a borrowed view, which estimators count.
+    /// Returns a borrowed view of the definition, as token estimators take it.
     ///
     /// ```
     /// use memory_model::{RawJson, ToolDefinition};
@@ -60,23 +60,23 @@ impl ToolDefinition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolCall<'a> {
-    /// The id that the result names.
+    /// Id of the call. The call's result names it.
     pub id: &'a str,
-    /// The tool.
+    /// Name of the called tool.
     pub name: &'a str,
-    /// The arguments as they came: JSON, or a JSON string of text that is not JSON.
+    /// Arguments of the call as they came: JSON, or a JSON string of text that is not JSON.
     pub arguments: &'a RawJson,
 }
 
 impl<'a> ToolCall<'a> {
-    /// Parses the arguments. Blank arguments count as `{}`.
+    /// Parses the arguments of the call as a `T`. Blank arguments count as `{}`.
     ///
-    /// Arguments that are not JSON, which a log keeps as a JSON string of their text, are an error for every type, so
-    /// that an incomplete call is never read as a text. A tool that takes free text reads [`text`](Self::text) instead.
+    /// Arguments that are not JSON are an error for every type. A log keeps them as a JSON string of their text, and an
+    /// incomplete call must not be read as a text. A tool that takes free text reads [`text`](Self::text) instead.
     ///
     /// # Errors
-    /// If they are not JSON, or not of that type. The text of the error is written for the model: pass it back with
-    /// [`failed`](Self::failed).
+    /// If the arguments are not JSON, or not of that type. The text of the error is written for the model: pass it back
+    /// with [`failed`](Self::failed).
     ///
     /// ```
     /// use memory_model::{Message, RawJson};
@@ -104,7 +104,7 @@ impl<'a> ToolCall<'a> {
         serde_json::from_str(arguments)
     }
 
-    /// Returns the arguments as the model wrote them: the JSON, or the text that is not JSON.
+    /// Returns the arguments of the call as the model wrote them: the JSON, or the text that is not JSON.
     pub fn text(&self) -> Cow<'a, str> {
         let arguments = self.arguments.as_str();
         let text = serde_json::from_str::<String>(arguments);
@@ -116,15 +116,15 @@ impl<'a> ToolCall<'a> {
         Message::tool_result(self.id, text)
     }
 
-    /// Returns the message that answers the call with an error text, marked as an error. OpenAI's shapes have no field for the
-    /// mark: they begin the text with `[tool error]`.
+    /// Returns the message that answers the call with an error text, marked as an error. OpenAI's shapes have no field
+    /// for the mark: they begin the text with `[tool error]`.
     pub fn failed(&self, text: impl Into<String>) -> Message {
         Message::failed_result(self.id, text)
     }
 }
 
 impl Message {
-    /// Returns the calls of tools in the message, in order.
+    /// Returns the tool calls in the message, in order.
     ///
     /// ```
     /// use memory_model::{Message, RawJson};

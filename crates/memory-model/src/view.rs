@@ -13,30 +13,30 @@ use crate::ids::{Seq, SeqRange, SummaryId, TrimPolicyId};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanBody {
-    /// The messages themselves.
+    /// The messages are shown verbatim.
     Raw,
-    /// A summary of exactly these messages.
+    /// A summary of exactly these messages is shown.
     Summary {
-        /// Id of the summary.
+        /// Id of the shown summary.
         id: SummaryId,
-        /// Its depth: 0 for a leaf.
+        /// Depth of the shown summary: 0 for a leaf.
         depth: u32,
     },
-    /// The messages, each shortened by this trim policy.
+    /// The messages are shown, each shortened by this trim policy.
     Trimmed(TrimPolicyId),
-    /// The messages are left out, and counted.
+    /// The messages are not shown; a context gives their number.
     Omitted,
 }
 
 impl SpanBody {
-    /// Whether a span with this body may be cut in two, and joined with a neighbour that has the same body, without
-    /// changing the messages' cost. Summaries and trimmed spans are replaced whole, because their cost is that of the
-    /// whole body.
+    /// Returns whether a span with this body may be cut in two, or joined with a neighbour that has the same body, at
+    /// the same total cost. Summaries and trimmed spans are replaced whole, because their cost is that of the whole
+    /// body.
     pub fn is_divisible(&self) -> bool {
         matches!(self, SpanBody::Raw | SpanBody::Omitted)
     }
 
-    /// Id of the summary; `None` for any other body.
+    /// Returns the id of the shown summary; `None` for any other body.
     pub fn summary(&self) -> Option<&SummaryId> {
         match self {
             SpanBody::Summary { id, .. } => Some(id),
@@ -48,14 +48,14 @@ impl SpanBody {
 /// Range of a span: from `first` to `last`, both inclusive, or open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SpanRange {
-    /// First position, inclusive.
+    /// First position of the span, inclusive.
     pub first: Seq,
-    /// Last position, inclusive; `None` for a view's final span, which never ends.
+    /// Last position of the span, inclusive; `None` for a view's final span, which never ends.
     pub last: Option<Seq>,
 }
 
 impl SpanRange {
-    /// Returns the part at or before `head`; `None` if there is none.
+    /// Returns the positions of the span at or before `head`; `None` if there are none.
     pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
         SeqRange::new(self.first, self.last.map_or(head, |last| last.min(head)))
     }
@@ -70,20 +70,20 @@ impl fmt::Display for SpanRange {
     }
 }
 
-/// A range of the log and its form in a context.
+/// A range of the log with the form in which a context shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// Positions of the messages.
+    /// Positions of the span's messages.
     pub range: SpanRange,
-    /// Form in which a context shows them.
+    /// Form in which a context shows the messages.
     pub body: SpanBody,
-    /// Cost of the body, in tokens. For `Raw` the sum of the costs of the messages that exist, set by the reader of the
-    /// log; 0 in the pure algebra and for `Omitted`.
+    /// Cost of the span in a context, in tokens; 0 for `Omitted`. For `Raw`, the reader of the log sets the sum of the
+    /// costs of the messages that exist, and it is 0 before.
     pub tokens: u64,
 }
 
 impl Span {
-    /// Creates a closed span; `tokens` is the cost of the body.
+    /// Creates a closed span; `tokens` is the cost of the body, in tokens.
     pub fn closed(range: SeqRange, body: SpanBody, tokens: u64) -> Self {
         Self {
             range: SpanRange {
@@ -95,32 +95,32 @@ impl Span {
         }
     }
 
-    /// The range of a closed span; `None` for the open one.
+    /// Returns the range of a closed span; `None` for the open one.
     pub fn closed_range(&self) -> Option<SeqRange> {
         self.range
             .last
             .and_then(|last| SeqRange::new(self.range.first, last))
     }
 
-    /// Whether two spans have the same range and body; costs are ignored.
+    /// Returns whether two spans have the same range and body; costs are ignored.
     pub fn same(&self, other: &Span) -> bool {
         self.range == other.range && self.body == other.body
     }
 }
 
-/// Start of a span and its body: the row that a store keeps. The span ends before the next start.
+/// First position and body of a span: the row that a store keeps for it. The span ends before the next span's start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanStart {
-    /// First position, inclusive.
+    /// First position of the span, inclusive.
     pub first: Seq,
-    /// Form of the messages from there.
+    /// Form in which a context shows the span's messages.
     pub body: SpanBody,
-    /// Cost of the body in tokens; 0 for `Raw` and `Omitted`.
+    /// Cost of the span's body, in tokens; 0 for `Raw` and `Omitted`.
     pub tokens: u64,
 }
 
 impl SpanStart {
-    /// The start of a view that was never published: all messages verbatim.
+    /// Start of the only span of a view that was never published: all messages verbatim.
     pub const FIRST: Self = Self {
         first: Seq::FIRST,
         body: SpanBody::Raw,
@@ -141,12 +141,12 @@ impl From<&Span> for SpanStart {
     }
 }
 
-/// Rows that a publish removes and adds.
+/// Rows of spans that a publish removes from a view and adds to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpliceRows {
-    /// Removed rows, in rising order.
+    /// Rows that the publish removes, in rising order.
     pub removed: Vec<SpanStart>,
-    /// Added rows, in rising order.
+    /// Rows that the publish adds, in rising order.
     pub added: Vec<SpanStart>,
 }
 
@@ -154,32 +154,32 @@ pub struct SpliceRows {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpliceError {
-    /// The view does not hold the expected spans: another publish came first.
+    /// The view does not hold the expected spans over the range: another publish came first.
     #[error("the view holds {} other span(s) over the replaced range", found.len())]
     Lost {
-        /// Spans that the view holds over the range.
+        /// Spans that the view holds over the range now.
         found: Vec<Span>,
     },
     /// The new spans do not cover exactly the replaced range, in order, without gaps.
     #[error("the new spans do not tile {at}: {problem}")]
     NotTiling {
-        /// Range to replace.
+        /// Range that the splice should replace.
         at: SeqRange,
-        /// Description of the gap or overlap.
+        /// Description of the gap or overlap in the new spans.
         problem: String,
     },
     /// The replaced range begins or ends inside a span that cannot be divided.
     #[error("{at} divides the span {span}, which can only be replaced whole")]
     Divides {
-        /// Range to replace.
+        /// Range that the splice should replace.
         at: SeqRange,
-        /// The span.
+        /// Range of the span that cannot be divided.
         span: SpanRange,
     },
 }
 
-/// A partition of `[1, ∞)` into spans: in order, without gaps or overlaps, the last one raw and
-/// open.
+/// A view of a log: a partition of all positions from 1 on into spans, in order, without gaps or overlaps. The last
+/// span is raw and open.
 ///
 /// ```
 /// use memory_model::{SpanBody, Seq, SeqRange, Span, SummaryId, View};
@@ -220,11 +220,11 @@ impl View {
         }
     }
 
-    /// Creates the view with spans that begin at `starts`.
+    /// Creates the view from the starts of its spans.
     ///
     /// # Errors
-    /// A message that names the row, if the rows do not begin at 1, do not rise, hold neighbours that
-    /// should be merged, or do not end with a raw span.
+    /// A message that names the invalid row, if the rows do not begin at 1, do not rise, hold neighbours that should be
+    /// merged, or do not end with a raw span.
     pub fn from_starts(starts: &[SpanStart]) -> Result<Self, String> {
         match starts.first() {
             None => return Err("a view has at least one span".to_owned()),
@@ -260,7 +260,7 @@ impl View {
         })
     }
 
-    /// Returns the spans, in order.
+    /// Returns the spans of the view, in order.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
@@ -270,13 +270,13 @@ impl View {
         self.spans.iter().map(SpanStart::from).collect()
     }
 
-    /// Returns the spans over `at`. `Raw` and `Omitted` spans are clipped to it; `Summary` and
-    /// `Trimmed` spans keep their whole range, because they can only be replaced whole.
+    /// Returns the spans that overlap `at`. `Raw` and `Omitted` spans are clipped to it; `Summary` and `Trimmed` spans
+    /// keep their whole range, because they can only be replaced whole.
     pub fn clip(&self, at: SeqRange) -> Vec<Span> {
         clip(&self.spans, at)
     }
 
-    /// Returns the view in which `new` replaces the spans over `at`, which must still be `expect`.
+    /// Returns the view after `new` replaces the spans over `at`. The view must still hold the spans `expect` there.
     ///
     /// # Errors
     /// [`SpliceError::Lost`] if the view holds other spans over `at`; [`SpliceError::NotTiling`] if `new` does not
@@ -314,7 +314,7 @@ pub fn spans_of(starts: &[SpanStart], last: Option<Seq>) -> Vec<Span> {
         .collect()
 }
 
-/// Returns the spans over `at` as [`View::clip`] does, from the rows around it.
+/// Returns the spans that overlap `at`, as [`View::clip`] does. `starts` are the view's rows around `at`.
 pub fn clip_starts(starts: &[SpanStart], at: SeqRange) -> Vec<Span> {
     clip(&spans_of(starts, None), at)
 }
@@ -336,13 +336,14 @@ fn clip(spans: &[Span], at: SeqRange) -> Vec<Span> {
         .collect()
 }
 
-/// Returns the rows that change when `new` replaces the spans over `at`, which must still be `expect`.
+/// Returns the rows that a view loses and gains when `new` replaces the spans over `at`. The view must still hold the
+/// spans `expect` there.
 ///
 /// `starts` are the view's rows around the range: from the row that covers the position before `at` (or the first row)
 /// through the row that begins right after `at`, if there is one. Additional rows are allowed.
 ///
 /// # Errors
-/// As [`View::splice`].
+/// [`SpliceError`] in the same cases as [`View::splice`].
 pub fn splice_starts(
     starts: &[SpanStart],
     at: SeqRange,

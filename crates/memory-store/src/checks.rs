@@ -6,10 +6,10 @@ use token_estimate::EstimatorId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Append, AppendAt, Conversation, JobKey};
 
-/// Checks that a log satisfies the conditions of an append.
+/// Checks that an append fits the log: the log has the expected head and uses the same estimator.
 ///
 /// # Errors
-/// `HeadMoved` if the log has another head, `EstimatorMismatch` if it uses another estimator.
+/// `HeadMoved` if the log has another head than the append expects; `EstimatorMismatch` if it uses another estimator.
 pub fn check_append(info: &Conversation, append: &Append) -> Result<()> {
     match append.at {
         AppendAt::Head(head) if head != info.head => {
@@ -43,7 +43,7 @@ fn check_estimator(info: &Conversation, given: &EstimatorId) -> Result<()> {
     Err(Error::new(ErrorKind::EstimatorMismatch, message))
 }
 
-/// The error that a conversation does not exist.
+/// Returns the `NotFound` error for a conversation that does not exist.
 pub fn no_conversation(id: ConversationId) -> Error {
     Error::new(
         ErrorKind::NotFound,
@@ -51,7 +51,7 @@ pub fn no_conversation(id: ConversationId) -> Error {
     )
 }
 
-/// The error that another owner has the lease on a job.
+/// Returns the `Stale` error for a job when another owner has the lease on it.
 pub fn lease_lost(key: &JobKey) -> Error {
     Error::new(
         ErrorKind::Stale,

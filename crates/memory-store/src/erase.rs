@@ -70,11 +70,11 @@ async fn open_in_view<S: Store + ?Sized>(
     Ok(all_open)
 }
 
-/// Erases words, and shows the messages again in views that show erased summaries: the remaining messages are in
-/// contexts, and the next compaction summarizes them again. See [`Store::erase`].
+/// Erases words with [`Store::erase`], and then shows the messages again in views that show erased summaries. Contexts
+/// then have the remaining messages, and the next compaction summarizes them again.
 ///
 /// # Errors
-/// As [`Store::erase`].
+/// The errors of [`Store::erase`] and, when views change, of [`Store::publish`].
 pub async fn erase<S: Store + ?Sized>(
     store: &S,
     which: &ConversationRef,

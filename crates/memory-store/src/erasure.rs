@@ -9,11 +9,11 @@ use memory_model::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::Conversation;
 
-/// Replacement for erased words: the text of an erased summary, and of an erased message that cost at least 8 tokens. A
-/// cheaper message gets no text, so that it never costs more than before.
+/// Text that replaces erased words: in an erased summary, and in an erased message that cost at least 8 tokens. A
+/// cheaper message gets no text, so that an erasure never raises its cost.
 pub const ERASED: &str = "[erased]";
 
-/// Key prefix of small values that hold prepared work. An erasure removes them, as it removes drafts.
+/// Prefix of the keys of small values that hold prepared work. An erasure removes these values, as it removes drafts.
 pub const PREPARED: &str = "prepared/";
 
 /// Minimum cost of a message, in tokens, at which [`ERASED`] costs no more than the message.
@@ -23,14 +23,14 @@ const ERASED_FROM: u64 = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erase {
-    /// Positions of the entries, inclusive, as the conversation sees them; `None` for a conversation's
+    /// Positions of the entries to erase, inclusive, as the conversation sees them. `None` erases the conversation's
     /// own log with its title, metadata and small values.
     pub range: Option<SeqRange>,
-    /// Reason. It is kept for ever, so it should not repeat the erased words.
+    /// Reason for the erasure. The store keeps it for ever, so it should not repeat the erased words.
     pub reason: String,
-    /// Whether to report the erasure without carrying it out.
+    /// Whether to report the effects of the erasure without carrying it out.
     pub dry_run: bool,
-    /// Time of the call.
+    /// Time of the erasure, which the store records.
     pub now: Timestamp,
 }
 
@@ -45,8 +45,8 @@ impl Erase {
         }
     }
 
-    /// Creates a request to erase a conversation's own log and archive the conversation. The log that it shares with
-    /// its parent stays.
+    /// Creates a request to erase a conversation's own log and archive the conversation. The part of the log that it
+    /// shares with its parent is not erased.
     pub fn all(reason: impl Into<String>, now: Timestamp) -> Self {
         Self {
             range: None,
@@ -56,27 +56,27 @@ impl Erase {
         }
     }
 
-    /// Sets whether to report the erasure without carrying it out.
+    /// Sets whether to report the effects of the erasure without carrying it out.
     pub fn with_dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
         self
     }
 }
 
-/// A range of a conversation.
+/// A range of positions in one conversation that an erasure concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErasedRange {
-    /// The conversation.
+    /// Number of the conversation in its store.
     pub conversation: ConversationId,
-    /// Its key.
+    /// Session key of the conversation.
     pub key: SessionKey,
-    /// The positions, inclusive.
+    /// Positions in the conversation, inclusive.
     pub range: SeqRange,
 }
 
 impl ErasedRange {
-    /// Names a range of a conversation.
+    /// Creates a range of positions in a conversation.
     pub fn new(conversation: ConversationId, key: SessionKey, range: SeqRange) -> Self {
         Self {
             conversation,
@@ -90,30 +90,30 @@ impl ErasedRange {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erased {
-    /// Logs that hold the entries.
+    /// Logs that hold the entries to erase, each with the positions of these entries.
     pub logs: Vec<ErasedRange>,
-    /// Every conversation that shows some of them: the owners of these logs, and their forks.
+    /// Conversations that show some of these entries: the owners of the logs, and their forks.
     pub seen_by: Vec<ErasedRange>,
-    /// Number of entries that still had words.
+    /// Number of entries with words left to erase.
     pub entries: u64,
-    /// Number of summaries of these entries, in all these conversations, that still had words.
+    /// Number of summaries of these entries, in all these conversations, with words left to erase.
     pub summaries: u64,
-    /// Number of jobs of these conversations with prepared work that is dropped.
+    /// Number of jobs of these conversations that lose their prepared work.
     pub drafts: u64,
-    /// Logs with entries of the same hash, which are not erased: the same message, stored under another session's key.
-    /// Each has the range from the first such entry to the last.
+    /// Logs with copies of the entries, which are not erased: entries of the same hash, because the same message was
+    /// stored under another session's key. Each range goes from the first copy to the last.
     pub copies: Vec<ErasedRange>,
 }
 
-/// A recorded erasure of entries.
+/// Record of an erasure of entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erasure {
-    /// Positions, inclusive, as the conversation sees them.
+    /// Positions of the erased entries, inclusive, as the conversation sees them.
     pub range: SeqRange,
     /// Time of the erasure.
     pub at: Timestamp,
-    /// Reason.
+    /// Reason that the caller gave for the erasure.
     pub reason: String,
 }
 
@@ -128,24 +128,24 @@ impl Erasure {
     }
 }
 
-/// Erasures in everything that a conversation sees.
+/// Recorded erasures in everything that a conversation sees.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erasures {
-    /// Entries, by position and then time. Ranges may overlap.
+    /// Erasures of entries, by position and then time. Their ranges may overlap.
     pub entries: Vec<Erasure>,
-    /// Summaries.
+    /// Ids of the summaries with erased words.
     pub summaries: BTreeSet<SummaryId>,
 }
 
 impl Erasures {
-    /// Creates a list.
+    /// Creates a list of erasures; sorts `entries` by position and then time.
     pub fn new(mut entries: Vec<Erasure>, summaries: BTreeSet<SummaryId>) -> Self {
         entries.sort_by_key(|erasure| (erasure.range.first, erasure.range.last, erasure.at));
         Self { entries, summaries }
     }
 
-    /// Whether the words of the entry at a position were erased.
+    /// Returns whether the words of the entry at a position were erased.
     pub fn covers(&self, seq: Seq) -> bool {
         self.entries
             .iter()
@@ -153,7 +153,7 @@ impl Erasures {
     }
 }
 
-/// Returns the parts of an erased entry that had this cost.
+/// Returns the parts that replace the words of an erased entry; `tokens` is the cost that the entry had.
 pub fn erased_parts(tokens: u64) -> Vec<Part> {
     match tokens >= ERASED_FROM {
         true => vec![Part::text(ERASED)],
@@ -161,11 +161,11 @@ pub fn erased_parts(tokens: u64) -> Vec<Part> {
     }
 }
 
-/// Finds the logs and the conversations that an erasure concerns; `family` is all of the
-/// conversation's family. The counts are still 0.
+/// Finds the logs and the conversations that an erasure concerns. `family` are all conversations of the conversation's
+/// family. The counts in the report are 0.
 ///
 /// # Errors
-/// `Invalid` if the range ends beyond the head, or the reason is empty.
+/// `Invalid` if the range ends beyond the head of the log, or the reason is empty.
 pub fn plan_erasure(
     conversation: &Conversation,
     family: &[Conversation],
@@ -222,8 +222,8 @@ pub fn plan_erasure(
     Ok(erased)
 }
 
-/// Returns the ids of the summaries to erase: of the summaries that the conversations made, the ones that cover an
-/// erased entry or are derived from one, directly or not.
+/// Returns the summaries to erase, each with the conversation that made it: every summary that covers an erased entry,
+/// or is derived from such a summary, directly or not. `made` are the summaries that each conversation made.
 pub fn summaries_to_erase(
     seen_by: &[ErasedRange],
     made: &BTreeMap<ConversationId, Vec<Summary>>,

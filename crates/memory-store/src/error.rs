@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The conversation, summary or view does not exist.
+    /// The conversation, summary or view that the caller named does not exist.
     NotFound,
     /// The request is invalid: an empty range, a fork beyond the head, a summary with missing children.
     Invalid,
@@ -15,21 +15,21 @@ pub enum ErrorKind {
     HeadMoved,
     /// The entries were counted with another estimator than the conversation's.
     EstimatorMismatch,
-    /// A lease was lost to another owner, or a revision is out of date.
+    /// The lease on a job was lost to another owner, or a revision is out of date.
     Stale,
     /// The stored data contradicts itself.
     Corrupt,
-    /// The file is not a database of agent-memory.
+    /// The file exists and is not a database of agent-memory.
     ForeignDatabase,
-    /// The database was written by a newer version.
+    /// The database was written by a newer version of agent-memory.
     NewerSchema,
-    /// The database was written by an older version, and is open for reading only.
+    /// The database was written by an older version of agent-memory, and is open for reading only.
     OlderSchema,
     /// The store is open for reading only, or its file or directory cannot be written.
     ReadOnly,
     /// A limit of the store was reached, such as the longest log.
     Limit,
-    /// The database stayed locked by another process.
+    /// Another process kept the database locked for too long.
     Busy,
     /// The disk, file or connection failed.
     Io,
@@ -54,13 +54,13 @@ impl Error {
         }
     }
 
-    /// Adds the cause.
+    /// Adds the underlying error, which caused this one.
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The kind of the error.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -90,5 +90,5 @@ impl StdError for Error {
     }
 }
 
-/// Result of a store's call.
+/// Result of a call to a store.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -11,7 +11,7 @@ use crate::types::{Appended, Conversation, EntryOutcome, NewEntry};
 /// The longest log: positions must leave room for "one after the last".
 const MAX_SEQ: Seq = Seq(u32::MAX - 1);
 
-/// Returns the bytes of entries, each with the hash of its message. A store needs no lock for them.
+/// Returns the bytes to store of each entry, with the hash of its message. Works without a store, so no lock is held.
 ///
 /// # Errors
 /// `Invalid` if a message cannot be written.
@@ -26,29 +26,30 @@ pub fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
     entries.iter().map(hashed).collect()
 }
 
-/// A log while entries are added to it.
+/// Head, tokens, chain and known external ids of a log while entries are appended to it.
 #[derive(Debug)]
 pub struct Growth {
-    /// The conversation, with the head, the tokens and the chain that its log has by now.
+    /// The conversation with the head, tokens and chain of its log after the entries that were added so far.
     pub conversation: Conversation,
     /// Visible entries by external id.
     seen: BTreeMap<String, KnownEntry>,
     outcomes: Vec<EntryOutcome>,
 }
 
-/// The position of an entry in the log that it was added to.
+/// Position, cost and running sum that an entry got in its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
-    /// As in [`memory_model::LogEntry::seq`].
+    /// Position of the entry: see [`memory_model::LogEntry::seq`].
     pub seq: Seq,
-    /// As in [`memory_model::LogEntry::tokens`].
+    /// Cost of the entry, in tokens: see [`memory_model::LogEntry::tokens`].
     pub tokens: u64,
-    /// As in [`memory_model::LogEntry::running`].
+    /// Cost of all entries through this one, in tokens: see [`memory_model::LogEntry::running`].
     pub running: u64,
 }
 
 impl Growth {
-    /// Begins with a conversation and its visible entries with the external ids of the entries to add.
+    /// Creates the state before an append. `seen` are the visible entries that have an external id of an entry to
+    /// append.
     pub fn new(conversation: Conversation, seen: BTreeMap<String, KnownEntry>) -> Self {
         Self {
             conversation,
@@ -57,8 +58,8 @@ impl Growth {
         }
     }
 
-    /// Adds an entry with the hash of its message and its bytes. Returns `None` if an entry with its external id is
-    /// visible: then it is not stored.
+    /// Adds an entry; `hash` is the hash of its message, `body` are its bytes. Returns `None`, and does not add the
+    /// entry, if an entry with its external id is already visible.
     ///
     /// # Errors
     /// `Limit` if the log is full.
@@ -103,7 +104,7 @@ impl Growth {
         }))
     }
 
-    /// Returns the answer of the append.
+    /// Returns the result of the append: the outcome of each entry, and the log's head and tokens.
     pub fn appended(self) -> Appended {
         Appended {
             outcomes: self.outcomes,

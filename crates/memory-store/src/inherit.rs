@@ -11,11 +11,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::publish::KnownSummary;
 use crate::types::{Conversation, NewConversation, Origin, segments_of};
 
-/// Returns the conversation after its creation below its parent, if it has one: with the id and its view
-/// of the parent's log, but without the tokens of the shared part.
+/// Returns the new conversation that a request describes, with the number `id` and, below a parent, the parent's family
+/// and shared segments. `tokens` does not count the shared part of a fork.
 ///
 /// # Errors
-/// `Invalid` or `EstimatorMismatch` if the parent cannot be forked like this.
+/// `Invalid` if a fork begins beyond the parent's head; `EstimatorMismatch` if its estimator is not the parent's.
 pub fn created(
     new: &NewConversation,
     id: ConversationId,
@@ -47,22 +47,22 @@ pub fn created(
     })
 }
 
-/// A conversation with summaries that another one sees: itself, and for a fork its parent, the parent's parent and so
-/// on, as far as they are forks.
+/// A conversation with summaries that another conversation sees. A conversation sees its own summaries and, if it is a
+/// fork, those of its parent, of the parent's parent and so on, as far as they are forks.
 ///
-/// An ancestor's summary is seen if it covers no position after the fork's point: then it was made from shared
+/// An ancestor's summary is visible if it covers no position after the point of the fork: then it was made from shared
 /// messages. The time of its creation does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SummaryScope {
-    /// The conversation that made the summaries.
+    /// Conversation that made the summaries.
     pub conversation: ConversationId,
-    /// The last position that a visible one may cover, inclusive; `None` for the conversation
-    /// itself.
+    /// Last position that a visible summary may cover, inclusive; `None` for the conversation's own summaries, which
+    /// are all visible.
     pub last: Option<Seq>,
 }
 
 impl SummaryScope {
-    /// The conversation itself, the first of every lineage.
+    /// Creates the scope of a conversation's own summaries: all of them are visible.
     pub fn own(conversation: ConversationId) -> Self {
         Self {
             conversation,
@@ -70,7 +70,8 @@ impl SummaryScope {
         }
     }
 
-    /// The parent of a fork at `at`.
+    /// Returns the scope of the summaries that `parent` made, if the conversation of this scope is a fork of it at
+    /// `at`.
     pub fn parent(&self, parent: ConversationId, at: Seq) -> Self {
         Self {
             conversation: parent,
@@ -78,17 +79,17 @@ impl SummaryScope {
         }
     }
 
-    /// Whether a summary of this conversation over `range` is visible.
+    /// Returns whether a summary that covers `range` is visible in this scope.
     pub fn sees(&self, range: SeqRange) -> bool {
         self.last.is_none_or(|last| range.last <= last)
     }
 }
 
-/// An unfinished cut of a parent's view at a fork's point.
+/// An unfinished cut of a parent's view at the point of a fork.
 ///
-/// Spans that end at or before the point stay as they are. A summary that crosses it is opened: its children replace
-/// it, and the child that crosses is opened too, until only messages cross. Their part up to the point is raw.
-/// Shortened messages that cross the point become raw as well, because the cost of a part of them is unknown.
+/// Spans that end at or before the point stay as they are. A summary that crosses the point is opened: its children
+/// replace it, and a child that crosses the point is opened too, until only messages cross. Their part up to the point
+/// is raw. Shortened messages that cross the point become raw as well, because the cost of a part of them is unknown.
 ///
 /// ```
 /// use memory_model::{SpanBody, Seq, SpanStart};
@@ -112,17 +113,17 @@ pub struct ViewCut {
 /// First publication of a fork's view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inherited {
-    /// Range that it replaces: all shared positions.
+    /// Range of positions that the publication replaces: all shared positions.
     pub at: SeqRange,
-    /// Spans over that range.
+    /// New spans of the view over that range.
     pub spans: Vec<Span>,
-    /// Rows that it removes and adds.
+    /// Rows of spans that the publication removes and adds.
     pub rows: SpliceRows,
 }
 
 impl ViewCut {
-    /// Cuts a view at a point. `rows` are the parent's, those that begin at or before the position after the point;
-    /// additional rows are allowed.
+    /// Begins to cut a parent's view at a point. `rows` are the parent's rows that begin at or before the position
+    /// after the point; additional rows are allowed.
     pub fn new(rows: &[SpanStart], at: Seq) -> Self {
         let mut cut = Self {
             at,
@@ -146,16 +147,16 @@ impl ViewCut {
         cut
     }
 
-    /// Returns the summary that crosses the point: look it up and [`ViewCut::open`] it.
+    /// Returns the id of the summary that crosses the point, if there is one: look it up and [`ViewCut::open`] it.
     pub fn crossing(&self) -> Option<&SummaryId> {
         self.crossing.as_ref()
     }
 
-    /// Replaces the crossing summary by its children, as far as they lie before the point. `known` returns the store's
-    /// facts about the summaries among them.
+    /// Replaces the summary that crosses the point by its children, as far as they begin at or before the point.
+    /// `known` returns the store's facts about a child summary.
     ///
     /// # Errors
-    /// `Corrupt` if a child is missing.
+    /// `Corrupt` if the store does not know a child summary.
     pub fn open(
         &mut self,
         summary: &Summary,

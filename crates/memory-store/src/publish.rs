@@ -9,14 +9,14 @@ use memory_model::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Publish, Published};
 
-/// Facts about a stored summary that a publish refers to.
+/// Facts about a stored summary to which a publish refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownSummary {
-    /// Range that it covers.
+    /// Range of messages that the summary covers.
     pub range: SeqRange,
-    /// Its depth.
+    /// Depth of the summary: 0 for a leaf.
     pub depth: u32,
-    /// Its cost in tokens.
+    /// Cost of the summary, in tokens.
     pub tokens: u64,
 }
 
@@ -30,10 +30,10 @@ impl From<&Summary> for KnownSummary {
     }
 }
 
-/// Checks that publishes of one call are to one view.
+/// Checks that all publishes of one call are to the same view.
 ///
 /// # Errors
-/// `Invalid`, naming two views.
+/// `Invalid` if they are to different views; the message names two of them.
 pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
     for (a, b) in publishes.iter().zip(publishes.iter().skip(1)) {
         if a.view != b.view {
@@ -46,10 +46,11 @@ pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
     Ok(())
 }
 
-/// The outcome of a publish with spans that do not fit a view at `version`.
+/// Returns the outcome of a publish when a splice of the view at `version` failed with `error`: `Already` if the view
+/// holds the new spans, else `Lost`.
 ///
 /// # Errors
-/// `Invalid` if they fit no view.
+/// `Invalid` if the new spans fit no view: they have a gap or an overlap, or cut through an indivisible span.
 pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Result<Published> {
     match error {
         SpliceError::Lost { found } => {
@@ -64,12 +65,12 @@ pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Res
     }
 }
 
-/// Checks everything in a publish that can be checked without the store. Returns the ids of all its summaries, which
-/// the store must look up for [`check_references`]. The store may already have a summary that the publish contains; it
-/// does not change then.
+/// Checks everything in a publish that can be checked without the store. Returns the ids of all summaries to which the
+/// publish refers; the store must look them up for [`check_references`]. A summary that the store already has does not
+/// change.
 ///
 /// # Errors
-/// `Invalid`, naming the span or summary.
+/// `Invalid` if a span or a summary is wrong; the message names it.
 pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> {
     let at = publish.at;
     if SeqRange::new(at.first, at.last).is_none() {
@@ -166,11 +167,11 @@ fn check_summary(summary: &Summary) -> Result<()> {
     Ok(())
 }
 
-/// Checks that spans and summaries agree with the summaries that they refer to; `stored` are the summaries with
-/// [`check_shape`]'s ids that the conversation has.
+/// Checks that spans and summaries agree with the summaries to which they refer. `stored` are the conversation's
+/// summaries with the ids that [`check_shape`] returned.
 ///
 /// # Errors
-/// `Invalid`, naming the summary.
+/// `Invalid` if one does not agree; the message names the summary.
 pub fn check_references(
     publish: &Publish,
     stored: &BTreeMap<SummaryId, KnownSummary>,
@@ -242,7 +243,7 @@ fn reference<'k>(
     Ok(Some(known))
 }
 
-/// Returns the cost of spans in a context, in tokens; `raw` returns the cost of messages.
+/// Returns the cost of spans in a context, in tokens. `raw` returns the cost of the messages of a range.
 pub fn spans_cost(spans: &[Span], raw: impl Fn(SeqRange) -> u64) -> u64 {
     spans
         .iter()

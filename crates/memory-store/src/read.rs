@@ -11,10 +11,10 @@ const SPANS: usize = 1_024;
 /// Maximum number of conversations that one call asks for.
 const CONVERSATIONS: usize = 256;
 
-/// Reads all entries of a range of a log, oldest first, page by page. Without a range there are none.
+/// Reads all entries of a range of a log, oldest first, page by page. Without a range it returns no entries.
 ///
 /// # Errors
-/// As [`Store::read`].
+/// `NotFound` if the conversation does not exist; `Corrupt` if an entry cannot be read.
 pub async fn read_entries<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -30,11 +30,11 @@ pub async fn read_entries<S: Store + ?Sized>(
     Ok(entries)
 }
 
-/// Reads all spans of a snapshot that touch a range, in the order of the log, page by page. Raw and
-/// omitted spans have 0 tokens: see [`fill_raw_tokens`]. Without a range there are none.
+/// Reads all spans of a snapshot that overlap a range, in the order of the log, page by page. Raw and omitted spans
+/// have 0 tokens: see [`fill_raw_tokens`]. Without a range it returns no spans.
 ///
 /// # Errors
-/// As [`Store::spans`].
+/// `NotFound` if the conversation does not exist; `Invalid` if the view has no such version yet.
 pub async fn read_spans<S: Store + ?Sized>(
     store: &S,
     snapshot: &Snapshot,
@@ -51,10 +51,10 @@ pub async fn read_spans<S: Store + ?Sized>(
     Ok(spans)
 }
 
-/// Reads a page of the spans of a snapshot that touch a range, at most `limit`. Raw spans have the cost of their messages.
+/// Reads a page of at most `limit` spans of a snapshot that overlap a range. A raw span has the cost of its messages.
 ///
 /// # Errors
-/// As [`Store::spans`].
+/// `NotFound` if the conversation does not exist; `Invalid` if the view has no such version yet.
 pub async fn read_span_page<S: Store + ?Sized>(
     store: &S,
     snapshot: &Snapshot,
@@ -67,10 +67,11 @@ pub async fn read_span_page<S: Store + ?Sized>(
     Ok(page)
 }
 
-/// Reads the summaries that spans show, in their order, in one call to the store; `None` for one that is not stored.
+/// Reads the summaries that spans show, in the order of the spans, in one call to the store; `None` for a summary that
+/// is not stored.
 ///
 /// # Errors
-/// As [`Store::summaries`].
+/// `NotFound` if the conversation does not exist.
 pub async fn read_shown_summaries<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -87,7 +88,7 @@ pub async fn read_shown_summaries<S: Store + ?Sized>(
 /// Reads all conversations that match a filter, in the order of their numbers, page by page.
 ///
 /// # Errors
-/// As [`Store::list`].
+/// If the store cannot be read.
 pub async fn read_conversations<S: Store + ?Sized>(
     store: &S,
     filter: &ConversationFilter,
@@ -104,10 +105,10 @@ pub async fn read_conversations<S: Store + ?Sized>(
     }
 }
 
-/// Sets the token figures of raw spans from the log's running sums, in one call to the store.
+/// Sets the costs of raw spans, in tokens, from the log's running sums, in one call to the store.
 ///
 /// # Errors
-/// As [`Store::running`].
+/// `NotFound` if the conversation does not exist.
 pub async fn fill_raw_tokens<S: Store + ?Sized>(
     store: &S,
     snapshot: &Snapshot,
@@ -126,11 +127,11 @@ pub async fn fill_raw_tokens<S: Store + ?Sized>(
     Ok(())
 }
 
-/// Returns the cost of the messages of each range, in tokens, from the log's running sums: one call
-/// to the store, and none without ranges.
+/// Returns the cost of the messages of each range, in tokens, from the log's running sums, in one call to the store.
+/// Without ranges it makes no call.
 ///
 /// # Errors
-/// As [`Store::running`].
+/// `NotFound` if the conversation does not exist.
 pub async fn message_costs<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,

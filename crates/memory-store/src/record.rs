@@ -7,7 +7,7 @@ use memory_model::{
 
 use crate::types::{Conversation, Origin};
 
-/// Returns the hash over a conversation's head row: all of it except its segments.
+/// Returns the hash over a conversation's row: all its fields except the segments.
 pub fn conversation_hash(conversation: &Conversation) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory conversation 1");
     hasher.number(i64::from(conversation.id.0));
@@ -35,8 +35,8 @@ pub fn conversation_hash(conversation: &Conversation) -> Hash {
     hasher.finish()
 }
 
-/// Returns the hash over a family's session keys after one more member; [`Hash::ZERO`] before the first. Members are added in
-/// the order of their numbers.
+/// Returns the hash over a family's session keys after one more member. `before` is the hash before the member;
+/// [`Hash::ZERO`] before the first. Members are added in the order of their numbers.
 pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory family 1");
     hasher.hash(before);
@@ -45,7 +45,8 @@ pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Ha
     hasher.finish()
 }
 
-/// Returns the hash over the names of a conversation's views, given by rising name; [`Hash::ZERO`] if there are none.
+/// Returns the hash over the names of a conversation's views, which must be in rising order; [`Hash::ZERO`] if there
+/// are none.
 pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory views 1");
     let mut any = false;
@@ -59,7 +60,7 @@ pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
     }
 }
 
-/// Returns the hash over a summary's row: its own hash, and the fields that this does not cover.
+/// Returns the hash over a summary's row: its hash, and the fields that this hash does not cover.
 pub fn summary_record_hash(summary: &Summary) -> Hash {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let mut hasher = FieldHasher::new("agent-memory summary record 1");
@@ -77,22 +78,22 @@ pub fn summary_record_hash(summary: &Summary) -> Hash {
     hasher.finish()
 }
 
-/// A stored entry that is visible under an external id.
+/// Facts about a stored entry that is visible under an external id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownEntry {
-    /// Position.
+    /// Position of the entry.
     pub seq: Seq,
-    /// Hash.
+    /// Hash of the entry's message.
     pub hash: Hash,
-    /// Time.
+    /// Time of the entry's message.
     pub created_at: Timestamp,
-    /// As in [`NewEntry::clocked`](crate::NewEntry::clocked).
+    /// Whether the entry's time was set from the clock: see [`NewEntry::clocked`](crate::NewEntry::clocked).
     pub clocked: bool,
 }
 
 impl KnownEntry {
-    /// Whether `message`, with this hash and these bytes, is a repetition of this entry. Times are compared only if
-    /// both messages came with one.
+    /// Returns whether `message`, with this hash and these bytes, repeats the message of this entry. Times are compared
+    /// only if both messages came with one.
     pub fn is_duplicate_of(
         &self,
         message: &Message,

@@ -8,7 +8,7 @@ use memory_model::{ConversationId, SummaryId};
 use crate::error::Result;
 use crate::types::Conversation;
 
-/// Source of a segment of a search index.
+/// Kind of the texts in a segment of a search index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexedKind {
     /// Messages of a conversation's own log.
@@ -18,7 +18,7 @@ pub enum IndexedKind {
 }
 
 impl IndexedKind {
-    /// The kind's name.
+    /// Returns the name of the kind.
     pub fn as_str(self) -> &'static str {
         match self {
             IndexedKind::Messages => "messages",
@@ -27,40 +27,42 @@ impl IndexedKind {
     }
 }
 
-/// A segment, without its content.
+/// A stored segment of a search index, without its chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexSegment {
-    /// The store's number for it. It is never reused.
+    /// Number of the segment in its store. It is never reused.
     pub id: u64,
-    /// Source of the segment.
+    /// Kind of the texts that the segment indexes.
     pub kind: IndexedKind,
-    /// The first position, inclusive; of summaries, the number of the first one, from 1.
+    /// First indexed position of the own log, inclusive; in a segment of summaries, the number of the first indexed
+    /// summary, counted from 1.
     pub first: u32,
-    /// The last position or number, inclusive.
+    /// Last indexed position, inclusive; in a segment of summaries, the number of the last indexed summary.
     pub last: u32,
-    /// Number of messages, notes left out, or of summaries.
+    /// Number of indexed messages without notes, or of indexed summaries.
     pub documents: u32,
-    /// Name of its format, followed by checksums of its row and its chunks.
+    /// Name of the segment's format, followed by checksums of its row and its chunks.
     pub format: String,
 }
 
-/// The segments of a conversation's own log and summaries.
+/// State of the search index of a conversation's own log and summaries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexState {
-    /// The segments, by kind and then by position. Segments of one kind follow each other without a gap.
+    /// Segments of the index, by kind and then by position. Segments of one kind follow each other without a gap.
     pub segments: Vec<IndexSegment>,
-    /// Number of erasures in the log and among the summaries. A segment made before an erasure is refused after it.
+    /// Number of erasures in the log and among the summaries. The store refuses a segment that was made before the
+    /// latest erasure.
     pub erasures: u64,
 }
 
 impl IndexState {
-    /// The segments of one kind, by position.
+    /// Returns the segments of one kind, by position.
     pub fn of(&self, kind: IndexedKind) -> impl DoubleEndedIterator<Item = &IndexSegment> {
         self.segments.iter().filter(move |one| one.kind == kind)
     }
 
-    /// Whether a store in this state accepts a segment: see [`IndexStore::put_index_segment`]. `own_first` is the first
-    /// position of the conversation's own log.
+    /// Returns whether a store in this state accepts a segment: see [`IndexStore::put_index_segment`]. `own_first` is
+    /// the first position of the conversation's own log.
     pub fn takes(&self, new: &NewIndexSegment<'_>, own_first: u32) -> bool {
         if new.erasures != self.erasures || new.last < new.first {
             return false;
@@ -88,7 +90,7 @@ impl IndexState {
         }
     }
 
-    /// Returns the state with an accepted segment, which the store keeps by the number `id`.
+    /// Returns the state after the store accepts a segment and gives it the number `id`.
     pub fn with(mut self, new: &NewIndexSegment<'_>, id: u64) -> Self {
         self.segments.retain(|one| !new.replaces.contains(&one.id));
         let place = |one: &IndexSegment| (one.kind.as_str(), one.first);
@@ -108,74 +110,79 @@ impl IndexState {
     }
 }
 
-/// Data that a search by an index reads first.
+/// Data of a conversation that a search by an index reads first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexSnapshot {
-    /// The conversation. It was read before the rest.
+    /// The conversation. It is read before the other fields.
     pub conversation: Conversation,
-    /// For each of [`Conversation::segments`] the index segments of that source, as [`IndexState::segments`].
+    /// Index segments of messages and summaries of each conversation in [`Conversation::segments`], in that order: see
+    /// [`IndexState::segments`].
     pub logs: Vec<Vec<IndexSegment>>,
-    /// The last summary that the conversation itself made; read last.
+    /// Id of the last summary that the conversation itself made; `None` if it made none. It is read after the other
+    /// fields.
     pub last_summary: Option<SummaryId>,
 }
 
-/// A part of a segment.
+/// A part of a segment of a search index, under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Smallest key in it. The keys of a segment rise strictly.
+    /// Smallest key in the chunk. The keys of a segment's chunks rise strictly.
     pub key: Vec<u8>,
-    /// The bytes.
+    /// Content of the chunk, in the format of the segment.
     pub data: Vec<u8>,
 }
 
-/// A segment to be kept.
+/// A segment of a search index to be stored.
 #[derive(Debug, Clone)]
 pub struct NewIndexSegment<'a> {
-    /// Source of the segment.
+    /// Kind of the texts that the segment indexes.
     pub kind: IndexedKind,
-    /// The first position or number, inclusive.
+    /// First indexed position of the own log, inclusive; in a segment of summaries, the number of the first indexed
+    /// summary, counted from 1.
     pub first: u32,
-    /// The last position or number, inclusive.
+    /// Last indexed position, inclusive; in a segment of summaries, the number of the last indexed summary.
     pub last: u32,
-    /// Number of messages, notes left out, or of summaries.
+    /// Number of indexed messages without notes, or of indexed summaries.
     pub documents: u32,
-    /// Name of its format, followed by checksums of its row and its chunks.
+    /// Name of the segment's format, followed by checksums of its row and its chunks.
     pub format: &'a str,
-    /// Content.
+    /// Chunks of the segment, by rising key.
     pub chunks: &'a [Chunk],
-    /// Number of erasures in [`IndexState`] before the messages were read.
+    /// Value of [`IndexState::erasures`] before the indexed texts were read.
     pub erasures: u64,
-    /// Segments that it replaces; empty if it follows all others.
+    /// Numbers of the stored segments that the new one replaces; empty if it follows the last segment of its kind.
     pub replaces: &'a [u64],
 }
 
 /// A store that keeps the segments of a search index.
 ///
 /// Segments can be rebuilt from messages and summaries at any time, and a store need not preserve them. An erasure
-/// removes every segment that contains erased words, and all later ones, in the same transaction.
+/// removes, in the same transaction, every segment that contains erased words and all later segments.
 #[async_trait]
 pub trait IndexStore: Send + Sync + fmt::Debug {
-    /// Reads the start of a search in one request.
+    /// Reads everything that a search by an index needs first, in one request.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.
     async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot>;
 
-    /// Returns the segments of a conversation's own log and summaries, with the number of erasures that a new segment
-    /// is checked against.
+    /// Returns the segments of a conversation's own log and summaries, and the number of erasures against which a new
+    /// segment is checked.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState>;
 
-    /// Returns the keys of a segment's chunks, rising; empty if the segment was replaced meanwhile.
+    /// Returns the keys of a segment's chunks, in rising order; empty if the segment was replaced meanwhile.
     async fn index_keys(&self, segment: u64) -> Result<Vec<Vec<u8>>>;
 
-    /// Reads the chunks of a segment with these keys, or all of them, by key; fewer if the segment was replaced meanwhile.
+    /// Reads the chunks of a segment with these keys, by rising key; all chunks if `keys` is `None`. Returns fewer if
+    /// the segment was replaced meanwhile.
     async fn index_chunks(&self, segment: u64, keys: Option<&[Vec<u8>]>) -> Result<Vec<Chunk>>;
 
-    /// Keeps a segment. Returns the state with it, or `None` if it is not kept: another one is there, it does not
-    /// follow the last one of its kind, a segment that it replaces no longer exists, or entries were erased since.
+    /// Stores a segment. Returns the state with it. Returns `None`, and does not store the segment, if another segment
+    /// is already in its place, if it does not follow the last segment of its kind, if a segment that it replaces no
+    /// longer exists, or if words were erased since its texts were read.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.
@@ -185,7 +192,7 @@ pub trait IndexStore: Send + Sync + fmt::Debug {
         segment: &NewIndexSegment<'_>,
     ) -> Result<Option<IndexState>>;
 
-    /// Removes all segments of a conversation.
+    /// Removes all segments of a conversation's search index.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.

@@ -9,7 +9,7 @@ use memory_model::{
 use serde::{Deserialize, Serialize};
 use token_estimate::{EstimatorId, TokenEstimator};
 
-/// Origin of a conversation.
+/// Relation of a conversation to the conversation from which it began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
@@ -17,24 +17,24 @@ pub enum Origin {
     Root,
     /// A fork: shares its parent's log up to and including `at`, and continues from there.
     Fork {
-        /// The parent.
+        /// Conversation that was forked.
         parent: ConversationId,
         /// Last shared position; `Seq(0)` if no position is shared.
         at: Seq,
     },
-    /// A sub-agent: started by a call in its parent's log. Shares no positions.
+    /// A sub-agent: a conversation started by a tool call in its parent's log. It shares no positions with the parent.
     Spawn {
-        /// The parent.
+        /// Conversation that contains the tool call.
         parent: ConversationId,
-        /// Position of the call in the parent's log; `Seq(0)` when unknown.
+        /// Position of the tool call in the parent's log; `Seq(0)` when unknown.
         at: Seq,
-        /// Id of the call; `None` if unknown.
+        /// Id of the tool call; `None` if unknown.
         call: Option<String>,
     },
 }
 
 impl Origin {
-    /// Returns the parent of a fork or a spawned conversation.
+    /// Returns the parent of a forked or spawned conversation; `None` for a root.
     pub fn parent(&self) -> Option<ConversationId> {
         match self {
             Origin::Root => None,
@@ -43,25 +43,25 @@ impl Origin {
     }
 }
 
-/// Arguments for opening a conversation, which is created if none has the key.
+/// Arguments for opening a conversation. If none has the key, it is created with these values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewConversation {
     /// The caller's name for the conversation; unique in the store.
     pub key: SessionKey,
-    /// Origin.
+    /// Whether the conversation is a root, a fork or spawned, and from which parent.
     pub origin: Origin,
-    /// Estimator of all its token figures.
+    /// Estimator that counts all costs of the conversation.
     pub estimator: EstimatorId,
-    /// Human-readable title.
+    /// Human-readable title of the conversation.
     pub title: Option<String>,
-    /// The caller's metadata, as a JSON object.
+    /// The caller's metadata of the conversation, as a JSON object.
     pub meta: Option<RawJson>,
-    /// Time of the call.
+    /// Time of the creation, if the conversation is created.
     pub now: Timestamp,
 }
 
 impl NewConversation {
-    /// A root conversation without title or metadata.
+    /// Creates the arguments for a root conversation without title or metadata.
     pub fn root(key: impl Into<SessionKey>, estimator: EstimatorId, now: Timestamp) -> Self {
         Self {
             key: key.into(),
@@ -74,19 +74,19 @@ impl NewConversation {
     }
 }
 
-/// A range of one conversation's own log that is visible in another, or in itself.
+/// A range of one conversation's own log that is visible in another conversation, or in itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// First position, inclusive.
+    /// First visible position, inclusive.
     pub first: Seq,
-    /// Last position, inclusive; `None` for the conversation's own, growing log.
+    /// Last visible position, inclusive; `None` for the conversation's own log, which grows.
     pub last: Option<Seq>,
     /// Conversation that owns the log.
     pub source: ConversationId,
 }
 
 impl Segment {
-    /// Returns the positions of a log that ends at `head`; `None` if there are none.
+    /// Returns the positions of the segment in a log that ends at `head`; `None` if there are none.
     pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
         SeqRange::new(self.first, self.last.unwrap_or(head))
     }
@@ -95,41 +95,42 @@ impl Segment {
 /// A stored conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
-    /// The store's number for the conversation.
+    /// Number of the conversation in its store.
     pub id: ConversationId,
-    /// The caller's name for the conversation.
+    /// The caller's name for the conversation; unique in the store.
     pub key: SessionKey,
-    /// Origin.
+    /// Whether the conversation is a root, a fork or spawned, and from which parent.
     pub origin: Origin,
-    /// Root of its family: the conversation itself, or its oldest ancestor by forks and spawns.
+    /// Root of the conversation's family: the conversation itself, or its oldest ancestor by forks and spawns.
     pub family: ConversationId,
-    /// Visible ranges of its ancestors' logs, then its own log, in order.
+    /// Ranges that the conversation's log consists of, in order: the visible ranges of its ancestors' logs, then its
+    /// own log.
     pub segments: Vec<Segment>,
-    /// Last position of its log; `Seq(0)` when the log is empty.
+    /// Last position of the conversation's log; `Seq(0)` when the log is empty.
     pub head: Seq,
     /// Cost of all visible messages, in tokens.
     pub tokens: u64,
-    /// Chain over the hashes of its own log; [`Hash::ZERO`] if that log is empty.
+    /// Chain over the hashes of the conversation's own log; [`Hash::ZERO`] if that log is empty.
     pub chain: Hash,
-    /// Estimator of its token figures.
+    /// Estimator that counts all costs of the conversation.
     pub estimator: EstimatorId,
-    /// Human-readable title.
+    /// Human-readable title of the conversation; `None` without one.
     pub title: Option<String>,
     /// Whether the conversation is archived.
     pub archived: bool,
-    /// The caller's metadata, as a JSON object.
+    /// The caller's metadata of the conversation, as a JSON object.
     pub meta: Option<RawJson>,
-    /// Time of its creation.
+    /// Time at which the conversation was created.
     pub created_at: Timestamp,
-    /// Time of the last append, publish or change.
+    /// Time of the last append, publish or change of the conversation.
     pub updated_at: Timestamp,
-    /// Number of erasures since its creation of words that it saw. Compare it before using words of the log from
-    /// memory.
+    /// Number of erasures, since the conversation's creation, of words that it saw. Compare it before using words of
+    /// the log from memory.
     pub erasures: u64,
 }
 
 impl Conversation {
-    /// Returns the first position of its own log.
+    /// Returns the first position of the conversation's own log.
     pub fn own_first(&self) -> Seq {
         match self.origin {
             Origin::Fork { at, .. } => at.next(),
@@ -137,7 +138,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the whole visible log; `None` if it is empty.
+    /// Returns the range of the whole visible log; `None` if the log is empty.
     pub fn range(&self) -> Option<SeqRange> {
         SeqRange::new(Seq::FIRST, self.head)
     }
@@ -169,12 +170,12 @@ pub(crate) fn segments_of(
     segments
 }
 
-/// Reference to a conversation.
+/// Reference to a conversation, by number or by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationRef {
-    /// By the store's number.
+    /// The conversation with this number in the store.
     Id(ConversationId),
-    /// By the caller's name.
+    /// The conversation with this name, which a caller gave it.
     Key(SessionKey),
 }
 
@@ -184,64 +185,64 @@ pub enum ConversationRef {
 pub struct ConversationFilter {
     /// Whether archived conversations are listed too.
     pub archived: bool,
-    /// Lists only the family with this root.
+    /// Lists only conversations of the family with this root; `None` lists all families.
     pub family: Option<ConversationId>,
 }
 
 /// Changes to a conversation's title, archive flag and metadata. `None` keeps a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConversationPatch {
-    /// New title.
+    /// New title of the conversation.
     pub title: Option<String>,
-    /// New archive flag.
+    /// Whether the conversation is archived from now on.
     pub archived: Option<bool>,
-    /// New metadata, replacing the old.
+    /// New metadata of the conversation, which replaces all old metadata.
     pub meta: Option<RawJson>,
 }
 
-/// One page of a longer answer.
+/// One page of a longer list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T, C = SeqRange> {
-    /// The items, in the order asked for.
+    /// Items of the page, in the requested order.
     pub items: Vec<T>,
-    /// Start of the next page; `None` on the last page.
+    /// Start of the next page, to pass to the next call; `None` on the last page.
     pub next: Option<C>,
 }
 
 impl<T, C> Page<T, C> {
-    /// A single, last page.
+    /// Creates a page that is the only and last one.
     pub fn complete(items: Vec<T>) -> Self {
         Self { items, next: None }
     }
 }
 
-/// Reading order.
+/// Order in which entries or spans are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By rising position.
+    /// By rising position: the oldest first.
     #[default]
     OldestFirst,
-    /// By falling position.
+    /// By falling position: the latest first.
     NewestFirst,
 }
 
 /// Arguments for reading a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRead {
-    /// Positions to read; those beyond the head are ignored.
+    /// Positions to read; positions beyond the head are ignored.
     pub range: SeqRange,
-    /// The positions of the range to read, rising; `None` for all.
+    /// Positions of the range to read, in rising order; `None` reads all positions of the range.
     pub only: Option<Vec<Seq>>,
-    /// Reading order.
+    /// Order in which the entries are read.
     pub order: Order,
     /// Maximum number of entries in a page.
     pub max_rows: usize,
-    /// Ends a page when its bodies have this many bytes; a page holds at least one entry.
+    /// Number of bytes of bodies at which a page ends; a page holds at least one entry.
     pub max_bytes: u64,
 }
 
 impl LogRead {
-    /// Reads a range oldest first, in pages of at most 1,024 entries or 8 MiB.
+    /// Creates the arguments for reading a range oldest first, in pages of at most 1,024 entries or 8 MiB.
     pub fn new(range: SeqRange) -> Self {
         Self {
             range,
@@ -252,7 +253,8 @@ impl LogRead {
         }
     }
 
-    /// Reads the entries at these positions, in pages as [`new`](Self::new) does; `None` without any.
+    /// Creates the arguments for reading the entries at these positions, in pages as [`new`](Self::new) does; `None`
+    /// without any positions.
     pub fn at(positions: impl IntoIterator<Item = Seq>) -> Option<Self> {
         let mut only: Vec<Seq> = positions.into_iter().collect();
         only.sort_unstable();
@@ -264,7 +266,7 @@ impl LogRead {
         })
     }
 
-    /// Reads newest first.
+    /// Sets the order to newest first.
     pub fn newest_first(mut self) -> Self {
         self.order = Order::NewestFirst;
         self
@@ -276,7 +278,7 @@ impl LogRead {
         self
     }
 
-    /// Returns the positions of `only` in a part of the range; `None` if all are read.
+    /// Returns the positions of `only` that lie in `part`; `None` if all positions are read.
     pub fn only_in(&self, part: SeqRange) -> Option<&[Seq]> {
         let only = self.only.as_deref()?;
         let begin = only.partition_point(|seq| *seq < part.first);
@@ -284,14 +286,14 @@ impl LogRead {
         Some(only.get(begin..end).unwrap_or_default())
     }
 
-    /// Returns the rest of a part of the range after a page that ended at `last`; `None` if there is none.
+    /// Returns the rest of `part` after a page that ended at `last`; `None` if no position is left to read.
     pub fn rest_of(&self, part: SeqRange, last: Seq) -> Option<SeqRange> {
         let rest = rest_of(part, self.order, last);
         rest.filter(|rest| self.only_in(*rest).is_none_or(|only| !only.is_empty()))
     }
 }
 
-/// Returns the rest of `range` after a page that ended at `last` in `order`.
+/// Returns the rest of `range` after a page that ended at `last` in `order`; `None` if no position is left.
 pub fn rest_of(range: SeqRange, order: Order, last: Seq) -> Option<SeqRange> {
     match order {
         Order::OldestFirst => SeqRange::new(last.next(), range.last),
@@ -299,22 +301,22 @@ pub fn rest_of(range: SeqRange, order: Order, last: Seq) -> Option<SeqRange> {
     }
 }
 
-/// Position at which an append expects the log to end.
+/// Position at which the log must end before an append.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AppendAt {
-    /// Any position.
+    /// The log may end at any position.
     #[default]
     Any,
-    /// This position; otherwise the append fails with `HeadMoved`.
+    /// The log must end at this position; otherwise the append fails with `HeadMoved`.
     Head(Seq),
 }
 
 /// A message to append, with its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
-    /// The message or note.
+    /// The message or note to append.
     pub message: Message,
-    /// Cost by the append's estimator, in tokens; 0 for a note.
+    /// Cost of the message, counted by the append's estimator, in tokens; 0 for a note.
     pub tokens: u64,
     /// Whether `message.created_at` was set from the clock because the caller gave no time. Such a time, and the time
     /// 0, is not compared with the time of a stored entry with the same external id.
@@ -322,7 +324,7 @@ pub struct NewEntry {
 }
 
 impl NewEntry {
-    /// An entry with a message that has the caller's time, or none.
+    /// Creates an entry with a message that has the caller's time, or no time.
     pub fn new(message: Message, tokens: u64) -> Self {
         Self {
             message,
@@ -332,21 +334,21 @@ impl NewEntry {
     }
 }
 
-/// Entries to append, all in one transaction.
+/// Arguments for appending entries, all in one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {
-    /// Position at which the log must end.
+    /// Position at which the log must end before the append.
     pub at: AppendAt,
-    /// Estimator of the costs; must be the conversation's.
+    /// Estimator that counted the costs of the entries; must be the conversation's.
     pub estimator: EstimatorId,
-    /// The entries, in order.
+    /// Entries to append, in order.
     pub entries: Vec<NewEntry>,
-    /// Time of the call.
+    /// Time of the append, which the store records as the conversation's last change.
     pub now: Timestamp,
 }
 
 impl Append {
-    /// Appends messages at the end of the log, at this time and with the costs that the estimator counts.
+    /// Creates an append of messages at the end of the log, at this time and with the costs that the estimator counts.
     pub fn messages(
         messages: impl IntoIterator<Item = Message>,
         estimator: &dyn TokenEstimator,
@@ -368,21 +370,21 @@ impl Append {
 /// Outcome of appending one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryOutcome {
-    /// Stored at this position.
+    /// The entry was stored at this position.
     Inserted(Seq),
-    /// An equal entry with its external id is already visible at this position. Times are compared only if both came
-    /// with one; the stored entry does not change.
+    /// An equal entry with the same external id is already visible at this position, and does not change. Times are
+    /// compared only if both entries came with one.
     Duplicate(Seq),
-    /// Another entry with its external id is already visible at this position; the new one was not stored.
+    /// A different entry with the same external id is already visible at this position; the new one was not stored.
     Conflict(Seq),
 }
 
 /// Result of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
-    /// Outcomes of the entries, in their order.
+    /// Outcome of each entry, in the order of the entries.
     pub outcomes: Vec<EntryOutcome>,
-    /// The log's head after the append.
+    /// Head of the log after the append.
     pub head: Seq,
     /// Cost of all visible messages after the append, in tokens.
     pub tokens: u64,
@@ -392,78 +394,77 @@ pub struct Appended {
 /// it; only an erasure does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The conversation.
+    /// Number of the conversation in its store.
     pub conversation: ConversationId,
-    /// The log's head.
+    /// Head of the log in this state.
     pub head: Seq,
-    /// Cost of all visible messages, in tokens.
+    /// Cost of all visible messages in this state, in tokens.
     pub log_tokens: u64,
-    /// The view.
+    /// Name of the view.
     pub view: ViewName,
-    /// The view's version; 0 for a view that was never published.
+    /// Version of the view; 0 for a view that was never published.
     pub version: ViewVersion,
-    /// Difference between the cost of the messages and the cost of the view's spans, in tokens. Negative if the spans
-    /// cost more.
+    /// Cost of the messages minus the cost of the view's spans, in tokens. Negative if the spans cost more.
     pub saved: i64,
-    /// Number of the view's spans.
+    /// Number of spans in the view.
     pub spans: u64,
-    /// As in [`Conversation::erasures`].
+    /// Number of erasures of words that the conversation saw: see [`Conversation::erasures`].
     pub erasures: u64,
 }
 
 impl Snapshot {
-    /// Returns the cost of the whole view, in tokens.
+    /// Returns the cost of all spans of the view, in tokens.
     pub fn tokens(&self) -> u64 {
         let saved = i128::from(self.saved);
         u64::try_from(i128::from(self.log_tokens) - saved).unwrap_or(0)
     }
 }
 
-/// A stored view.
+/// A view that was published at least once, without its spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewInfo {
-    /// Name.
+    /// Name of the view.
     pub name: ViewName,
-    /// Current version.
+    /// Current version of the view.
     pub version: ViewVersion,
-    /// Number of spans.
+    /// Number of spans in the view.
     pub spans: u64,
-    /// As in [`Snapshot::saved`].
+    /// Cost of the messages minus the cost of the view's spans, in tokens: see [`Snapshot::saved`].
     pub saved: i64,
-    /// Chain over its publications; [`Hash::ZERO`] at version 0.
+    /// Chain over the hashes of the view's publications; [`Hash::ZERO`] at version 0.
     pub chain: Hash,
 }
 
-/// New spans for a view, all in one transaction.
+/// Arguments for replacing spans of a view, all in one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publish {
-    /// The view.
+    /// Name of the view.
     pub view: ViewName,
-    /// The range to replace; it must lie in the log.
+    /// Range of positions to replace; it must lie in the log.
     pub at: SeqRange,
-    /// Spans that the view must still hold over the range.
+    /// Spans that the view must still hold over the range. Otherwise the publish is lost.
     pub expect: Vec<Span>,
-    /// Spans to put in place; they cover exactly `at`.
+    /// New spans of the view, which cover exactly `at`.
     pub spans: Vec<Span>,
-    /// The summaries that the new spans need and the store may not have yet.
+    /// Summaries that the new spans need and the store may not have yet.
     pub summaries: Vec<Summary>,
-    /// A lease that must still be held; its job is done once the publish is.
+    /// Fence of a lease that must still be held; its job is done when the publish is. `None` publishes without a lease.
     pub fence: Option<Fence>,
     /// The conversation's [`erasures`](Conversation::erasures) before the sources of the summaries were read. After a
-    /// further erasure the publish is refused.
+    /// later erasure the publish is refused.
     pub erasures: u64,
-    /// Time of the call.
+    /// Time of the publish, which the store records.
     pub now: Timestamp,
 }
 
 /// Outcome of a publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
-    /// The view has this new version.
+    /// The spans were replaced; the view has this new version.
     Done(ViewVersion),
-    /// The view already held the new spans; the store did not change.
+    /// The view already held the new spans, at this version; the store did not change.
     Already(ViewVersion),
-    /// The view held other spans; the store did not change.
+    /// The view held other spans than expected; the store did not change.
     Lost {
         /// Spans that the view holds over the range.
         found: Vec<Span>,
@@ -472,24 +473,24 @@ pub enum Published {
     Outdated,
 }
 
-/// One publish in a view's history.
+/// Record of one publish in a view's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
-    /// Version that it created.
+    /// Version of the view that the publish created.
     pub version: ViewVersion,
-    /// Range that it replaced.
+    /// Range of positions that the publish replaced.
     pub at: SeqRange,
-    /// Rows that it removed.
+    /// Rows of spans that the publish removed.
     pub removed: Vec<SpanStart>,
-    /// Rows that it added.
+    /// Rows of spans that the publish added.
     pub added: Vec<SpanStart>,
     /// Time of the publish.
     pub created_at: Timestamp,
-    /// Chain over this and all earlier publications; see [`publication_hash`].
+    /// Chain hash over this and all earlier publications of the view; see [`publication_hash`].
     pub hash: Hash,
 }
 
-/// Returns the chain after a publication: H(chain before ‖ version ‖ range ‖ removed ‖ added rows).
+/// Returns a view's chain hash after a publication: H(chain before ‖ version ‖ range ‖ removed ‖ added rows).
 pub fn publication_hash(
     before: Hash,
     version: ViewVersion,
@@ -523,7 +524,8 @@ pub fn publication_hash(
     hasher.finish()
 }
 
-/// Returns the hash over a publication's row: H(its hash ‖ its time). [`publication_hash`] excludes the time.
+/// Returns the hash over a publication's row: H(its chain hash ‖ its time). [`publication_hash`] does not cover the
+/// time.
 pub fn publication_record_hash(hash: Hash, at: Timestamp) -> Hash {
     let mut hasher = memory_model::FieldHasher::new("agent-memory publication record 1");
     hasher.hash(hash);
@@ -531,44 +533,44 @@ pub fn publication_record_hash(hash: Hash, at: Timestamp) -> Hash {
     hasher.finish()
 }
 
-/// Name of a job in a conversation, such as one summary to write.
+/// Name of a job in a conversation. A job is one piece of work to do once, such as one summary to write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobKey(pub String);
 
-/// Owner of a lease: a process or a task.
+/// Name of the owner of a lease: a process or a task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner(pub String);
 
-/// Proof of a lease. It is refused after a later grant of the job.
+/// Proof of a lease on a job. It is refused after a later grant of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fence {
-    /// The conversation.
+    /// Number of the conversation to which the job belongs.
     pub conversation: ConversationId,
-    /// The job.
+    /// Name of the job in the conversation.
     pub key: JobKey,
-    /// Rises with every grant of a job of the conversation.
+    /// Number of the grant. It rises with every grant of a job of the conversation.
     pub token: u64,
 }
 
-/// Prepared work that is not published yet, in the preparer's own JSON.
+/// Prepared work of a job that is not published yet, in the JSON of the program that prepared it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft(pub RawJson);
 
-/// Answer to a claim.
+/// Answer to a claim of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The job is granted; the lease ends after its time-to-live unless renewed.
+    /// The job is granted with this fence; the lease ends after its time-to-live unless it is renewed.
     Granted(Fence),
-    /// Another owner holds the job.
+    /// Another owner has an active lease on the job.
     Held {
-        /// The owner.
+        /// Owner of the active lease.
         owner: Owner,
-        /// End of the lease by the store's own time, unless renewed.
+        /// End of the active lease by the store's own time, unless it is renewed.
         until: Timestamp,
     },
-    /// The work is prepared; publish it under this fence.
+    /// The job is granted with this fence, and its work is already prepared: publish the draft.
     Ready(Fence, Draft),
-    /// Words of the conversation were erased since the job's words were read: read them again.
+    /// Words of the conversation were erased since the words for the job were read: read them again.
     Outdated,
 }
 
@@ -577,22 +579,23 @@ pub enum Claim {
 pub enum LeaseUpdate {
     /// The lease ends `ttl` from now, by the store's own time.
     Renew {
-        /// The new time-to-live. Zero ends the lease: then any owner may claim the job, with its prepared work.
+        /// New time-to-live of the lease. Zero ends the lease: then any owner may claim the job, with its prepared
+        /// work.
         ttl: Duration,
     },
-    /// The work is prepared and kept until it is published.
+    /// The work of the job is prepared; the store keeps it until it is published.
     Prepared(Draft),
-    /// The work failed; the job is free again and counts its failures. Prepared work is kept.
+    /// The work failed. The job is free again and its number of failures rises by one. Prepared work is kept.
     Failed,
-    /// The job is done or given up: its data is removed.
+    /// The job is done or given up; the store removes its data.
     Release,
 }
 
-/// A small value of a conversation, such as pins, notes or settings.
+/// A small value that a conversation holds under a key, such as pins, notes or settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// The value.
+    /// The value, as JSON.
     pub value: RawJson,
-    /// Rises by one with each change, from 1.
+    /// Revision of the value: 1 at first, and raised by one with each change.
     pub revision: u64,
 }

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A vector with components of eight bits and one scale. It is not zero.
+/// A vector of a text, with components of eight bits and one scale. It is not zero.
 ///
-/// A component differs from its original by at most 1/254 of the largest component.
+/// A component differs from the one before rounding by at most 1/254 of the largest component.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
     scale: f32,
@@ -12,7 +12,8 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Rounds a vector; `None` if it is zero, or has a component that is not a number.
+    /// Creates a vector with rounded components; `None` if the vector is zero or almost zero, or if a component is not
+    /// a finite number.
     pub fn from_slice(vector: &[f32]) -> Option<Self> {
         let largest = vector.iter().fold(0.0_f32, |most, one| most.max(one.abs()));
         let is_sound = largest.is_normal() && vector.iter().all(|one| one.is_finite());
@@ -26,19 +27,18 @@ impl Vector {
         })
     }
 
-    /// Number of components.
+    /// Returns the number of components.
     pub fn dimension(&self) -> usize {
         self.components.len()
     }
 
-    /// The components.
+    /// Returns the components, in order.
     pub fn components(&self) -> impl Iterator<Item = f32> + '_ {
         let components = self.components.iter();
         components.map(|component| f32::from(*component) * self.scale)
     }
 
-    /// The vector as bytes: the scale as a 32-bit float, little-endian, then a signed byte for each
-    /// component.
+    /// Returns the vector as bytes: the scale as a 32-bit float, little-endian, then a signed byte for each component.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.scale.to_le_bytes().to_vec();
         let components = self.components.iter();
@@ -46,7 +46,7 @@ impl Vector {
         bytes
     }
 
-    /// Reads the bytes that [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads a vector of `dimension` components from the bytes that [`to_bytes`](Self::to_bytes) returned.
     ///
     /// # Errors
     /// `Corrupt` if the bytes are not a vector of this dimension.

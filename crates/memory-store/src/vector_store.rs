@@ -8,34 +8,34 @@ use memory_model::{ConversationId, Seq, SeqRange};
 use crate::error::Result;
 use crate::vector::Vector;
 
-/// A message's position and its vector; `None` for an entry without one: a note, an erased message, or a text that the
-/// embedder has no vector for.
+/// Position of an entry, with its vector; `None` for an entry without a vector: a note, an erased message, or a text
+/// for which the embedder has no vector.
 pub type PlacedVector = (Seq, Option<Vector>);
 
-/// Extent of the stored vectors of a conversation's own log.
+/// State of the stored vectors of a conversation's own log, for one embedder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VectorState {
-    /// Last position with a stored vector of this embedder; [`Seq::NONE`] if there is none. Before it, only entries
-    /// that were erased later lack a vector.
+    /// Last position with a stored vector of the embedder; [`Seq::NONE`] if there is none. Before it, only entries that
+    /// were erased later lack a vector.
     pub last: Seq,
-    /// Number of erasures in the own log.
+    /// Number of erasures in the conversation's own log.
     pub erasures: u64,
 }
 
-/// Vectors to be kept.
+/// Vectors of one embedder to be stored.
 #[derive(Debug, Clone)]
 pub struct NewVectors<'a> {
-    /// Id of the embedder.
+    /// Id of the embedder that made the vectors.
     pub embedder: &'a str,
-    /// The vectors of consecutive positions of the own log.
+    /// Vectors of consecutive positions of the conversation's own log.
     pub vectors: &'a [PlacedVector],
-    /// State from [`VectorStore::vector_state`] before the messages were read.
+    /// State that [`VectorStore::vector_state`] returned before the messages were read.
     pub state: VectorState,
 }
 
 impl NewVectors<'_> {
-    /// Whether a store in this state accepts the vectors: they follow the stored ones, and no entry was erased
-    /// meanwhile. `own_first` is the first position of the conversation's own log, `head` its last.
+    /// Returns whether a store in this state accepts the vectors: they follow the stored ones, and no entry was erased
+    /// meanwhile. `own_first` is the first position of the conversation's own log, `head` is its last.
     pub fn fit(&self, state: VectorState, own_first: Seq, head: Seq) -> bool {
         let begin = own_first.max(state.last.next());
         let mut places = self.vectors.iter().map(|(seq, _)| seq.0).zip(begin.0..);
@@ -49,7 +49,7 @@ impl NewVectors<'_> {
 /// vectors of the erased messages in the same transaction.
 #[async_trait]
 pub trait VectorStore: Send + Sync + fmt::Debug {
-    /// Returns the extent of the stored vectors of a conversation's own log.
+    /// Returns the state of the vectors that an embedder made of a conversation's own log.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.
@@ -59,7 +59,7 @@ pub trait VectorStore: Send + Sync + fmt::Debug {
         embedder: &str,
     ) -> Result<VectorState>;
 
-    /// Returns the stored vectors of a range of a conversation's own log, in its order.
+    /// Returns the stored vectors of a range of a conversation's own log, by position.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist; `Corrupt` if a vector does not have `dimension` components.
@@ -81,13 +81,13 @@ pub trait VectorStore: Send + Sync + fmt::Debug {
         vectors: &NewVectors<'_>,
     ) -> Result<bool>;
 
-    /// Returns the ids of the embedders that a conversation's own log has vectors of, in their order.
+    /// Returns the ids of the embedders with stored vectors of a conversation's own log, sorted.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.
     async fn embedders(&self, conversation: ConversationId) -> Result<Vec<String>>;
 
-    /// Removes the vectors of a conversation's own log that an embedder made.
+    /// Removes the vectors that an embedder made of a conversation's own log.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.

@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Kind of a violation.
+/// Kind of a contradiction in the stored data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ViolationKind {
-    /// An entry of the log is missing.
+    /// An entry of a log is missing.
     EntryMissing,
     /// An entry is at another entry's position, or is there twice.
     EntryMisplaced,
@@ -17,7 +17,7 @@ pub enum ViolationKind {
     EntryUnreadable,
     /// An entry was changed: its hash does not match its content.
     EntryChanged,
-    /// The chain over a log's hashes does not match the log.
+    /// The chain hash of a log does not match the hashes of its entries.
     ChainBroken,
     /// An entry is not found by its external id.
     ExternalIdWrong,
@@ -28,9 +28,9 @@ pub enum ViolationKind {
     ConversationChanged,
     /// A view that was published is missing.
     ViewMissing,
-    /// A token figure differs from that of the conversation's estimator.
+    /// A cost in tokens differs from the one that the conversation's estimator counts.
     EstimatorMixed,
-    /// A sum of token figures is wrong.
+    /// A sum of costs in tokens is wrong.
     SumWrong,
     /// A view's spans do not cover every position exactly once.
     SpansOverlap,
@@ -54,21 +54,21 @@ pub enum ViolationKind {
     Database,
     /// The search index does not match the messages and summaries, or a vector does not match its message.
     SearchIndex,
-    /// Any other contradiction.
+    /// Any other contradiction in the stored data.
     Other,
 }
 
 /// A contradiction in the stored data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// The kind.
+    /// Kind of the contradiction.
     pub kind: ViolationKind,
-    /// Message that names the object.
+    /// Message that describes the contradiction and names its object.
     pub message: String,
 }
 
 impl Violation {
-    /// Creates a violation. `message` names the object.
+    /// Creates a violation. `message` names the object of the contradiction.
     pub fn new(kind: ViolationKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -83,23 +83,23 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Result of a verification.
+/// Result of verifying stored data: counts, and the contradictions found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Number of log entries read.
     pub messages: u64,
-    /// Number of them that are notes.
+    /// Number of the read entries that are notes.
     pub notes: u64,
     /// Number of summaries checked.
     pub summaries: u64,
-    /// Number of views replayed.
+    /// Number of views checked against their histories.
     pub views: u64,
-    /// The contradictions found; empty if the data is sound.
+    /// Contradictions found; empty if the data is sound.
     pub violations: Vec<Violation>,
 }
 
 impl Report {
-    /// Whether there are no violations.
+    /// Returns whether no contradiction was found.
     pub fn is_ok(&self) -> bool {
         self.violations.is_empty()
     }

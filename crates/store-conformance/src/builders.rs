@@ -11,7 +11,7 @@ use memory_store::{
 };
 use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 
-/// Counts by the formula `anna`; a summary costs as much as its text.
+/// Counts costs with [`HeuristicEstimator::Bytes4`]. A summary costs as much as its text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlainCounts;
 
@@ -29,20 +29,20 @@ impl Accounting for PlainCounts {
     }
 }
 
-/// The positions from `first` to `last`, both inclusive.
+/// Returns the range from `first` to `last`, both inclusive.
 ///
 /// # Panics
-/// If the range would be empty.
+/// If the range would be empty or begin before position 1.
 pub fn range(first: u32, last: u32) -> SeqRange {
     SeqRange::new(Seq(first), Seq(last)).expect("a range from low to high, from 1 on")
 }
 
-/// A user's message with an external id.
+/// Creates a user's message with an external id.
 pub fn message(id: &str, text: &str) -> Message {
     Message::user(text).with_external_id(id)
 }
 
-/// A message with its cost by [`PlainCounts`].
+/// Creates an entry of a message, with its cost by [`PlainCounts`].
 pub fn entry(message: Message) -> NewEntry {
     let tokens = PlainCounts.message(&message);
     NewEntry {
@@ -52,7 +52,7 @@ pub fn entry(message: Message) -> NewEntry {
     }
 }
 
-/// A new conversation counted by [`PlainCounts`].
+/// Creates the arguments for a new conversation with costs by [`PlainCounts`].
 pub fn new_conversation(key: &str, origin: Origin) -> NewConversation {
     NewConversation {
         origin,
@@ -60,7 +60,7 @@ pub fn new_conversation(key: &str, origin: Origin) -> NewConversation {
     }
 }
 
-/// An append of entries counted by [`PlainCounts`].
+/// Creates an append of entries with costs by [`PlainCounts`].
 pub fn batch(at: AppendAt, entries: impl IntoIterator<Item = NewEntry>) -> Append {
     Append {
         at,
@@ -70,7 +70,7 @@ pub fn batch(at: AppendAt, entries: impl IntoIterator<Item = NewEntry>) -> Appen
     }
 }
 
-/// The span that shows a summary.
+/// Returns the span that shows a summary.
 pub fn shown(summary: &Summary) -> Span {
     let body = SpanBody::Summary {
         id: summary.id.clone(),
@@ -79,7 +79,7 @@ pub fn shown(summary: &Summary) -> Span {
     Span::closed(summary.range, body, summary.tokens)
 }
 
-/// A raw span.
+/// Returns the raw span of a range.
 pub fn raw(range: SeqRange) -> Span {
     Span::closed(range, SpanBody::Raw, 0)
 }
@@ -89,7 +89,7 @@ pub(crate) fn omitted(range: SeqRange) -> Span {
     Span::closed(range, SpanBody::Omitted, 0)
 }
 
-/// A publish without a fence.
+/// Creates a publish that replaces the spans `expect` by `spans`, without a fence.
 pub fn replace(
     view: &str,
     at: SeqRange,
@@ -114,7 +114,7 @@ pub(crate) fn over_raw(view: &str, at: SeqRange, spans: Vec<Span>) -> Publish {
     replace(view, at, vec![raw(at)], spans, vec![])
 }
 
-/// A publish of a new summary over messages that the view shows raw.
+/// Creates a publish of a new summary over messages that the view shows raw.
 pub fn showing(view: &str, summary: &Summary) -> Publish {
     Publish {
         summaries: vec![summary.clone()],
@@ -122,8 +122,8 @@ pub fn showing(view: &str, summary: &Summary) -> Publish {
     }
 }
 
-/// Verifies every conversation of a store, counted by [`PlainCounts`], and the store itself; the
-/// violations of [`memory_store::Maintain::check`] are added to the last report.
+/// Verifies every conversation of a store, with costs by [`PlainCounts`], and the store itself. Returns a report for
+/// each conversation; the violations of [`memory_store::Maintain::check`] are added to the last report.
 pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
     let mut filter = ConversationFilter::default();
     filter.archived = true;
@@ -156,7 +156,7 @@ pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
     reports
 }
 
-/// Asserts that a store is sound: that all its data verifies.
+/// Asserts that the data of a store is sound: verifies all of it with [`verify_store`], and panics on a violation.
 pub async fn sound<S: FullStore + ?Sized>(store: &S) {
     for report in verify_store(store).await {
         assert_eq!(report.violations, [], "the store is sound");

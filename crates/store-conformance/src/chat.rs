@@ -13,12 +13,13 @@ use crate::builders::{
     PlainCounts, batch, entry, message, new_conversation, range, replace, shown,
 };
 
-/// A conversation of a store. Each method expects the call to succeed.
+/// A conversation of a store, for short tests. Each method expects its call to the store to succeed, and panics
+/// otherwise.
 #[derive(Debug)]
 pub struct Chat<'a, S: ?Sized> {
-    /// The store.
+    /// Store that has the conversation.
     pub store: &'a S,
-    /// The conversation.
+    /// Number of the conversation in the store.
     pub id: ConversationId,
 }
 
@@ -35,7 +36,7 @@ impl<S: ?Sized> Copy for Chat<'_, S> {}
 pub enum Source<'a> {
     /// Messages of the log.
     Messages(SeqRange),
-    /// Another summary, stored or not.
+    /// A summary, stored or not.
     Summary(&'a Summary),
 }
 
@@ -46,7 +47,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         Self { store, id }
     }
 
-    /// Opens a conversation.
+    /// Opens a conversation in the store.
     pub async fn open(store: &'a S, new: &NewConversation) -> Self {
         let made = store.open(new).await.expect("a conversation opens");
         Self::new(store, made.id)
@@ -64,7 +65,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         chat
     }
 
-    /// Opens a fork.
+    /// Opens a fork of the conversation at position `at`, under `key`.
     pub async fn fork(&self, key: &str, at: u32) -> Self {
         let (parent, at) = (self.id, Seq(at));
         Self::open(
@@ -74,14 +75,14 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         .await
     }
 
-    /// Appends messages at the head.
+    /// Appends messages at the head of the log.
     pub async fn append(&self, messages: impl IntoIterator<Item = Message>) -> Appended {
         let append = batch(AppendAt::Any, messages.into_iter().map(entry));
         let appended = self.store.append(self.id, &append).await;
         appended.expect("an append at the head succeeds")
     }
 
-    /// Appends `count` messages of growing length: `m1`, `m2` … by position.
+    /// Appends `count` messages of similar length, with the external ids `m1`, `m2` … by position.
     pub async fn fill(&self, count: u32) {
         let head = self.info().await.head.0;
         let text = |seq| format!("message {seq} {}", "x ".repeat(20));
@@ -168,7 +169,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         }
     }
 
-    /// Makes a summary of messages, as [`Self::summary`].
+    /// Makes a summary of a range of messages, as [`Self::summary`] does.
     pub async fn leaf(&self, at: SeqRange, text: &str) -> Summary {
         self.summary(&[Source::Messages(at)], text).await
     }
@@ -185,7 +186,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         summary
     }
 
-    /// Publishes a summary over the current spans of its range.
+    /// Publishes a summary in place of the current spans of its range.
     pub async fn show(&self, view: &str, summary: &Summary) -> Published {
         let summaries = vec![summary.clone()];
         self.put(view, summary.range, vec![shown(summary)], summaries)
@@ -206,7 +207,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         summary
     }
 
-    /// Publishes spans over the current spans of a range.
+    /// Publishes spans in place of the current spans of a range.
     pub async fn put(
         &self,
         view: &str,
@@ -229,7 +230,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         snapshot.expect("a view is looked at")
     }
 
-    /// All spans of a view now, the open one last.
+    /// Returns all current spans of a view, the open one last.
     pub async fn spans(&self, view: &str) -> Vec<Span> {
         let snapshot = self.snapshot(view).await;
         let all = range(1, u32::MAX);
@@ -237,7 +238,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         spans.expect("spans are read")
     }
 
-    /// The current spans of a view over a range, as a publish expects them.
+    /// Returns the current spans of a view over a range, in the form in which a publish expects them.
     pub async fn clipped(&self, view: &str, at: SeqRange) -> Vec<Span> {
         let mut spans = self.spans(view).await;
         spans.retain(|span| {
@@ -292,7 +293,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         erasures.expect("erasures are listed")
     }
 
-    /// The positions that a summary covers, found by following its children to the messages.
+    /// Returns the positions of the messages that a summary covers, found by following its children to the messages.
     pub async fn expand(&self, summary: &SummaryId) -> Vec<Seq> {
         let mut positions = Vec::new();
         // A stack of the children to follow, the next one on top.

@@ -7,12 +7,12 @@ use memory_store::{Error, ErrorKind, FullStore, Result};
 
 use crate::layer::{Layer, Layered};
 
-/// Effect of a failed write.
+/// Moment at which a failed write fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The write is not done.
+    /// The write fails before it has any effect.
     Before,
-    /// The write is done, but the caller gets an error: a crash between the commit and the answer.
+    /// The write takes effect, and then the caller gets an error: a crash between the commit and the answer.
     After,
 }
 
@@ -20,8 +20,8 @@ pub enum Fault {
 ///
 /// Calls that write are `open`, `update`, `append`, `publish`, `claim`, `settle` and `put_state`, even if they have no
 /// effect; a call for several publishes or jobs is one write. After the first failure every further write fails without
-/// effect, as after a crash, until [`FaultyStore::heal`]; or only one fails, with [`FaultyStore::fail_once`]. Failures
-/// are of kind `Io`. Reads always work.
+/// effect, as after a crash, until [`FaultyStore::heal`]. With [`FaultyStore::fail_once`] only one write fails.
+/// Failures are of kind `Io`. Reads always work.
 ///
 /// ```
 /// use store_conformance::{Chat, Fault, FaultyStore};
@@ -43,7 +43,7 @@ pub enum Fault {
 /// ```
 pub type FaultyStore<S> = Layered<Faults<S>>;
 
-/// The writes of a [`FaultyStore`], and the ones that fail.
+/// Layer of a [`FaultyStore`]: counts writes, and lets some of them fail.
 #[derive(Debug)]
 pub struct Faults<S> {
     inner: S,
@@ -64,38 +64,38 @@ struct Next {
 }
 
 impl<S: FullStore> FaultyStore<S> {
-    /// Wraps a store in which no write fails yet.
+    /// Creates a store around `inner` in which no write fails yet.
     pub fn new(inner: S) -> Self {
         let plan = Mutex::default();
         Self(Faults { inner, plan })
     }
 
-    /// Number of writes so far, failed ones included.
+    /// Returns the number of writes so far, failed ones included.
     pub fn writes(&self) -> u64 {
         self.0.state().writes
     }
 
-    /// Makes a write and all later ones fail: 1 is the next one.
+    /// Makes a write and all writes after it fail. Writes are counted from now: 1 is the next write.
     pub fn fail_from(&self, write: u64, fault: Fault) {
         self.plan(write, fault, false);
     }
 
-    /// Makes one write fail: 1 is the next one.
+    /// Makes one write fail. Writes are counted from now: 1 is the next write.
     pub fn fail_once(&self, write: u64, fault: Fault) {
         self.plan(write, fault, true);
     }
 
-    /// Makes all later writes succeed.
+    /// Ends the failures: all later writes succeed.
     pub fn heal(&self) {
         self.0.state().next = None;
     }
 
-    /// The store inside.
+    /// Returns the wrapped store.
     pub fn inner(&self) -> &S {
         &self.0.inner
     }
 
-    /// Returns the store inside.
+    /// Returns the wrapped store, and drops this one.
     pub fn into_inner(self) -> S {
         self.0.inner
     }

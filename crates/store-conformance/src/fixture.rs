@@ -6,13 +6,13 @@ use memory_model::ConversationId;
 use memory_search::{Search, SegmentSearch};
 use memory_store::FullStore;
 
-/// Makes stores for the suite.
+/// Makes the stores that the suite tests.
 #[allow(async_fn_in_trait, reason = "tests await these in place")]
 pub trait Fixture {
     /// The store under test.
     type Store: FullStore;
 
-    /// Makes an empty store that shares no data with any other.
+    /// Makes an empty store that shares no data with any other store.
     async fn fresh(&self) -> Self::Store;
 
     /// Closes a store and opens its data again. A store without durable data returns itself.
@@ -20,13 +20,14 @@ pub trait Fixture {
         store
     }
 
-    /// Opens a second store on the same data, as another process would; `None` if the store does not allow it.
+    /// Opens a second store on the same data, as another process would; `None` if only one store can have the data
+    /// open.
     async fn second_store(&self, _store: &Self::Store) -> Option<Self::Store> {
         None
     }
 }
 
-/// Makes searches for the suite. Every [`Fixture`] is one: its store is scanned.
+/// Makes the searches that the suite tests. Every [`Fixture`] is also a search fixture: its search scans the store.
 #[allow(async_fn_in_trait, reason = "tests await these in place")]
 pub trait SearchFixture {
     /// The store that the suite writes to.
@@ -34,7 +35,7 @@ pub trait SearchFixture {
     /// The search under test.
     type Search: Search;
 
-    /// Makes an empty store and the search for it.
+    /// Makes an empty store and a search in it.
     async fn fresh_search(&self) -> (Arc<Self::Store>, Self::Search);
 
     /// Called before each search of a conversation. A fixture of an index may bring the index up

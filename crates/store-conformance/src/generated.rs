@@ -45,7 +45,7 @@ const SYLLABLES: [&str; 32] = [
 ];
 const TOOLS: [&str; 4] = ["read_file", "run_tests", "search", "edit"];
 
-/// Endless messages.
+/// Endless generator of the messages of a conversation.
 #[derive(Debug, Clone)]
 pub struct Generated {
     seed: u64,
@@ -62,14 +62,14 @@ pub struct Generated {
     needle_at: u64,
 }
 
-/// The word that only the first text at or after the message `NEEDLE * n` contains. Messages are counted from 0, and
-/// one in 997 has such a word.
+/// Returns the rare word number `n`. Only the first text at or after the message `NEEDLE * n` contains it; messages are
+/// counted from 0, and one in 997 has such a word.
 pub fn needle(n: u64) -> String {
     format!("needle{n}x")
 }
 
 impl Generated {
-    /// The conversation of a seed.
+    /// Creates the generator of the conversation for a seed. The same seed gives the same messages.
     pub fn new(seed: u64) -> Self {
         let mut made = Self {
             seed,

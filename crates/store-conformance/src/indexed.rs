@@ -236,12 +236,12 @@ pub(crate) async fn pages(search: &dyn Search, chat: ConversationId, query: &Que
     }
 }
 
-/// Compares the index of a store with a scan, in a conversation that grows, is indexed now and then, gets summaries, is
-/// forked and partly erased. Every query must have the same pages with the same hits, scores and snippets, for any
-/// indexed part, and the index must equal the one that its check builds.
+/// Checks that a search by the store's index answers as a scan does, in a conversation that grows, is indexed now and
+/// then, gets summaries, is forked and partly erased. Every query must have the same pages with the same hits, scores
+/// and snippets, for any indexed part, and the index must equal the one that its check builds.
 ///
 /// # Panics
-/// If an answer differs, or the index is not sound.
+/// If an answer differs, or if the index is not sound.
 pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     let search = SegmentSearch::new(Arc::clone(&store));
@@ -367,7 +367,7 @@ async fn grow_index<S: FullStore + ?Sized>(store: &S, chat: ConversationId) {
     assert_eq!(made.expect("it is indexed").messages, 16);
 }
 
-/// An index that another process changes during the check is not reported as damaged.
+/// Checks that an index that another process changes during its check is not reported as damaged.
 ///
 /// # Panics
 /// If damage is reported for a sound index.
@@ -424,8 +424,8 @@ async fn compare(asked: [(&dyn Search, Query); 2], chat: ConversationId) -> bool
     found.iter().all(|page| page.strategy.ends_with("-index"))
 }
 
-/// The index grows by sixteen messages, keeps few segments for any number of messages, and refuses a segment that does
-/// not fit.
+/// Checks that the index grows by sixteen messages at a time, keeps few segments for any number of messages, and
+/// refuses a segment that does not fit.
 ///
 /// # Panics
 /// If the store keeps no index, or accepts a segment that it should refuse.

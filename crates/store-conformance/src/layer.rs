@@ -15,7 +15,7 @@ use memory_store::{
     Snapshot, State, Store, VectorStore, ViewInfo, Violation,
 };
 
-/// An answer of the store inside, before it is returned.
+/// Answer of the wrapped store to a call, before it is returned to the caller.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is the answer of a method of a store")]
 pub enum Answer<'a> {
@@ -26,33 +26,33 @@ pub enum Answer<'a> {
     Spans(Order, &'a mut Page<Span>),
     Views(&'a mut Vec<ViewInfo>),
     Publications(&'a mut Page<Publication, ViewVersion>),
-    /// Answer to the call for summaries by their ids.
+    /// Answer to [`Store::summaries`].
     Summaries(&'a mut Vec<Option<Summary>>),
-    /// Answer to both calls for pages of summaries.
+    /// Answer to [`Store::summary_log`] or [`Store::own_summaries`].
     SummaryLog(&'a mut Page<Summary, SummaryId>),
 }
 
-/// Changes that a [`Layered`] store makes to the calls of the store inside: by default none.
+/// Changes that a [`Layered`] store makes to the calls of the wrapped store. The default methods change no call.
 #[async_trait]
 pub trait Layer: Send + Sync + fmt::Debug {
-    /// Returns the store inside.
+    /// Returns the wrapped store.
     fn inner(&self) -> &dyn FullStore;
 
-    /// Called before each read.
+    /// Called before each read of the wrapped store.
     async fn before_read(&self) {}
 
-    /// Called before each write. An error fails the write before it is done; `Some` is returned as an error after it
-    /// was done.
+    /// Called before each write. An error fails the write before it is done. `Some` lets the write be done, and then
+    /// fails it with this error.
     async fn before_write(&self) -> Result<Option<Error>> {
         Ok(None)
     }
 
-    /// Changes an answer.
+    /// Changes an answer of the wrapped store before it is returned.
     fn answer(&self, _answer: Answer<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Called after a failed append.
+    /// Called after an append that failed.
     async fn append_failed(&self, _conversation: ConversationId, _append: &Append) -> Result<()> {
         Ok(())
     }
@@ -70,7 +70,7 @@ pub trait Layer: Send + Sync + fmt::Debug {
     }
 }
 
-/// A store around another one.
+/// A store that passes its calls to the store that the layer `L` wraps, with the layer's changes.
 #[derive(Debug)]
 pub struct Layered<L>(pub L);
 

@@ -15,14 +15,15 @@ use crate::builders::{range, refused};
 use crate::chat::Chat;
 use crate::indexed::pages;
 
-/// Counts the words of a few subjects, in any wording: an embedder for tests.
+/// An embedder for tests. A vector has one component for each of a few subjects: the number of words about it in the
+/// text.
 #[derive(Debug, Clone)]
 pub struct Subjects {
-    /// Its id.
+    /// Id of the embedder.
     pub id: &'static str,
-    /// Whether a search may embed conversations with it.
+    /// Whether the embedder is cheap, so that a search may embed conversations with it.
     pub is_cheap: bool,
-    /// Whether every call fails.
+    /// Whether every call of the embedder fails.
     pub is_down: bool,
 }
 
@@ -137,11 +138,11 @@ impl<'a, S: FullStore> Chat<'a, S> {
     }
 }
 
-/// Vectors are stored by embedder and conversation without changes, are refused if they do not follow the stored ones,
-/// and forks read their ancestors' vectors.
+/// Checks that vectors are stored by embedder and conversation without changes, that they are refused if they do not
+/// follow the stored ones, and that forks read their ancestors' vectors.
 ///
 /// # Panics
-/// If the store keeps no vectors, or different ones.
+/// If the store keeps no vectors, or returns other vectors.
 pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
     let store = &*store;
     let chat = Chat::root(store, "vectors").await;
@@ -198,11 +199,11 @@ pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
     refused(unknown, memory_store::ErrorKind::NotFound);
 }
 
-/// An erasure removes the vectors of the erased messages, of all embedders, and they do not return; vectors of words
-/// read before the erasure are refused.
+/// Checks that an erasure removes the vectors of the erased messages, of all embedders, and that they do not return.
+/// Vectors of words that were read before the erasure must be refused.
 ///
 /// # Panics
-/// If a vector remains.
+/// If a vector of an erased message remains.
 pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     let store = &*store;
     let chat = Chat::root(store, "erased").await;
@@ -241,12 +242,12 @@ pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     }
 }
 
-/// A search that counts vectors: exact modes answer as without vectors; texts of nearly the same meaning are found;
-/// answers do not depend on stored vectors, even if an ancestor's are missing, on a cheap embedder, or on an index;
-/// other conversations do not count; and the ranking uses words alone if the embedder fails.
+/// Checks searches that rank by vectors. Exact modes answer as without vectors, and texts of nearly the same meaning
+/// are found. Answers do not depend on stored vectors, even if an ancestor's are missing, on a cheap embedder, or on an
+/// index. Other conversations do not count. The ranking uses words alone if the embedder fails.
 ///
 /// # Panics
-/// If an answer differs.
+/// If an answer differs from the expected one.
 pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     let words: Vec<&str> = SUBJECTS.iter().copied().flatten().copied().collect();
@@ -364,10 +365,10 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
     assert_eq!(found, ["a puppy"]);
 }
 
-/// The pages of an answer come from one ranking, even if vectors are stored between them.
+/// Checks that all pages of an answer come from one ranking, even if vectors are stored between them.
 ///
 /// # Panics
-/// If a hit comes twice or never.
+/// If a hit is on two pages or on none.
 pub async fn pages_are_of_one_ranking<S: FullStore>(store: Arc<S>) {
     let filled = Chat::root(&*store, "pages").await;
     let said = (0..80).map(|at| {

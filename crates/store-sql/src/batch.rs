@@ -3,7 +3,7 @@
 pub use sea_query::SubQueryStatement as Statement;
 use sea_query::{QueryBuilder, SqlWriterValues, Values};
 
-/// Returns a statement's text in a dialect, with a placeholder for each value, and the values.
+/// Returns the text of a statement in a dialect of SQL, with a placeholder for each value, and the values.
 pub fn build(statement: &Statement, dialect: impl QueryBuilder) -> (String, Values) {
     let (placeholder, numbered) = dialect.placeholder();
     let mut sql = SqlWriterValues::new(placeholder, numbered);
@@ -11,8 +11,8 @@ pub fn build(statement: &Statement, dialect: impl QueryBuilder) -> (String, Valu
     sql.into_parts()
 }
 
-/// Statements that run one after the other. An executor sends them in as few round trips as its database allows,
-/// because a round trip takes longer than a short statement.
+/// Statements to run one after the other. An executor sends them in as few round trips as its database allows, because
+/// a round trip takes longer than a short statement.
 #[derive(Debug, Default)]
 pub struct Batch(Vec<Statement>);
 
@@ -22,7 +22,7 @@ impl Batch {
         self.0.push(statement.into());
     }
 
-    /// Returns the statements in order.
+    /// Returns the statements of the batch, in order.
     pub fn statements(&self) -> &[Statement] {
         &self.0
     }

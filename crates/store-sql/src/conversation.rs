@@ -35,7 +35,7 @@ const READ: [C; 18] = [
     C::Erasures,
 ];
 
-/// Looks up a conversation by number or key: one row for [`conversation`].
+/// Selects a conversation by number or key: one row, which [`conversation`] reads.
 pub fn find(which: &ConversationRef) -> SelectStatement {
     let mut statement = Query::select();
     statement.columns(READ).from(C::Table);
@@ -46,7 +46,8 @@ pub fn find(which: &ConversationRef) -> SelectStatement {
     statement
 }
 
-/// A conversation and its ancestors, as far as they are forks, itself first: rows for [`ancestor`].
+/// Selects a conversation and its ancestors, as far as they are forks; the conversation itself is the first row.
+/// [`ancestor`] reads a row.
 pub fn lineage(no: u32) -> WithQuery {
     let step = |statement: &mut SelectStatement| {
         let fork = Expr::col((C::Table, C::Shared)).is_not_null();
@@ -79,10 +80,11 @@ pub fn lineage(no: u32) -> WithQuery {
         .with(recursive(steps))
 }
 
-/// A row of [`lineage`]: a conversation with its parent and the last shared position, if it is a fork.
+/// Reads a row of [`lineage`]: the number of a conversation and, if it is a fork, its parent with the last shared
+/// position.
 ///
 /// # Errors
-/// If the row does not mean a conversation.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn ancestor(row: &impl Columns) -> Result<(ConversationId, Option<(ConversationId, Seq)>)> {
     let no = ConversationId(to_u32("conversation", row.int(0)?)?);
     let fork = match (row.opt_int(1)?, row.opt_int(2)?) {
@@ -176,7 +178,7 @@ impl Iden for Seen {
     }
 }
 
-/// Conversations by rising number, after `after`: rows for [`conversation`].
+/// Selects at most `limit` conversations with numbers above `after`, by rising number. [`conversation`] reads a row.
 pub fn list(
     filter: &ConversationFilter,
     after: Option<ConversationId>,
@@ -198,10 +200,10 @@ pub fn list(
     statement
 }
 
-/// A row of [`find`] or [`list`]; its segments are still empty.
+/// Reads a conversation from a row of [`find`] or [`list`]. Its segments are left empty.
 ///
 /// # Errors
-/// If the row does not mean a conversation.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn conversation(row: &impl Columns) -> Result<Conversation> {
     let id = ConversationId(to_u32("conversation", row.int(0)?)?);
     let wrong = |problem: &str| corrupt(format!("conversation {id}"), problem);
@@ -245,7 +247,7 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
     })
 }
 
-/// The largest number so far, null if there is none.
+/// Selects the largest number of a conversation so far; null if there is no conversation.
 pub fn last_number() -> SelectStatement {
     Query::select()
         .expr(Func::max(Expr::col(C::No)))
@@ -253,10 +255,10 @@ pub fn last_number() -> SelectStatement {
         .take()
 }
 
-/// Inserts a new conversation.
+/// Inserts a row for a new conversation.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     let (kind, shared, spawned_at, call) = match &new.origin {
         Origin::Root => ("root", None, None, None),
@@ -291,7 +293,8 @@ pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     insert_row(C::Table, row)
 }
 
-/// Sets the fields that may change independently of the log.
+/// Sets the title, archive flag and metadata of a conversation, and the time of the change. A field that is `None` in
+/// the patch does not change.
 pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatement {
     let mut statement = Query::update();
     statement
@@ -310,21 +313,22 @@ pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatem
     statement
 }
 
-/// Sets the chain after an append, and the hash over the row after it.
+/// Sets a conversation's chain hash and time of the last change after an append. `record` is the hash over the row
+/// after this change.
 pub fn set_chain(no: u32, chain: Hash, now: Timestamp, record: Hash) -> UpdateStatement {
     let mut statement = touch(no, now, record);
     statement.value(C::Chain, chain.0.to_vec());
     statement
 }
 
-/// Sets the time of the last change, and the hash over the row after it.
+/// Sets a conversation's time of the last change. `record` is the hash over the row after this change.
 pub fn touch(no: u32, now: Timestamp, record: Hash) -> UpdateStatement {
     let mut statement = set_record(no, record);
     statement.value(C::UpdatedAt, now.0);
     statement
 }
 
-/// Sets the hash over the row.
+/// Sets the hash over a conversation's row.
 pub fn set_record(no: u32, record: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -333,7 +337,7 @@ pub fn set_record(no: u32, record: Hash) -> UpdateStatement {
         .take()
 }
 
-/// Sets the hash over the names of the views.
+/// Sets the hash over the names of a conversation's views.
 pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -342,7 +346,8 @@ pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
         .take()
 }
 
-/// All conversations by rising number, after `after`: rows for [`conversation`] and [`recorded`].
+/// Selects at most `limit` conversations with numbers above `after`, by rising number, with their hashes.
+/// [`conversation`] and [`recorded`] read a row.
 pub fn records(after: i64, limit: u64) -> SelectStatement {
     Query::select()
         .columns(READ)
@@ -354,10 +359,10 @@ pub fn records(after: i64, limit: u64) -> SelectStatement {
         .take()
 }
 
-/// The hashes in a row of [`records`]: over the row, and over the names of the views.
+/// Reads the two hashes in a row of [`records`]: over the conversation's row, and over the names of its views.
 ///
 /// # Errors
-/// If the row does not hold two hashes.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn recorded(row: &impl Columns) -> Result<(Hash, Hash)> {
     Ok((
         to_hash("record of a conversation", &row.bytes(READ.len())?)?,
@@ -365,7 +370,7 @@ pub fn recorded(row: &impl Columns) -> Result<(Hash, Hash)> {
     ))
 }
 
-/// The family of a root: members and hash.
+/// Selects the family with a root: its number of members, and the hash over their session keys.
 pub fn family(tree: u32) -> SelectStatement {
     Query::select()
         .columns([F::Members, F::Hash])
@@ -374,7 +379,7 @@ pub fn family(tree: u32) -> SelectStatement {
         .take()
 }
 
-/// All families: root, members and hash.
+/// Selects all families: root, number of members, and the hash over their session keys.
 pub fn families() -> SelectStatement {
     Query::select()
         .columns([F::Tree, F::Members, F::Hash])
@@ -382,10 +387,10 @@ pub fn families() -> SelectStatement {
         .take()
 }
 
-/// Inserts a family with its root.
+/// Inserts a family that has only its root as a member.
 ///
 /// # Errors
-/// If the statement can not be built.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
     let row = [
         (F::Tree, i64::from(tree).into()),
@@ -395,7 +400,7 @@ pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
     insert_row(F::Table, row)
 }
 
-/// Sets the hash of a family with one more member.
+/// Adds one member to a family. `hash` is the hash over the session keys with this member.
 pub fn extend_family(tree: u32, hash: Hash) -> UpdateStatement {
     Query::update()
         .table(F::Table)

@@ -7,10 +7,10 @@ use memory_store::{Error, ErrorKind};
 
 use crate::error::{Result, corrupt};
 
-/// A count for a column.
+/// Converts a count for a column; `what` names it in an error.
 ///
 /// # Errors
-/// If it exceeds the largest integer of a database.
+/// `Limit` if `number` exceeds the largest integer of a database.
 pub fn to_int(what: &str, number: u64) -> Result<i64> {
     i64::try_from(number).map_err(|source| {
         Error::new(
@@ -21,27 +21,27 @@ pub fn to_int(what: &str, number: u64) -> Result<i64> {
     })
 }
 
-/// A count from a column.
+/// Converts a count from a column; `what` names it in an error.
 ///
 /// # Errors
-/// If it is negative.
+/// `Corrupt` if `number` is negative.
 pub fn to_count(what: &str, number: i64) -> Result<u64> {
     u64::try_from(number).map_err(|e| corrupt(what, format!("{number} is negative")).with_source(e))
 }
 
-/// A small number from a column.
+/// Converts a 32-bit number from a column; `what` names it in an error.
 ///
 /// # Errors
-/// If it is out of range.
+/// `Corrupt` if `number` is out of range.
 pub fn to_u32(what: &str, number: i64) -> Result<u32> {
     u32::try_from(number)
         .map_err(|e| corrupt(what, format!("{number} is out of range")).with_source(e))
 }
 
-/// A position from a column.
+/// Converts a position from a column.
 ///
 /// # Errors
-/// If it is out of range.
+/// `Corrupt` if `number` is out of range.
 pub fn to_seq(number: i64) -> Result<Seq> {
     to_u32("seq", number).map(Seq)
 }
@@ -58,10 +58,10 @@ pub(crate) fn to_json(what: impl Display, text: Option<String>) -> Result<Option
     json.map_err(|e| corrupt(what, "it is not JSON").with_source(e))
 }
 
-/// A digest from a column.
+/// Converts a digest from a column; `what` names it in an error.
 ///
 /// # Errors
-/// If it does not have 32 bytes.
+/// `Corrupt` if there are not 32 bytes.
 pub fn to_hash(what: &str, bytes: &[u8]) -> Result<Hash> {
     Hash::from_slice(bytes).ok_or_else(|| {
         corrupt(
@@ -71,7 +71,7 @@ pub fn to_hash(what: &str, bytes: &[u8]) -> Result<Hash> {
     })
 }
 
-/// The key of a log row: `conversation << 32 | seq`.
+/// Returns the key of a row of a log: `conversation << 32 | seq`.
 pub fn packed(conversation: u32, seq: u32) -> i64 {
     // At most 31 bits of conversation, so the sign stays clear.
     (i64::from(conversation) << 32) | i64::from(seq)

@@ -26,7 +26,7 @@ fn of_log(source: ConversationId, range: SeqRange) -> Expr {
     )
 }
 
-/// Number of entries of a range of an own log that have words: one number.
+/// Counts the entries of a range of an own log that have words: one row with one number.
 pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
     Query::select()
         .expr(Func::count(Expr::col(M::Id)))
@@ -36,7 +36,8 @@ pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
         .take()
 }
 
-/// Entries of other logs that have words and the hash of an entry of these logs: rows for [`copy`].
+/// Selects the entries outside of these ranges that have words and the same hash as an entry within them: one row for
+/// each conversation, which [`copy`] reads.
 pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
     let in_logs = || {
         let logs = logs.iter();
@@ -65,10 +66,10 @@ pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
         .take()
 }
 
-/// Reads a row of [`copies`]: a conversation, and the range from its first to its last copy.
+/// Reads a row of [`copies`]: a conversation, and the range from its first to its last copied entry.
 ///
 /// # Errors
-/// If the row does not mean a range of a conversation.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
     let range = to_range("copies", row.int(2)?, row.int(3)?)?;
     let conversation = ConversationId(to_u32("conversation", row.int(0)?)?);
@@ -79,7 +80,7 @@ pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
     ))
 }
 
-/// The payloads that entries of a range refer to: their ids.
+/// Selects the ids of the payloads to which entries of a range refer.
 pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
     Query::select()
         .distinct()
@@ -90,7 +91,7 @@ pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
         .take()
 }
 
-/// Deletes the payloads among these that no entry refers to any more.
+/// Deletes the payloads with these ids to which no entry refers.
 pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
     let used = Query::select()
         .column(M::Payload)
@@ -104,10 +105,10 @@ pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
         .take()
 }
 
-/// Records an erasure of entries; an existing record does not change.
+/// Records an erasure of entries; a record of the same range and time does not change.
 ///
 /// # Errors
-/// If the statement can not be built.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<InsertStatement> {
     let row = [
         (E::Conversation, i64::from(source.0).into()),
@@ -122,7 +123,7 @@ pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<
     Ok(statement)
 }
 
-/// Blanks the words of the entries of a range.
+/// Removes the words of the entries of a range from their rows.
 pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement {
     Query::update()
         .table(M::Table)
@@ -135,7 +136,7 @@ pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement
         .take()
 }
 
-/// The keys of a conversation's own summaries with these public ids that still have words.
+/// Selects the keys of a conversation's own summaries that have these public ids and still have words.
 pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatement {
     let gone = Query::select().column(G::Summary).from(G::Table).take();
     Query::select()
@@ -147,16 +148,16 @@ pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatem
         .take()
 }
 
-/// Records that the words of summaries are erased.
+/// Records that the words of the summaries with these keys are erased.
 ///
 /// # Errors
-/// If the statement can not be built.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn record_summaries(keys: &[i64], at: Timestamp) -> Result<InsertStatement> {
     let row = |key: &i64| Ok([(G::Summary, (*key).into()), (G::At, at.0.into())]);
     insert(G::Table, keys.iter().map(row))
 }
 
-/// Blanks the words of summaries.
+/// Removes the words of the summaries with these keys from their rows; a placeholder replaces the text.
 pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
     Query::update()
         .table(S::Table)
@@ -168,12 +169,12 @@ pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
         .take()
 }
 
-/// Keys of all erased summaries.
+/// Selects the keys of all erased summaries.
 pub fn erased_keys() -> SelectStatement {
     Query::select().column(G::Summary).from(G::Table).take()
 }
 
-/// Number of a conversation's jobs: one number.
+/// Counts the jobs of a conversation: one row with one number.
 pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
     Query::select()
         .expr(Func::count(Expr::col(J::Key)))
@@ -182,7 +183,7 @@ pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Deletes all jobs of a conversation, so that no holder can publish words that it read.
+/// Deletes all jobs of a conversation, so that no owner of a lease can publish words that it read.
 pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
@@ -190,7 +191,8 @@ pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Increments the number of erasures that removed words from the log or the summaries that a conversation sees.
+/// Adds one to a conversation's number of erasures ([`Conversation::erasures`](memory_store::Conversation::erasures)).
+/// Run it for each conversation that saw the erased words.
 pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -199,7 +201,7 @@ pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
         .take()
 }
 
-/// Deletes the small values of a conversation that hold prepared work.
+/// Deletes the small values of a conversation that hold prepared work: their keys begin with `prepared/`.
 pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
@@ -211,12 +213,12 @@ pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
 /// Records that erased words are still to be removed from the files.
 ///
 /// # Errors
-/// If the statement can not be built.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
     insert_row(Wipe::Table, [(Wipe::At, at.0.into())])
 }
 
-/// Selects the erasures with words still to be removed from the files: number and time.
+/// Selects the number and time of each erasure with words still to be removed from the files.
 pub fn pending_wipes() -> SelectStatement {
     Query::select()
         .columns([Wipe::No, Wipe::At])
@@ -224,7 +226,8 @@ pub fn pending_wipes() -> SelectStatement {
         .take()
 }
 
-/// Records that the words of an erasure are removed from the files. The number may have been reused meanwhile.
+/// Records that the words of an erasure are removed from the files. Both the number and the time must match, because
+/// the number may have been reused meanwhile.
 pub fn wiped(no: i64, at: i64) -> DeleteStatement {
     Query::delete()
         .from_table(Wipe::Table)
@@ -241,7 +244,7 @@ pub fn delete_states(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Blanks a conversation's title and metadata, and archives it.
+/// Removes a conversation's title and metadata, and archives it.
 pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -252,7 +255,7 @@ pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
         .take()
 }
 
-/// The recorded erasures of all logs that a conversation sees: rows for [`erasure`].
+/// Selects the recorded erasures of all logs that a conversation sees. [`erasure`] reads a row.
 pub fn seen_by(conversation: ConversationId) -> WithQuery {
     Query::select()
         .columns(
@@ -265,10 +268,10 @@ pub fn seen_by(conversation: ConversationId) -> WithQuery {
         .with(seen_from(conversation.0))
 }
 
-/// A row of [`seen_by`]: the conversation that owns the log, and the erasure.
+/// Reads a row of [`seen_by`]: the conversation that owns the log, and the erasure.
 ///
 /// # Errors
-/// If the row does not mean an erasure.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
     let source = ConversationId(to_u32("conversation", row.int(0)?)?);
     let range = to_range("erasure", row.int(1)?, row.int(2)?)?;
@@ -276,7 +279,7 @@ pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
     Ok((source, erasure))
 }
 
-/// The erased summaries that a conversation sees: their public ids.
+/// Selects the public ids of the erased summaries that a conversation sees.
 pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
     let key = || Expr::col((G::Table, G::Summary));
     let no = || Expr::col((Seen::Table, Seen::No));
@@ -294,7 +297,7 @@ pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
         .with(seen_from(conversation.0))
 }
 
-/// Replaces the facts of a conversation.
+/// Replaces the facts of a conversation, the text against which its entries are compressed.
 pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement {
     Query::update()
         .table(F::Table)
@@ -304,7 +307,7 @@ pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement
         .take()
 }
 
-/// Replaces an entry's bytes by repacked ones.
+/// Replaces the stored bytes of an entry after they were packed again.
 pub fn repack(key: i64, packed: Packed) -> UpdateStatement {
     Query::update()
         .table(M::Table)

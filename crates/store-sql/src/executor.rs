@@ -15,7 +15,7 @@ use crate::row::{Columns, Values};
 /// Runs statements on one connection of a database.
 ///
 /// The executor renders statements in its database's dialect, binds their values, counts them, and turns the driver's
-/// errors into those of a store.
+/// errors into errors of a store.
 pub trait Executor: Send {
     /// A row of an answer.
     type Row: Columns + Send + Sync;
@@ -28,13 +28,13 @@ pub trait Executor: Send {
         statement: &(impl QueryStatementWriter + Sync),
     ) -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
 
-    /// Returns the first row of a statement.
+    /// Returns the first row of a statement; `None` if it has no rows.
     fn first(
         &mut self,
         statement: &(impl QueryStatementWriter + Sync),
     ) -> impl Future<Output = Result<Option<Self::Row>>> + Send;
 
-    /// Hands the rows of a statement to `row` one by one until it breaks.
+    /// Passes the rows of a statement to `row` one by one, until `row` returns a break.
     fn each(
         &mut self,
         statement: &(impl QueryStatementWriter + Sync),
@@ -56,18 +56,18 @@ pub trait Executor: Send {
         batch: Batch,
     ) -> impl Future<Output = Result<Vec<Vec<Self::Row>>>> + Send;
 
-    /// Returns the time by which leases end. It must be the same for all processes that use the database: a server's
-    /// time, or the machine's if all of them are on one machine.
+    /// Returns the present time, by which leases end. It must be the same for all processes that use the database: the
+    /// time of a server, or of the machine if all processes are on one machine.
     fn now(&mut self) -> impl Future<Output = Result<Timestamp>> + Send;
 
-    /// Runs a statement with a text that is built once.
+    /// Runs a prepared statement, with a text that is built only once.
     fn run_prepared(
         &mut self,
         statement: Prepared,
         values: Self::Values,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns all rows of a statement with a text that is built once.
+    /// Returns all rows of a prepared statement, with a text that is built only once.
     fn all_prepared(
         &mut self,
         statement: Prepared,
@@ -75,10 +75,11 @@ pub trait Executor: Send {
     ) -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
 }
 
-/// The connections of a database.
+/// A database with its connections, on which an [`SqlStore`](crate::SqlStore) runs.
 ///
-/// The schema of the database must raise `conversation.head` and `conversation.tokens` when messages are inserted (SQLite: the
-/// trigger `message_advance`), refuse gaps, updates and deletes of messages, and store `external_id` as a text or as 16 bytes.
+/// The schema of the database must raise `conversation.head` and `conversation.tokens` when messages are inserted
+/// (SQLite: the trigger `message_advance`), refuse gaps, updates and deletes of messages, and store `external_id` as a
+/// text or as 16 bytes.
 pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// The name of a database: a path, a URL.
     type Place: ?Sized + Sync;
@@ -89,32 +90,32 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// A transaction. It is rolled back when it is dropped before it is committed.
     type Transaction<'a>: Executor;
 
-    /// Opens a database with the default settings of its kind. Also returns whether an erasure was interrupted before
-    /// its words were removed from the files.
+    /// Opens a database with the default settings of its kind. Returns it, and whether an erasure was interrupted
+    /// before its words were removed from the files.
     ///
     /// # Errors
-    /// If it is not a database of agent-memory, or cannot be opened.
+    /// `ForeignDatabase` if it is not a database of agent-memory; an error of another kind if it cannot be opened.
     fn open(place: &Self::Place) -> impl Future<Output = Result<(Self, bool)>> + Send;
 
-    /// Returns the number of statements that ran so far, including `begin` and `commit`.
+    /// Returns the number of statements that have run, including `begin` and `commit`.
     fn statements(&self) -> u64;
 
     /// Waits for a connection to read with.
     ///
     /// # Errors
-    /// `Busy` if none becomes free in time, `Io` if the database was closed.
+    /// `Busy` if no connection becomes free in time; `Io` if the database was closed.
     fn read(&self) -> impl Future<Output = Result<Self::Reader<'_>>> + Send;
 
     /// Waits for a connection to write with.
     ///
     /// # Errors
-    /// As [`Database::read`]; `ReadOnly` if the database is open for reading only.
+    /// The errors of [`Database::read`]; `ReadOnly` if the database is open for reading only.
     fn write(&self) -> impl Future<Output = Result<Self::Writer<'_>>> + Send;
 
-    /// Begins a transaction. Other writers do not change its reads until it ends.
+    /// Begins a transaction. Until it ends, writes by others do not change its reads.
     ///
     /// # Errors
-    /// `Busy` if others hold a lock for too long.
+    /// `Busy` if other connections hold a lock for too long.
     fn begin<'a>(
         &'a self,
         writer: &'a mut Self::Writer<'_>,
@@ -123,14 +124,15 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// Commits a transaction.
     ///
     /// # Errors
-    /// `Io` if it cannot be written; then no part of it is stored.
+    /// `Io` if the transaction cannot be written; then no part of it is stored.
     fn commit(&self, transaction: Self::Transaction<'_>)
     -> impl Future<Output = Result<()>> + Send;
 
-    /// Runs the checks that only this database can make, such as of its pages, indices and triggers.
+    /// Runs the checks that only this database can make, such as of its pages, indices and triggers. Returns the
+    /// violations.
     ///
     /// # Errors
-    /// If the database cannot be queried. Damage is not an error: it is returned.
+    /// If the database cannot be queried. Damage is not an error: it is returned as violations.
     fn check(&self) -> impl Future<Output = Result<Vec<Violation>>> + Send;
 
     /// Removes all bytes of erased words from every file of the database.
@@ -139,7 +141,7 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// `NotGone` if a reader keeps old bytes in a file.
     fn wipe(&self) -> impl Future<Output = Result<()>> + Send;
 
-    /// Human-readable location of the data: a path, a URL without secrets.
+    /// Returns the human-readable location of the data: a path, or a URL without secrets.
     fn location(&self) -> String;
 
     /// Waits for running statements and closes all connections. Has no effect on a closed database.

@@ -21,13 +21,14 @@ use crate::pack::{self, Facts, Packed};
 use crate::row::{Columns, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P};
 
-/// Numbers of rows in one insert. There are few sizes, so that the driver's cache holds every statement.
+/// Numbers of rows that one statement can insert or look up. There are few of them, so that the driver's cache holds
+/// every statement.
 pub const BATCHES: [usize; 3] = [64, 8, 1];
 
-/// Maximum number of positions that [`positions`] looks up.
+/// Maximum number of positions that one statement of [`positions`] looks up.
 pub const POSITIONS: usize = 64;
 
-/// Number of values that [`put_row`] adds.
+/// Number of values that [`put_row`] adds for each row.
 pub const COLUMNS: usize = STORED.len();
 
 /// The columns of [`insert`], in order.
@@ -71,7 +72,7 @@ const READ: [M; 14] = [
     M::Meta,
 ];
 
-/// Splits `len` rows into batches of the sizes in [`BATCHES`].
+/// Splits `len` rows into ranges of indices; the length of each range is in [`BATCHES`].
 pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -84,15 +85,15 @@ pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
 /// An entry to be stored.
 #[derive(Debug)]
 pub struct NewRow<'a> {
-    /// The entry.
+    /// Message to store, with its cost as the caller gave it.
     pub entry: &'a NewEntry,
-    /// Its position and sums.
+    /// Position that the entry gets in its log, with its cost and the running sum there.
     pub placed: Placed,
-    /// Its hash.
+    /// Hash of the message.
     pub hash: Hash,
-    /// Its bytes, [`Message::body`], and its meta.
+    /// Body ([`Message::body`]) and metadata of the message, in stored form.
     pub packed: Packed,
-    /// Id of the payload that was cut out of the body.
+    /// Id of the row that holds the string cut out of the body ([`Packed::cut`]); `None` if no string was cut out.
     pub payload: Option<i64>,
 }
 
@@ -118,10 +119,10 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
     }
 }
 
-/// Inserts a number of entries: the text depends on the number alone, the values come with [`put_row`].
+/// Inserts `rows` entries. The statement's text depends on this number alone; [`put_row`] adds the values of each row.
 ///
 /// # Errors
-/// If the statement can not be built.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn insert(rows: usize) -> Result<InsertStatement> {
     let mut statement = Query::insert();
     statement.into_table(M::Table).columns(STORED);
@@ -131,10 +132,10 @@ pub fn insert(rows: usize) -> Result<InsertStatement> {
     Ok(statement)
 }
 
-/// The values of an entry in the own log of `conversation`, for [`insert`].
+/// Adds the values of one entry in the own log of `conversation`, for [`insert`].
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> Result<()> {
     let message = &row.entry.message;
     let turn = message.turn.as_ref();
@@ -189,8 +190,8 @@ static WORDS: LazyLock<CommonWords> = LazyLock::new(|| CommonWords {
     tool: Role::Tool.as_str().into(),
 });
 
-/// Reads `range` of the own log of `source`, at most `limit` rows, by position: rows for [`entry`]. Rows with more than
-/// `largest` packed bytes are returned without these bytes: see [`size`].
+/// Selects at most `limit` entries of `range` of the own log of `source`, by position. [`entry`] reads a row. A row
+/// with more than `largest` packed bytes comes without these bytes: see [`size`].
 pub fn range(
     source: u32,
     range: SeqRange,
@@ -204,7 +205,7 @@ pub fn range(
     statement
 }
 
-/// As [`range`], of the positions given: at most [`POSITIONS`].
+/// Selects entries as [`range`] does, but only the ones at these positions: at most [`POSITIONS`].
 pub fn positions(
     source: u32,
     positions: &[Seq],
@@ -259,19 +260,19 @@ fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
         .take()
 }
 
-/// Number of packed bytes of a row of [`range`], whether they were returned or not.
+/// Reads the number of packed bytes from a row of [`range`]. It is there even if the bytes were not returned.
 ///
 /// # Errors
-/// If there is no such column.
+/// `Corrupt` if the row has no such column.
 pub fn size(row: &impl Columns) -> Result<i64> {
     row.int(17)
 }
 
-/// Returns the revision of the conversation's facts that a row of [`range`] needs to be unpacked; `None` if it needs
-/// none, as after its words were erased.
+/// Reads from a row of [`range`] the revision of the conversation's facts that is needed to unpack it; `None` if it
+/// needs no facts, such as after its words were erased.
 ///
 /// # Errors
-/// If there is no such column.
+/// `Corrupt` if the row has no such column.
 pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
     let revision = pack::facts_revision(row.int(12)?);
     Ok(match revision {
@@ -280,10 +281,10 @@ pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
     })
 }
 
-/// The body and the meta of a row of [`range`]; `None` if they were erased.
+/// Unpacks the body and the metadata in a row of [`range`]; `None` if they were erased.
 ///
 /// # Errors
-/// If the bytes were not written by [`pack`](crate::pack::pack).
+/// `Corrupt` if the bytes were not written by [`pack`](crate::pack::pack), or if the facts that they need are missing.
 pub fn unpacked(
     row: &impl Columns,
     facts: Option<&Facts>,
@@ -314,11 +315,11 @@ pub fn unpacked(
     Ok(Some(whole))
 }
 
-/// A row of [`range`], and the length of its body in bytes. The parts of an erased body are its placeholder. `facts`
-/// are the facts of the conversation that owns the log.
+/// Reads an entry from a row of [`range`]. Returns it with the length of its body in bytes. An erased entry has a
+/// placeholder as its parts. `facts` are the facts of the conversation that owns the log.
 ///
 /// # Errors
-/// If the row does not mean a message.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64)> {
     let seq = to_seq(row.int(0)?)?;
     let wrong = |problem: &str| corrupt(format!("message {seq}"), problem);
@@ -365,7 +366,7 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
     Ok((entry, body.map_or(0, |body| body.len() as u64)))
 }
 
-/// Finds entries of an own log by a number of external ids: rows for [`found`]. The values come with [`put_ids`].
+/// Selects entries of an own log by external id, for `ids` ids. [`put_ids`] adds the values, and [`found`] reads a row.
 pub fn by_external(ids: usize) -> SelectStatement {
     found_columns()
         .from(M::Table)
@@ -374,8 +375,8 @@ pub fn by_external(ids: usize) -> SelectStatement {
         .take()
 }
 
-/// Finds entries that a fork sees by a number of external ids: rows for [`found`]. The values come with
-/// [`put_seen_ids`].
+/// Selects entries that a fork sees by external id, for `ids` ids. [`put_seen_ids`] adds the values, and [`found`]
+/// reads a row.
 pub fn by_external_seen(ids: usize) -> WithQuery {
     found_columns()
         .from(Seen::Table)
@@ -396,19 +397,19 @@ fn found_columns() -> SelectStatement {
         .take()
 }
 
-/// The values for [`by_external`].
+/// Adds the values for [`by_external`]: the conversation that owns the log, and the external ids.
 ///
 /// # Errors
-/// If the driver cannot take them.
+/// `Invalid` if the driver refuses a value, which would be a defect of this crate.
 pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()> {
     values.put_int(i64::from(source))?;
     ids.iter().try_for_each(|id| put_external(values, id))
 }
 
-/// The values for [`by_external_seen`].
+/// Adds the values for [`by_external_seen`]: the fork, and the external ids.
 ///
 /// # Errors
-/// If the driver cannot take them.
+/// `Invalid` if the driver refuses a value, which would be a defect of this crate.
 pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -> Result<()> {
     // Values of `seen_from`: the number, no limit, level 0, and a level's step.
     values.put_int(i64::from(conversation))?;
@@ -418,10 +419,10 @@ pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -
     ids.iter().try_for_each(|id| put_external(values, id))
 }
 
-/// A row of [`by_external`] or [`by_external_seen`].
+/// Reads a row of [`by_external`] or [`by_external_seen`]: the external id, and facts about its entry.
 ///
 /// # Errors
-/// If the row does not mean a message.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn found(row: &impl Columns) -> Result<(String, KnownEntry)> {
     let id = external_id(row, 0)?.ok_or_else(|| corrupt("message", "it has no external id"))?;
     let known = KnownEntry {
@@ -433,7 +434,7 @@ pub fn found(row: &impl Columns) -> Result<(String, KnownEntry)> {
     Ok((id, known))
 }
 
-/// Payloads by hash: rows of (hash, id).
+/// Selects the payloads with these hashes: rows of (hash, id). A payload is a long string that is stored once.
 pub fn payloads(hashes: &[Hash]) -> SelectStatement {
     Query::select()
         .columns([P::Hash, P::Id])
@@ -442,10 +443,10 @@ pub fn payloads(hashes: &[Hash]) -> SelectStatement {
         .take()
 }
 
-/// Stores a payload: a row of its id.
+/// Inserts a payload, a long string that is stored once; returns one row with its id.
 ///
 /// # Errors
-/// If the statement can not be built.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertStatement> {
     let row = [
         (P::Hash, hash.0.to_vec().into()),
@@ -457,7 +458,7 @@ pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertSta
     Ok(statement)
 }
 
-/// All payloads after `after`: rows of (id, hash, codec, data).
+/// Selects at most `limit` payloads with ids above `after`: rows of (id, hash, codec, data).
 pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
     Query::select()
         .columns([P::Id, P::Hash, P::Codec, P::Data])
@@ -468,7 +469,7 @@ pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
         .take()
 }
 
-/// The facts of a conversation: one text, and its revision.
+/// Selects the facts of a conversation: one row of the text and its revision.
 pub fn facts(conversation: u32) -> SelectStatement {
     Query::select()
         .columns([F::Text, F::Revision])
@@ -477,10 +478,10 @@ pub fn facts(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// Stores the facts of a conversation that has none.
+/// Inserts the facts of a conversation that has none.
 ///
 /// # Errors
-/// If the statement can not be built.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement> {
     let row = [
         (F::Conversation, i64::from(conversation).into()),
@@ -490,7 +491,7 @@ pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement>
     insert_row(F::Table, row)
 }
 
-/// Running sums by key (see [`packed`]): rows of (key, running).
+/// Selects the running sums of the log rows with these keys (see [`packed`]): rows of (key, running).
 pub fn running(keys: &[i64]) -> SelectStatement {
     Query::select()
         .columns([M::Id, M::Running])
@@ -499,11 +500,12 @@ pub fn running(keys: &[i64]) -> SelectStatement {
         .take()
 }
 
-/// The first position of `range` in the own log of `source` with a running sum of at least `running`: one number. The
-/// last position must have such a sum. Binary search in one statement, so that no index over the sums is needed.
+/// Selects the first position of `range` in the own log of `source` with a running sum of at least `running` tokens:
+/// one number. The last position of `range` must have such a sum. One statement makes a binary search, so that no index
+/// over the sums is needed.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
     let running = to_int("running tokens", running)?;
     let middle = || {

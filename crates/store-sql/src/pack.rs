@@ -16,17 +16,18 @@ use memory_store::{Error, ErrorKind, Result};
 use sha2::{Digest as _, Sha256};
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
 
-/// Body and meta unchanged, in two columns.
+/// Codec of a body and its metadata that are stored unchanged, in two columns.
 pub const PLAIN: i64 = 0;
-/// One frame against the fixed text.
+/// Codec of a body and its metadata that are compressed together, as one frame against the fixed dictionary.
 pub const PACKED: i64 = 1;
-/// One frame against the fixed text and the conversation's facts. The codec of bytes packed against revision N of the
-/// facts is this plus 256 N.
+/// Codec of a body and its metadata that are compressed together, as one frame against the fixed dictionary and the
+/// conversation's facts at revision 0. The codec for revision N of the facts is this plus 256 N.
 pub const PACKED_WITH_FACTS: i64 = 2;
 /// The bits of a codec with the kind of packing; the others are a revision of facts.
 const KIND: i64 = 0xff;
 
-/// Returns the revision of the facts that bytes with this codec are packed against; `None` if they need no facts.
+/// Returns the revision of the conversation's [`Facts`] that is needed to unpack bytes with this codec; `None` if no
+/// facts are needed.
 pub const fn facts_revision(codec: i64) -> Option<i64> {
     if codec & KIND == PACKED_WITH_FACTS {
         Some(codec >> KIND.count_ones())
@@ -35,13 +36,14 @@ pub const fn facts_revision(codec: i64) -> Option<i64> {
     }
 }
 
-/// Messages with meta that have fewer bytes are stored unchanged.
+/// Minimum size, in bytes, of a message with metadata that is compressed; smaller ones are stored unchanged.
 pub const SMALLEST: usize = 128;
-/// Messages without meta that have fewer bytes are stored unchanged: compressing a short text saves little, makes
-/// storing it several times slower, and hides it from SQL.
+/// Minimum size, in bytes, of a message without metadata that is compressed; smaller ones are stored unchanged.
+/// Compressing a short text saves little, makes storing it several times slower, and hides it from SQL.
 pub const SMALLEST_TEXT: usize = 1024;
-/// A string of at least this many bytes is stored once per content. The separate row and index entry of a shorter
-/// string cost more than they save: in the measured transcripts, repeated strings are 2 % of all bytes.
+/// Minimum size, in bytes, of a string that is cut out of its message and stored once per content. The separate row and
+/// index entry of a shorter string cost more than they save: in the measured transcripts, repeated strings are 2 % of
+/// all bytes.
 pub const CUT_FROM: usize = 4096;
 /// Longer messages are stored unchanged, so that unpacking is bounded.
 const LARGEST: usize = 512 << 20;
@@ -84,8 +86,9 @@ impl Dictionary {
     }
 }
 
-/// Pieces that the meta of a conversation's entries have in common, as a dictionary to compress against. A text and its
-/// revision never change: an erasure that removes pieces creates the next revision.
+/// Texts that the metadata of a conversation's entries have in common, such as its folder: a dictionary against which
+/// the entries are compressed. The text of a revision never changes. An erasure that removes a part of the text creates
+/// the next revision.
 #[derive(Clone)]
 pub struct Facts(Arc<FactsText>);
 
@@ -105,7 +108,7 @@ impl std::fmt::Debug for Facts {
 }
 
 impl Facts {
-    /// Wraps stored facts.
+    /// Creates the facts from their stored text and revision.
     ///
     /// # Errors
     /// `Limit` if there is not enough memory.
@@ -118,7 +121,7 @@ impl Facts {
         })))
     }
 
-    /// The text.
+    /// Returns the text of the facts.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -133,13 +136,14 @@ impl Facts {
         PACKED_WITH_FACTS | self.revision() << KIND.count_ones()
     }
 
-    /// The pieces of the text, each of which was in at least two entries.
+    /// Returns the parts of the text, each of which was in the metadata of at least two entries.
     pub fn pieces(&self) -> impl Iterator<Item = &str> {
         self.text().split(",\"").filter(|piece| !piece.is_empty())
     }
 
-    /// Returns pieces that at least two meta contain, such as the folder, the version and the session; `None` if there
-    /// are none. A piece of one entry alone is never included, so that erasing the entry erases it.
+    /// Returns the text of new facts: the parts that at least two of these metadata contain, such as the folder, the
+    /// version and the session; `None` if there are none. A part of only one entry is never included, so that erasing
+    /// the entry removes it.
     pub fn common<'a>(metas: impl IntoIterator<Item = &'a str>) -> Option<String> {
         struct SharedPiece {
             last: usize,
@@ -189,20 +193,20 @@ impl Facts {
     }
 }
 
-/// A body with its meta, in stored form.
+/// The body of a message with its metadata, in stored form.
 #[derive(Debug)]
 pub struct Packed {
-    /// Kind of packing, and the revision of the facts.
+    /// Codec of the bytes: the kind of packing and, with facts, the revision of the facts.
     pub codec: i64,
-    /// The column `body`.
+    /// Value of the column `body`.
     pub body: Vec<u8>,
-    /// The column `meta`: null if it is packed with the body.
+    /// Value of the column `meta`; `None` if the metadata are packed with the body, or if there are none.
     pub meta: Option<String>,
-    /// The string that was cut out of the body, to be stored once.
+    /// String that was cut out of the body, to be stored once; `None` if no string was cut out.
     pub cut: Option<Vec<u8>>,
 }
 
-/// Packs a body and its meta. The same input gives the same bytes.
+/// Packs the body of a message and its metadata. The same input always gives the same bytes.
 pub fn pack(body: Vec<u8>, meta: Option<&str>, facts: Option<&Facts>) -> Packed {
     let plain = |body| Packed {
         codec: PLAIN,
@@ -244,7 +248,8 @@ pub fn pack(body: Vec<u8>, meta: Option<&str>, facts: Option<&Facts>) -> Packed 
     }
 }
 
-/// Returns a body and its meta from the result of [`pack`], with a codec that is not [`PLAIN`].
+/// Unpacks a body and its metadata from bytes that [`pack`] returned with a codec other than [`PLAIN`]. `cut` is the
+/// string that was cut out, `facts` are the facts that were used.
 ///
 /// # Errors
 /// `Corrupt` if [`pack`] did not write the bytes.
@@ -272,12 +277,12 @@ pub fn unpack(
     Ok((body, meta))
 }
 
-/// Key of a string that is stored once: SHA-256 of its bytes.
+/// Returns the hash under which a string is stored once: SHA-256 of its bytes.
 pub fn payload_hash(payload: &[u8]) -> Hash {
     Hash(Sha256::digest(payload).into())
 }
 
-/// Packs a string that is stored once: its codec and its bytes.
+/// Packs a string that is stored once. Returns its codec and its packed bytes.
 pub fn pack_payload(payload: &[u8]) -> (i64, Cow<'_, [u8]>) {
     let mut packed = Vec::new();
     match frame(&mut packed, payload, None) {
@@ -286,7 +291,7 @@ pub fn pack_payload(payload: &[u8]) -> (i64, Cow<'_, [u8]>) {
     }
 }
 
-/// Returns the string from the result of [`pack_payload`].
+/// Unpacks a string that [`pack_payload`] packed.
 ///
 /// # Errors
 /// `Corrupt` if [`pack_payload`] did not write the bytes.
@@ -298,7 +303,7 @@ pub fn unpack_payload(codec: i64, payload: Vec<u8>) -> Result<Vec<u8>> {
     }
 }
 
-/// The error for an unknown codec.
+/// Returns the error for a codec that this version does not know.
 pub fn unknown_codec() -> Error {
     let message = "the bytes are packed in an unknown way: update the program";
     Error::new(ErrorKind::Corrupt, message)

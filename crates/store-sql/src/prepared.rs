@@ -51,10 +51,10 @@ impl Prepared {
         Ok(Self { kind, size })
     }
 
-    /// Returns the statement. Its values only mark the placeholders.
+    /// Returns the statement with values that only mark the placeholders.
     ///
     /// # Errors
-    /// If it cannot be built.
+    /// `Invalid` if the statement cannot be built, which would be a defect of this crate.
     pub fn statement(self) -> Result<Statement> {
         let size = BATCHES.get(self.size).copied().unwrap_or(1);
         Ok(match self.kind {
@@ -69,20 +69,20 @@ impl Prepared {
     }
 }
 
-/// The texts of all prepared statements in one dialect, each built when it first runs.
+/// Texts of all prepared statements in one dialect. Each is built when its statement first runs.
 #[derive(Debug)]
 pub struct PreparedTexts([OnceLock<Arc<str>>; KINDS * BATCHES.len()]);
 
 impl PreparedTexts {
-    /// Returns an empty list of texts.
+    /// Creates an empty list of texts.
     pub const fn new() -> Self {
         Self([const { OnceLock::new() }; KINDS * BATCHES.len()])
     }
 
-    /// Returns the text of a statement, rendered by `render` in the dialect.
+    /// Returns the text of a prepared statement. At the first call, `render` renders the statement in the dialect.
     ///
     /// # Errors
-    /// If the statement cannot be built.
+    /// `Invalid` if the statement cannot be built, which would be a defect of this crate.
     pub fn get(
         &self,
         prepared: Prepared,

@@ -9,29 +9,29 @@ use sqlx::{
 
 use crate::error::{Result, corrupt};
 
-/// Takes the values of a [`Prepared`](crate::Prepared) statement in the order of its placeholders.
+/// Receiver of the values of a [`Prepared`](crate::Prepared) statement, in the order of its placeholders.
 pub trait Values {
-    /// Reserves capacity for `count` values.
+    /// Reserves capacity for `count` more values.
     fn reserve(&mut self, count: usize);
-    /// An integer or null.
+    /// Adds an integer, or null.
     ///
     /// # Errors
-    /// If the driver cannot take it; the same holds for the other methods.
+    /// `Invalid` if the driver refuses the value; the same holds for the other methods.
     fn put_int(&mut self, value: impl Into<Option<i64>>) -> Result<()>;
-    /// A text or null.
+    /// Adds a text, or null.
     ///
     /// # Errors
-    /// As [`Values::put_int`].
+    /// The errors of [`Values::put_int`].
     fn put_text(&mut self, value: impl Into<Option<String>>) -> Result<()>;
-    /// One of a few fixed words.
+    /// Adds one of a few fixed words, without copying its text.
     ///
     /// # Errors
-    /// As [`Values::put_int`].
+    /// The errors of [`Values::put_int`].
     fn put_word(&mut self, value: &Arc<str>) -> Result<()>;
-    /// Bytes.
+    /// Adds bytes.
     ///
     /// # Errors
-    /// As [`Values::put_int`].
+    /// The errors of [`Values::put_int`].
     fn put_bytes(&mut self, value: Vec<u8>) -> Result<()>;
 }
 
@@ -74,45 +74,45 @@ fn refused(source: sqlx::error::BoxDynError) -> Error {
     Error::new(ErrorKind::Invalid, message).with_source(source)
 }
 
-/// Access to the columns of a row by position, in the few types of the schema.
+/// Access to the columns of a row by index, in the few types of the schema.
 ///
 /// Types are not checked again: the tables are `STRICT`, and the statement builders in the same module as each mapping
 /// fix the order.
 pub trait Columns {
-    /// An integer.
+    /// Returns the integer in column `at`, counted from 0.
     ///
     /// # Errors
-    /// If there is no such column or it is null.
+    /// `Corrupt` if the row has no such column, or the column is null.
     fn int(&self, at: usize) -> Result<i64>;
-    /// An integer or null.
+    /// Returns the integer in column `at`; `None` if it is null.
     ///
     /// # Errors
-    /// If there is no such column.
+    /// `Corrupt` if the row has no such column.
     fn opt_int(&self, at: usize) -> Result<Option<i64>>;
-    /// A text.
+    /// Returns the text in column `at`.
     ///
     /// # Errors
-    /// If there is no such column or it is null.
+    /// `Corrupt` if the row has no such column, or the column is null.
     fn text(&self, at: usize) -> Result<String>;
-    /// A text or null.
+    /// Returns the text in column `at`; `None` if it is null.
     ///
     /// # Errors
-    /// If there is no such column.
+    /// `Corrupt` if the row has no such column.
     fn opt_text(&self, at: usize) -> Result<Option<String>>;
-    /// Bytes.
+    /// Returns the bytes in column `at`.
     ///
     /// # Errors
-    /// If there is no such column or it is null.
+    /// `Corrupt` if the row has no such column, or the column is null.
     fn bytes(&self, at: usize) -> Result<Vec<u8>>;
-    /// Bytes or null.
+    /// Returns the bytes in column `at`; `None` if it is null.
     ///
     /// # Errors
-    /// If there is no such column.
+    /// `Corrupt` if the row has no such column.
     fn opt_bytes(&self, at: usize) -> Result<Option<Vec<u8>>>;
-    /// Whether a column that may hold text or bytes holds bytes.
+    /// Returns whether column `at`, which may hold text or bytes, holds bytes.
     ///
     /// # Errors
-    /// If there is no such column.
+    /// `Corrupt` if the row has no such column.
     fn holds_bytes(&self, at: usize) -> Result<bool>;
 }
 

@@ -14,7 +14,7 @@ use crate::tables::{
     ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S, Summary as M,
 };
 
-/// The segments of some conversations by kind and position: rows for [`segment`].
+/// Selects the index segments of these conversations by kind and position. [`segment`] reads a row.
 pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
     let conversations = conversations.iter().map(|one| i64::from(one.0));
     Query::select()
@@ -27,11 +27,11 @@ pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
         .take()
 }
 
-/// Reads a row of [`segments`]: the conversation, and its segment. An invalid value is replaced, such as a number out
-/// of range by 0: then the segment's seal does not match, and the index is rebuilt.
+/// Reads a row of [`segments`]: a conversation, and one of its segments. An invalid value is replaced, such as a number
+/// out of range by 0. Then the segment's checksums do not match, and the index is rebuilt.
 ///
 /// # Errors
-/// If the row cannot be read.
+/// `Corrupt` if a column of the row cannot be read.
 pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     let kind = match row.text(1)?.as_str() {
         "summaries" => IndexedKind::Summaries,
@@ -50,7 +50,8 @@ pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     Ok((conversation, segment))
 }
 
-/// Number of erasures in a conversation's own log, and number of its summaries that were erased.
+/// Counts the erasures in a conversation's own log, and the conversation's own summaries that were erased: one row of
+/// two numbers.
 pub fn erasures(conversation: ConversationId) -> SelectStatement {
     let summaries = Query::select()
         .expr(Func::count(Expr::col((G::Table, G::Summary))))
@@ -69,10 +70,10 @@ pub fn erasures(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// The keys of a segment's chunks, rising: one column.
+/// Selects the keys of a segment's chunks in rising order: one column.
 ///
 /// # Errors
-/// If the number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn keys(segment: u64) -> Result<SelectStatement> {
     Ok(Query::select()
         .column(K::Key)
@@ -82,10 +83,11 @@ pub fn keys(segment: u64) -> Result<SelectStatement> {
         .take())
 }
 
-/// Chunks of a segment with these keys, or all, by key: rows for [`chunk`].
+/// Selects the chunks of a segment with these keys, or all chunks if `keys` is `None`, by rising key. [`chunk`] reads a
+/// row.
 ///
 /// # Errors
-/// As [`keys`].
+/// The errors of [`keys`].
 pub fn chunks(segment: u64, keys: Option<&[Vec<u8>]>) -> Result<SelectStatement> {
     let with = keys.map(|keys| Expr::col(K::Key).is_in(keys.iter().map(Vec::as_slice)));
     Ok(Query::select()
@@ -97,10 +99,10 @@ pub fn chunks(segment: u64, keys: Option<&[Vec<u8>]>) -> Result<SelectStatement>
         .take())
 }
 
-/// A row of [`chunks`].
+/// Reads a chunk from a row of [`chunks`].
 ///
 /// # Errors
-/// If the row does not mean a chunk.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn chunk(row: &impl Columns) -> Result<Chunk> {
     Ok(Chunk {
         key: row.bytes(0)?,
@@ -108,10 +110,10 @@ pub fn chunk(row: &impl Columns) -> Result<Chunk> {
     })
 }
 
-/// Adds a segment.
+/// Inserts a segment's row, without its chunks.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn put(
     conversation: ConversationId,
     id: u64,
@@ -129,10 +131,10 @@ pub fn put(
     insert_row(S::Table, row)
 }
 
-/// Adds chunks of a segment.
+/// Inserts chunks of a segment.
 ///
 /// # Errors
-/// As [`put`].
+/// The errors of [`put`].
 pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
     let id = to_int("segment", segment)?;
     let row = |chunk: &Chunk| {
@@ -145,14 +147,14 @@ pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
     insert(K::Table, chunks.iter().map(row))
 }
 
-/// Segments to delete.
+/// Selection of index segments to delete.
 #[derive(Debug, Clone, Copy)]
 pub enum SegmentSelection<'a> {
-    /// Segments with these numbers.
+    /// Segments with these ids.
     Ids(&'a [u64]),
-    /// Segments of a kind of a conversation that reach a position or number, or come after it.
+    /// Segments of one kind of a conversation that end at or after this position or number of a summary.
     From(ConversationId, IndexedKind, u32),
-    /// All of a conversation.
+    /// All segments of a conversation.
     All(ConversationId),
 }
 
@@ -173,10 +175,10 @@ impl SegmentSelection<'_> {
     }
 }
 
-/// Deletes the chunks of some segments, then the segments.
+/// Deletes the chunks of the selected segments, and then the segments: two statements in this order.
 ///
 /// # Errors
-/// As [`keys`].
+/// The errors of [`keys`].
 pub fn delete(which: SegmentSelection<'_>) -> Result<[DeleteStatement; 2]> {
     let segments = Query::select()
         .column(S::Id)

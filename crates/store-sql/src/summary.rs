@@ -44,9 +44,9 @@ const READ: [S; 22] = [
 /// A stored summary with its row's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryRow {
-    /// The row's key.
+    /// Key of the summary's row.
     pub id: i64,
-    /// The summary; its sources and children are still empty.
+    /// The summary. Its sources and children are left empty: see [`links`].
     pub summary: Summary,
 }
 
@@ -67,15 +67,16 @@ fn seen(scope: SummaryScope) -> Expr {
     }
 }
 
-/// Summaries that a conversation sees by public id, the nearest first: rows for [`summary`].
+/// Selects the summaries with these public ids that a conversation sees, the nearest conversation's first. [`summary`]
+/// reads a row.
 pub fn by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
     let mut statement = Query::select();
     statement.columns(READ.map(|column| (S::Table, column)));
     visible(statement, conversation, ids)
 }
 
-/// Keys, public ids, ranges, depths, costs and owners of summaries that a conversation sees by public id, the nearest
-/// first: rows for [`known`].
+/// Selects facts about the summaries with these public ids that a conversation sees, the nearest conversation's first.
+/// [`known`] reads a row.
 pub fn known_by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
     let columns = [S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens];
     let mut statement = Query::select();
@@ -97,27 +98,27 @@ fn visible(mut statement: SelectStatement, conversation: u32, ids: &[&str]) -> W
     statement.with(seen_from(conversation))
 }
 
-/// Facts about a stored summary that a publish needs.
+/// Facts about a stored summary to which a publish refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSummary {
-    /// The row's key.
+    /// Key of the summary's row.
     pub id: i64,
-    /// Its public id.
+    /// Public id of the summary.
     pub public_id: SummaryId,
-    /// Range that it covers.
+    /// Range of messages that the summary covers.
     pub range: SeqRange,
-    /// Its depth.
+    /// Depth of the summary: 0 for a leaf.
     pub depth: u32,
-    /// Its cost in tokens.
+    /// Cost of the summary, in tokens.
     pub tokens: u64,
-    /// Level of its owner in the lineage: 0 for the conversation itself.
+    /// Number of forks between the conversation and the summary's owner: 0 if the conversation itself owns it.
     pub level: usize,
 }
 
-/// A row of [`known_by_ids`].
+/// Reads the facts about a summary from a row of [`known_by_ids`].
 ///
 /// # Errors
-/// If the row does not mean a summary.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn known(row: &impl Columns) -> Result<StoredSummary> {
     let public_id = SummaryId::new(row.text(1)?);
     Ok(StoredSummary {
@@ -130,7 +131,7 @@ pub fn known(row: &impl Columns) -> Result<StoredSummary> {
     })
 }
 
-/// The key of a conversation's own summary: one number.
+/// Selects the key of a conversation's own summary with this public id: one number.
 pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
     Query::select()
         .column((S::Table, S::Id))
@@ -140,7 +141,7 @@ pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
         .take()
 }
 
-/// The public id of the summary that a conversation made last: one column.
+/// Selects the public id of the summary that a conversation made last: one column.
 pub fn last_id(conversation: u32) -> SelectStatement {
     let (first, last) = (packed(conversation, 0), packed(conversation, u32::MAX));
     Query::select()
@@ -152,19 +153,19 @@ pub fn last_id(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// Start of a page of summaries.
+/// Position at which a page of summaries begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryStart<'a> {
-    /// The first summary.
+    /// Before all summaries.
     Nothing,
-    /// After the summary with this key.
+    /// After the summary with this row's key.
     Key(i64),
-    /// After the conversation's own summary with this public id; an empty page if it does not exist.
+    /// After the conversation's own summary with this public id; the page is empty if that summary does not exist.
     Summary(&'a SummaryId),
 }
 
-/// Summaries of one conversation in the order of creation, from a start, without summaries that the `nearer`
-/// conversations have too: rows for [`summary`].
+/// Selects at most `limit` summaries of one conversation in the order of creation, after a position, without summaries
+/// that the `nearer` conversations have too. [`summary`] reads a row.
 pub fn log(
     scope: SummaryScope,
     nearer: &[SummaryScope],
@@ -203,7 +204,8 @@ pub fn log(
     statement
 }
 
-/// All summaries by rising key, after `after`: rows for [`summary`] and [`recorded`].
+/// Selects at most `limit` summaries of all conversations with keys above `after`, by rising key. [`summary`] and
+/// [`recorded`] read a row.
 pub fn records(after: i64, limit: u64) -> SelectStatement {
     rows()
         .column(S::Record)
@@ -213,16 +215,16 @@ pub fn records(after: i64, limit: u64) -> SelectStatement {
         .take()
 }
 
-/// The hash over the row in a row of [`records`].
+/// Reads the hash over the summary's row from a row of [`records`].
 ///
 /// # Errors
-/// If the row does not hold a hash.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn recorded(row: &impl Columns) -> Result<Hash> {
     to_hash("record of a summary", &row.bytes(READ.len())?)
 }
 
-/// Summaries that a conversation sees of any of these sources by any of these recipes, the nearest first and then the
-/// latest: rows for [`summary`].
+/// Selects the summaries that a conversation sees and that were made from any of these sources by any of these recipes,
+/// the nearest conversation's first, and then the latest first. [`summary`] reads a row.
 pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> WithQuery {
     let mut statement = Query::select();
     statement
@@ -239,7 +241,7 @@ pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> With
     statement.with(seen_from(conversation))
 }
 
-/// The key of the last summary of a conversation, null when there is none.
+/// Selects the key of the last summary that a conversation made; null when there is none.
 pub fn last_key(conversation: u32) -> SelectStatement {
     Query::select()
         .expr(Func::max(Expr::col(S::Id)))
@@ -250,10 +252,10 @@ pub fn last_key(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// A row of [`by_ids`], [`log`] or [`by_sources`].
+/// Reads a summary from a row of [`by_ids`], [`log`] or [`by_sources`].
 ///
 /// # Errors
-/// If the row does not mean a summary.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     let public_id = SummaryId::new(row.text(2)?);
     let messages = to_json(format_args!("messages of {public_id}"), row.opt_text(18)?)?;
@@ -287,10 +289,10 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     })
 }
 
-/// Inserts summaries, each under its key.
+/// Inserts summaries, each with the key of its row.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<InsertStatement> {
     let text = |json: Option<&RawJson>| json.map(|json| json.as_str().to_owned());
     let row = |(id, summary): &(i64, &Summary)| {
@@ -329,12 +331,12 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
     insert(S::Table, summaries.iter().map(row))
 }
 
-/// Role of a link of a summary, as in the column `role`.
+/// Role of a link from a summary to its child or source, as in the column `role`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkRole {
-    /// A part of the partition that the summary unfolds to.
+    /// The link is to a child: the summary unfolds to its children.
     Child,
-    /// An input of its writer.
+    /// The link is to a source: the summary was written from its sources.
     Source,
 }
 
@@ -347,25 +349,25 @@ impl LinkRole {
     }
 }
 
-/// A child or a source of a summary, for [`insert_links`].
+/// A link from a summary to one of its children or sources, for [`insert_links`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkRow {
-    /// Key of the summary.
+    /// Key of the summary that has the child or source.
     pub parent: i64,
-    /// Whether it is a child or a source.
+    /// Whether the link is to a child or to a source.
     pub role: LinkRole,
-    /// Its index among the links of its role, from 0.
+    /// Index of the link among the summary's links of the same role, from 0.
     pub ordinal: u32,
-    /// The messages that it covers.
+    /// Positions of the messages that the child or source covers.
     pub range: SeqRange,
-    /// Key of the child or source; `None` for messages.
+    /// Key of the summary that is the child or source; `None` for messages.
     pub child: Option<i64>,
 }
 
-/// Inserts children and sources of summaries.
+/// Inserts links from summaries to their children and sources.
 ///
 /// # Errors
-/// If the statement can not be built.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
     let row = |link: &LinkRow| {
         Ok([
@@ -380,12 +382,12 @@ pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
     insert(K::Table, links.iter().map(row))
 }
 
-/// The children and sources of summaries by key, each in order: rows for [`link`].
+/// Selects the children and sources of the summaries with these keys, each in order. [`link`] reads a row.
 pub fn links(parents: &[i64]) -> SelectStatement {
     links_of(|parent| parent.is_in(parents.iter().copied()))
 }
 
-/// The children and sources of the summaries of a [`log`], in the same form.
+/// Selects the children and sources of the summaries that a [`log`] selects. [`link`] reads a row.
 pub fn links_of_log(log: &SelectStatement) -> SelectStatement {
     let keys = log.clone().clear_selects().column((S::Table, S::Id)).take();
     links_of(|parent| parent.in_subquery(keys))
@@ -411,10 +413,10 @@ fn links_of(is_wanted: impl FnOnce(Expr) -> Expr) -> SelectStatement {
         .take()
 }
 
-/// A row of [`links`]: the parent's key, and its child or source.
+/// Reads a row of [`links`]: the key of the summary, and one of its children or sources.
 ///
 /// # Errors
-/// If the row does not mean a child or a source.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
     let parent = row.int(0)?;
     let wrong = |problem: String| corrupt(format!("a link of summary {parent}"), problem);
@@ -439,8 +441,8 @@ pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
     Ok((parent, role, child))
 }
 
-/// The summaries of a conversation that have the summary of `child` with this public id as a source or a child, in the
-/// order of creation: one public id a row.
+/// Selects the public ids of the summaries of a conversation that have the summary with this id, of the conversation
+/// `child`, as a source or a child, in the order of creation.
 pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStatement {
     let keys = Query::select()
         .column((K::Table, K::Parent))
@@ -456,8 +458,8 @@ pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStateme
         .take()
 }
 
-/// Summaries made from another conversation's summary: public id and owner, and the owner and last position of the
-/// other.
+/// Selects the summaries made from another conversation's summary: their public ids and owners, and the owner and last
+/// position of that other summary.
 pub fn foreign_links() -> SelectStatement {
     let (made, other) = (Alias::new("made"), Alias::new("other"));
     Query::select()

@@ -22,7 +22,8 @@ fn within(range: SeqRange) -> Expr {
     Expr::col(V::Seq).between(i64::from(range.first.0), i64::from(range.last.0))
 }
 
-/// The last position with a row of an embedder, or null, and the number of erasures in the own log.
+/// Selects one row: the last position with a stored vector of an embedder, or null; and the number of erasures in the
+/// own log.
 pub fn state(conversation: ConversationId, embedder: &str) -> SelectStatement {
     let last = Query::select()
         .expr(Func::max(Expr::col(V::Seq)))
@@ -37,7 +38,8 @@ pub fn state(conversation: ConversationId, embedder: &str) -> SelectStatement {
         .take()
 }
 
-/// The vectors of a range, in the order of the log: rows for [`placed`].
+/// Selects the vectors that an embedder made of a range of a conversation's own log, by position. [`placed`] reads a
+/// row.
 pub fn vectors(conversation: ConversationId, embedder: &str, range: SeqRange) -> SelectStatement {
     Query::select()
         .columns([V::Seq, V::Vector])
@@ -48,10 +50,10 @@ pub fn vectors(conversation: ConversationId, embedder: &str, range: SeqRange) ->
         .take()
 }
 
-/// A row of [`vectors`].
+/// Reads a position and its vector of `dimension` components from a row of [`vectors`].
 ///
 /// # Errors
-/// If the row does not mean a vector of this dimension.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
     let (seq, bytes) = (to_seq(row.int(0)?)?, row.bytes(1)?);
     if bytes.is_empty() {
@@ -62,10 +64,10 @@ pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
     Ok((seq, Some(vector)))
 }
 
-/// Adds vectors.
+/// Inserts vectors that an embedder made of a conversation's own log.
 ///
 /// # Errors
-/// If a row has more values than columns, which cannot happen.
+/// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn put(
     conversation: ConversationId,
     embedder: &str,
@@ -83,7 +85,7 @@ pub fn put(
     insert(V::Table, vectors.iter().map(row))
 }
 
-/// The ids of a conversation's embedders, in their order: one column.
+/// Selects the ids of the embedders with vectors of a conversation's own log, sorted: one column.
 pub fn embedders(conversation: ConversationId) -> SelectStatement {
     Query::select()
         .distinct()
@@ -94,7 +96,7 @@ pub fn embedders(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Deletes the vectors that an embedder made.
+/// Deletes all vectors that an embedder made of a conversation's own log.
 pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
@@ -102,7 +104,7 @@ pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
         .take()
 }
 
-/// Deletes the vectors of a range, of all embedders.
+/// Deletes the vectors of a range of a conversation's own log, for every embedder.
 pub fn delete_range(conversation: ConversationId, range: SeqRange) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)

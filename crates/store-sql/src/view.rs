@@ -16,8 +16,9 @@ use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
 
-/// Head, tokens, version and saved tokens, and the number of spans. Version and saved tokens are
-/// null, and the number is 0, for a view that was never published.
+/// Selects one row for a snapshot of a view: the log's head and tokens, the view's version, saved tokens and number of
+/// spans, and the conversation's number of erasures. For a view that was never published, version and saved tokens are
+/// null and the number of spans is 0.
 pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
     let spans = Query::select()
         .expr(Func::count(Expr::col(S::First)))
@@ -43,7 +44,7 @@ pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
         .take()
 }
 
-/// A view's version, saved tokens and chain.
+/// Selects a view's version, saved tokens and chain hash.
 pub fn view(no: u32, view: &ViewName) -> SelectStatement {
     Query::select()
         .columns([V::Version, V::Saved, V::Chain])
@@ -53,7 +54,7 @@ pub fn view(no: u32, view: &ViewName) -> SelectStatement {
         .take()
 }
 
-/// All views of a conversation by name: name, version, saved, chain, number of spans.
+/// Selects all views of a conversation by name: name, version, saved tokens, chain hash and number of spans.
 pub fn views(no: u32) -> SelectStatement {
     let spans = Query::select()
         .expr(Func::count(Expr::col(S::First)))
@@ -70,10 +71,10 @@ pub fn views(no: u32) -> SelectStatement {
         .take()
 }
 
-/// Writes a view's row, new or changed.
+/// Inserts or replaces a view's row.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn put_view(
     no: u32,
     view: &ViewName,
@@ -97,12 +98,12 @@ pub fn put_view(
     Ok(statement)
 }
 
-/// Rows of a version of a view to read.
+/// Span rows of a version of a view to select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanRows {
-    /// Rows that begin in the range, rising.
+    /// Rows of spans that begin from the first to the second position, both inclusive, in rising order.
     Rising(Seq, Seq),
-    /// Rows that begin at or before the position, falling.
+    /// Rows of spans that begin at or before the position, in falling order.
     Falling(Seq),
 }
 
@@ -123,11 +124,11 @@ const GONE: [H; 6] = [
     H::Depth,
 ];
 
-/// Span rows of `version`, at most `limit`: rows for [`start`], then the version that added each. One statement, so
-/// that it reads one state of the database.
+/// Selects at most `limit` span rows of a version of a view. [`added_span`] reads a row. It is one statement, so that
+/// it reads one state of the database.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn spans(
     no: u32,
     view: &ViewName,
@@ -170,10 +171,10 @@ pub fn spans(
     Ok(live)
 }
 
-/// A row of [`spans`], from column `at` on.
+/// Reads the start of a span from the columns of a row from index `at` on.
 ///
 /// # Errors
-/// If the row does not mean a span.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn start(row: &impl Columns, at: usize) -> Result<SpanStart> {
     let first = to_seq(row.int(at)?)?;
     let wrong = |problem: &str| corrupt(format!("span at {first}"), problem);
@@ -214,19 +215,19 @@ fn values(span: &SpanStart) -> Result<[SimpleExpr; 6]> {
     ])
 }
 
-/// A span row, and the version that added it.
+/// Row of a span, with the version of the view that added it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddedSpan {
-    /// The row.
+    /// Start of the span, its body and its cost.
     pub start: SpanStart,
-    /// The version that added it.
+    /// Version of the view that added the span.
     pub added_in: ViewVersion,
 }
 
-/// A row of [`spans`].
+/// Reads a span and the version that added it from a row of [`spans`].
 ///
 /// # Errors
-/// If the row does not mean a span.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
     Ok(AddedSpan {
         start: start(row, 0)?,
@@ -234,10 +235,10 @@ pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
     })
 }
 
-/// Inserts live spans.
+/// Inserts spans of the current version of a view.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<InsertStatement> {
     let row = |span: &AddedSpan| {
         let of_view = [
@@ -251,10 +252,10 @@ pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<Ins
     insert(S::Table, spans.iter().map(row))
 }
 
-/// Inserts spans that are no longer live into the history, each with the version that removed it.
+/// Inserts spans that are not in the current version of a view into its history, each with the version that removed it.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn insert_history(
     no: u32,
     view: &ViewName,
@@ -273,7 +274,7 @@ pub fn insert_history(
     insert(H::Table, spans.iter().map(row))
 }
 
-/// Deletes live spans that are in the history.
+/// Deletes spans from the current version of a view; the history must hold them already.
 pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement {
     Query::delete()
         .from_table(S::Table)
@@ -283,10 +284,10 @@ pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement
         .take()
 }
 
-/// Inserts the rows of publishes, in the order of their versions.
+/// Inserts the rows of publications, in the order of their versions.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn insert_publications(
     no: u32,
     view: &ViewName,
@@ -308,21 +309,21 @@ pub fn insert_publications(
     insert(P::Table, publications.iter().map(row))
 }
 
-/// The row of a publish, without the spans that it changed.
+/// Row of a publication, without the spans that it changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicationRow {
-    /// Version that it created.
+    /// Version of the view that the publication created.
     pub version: ViewVersion,
-    /// The range it replaced.
+    /// Range of positions that the publication replaced.
     pub at: SeqRange,
     /// Time of the publish.
     pub created_at: Timestamp,
-    /// Chain over this and all earlier ones.
+    /// Chain hash over this and all earlier publications of the view.
     pub hash: Hash,
 }
 
-/// The rows of all publications, in the order of their versions: conversation, view, version, time, hash, and the hash
-/// over the row.
+/// Selects all publications of all views, in the order of their versions: conversation, view, version, time, chain
+/// hash, and the hash over the row.
 pub fn publication_records() -> SelectStatement {
     Query::select()
         .columns([
@@ -340,10 +341,10 @@ pub fn publication_records() -> SelectStatement {
         .take()
 }
 
-/// Publications after a version, oldest first: rows for [`publication`].
+/// Selects at most `limit` publications of a view after a version, oldest first. [`publication`] reads a row.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn publications(
     no: u32,
     view: &ViewName,
@@ -361,10 +362,10 @@ pub fn publications(
         .take())
 }
 
-/// A row of [`publications`].
+/// Reads a publication from a row of [`publications`].
 ///
 /// # Errors
-/// If the row does not mean a publication.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
     Ok(PublicationRow {
         version: ViewVersion(to_count("version", row.int(0)?)?),
@@ -374,11 +375,11 @@ pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
     })
 }
 
-/// Spans that the versions from `from` to `to` (inclusive) removed: the version, then columns for [`start`]; by
-/// version and position.
+/// Selects the spans that the versions from `from` to `to` (both inclusive) removed, by version and position: the
+/// version, and then the columns that [`start`] reads.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn removed(
     no: u32,
     view: &ViewName,
@@ -399,10 +400,10 @@ pub fn removed(
         .take())
 }
 
-/// Spans that the versions from `from` to `to` (inclusive) added, like [`removed`].
+/// Selects the spans that the versions from `from` to `to` (both inclusive) added, in the form of [`removed`].
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn added(
     no: u32,
     view: &ViewName,
@@ -431,7 +432,7 @@ pub fn added(
         .take())
 }
 
-/// The names of all views, by conversation and name: rows of (conversation, name).
+/// Selects the names of all views, by conversation and name: rows of (conversation, name).
 pub fn names() -> SelectStatement {
     Query::select()
         .columns([V::Conversation, V::Name])

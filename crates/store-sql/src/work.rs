@@ -13,14 +13,14 @@ use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Job as J, State as V};
 
-/// State of a job.
+/// State of a job, as in the column `state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// An owner works on it.
+    /// An owner was granted the job, and its work is not prepared yet.
     Held,
-    /// It is prepared.
+    /// The work of the job is prepared.
     Ready,
-    /// It failed and may be tried again.
+    /// The job failed and may be tried again.
     Free,
 }
 
@@ -34,30 +34,31 @@ impl JobState {
     }
 }
 
-/// A stored job.
+/// A job as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// State.
+    /// State of the job.
     pub state: JobState,
-    /// Owner of the last grant.
+    /// Owner to which the job was last granted.
     pub owner: Owner,
-    /// The fence of the last grant.
+    /// Number of the fence of the last grant.
     pub fence: u64,
-    /// End of the lease.
+    /// End of the lease, by the store's own time.
     pub expires: Timestamp,
-    /// Number of failures.
+    /// Number of times that the job failed.
     pub tries: u64,
-    /// Prepared work.
+    /// Prepared work of the job; `None` if there is none.
     pub draft: Option<Draft>,
 }
 
 impl Job {
-    /// Whether another owner has an active lease on the job.
+    /// Returns whether another owner than `owner` has an active lease on the job at the time `now`.
     pub fn is_held_from(&self, owner: &Owner, now: Timestamp) -> bool {
         self.state != JobState::Free && self.expires > now && self.owner != *owner
     }
 
-    /// A job after a grant; `before` is the job before it.
+    /// Returns a job after it is granted to `owner` with a fence. `before` is the job before the grant; `None` for a
+    /// new job.
     pub fn granted(before: Option<&Job>, owner: &Owner, fence: u64, expires: Timestamp) -> Self {
         let draft = before.and_then(|job| job.draft.clone());
         Self {
@@ -76,7 +77,7 @@ impl Job {
 
 const JOB: [J; 6] = [J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft];
 
-/// Looks up jobs by key: the key, then columns for [`job`].
+/// Selects jobs by key: the key, and then the columns that [`job`] reads.
 pub fn find_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .column(J::Key)
@@ -91,10 +92,10 @@ fn with_keys(conversation: ConversationId, keys: &[&str]) -> SimpleExpr {
     own.and(Expr::col(J::Key).is_in(keys.iter().copied()))
 }
 
-/// A row of [`find_jobs`], from column `at` on.
+/// Reads a job from the columns of a row of [`find_jobs`] from index `at` on.
 ///
 /// # Errors
-/// If the row does not mean a job.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
     let state = match row.text(at)?.as_str() {
         "held" => JobState::Held,
@@ -113,10 +114,10 @@ pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
     })
 }
 
-/// Writes jobs, new or changed.
+/// Inserts or replaces jobs.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result<InsertStatement> {
     let row = |(key, job): &(&JobKey, Job)| {
         let draft = job.draft.as_ref();
@@ -143,7 +144,7 @@ pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result
     Ok(statement)
 }
 
-/// Deletes jobs by key.
+/// Deletes the jobs with these keys.
 pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
@@ -151,7 +152,7 @@ pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStateme
         .take()
 }
 
-/// The jobs among these that were granted and have not failed since: keys and fences.
+/// Selects the keys and fences of these jobs, without jobs that have failed since they were granted.
 pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .columns([J::Key, J::Fence])
@@ -161,7 +162,7 @@ pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatem
         .take()
 }
 
-/// Sets the ends of the leases of jobs.
+/// Sets the end of the leases of these jobs to the time `until`.
 pub fn renew_jobs(
     conversation: ConversationId,
     keys: &[&str],
@@ -172,7 +173,7 @@ pub fn renew_jobs(
         .take()
 }
 
-/// Stores the prepared work of jobs.
+/// Stores the prepared work of each job, by its key.
 pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> UpdateStatement {
     let keys: Vec<&str> = drafts.iter().map(|(key, _)| *key).collect();
     let mut draft_of_key = CaseStatement::new();
@@ -185,7 +186,7 @@ pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> 
         .take()
 }
 
-/// Frees failed jobs and increments their number of tries.
+/// Frees these jobs after a failure, and adds one to their numbers of failures.
 pub fn fail_jobs(conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
     update_jobs(conversation, keys)
         .value(J::State, JobState::Free.as_str())
@@ -209,7 +210,7 @@ fn held(fence: &Fence) -> SimpleExpr {
         .and(Expr::col(J::State).ne(JobState::Free.as_str()))
 }
 
-/// Updates a granted job in one statement, which changes no row if the fence is lost.
+/// Updates a granted job in one statement. The statement changes no row if the fence is lost.
 pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobChange {
     let held = held(fence);
     let mut update = Query::update();
@@ -234,19 +235,20 @@ pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobCh
     JobChange::Update(update.take())
 }
 
-/// Result of [`settle_job`].
+/// Statement that [`settle_job`] returns.
 #[derive(Debug, Clone)]
 pub enum JobChange {
-    /// The job is changed.
+    /// Statement that updates the job's row.
     Update(UpdateStatement),
-    /// The job is deleted.
+    /// Statement that deletes the job's row.
     Delete(DeleteStatement),
 }
 
-/// Takes the next fences of a conversation; the last of them is the statement's one row.
+/// Takes the next `count` fences of a conversation: one row with the last of them, and the conversation's number of
+/// erasures.
 ///
 /// # Errors
-/// If the number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateStatement> {
     let count = to_int("count of jobs", count as u64)?;
     Ok(Query::update()
@@ -257,7 +259,7 @@ pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateS
         .take())
 }
 
-/// Looks up a small value: a row for [`state`].
+/// Selects a small value of a conversation: one row, which [`state`] reads.
 pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
     Query::select()
         .columns([V::Value, V::Revision])
@@ -267,10 +269,10 @@ pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
         .take()
 }
 
-/// A row of [`find_state`].
+/// Reads a small value from a row of [`find_state`].
 ///
 /// # Errors
-/// If the row does not mean a value.
+/// `Corrupt` if a column of the row cannot be read or holds an invalid value.
 pub fn state(row: &impl Columns) -> Result<State> {
     let value = RawJson::parse(row.text(0)?)
         .map_err(|e| corrupt("state", "the value is not JSON").with_source(e))?;
@@ -280,10 +282,10 @@ pub fn state(row: &impl Columns) -> Result<State> {
     })
 }
 
-/// Writes a small value, new or changed.
+/// Inserts or replaces a small value of a conversation.
 ///
 /// # Errors
-/// If a number does not fit its column.
+/// `Limit` if a number is too large for its column.
 pub fn put_state(
     conversation: ConversationId,
     key: &str,
@@ -305,7 +307,7 @@ pub fn put_state(
     Ok(statement)
 }
 
-/// Deletes a small value.
+/// Deletes a small value of a conversation.
 pub fn delete_state(conversation: ConversationId, key: &str) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)

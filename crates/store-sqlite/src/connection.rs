@@ -16,7 +16,7 @@ use crate::readers::Reader;
 use crate::soon::soon;
 use crate::sql;
 
-/// A connection held for reading.
+/// A connection that is held for reading, of its pool or of the writer.
 #[derive(Debug)]
 pub enum Source<'a> {
     Reader(Reader<'a>),
@@ -43,7 +43,7 @@ impl DerefMut for Source<'_> {
     }
 }
 
-/// A held connection, and the count of statements.
+/// A held connection, which counts the statements that it runs.
 #[derive(Debug)]
 pub struct Connection<'a, C> {
     connection: C,

@@ -39,7 +39,7 @@ const OPEN_PAUSE: Duration = Duration::from_millis(20);
 /// Maximum time that a read waits for another read of this process to return a connection.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The connections of one store to a SQLite database.
+/// The connections of one store to a SQLite database: one to write with, and several to read with.
 #[derive(Debug)]
 pub struct SqliteDatabase {
     /// `None` once closed, and if the database is open for reading only.

@@ -10,11 +10,12 @@ use crate::options::SqliteOptions;
 
 /// A store in a SQLite database: one file, one writer at a time, readers that never wait.
 ///
-/// Several stores and processes may have the same file open. [`SqliteOptions`] opens one with other settings, or in memory.
+/// Several stores and processes may have the same file open. [`SqliteOptions`] opens a store with other settings, or in
+/// memory.
 pub type SqliteStore = SqlStore<SqliteDatabase>;
 
 impl SqliteOptions {
-    /// Opens a database in memory, which ends with the store. It reads and writes over one connection.
+    /// Opens a new database in memory, which ends with the store. It reads and writes over one connection.
     ///
     /// # Errors
     /// `Io` if SQLite cannot start.
@@ -25,15 +26,15 @@ impl SqliteOptions {
         Ok(SqlStore::new(db))
     }
 
-    /// Opens the database at `path`, and creates it if there is none. The time does not depend on the size of the
-    /// database.
+    /// Opens the database at `path`, and creates it if it does not exist. The time to open does not depend on the size
+    /// of the database.
     ///
-    /// Only the owner can read and write a created database, with any umask.
+    /// Only the owner of a created file can read and write it, with any umask.
     ///
     /// # Errors
-    /// `ForeignDatabase` if the file is not a database of agent-memory, `NewerSchema` if a newer version wrote it,
-    /// `Busy` if another process holds a lock on it for longer than the lock time-out, `Io` if it or its write-ahead
-    /// log cannot be read, or if it cannot be created. The file does not change then.
+    /// `ForeignDatabase` if the file is not a database of agent-memory; `NewerSchema` if a newer version wrote it;
+    /// `Busy` if another process holds a lock on it for longer than the lock time-out; `Io` if the file or its
+    /// write-ahead log cannot be read, or if the file cannot be created. After an error the file is unchanged.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let opened = open_database(path.as_ref(), self).await?;
         SqlStore::opened(opened).await

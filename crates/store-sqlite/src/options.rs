@@ -20,23 +20,23 @@ const WAL_LIMIT: &str = "16777216";
 /// row. Large rows of a log are read one by one.
 const ROWS_AHEAD: usize = 1024;
 
-/// Failures that a completed write survives.
+/// Kinds of failure that a completed write survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Durability {
-    /// The death of the process. A power cut can undo the last writes, until a checkpoint or
+    /// A write survives the death of the process. A power cut can undo the last writes, until a checkpoint or
     /// [`close`](memory_store::Maintain::close) has synced them; the database stays whole.
     #[default]
     Process,
-    /// A power cut: every write is synced to the disk before it returns.
+    /// A write survives a power cut: it is synced to the disk before it returns.
     Power,
 }
 
-/// A wait for a lock that another process holds.
+/// A wait of an operation for a lock that another process holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockWait {
-    /// The database.
+    /// Location of the database for which the operation waits.
     pub place: String,
     /// Maximum time that the operation waits before it fails with `Busy`.
     pub timeout: Duration,
@@ -44,12 +44,12 @@ pub struct LockWait {
 
 /// Observer of waits for locks.
 pub trait LockObserver: Send + Sync + fmt::Debug {
-    /// Called when an operation has waited for a second, once for each wait.
+    /// Called when an operation has waited for one second, once for each wait.
     fn waiting(&self, wait: &LockWait);
 }
 
-/// Options for opening a database. By default it is open for reading and writing, created if it does not exist, durable
-/// against the death of the process, and waits ten seconds for locks.
+/// Options for opening a database. By default it is open for reading and writing, is created if it does not exist,
+/// survives the death of the process, and waits ten seconds for locks.
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
     pub(crate) durability: Durability,
@@ -72,7 +72,7 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// The default lock time-out: ten seconds.
+    /// Default lock time-out: ten seconds.
     pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
     /// Returns the default options.
@@ -86,29 +86,30 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets how long opening and each write wait for a lock of another process before they fail
-    /// with `Busy`. At most a day.
+    /// Sets the time for which opening and each write wait for a lock of another process before they fail with `Busy`;
+    /// at most a day.
     pub fn with_lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout.min(Duration::from_secs(86_400));
         self
     }
 
-    /// Opens an existing database for reading: does not create or migrate it, and every write fails with `ReadOnly`.
+    /// Opens an existing database for reading only: the store does not create or migrate it, and every write fails with
+    /// `ReadOnly`.
     ///
-    /// Works on read-only media and without write permission, and changes no file there. If the folder can be written,
-    /// SQLite may move the write-ahead log of a killed process into the database.
+    /// This works on read-only media and without write permission, and changes no file there. If the folder can be
+    /// written, SQLite may move the write-ahead log of a killed process into the database.
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// Sets the observer of waits for locks.
+    /// Sets the observer, which is called when an operation waits for a lock.
     pub fn with_lock_observer(mut self, observer: Arc<dyn LockObserver>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Sets the clock by which leases end. By default the system's: all processes that use a database
+    /// Sets the clock by which leases end. The default is the system's clock, because all processes that use a database
     /// are on one machine.
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;

@@ -20,15 +20,15 @@ use crate::files::create_new;
 
 const SCHEMA: &str = include_str!("plain.sql");
 
-/// Numbers of written rows.
+/// Numbers of rows that [`write_plain`] wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlainExport {
-    /// Conversations.
+    /// Number of conversations.
     pub conversations: u64,
-    /// Rows of messages.
+    /// Number of rows of messages.
     pub messages: u64,
-    /// Summaries.
+    /// Number of summaries.
     pub summaries: u64,
 }
 
@@ -52,13 +52,13 @@ struct OwnLog {
     tools: ToolNames,
 }
 
-/// Writes conversations, with all the ancestors that forks among them share, into a new database at `path`. `view` is the
-/// view that `context_items` shows; a conversation without it shows its messages.
+/// Writes conversations into a new database at `path`, in plain tables, with all the ancestors that forks among them
+/// share. The table `context_items` shows the view `view`; for a conversation without this view it shows the messages.
 ///
-/// The file must not exist. Only its owner can read and write it.
+/// The file must not exist. Only its owner can read and write the new file.
 ///
 /// # Errors
-/// `Io` if the file exists or cannot be written; errors of the store.
+/// `Io` if the file exists or cannot be written; any error of reading the store.
 pub async fn write_plain<S: Store + ?Sized>(
     store: &S,
     conversations: &[ConversationId],
@@ -424,8 +424,9 @@ struct ToolAnswer<'a> {
     error: Option<bool>,
 }
 
-/// Returns the rows of a log entry: one for its text or its blocks, one for each reasoning, tool call and tool result. Notes
-/// and messages without content have none. `tools` remembers the names of called tools for the results that follow.
+/// Returns the rows of a log entry: one for its text or its blocks, one for each reasoning, tool call and tool result.
+/// Notes and messages without content have none. `tools` remembers the names of called tools for the results that
+/// follow.
 fn plain_rows<'a>(
     entry: &'a LogEntry,
     tools: &mut ToolNames,

@@ -29,7 +29,7 @@ pub(crate) struct Readers {
     patience: Duration,
 }
 
-/// A connection that a read holds.
+/// A pooled connection that one read holds.
 #[derive(Debug)]
 pub struct Reader<'r> {
     // Given back in this order: who has a permit finds a place, and who has a place an unlocked connection.

@@ -36,7 +36,7 @@ use crate::violation::Violation;
 /// The most conversations in a store: their numbers fit the upper half of a signed 64-bit row id.
 const MAX_CONVERSATIONS: u32 = i32::MAX as u32;
 
-/// A store in memory: the reference for all others, and enough for tests and short sessions.
+/// A store in memory. It is the reference for all other stores, and enough for tests and short sessions.
 #[derive(Debug)]
 pub struct InMemoryStore {
     inner: Mutex<Inner>,
@@ -169,12 +169,12 @@ impl Record {
 }
 
 impl InMemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the clock by which leases end. By default the system's.
+    /// Sets the clock by which leases end. The default is the system's clock.
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self

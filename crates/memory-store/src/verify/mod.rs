@@ -24,11 +24,11 @@ use crate::violation::{Report, ViolationKind};
 /// Returns the rules of the estimator of a conversation; `None` if it is unknown.
 type Rules<'a> = dyn Fn(&EstimatorId) -> Option<Arc<dyn Accounting>> + Send + Sync + 'a;
 
-/// Verifies conversations one after the other, and reads shared data once.
+/// Verifies conversations one after the other, and reads the data that they share only once.
 ///
 /// Verifying a family, parents before their forks, costs as much as reading all stored data once, for any number of
-/// forks: the verifier remembers the hashes and sums of verified conversations (about 50 bytes an entry and 100 bytes a
-/// summary). Use one verifier a family and drop it afterwards.
+/// forks. The verifier remembers the hashes and sums of verified conversations (about 50 bytes an entry and 100 bytes a
+/// summary): use one verifier for a family and drop it afterwards.
 pub struct Verifier<'a, S: ?Sized> {
     store: &'a S,
     accounting: &'a Rules<'a>,
@@ -51,11 +51,11 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
         }
     }
 
-    /// Verifies a conversation as [`verify`] does. Data that it shares with a conversation that was verified before is
-    /// not read or counted again.
+    /// Verifies a conversation as [`verify`] does. Data that it shares with an already verified conversation is not
+    /// read or counted again.
     ///
     /// # Errors
-    /// As [`verify`].
+    /// The errors of [`verify`].
     pub async fn verify(&mut self, conversation: ConversationId) -> Result<Report> {
         let store = self.store;
         let mut report = Report::default();
@@ -155,21 +155,22 @@ fn fork_point(conversation: &Conversation) -> Option<(ConversationId, Seq)> {
     }
 }
 
-/// Verifies one conversation, with the part of its ancestors that it sees.
+/// Verifies one conversation, with the part of its ancestors' data that it sees.
 ///
-/// Reads the log once and checks that it is dense, that every entry has the recorded hash and is found by its external
-/// id, and that the chain over the hashes and all token figures are right. Checks that the segments match the parent's;
-/// that each summary's children exist and tile its range, and its sources exist and have its source hash; and that each
-/// view follows from its publications, covers every position once, and shows only existing summaries. By induction
-/// every summary then expands to exactly its messages.
+/// Reads the log once and checks it: positions have no gap, every entry has the recorded hash and is found by its
+/// external id, the chain over the hashes and all costs in tokens are right, and the segments match the parent's.
+/// Checks each summary: its children exist and tile its range, and its sources exist and have its source hash. Checks
+/// each view: it follows from its publications, covers every position once, and shows only existing summaries. By
+/// induction every summary then expands to exactly its messages.
 ///
-/// The cost is that of reading everything once. Other writers may continue meanwhile; their additions are not checked.
+/// It costs as much as reading everything once. Other writers may continue meanwhile; their additions are not checked.
 /// To verify several conversations of a family use a [`Verifier`].
 ///
-/// `accounting` returns the rules of the estimator of the conversation.
+/// `accounting` returns the rules by which the conversation's estimator counts costs.
 ///
 /// # Errors
-/// `NotFound`; and if the store cannot be read at all. A contradiction *in* the store is a violation, not an error.
+/// `NotFound` if the conversation does not exist; any error of a store that cannot be read at all. A contradiction *in*
+/// the store is a violation, not an error.
 pub async fn verify<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,

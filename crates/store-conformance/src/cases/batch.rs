@@ -26,7 +26,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// Jobs are claimed and settled in one call, independently of each other.
+/// Checks that several jobs are claimed and settled in one call, each independently of the others.
 pub async fn several_jobs_are_claimed_and_settled_in_one_call<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     assert_eq!(chat.claim_all(&[], "a").await, []);
@@ -61,7 +61,7 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<S: FullStore>(stor
     assert!(one.token > fences[2].token && three.token > one.token);
 }
 
-/// Updates of one call are applied in order, even several of one job.
+/// Checks that the updates in one call are applied in order, even if several are of one job.
 pub async fn updates_of_one_job_are_applied_in_order<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let other = Chat::root(store, "other").await;
@@ -96,7 +96,8 @@ pub async fn updates_of_one_job_are_applied_in_order<S: FullStore>(store: &S) {
     }
 }
 
-/// Each publish of a call sees the effects of the earlier ones; a lost or refused one undoes no other.
+/// Checks that each publish of a call sees the effects of the earlier ones, and that a lost or refused publish does not
+/// undo the others.
 pub async fn several_publishes_have_separate_outcomes<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = Chat::filled(&store, 12).await;
@@ -147,7 +148,7 @@ pub async fn several_publishes_have_separate_outcomes<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
-/// Publishes of one call are to one view; an invalid call has no effect.
+/// Checks that a call with publishes to several views is refused, and that a refused call has no effect.
 pub async fn publishes_to_several_views_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 4).await;
     let leaf = chat.leaf(range(1, 2), "leaf").await;

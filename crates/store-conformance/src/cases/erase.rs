@@ -39,7 +39,8 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// Words of the entries and of all their summaries are removed; the rest stays and verifies.
+/// Checks that an erasure removes the words of the entries and of all their summaries, and that the other data stays
+/// and verifies.
 pub async fn an_erasure_removes_words_and_derived_summaries<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=20).map(said)).await;
@@ -118,7 +119,8 @@ pub async fn an_erasure_removes_words_and_derived_summaries<S: FullStore>(store:
     assert_eq!(told.head, Seq(21));
 }
 
-/// A summary of sources that were read before an erasure is not published, and no job planned before it is granted.
+/// Checks that a summary is not published if its sources were read before an erasure, and that no job that was planned
+/// before it is granted.
 pub async fn an_erasure_outdates_earlier_reads<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=20).map(said)).await;
@@ -149,7 +151,7 @@ pub async fn an_erasure_outdates_earlier_reads<S: FullStore>(store: &S) {
     assert!(matches!(outcome, Published::Done(_)), "{outcome:?}");
 }
 
-/// A range that forks share is erased in all of them, and in their summaries.
+/// Checks that a range that forks share is erased in all of them, and in their summaries.
 pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=9).map(said)).await;
@@ -182,7 +184,7 @@ pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S
     assert!(later.erasures().await.covers(Seq(6)));
 }
 
-/// A deleted conversation has no words left, and the part that it shares with its parent stays.
+/// Checks that a deleted conversation has no words left, and that the part that it shares with its parent stays.
 pub async fn a_deleted_conversation_keeps_its_place<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=6).map(said)).await;
@@ -213,7 +215,7 @@ pub async fn a_deleted_conversation_keeps_its_place<S: FullStore>(store: &S) {
     assert_eq!(empty.erase(&request).await.entries, 0);
 }
 
-/// Invalid erasures are refused with a reason, and have no effect.
+/// Checks that invalid erasures are refused with a reason and have no effect.
 pub async fn bad_erasures_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=3).map(said)).await;

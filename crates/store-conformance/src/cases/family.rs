@@ -24,7 +24,7 @@ fn fork_of(parent: ConversationId, at: u32) -> Origin {
     Origin::Fork { parent, at }
 }
 
-/// Opening creates a conversation once; after that it is returned as it is.
+/// Checks that opening a key creates one conversation, and that later calls return it unchanged.
 pub async fn open_gets_or_creates<S: FullStore>(store: &S) {
     let new = NewConversation {
         title: Some("first".to_owned()),
@@ -78,7 +78,7 @@ pub async fn open_gets_or_creates<S: FullStore>(store: &S) {
     }
 }
 
-/// Listing pages through conversations by number, with filters.
+/// Checks that conversations are listed by number, in pages, with filters.
 pub async fn conversations_are_listed_in_order<S: FullStore>(store: &S) {
     let mut ids = Vec::new();
     for n in 0..5 {
@@ -110,7 +110,7 @@ pub async fn conversations_are_listed_in_order<S: FullStore>(store: &S) {
     assert_eq!(after_last.items, []);
 }
 
-/// A patch changes only the fields that it names.
+/// Checks that an update of a conversation changes only the fields that the patch contains.
 pub async fn update_changes_only_named_fields<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.fill(2).await;
@@ -144,7 +144,7 @@ pub async fn update_changes_only_named_fields<S: FullStore>(store: &S) {
     assert!(!after.archived);
 }
 
-/// A fork sees its parent's log up to its point, and no later messages.
+/// Checks that a fork sees its parent's log up to the point of the fork, and no later messages.
 pub async fn forks_share_the_log_up_to_their_point<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(5).await;
@@ -191,7 +191,7 @@ pub async fn forks_share_the_log_up_to_their_point<S: FullStore>(store: &S) {
     assert_eq!(whole.info().await.head, Seq(8));
 }
 
-/// Forks of forks see all ancestors.
+/// Checks that a fork of a fork sees the logs of all its ancestors.
 pub async fn forks_of_forks_see_through<S: FullStore>(store: &S) {
     let a = Chat::root(store, "a").await;
     a.fill(4).await;
@@ -223,7 +223,8 @@ pub async fn forks_of_forks_see_through<S: FullStore>(store: &S) {
     assert_eq!(found, [Some(Seq(2)), Some(Seq(5)), None, Some(Seq(6))]);
 }
 
-/// Forking requires an existing parent, a point within its log, and its estimator.
+/// Checks that a fork is refused without an existing parent, beyond the head of the parent's log, and with an estimator
+/// other than the parent's.
 pub async fn forks_beyond_the_head_are_refused<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(2).await;
@@ -242,7 +243,7 @@ pub async fn forks_beyond_the_head_are_refused<S: FullStore>(store: &S) {
     assert_eq!(found, None, "nothing was created");
 }
 
-/// External ids are looked up in the visible messages only.
+/// Checks that external ids are looked up in the visible messages only.
 pub async fn forks_keep_their_own_external_ids<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(2).await;
@@ -262,7 +263,7 @@ pub async fn forks_keep_their_own_external_ids<S: FullStore>(store: &S) {
     assert_eq!(child.texts().await[2], "for the child");
 }
 
-/// A spawned conversation belongs to the family and shares no log.
+/// Checks that a spawned conversation belongs to the family and shares no log.
 pub async fn spawned_conversations_share_no_log<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(3).await;
@@ -287,7 +288,7 @@ pub async fn spawned_conversations_share_no_log<S: FullStore>(store: &S) {
     assert_eq!(forked.info().await.family, parent.id);
 }
 
-/// Every call for a missing conversation returns `NotFound`.
+/// Checks that every call for a missing conversation returns `NotFound`.
 pub async fn missing_conversations_are_not_found<S: FullStore>(store: &S) {
     Chat::root(store, "some other").await;
     let none = ConversationId(77);

@@ -43,8 +43,8 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// A fork begins with its parent's view: summaries that end before the point stay, the one that crosses it is opened
-/// repeatedly until only messages cross.
+/// Checks that a fork begins with its parent's view, cut at the point of the fork. Summaries that end before the point
+/// stay; the summary that crosses it is opened repeatedly until only messages cross.
 pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let (leaves, [low, high, top]) = chat.compacted().await;
@@ -101,8 +101,8 @@ pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) 
     assert_eq!(chat.outline("dag").await, before);
 }
 
-/// Each view of the parent is inherited separately; an omitted span is cut, and a trimmed span that the point divides
-/// becomes raw.
+/// Checks that each view of the parent is inherited separately, that an omitted span is cut, and that a trimmed span
+/// that the point divides becomes raw.
 pub async fn a_fork_inherits_every_view<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let made = chat.leaf_over("dag", 1, 8).await;
@@ -138,8 +138,8 @@ pub async fn a_fork_inherits_every_view<S: FullStore>(store: &S) {
     assert_eq!(names(child).await.len(), 2);
 }
 
-/// A fork sees its ancestors' summaries that cover only the shared part, made at any time, and no others; no other
-/// conversation sees a fork's summaries.
+/// Checks that a fork sees its ancestors' summaries that cover only the shared part, made at any time, and no others,
+/// and that no other conversation sees a fork's summaries.
 pub async fn summaries_of_shared_messages_are_visible<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 20).await;
     let early = chat.leaf_over("dag", 1, 4).await;
@@ -205,7 +205,8 @@ pub async fn summaries_of_shared_messages_are_visible<S: FullStore>(store: &S) {
     refused(answer, ErrorKind::Invalid);
 }
 
-/// Parent and child may make the same summary, in either order; each sees it once, as it first saw it.
+/// Checks that parent and child may make the same summary, in either order, and that each sees it once, as it first saw
+/// it.
 pub async fn the_same_summary_is_seen_once<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 10).await;
     let child = chat.fork("child", 8).await;
@@ -236,7 +237,7 @@ pub async fn the_same_summary_is_seen_once<S: FullStore>(store: &S) {
     assert_eq!(grandchild.parents(&same.id).await.len(), 2);
 }
 
-/// A fork of a fork inherits the fork's view, even if its point lies before the fork's point.
+/// Checks that a fork of a fork inherits that fork's view, even if it begins at an earlier position than that fork.
 pub async fn forks_of_forks_inherit<S: FullStore>(store: &S) {
     let a = Chat::root(store, "a").await;
     a.fill(20).await;
@@ -273,7 +274,7 @@ pub async fn forks_of_forks_inherit<S: FullStore>(store: &S) {
     }
 }
 
-/// Changes in one of them after the fork do not affect the other's log, views and history.
+/// Checks that changes to a parent or to its fork do not affect the other's log, views and history.
 pub async fn parent_and_child_go_their_own_ways<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let (leaves, [low, ..]) = chat.compacted().await;

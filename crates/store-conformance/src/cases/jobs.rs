@@ -59,7 +59,7 @@ pub(super) fn draft(text: &str) -> Draft {
     Draft(RawJson::parse(text).unwrap())
 }
 
-/// While a lease is active, no other owner gets the job; its owner may take it again.
+/// Checks that no other owner gets a job while a lease is active, and that the owner of the lease may claim it again.
 pub async fn a_job_is_granted_once<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let other = Chat::root(store, "other").await;
@@ -86,7 +86,7 @@ pub async fn a_job_is_granted_once<S: FullStore>(store: &S) {
     granted(chat.claim("job", "b").await);
 }
 
-/// A lease ends at its time; until another owner takes the job, its owner may continue.
+/// Checks that a lease ends at its time, and that its owner may continue until another owner takes the job.
 pub async fn a_lease_ends_and_is_renewed<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let renew = |ttl| LeaseUpdate::Renew { ttl };
@@ -128,7 +128,7 @@ pub async fn a_lease_ends_and_is_renewed<S: FullStore>(store: &S) {
     );
 }
 
-/// Prepared work waits for the next owner of the job.
+/// Checks that prepared work is kept for the next owner of the job.
 pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = Chat::root(&store, "chat").await;
@@ -162,7 +162,7 @@ pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
-/// After a failure any owner may claim the job at once, and the failed fence is stale.
+/// Checks that after a failure any owner may claim the job at once, and that the fence of the failed grant is stale.
 pub async fn a_failed_job_is_free_again<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let a = granted(chat.claim("job", "a").await);
@@ -178,7 +178,7 @@ pub async fn a_failed_job_is_free_again<S: FullStore>(store: &S) {
     assert!(matches!(ready, Claim::Ready(_, work) if work == draft("[]")));
 }
 
-/// A publish under a fence is done only while the fence holds, and then ends the job.
+/// Checks that a publish under a fence is done only while the fence holds, and that it ends the job.
 pub async fn a_fence_guards_a_publish<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let other = Chat::root(store, "other").await;
@@ -221,7 +221,7 @@ pub async fn a_fence_guards_a_publish<S: FullStore>(store: &S) {
     granted(chat.claim("job", "c").await);
 }
 
-/// Numbers of fences are never reused, so an old fence stays stale for ever.
+/// Checks that the numbers of fences are never reused, so that an old fence stays stale for ever.
 pub async fn an_old_fence_is_never_valid_again<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut old = vec![granted(chat.claim_briefly("job", "a").await)];
@@ -238,7 +238,7 @@ pub async fn an_old_fence_is_never_valid_again<S: FullStore>(store: &S) {
     }
 }
 
-/// A small value is only set by a caller with its current revision.
+/// Checks that a small value is only set by a caller that gives its current revision.
 pub async fn state_is_changed_by_revision<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await.id;
     let other = Chat::root(store, "other").await.id;

@@ -8,7 +8,7 @@ use memory_store::{ErrorKind, FullStore};
 use crate::builders::{PlainCounts, pages, range, refused};
 use crate::chat::{Chat, Source};
 
-/// Every field of a summary comes back.
+/// Checks that every field of a stored summary is read back unchanged.
 pub async fn summaries_come_back_whole<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let at = |n: i64| Timestamp(n * 7 % 5);
@@ -31,7 +31,7 @@ pub async fn summaries_come_back_whole<S: FullStore>(store: &S) {
     assert_eq!(found, [Some(plain), Some(full)]);
 }
 
-/// Look-ups answer in the given order; the log lists summaries in the order of creation.
+/// Checks that summaries are looked up in the order of the given ids and listed in the order of creation.
 pub async fn summaries_are_looked_up_and_listed<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 30).await;
     let mut made = Vec::new();
@@ -59,7 +59,7 @@ pub async fn summaries_are_looked_up_and_listed<S: FullStore>(store: &S) {
     refused(answer, ErrorKind::NotFound);
 }
 
-/// A summary leads to the summaries made from it, to its sources, and to the messages.
+/// Checks that a summary leads to the summaries made from it, to its sources, and to its messages.
 pub async fn parents_and_sources<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let a = chat.show_leaf("dag", range(1, 3), "a").await;
@@ -102,7 +102,7 @@ pub async fn parents_and_sources<S: FullStore>(store: &S) {
     assert_eq!(made, Some(newer));
 }
 
-/// A summary keeps its sources, its different children, and the ranks of its lines.
+/// Checks that a summary keeps its sources, children that are not its sources, and the ranks of its lines.
 pub async fn sources_are_separate_from_children<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let leaf = chat.show_leaf("handoff", range(1, 6), "so far").await;

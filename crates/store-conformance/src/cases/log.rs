@@ -20,7 +20,7 @@ use crate::builders::{
 };
 use crate::chat::Chat;
 
-/// Entries get positions 1, 2, 3 … in the given order, with hashes, sums and a chain.
+/// Checks that entries get positions 1, 2, 3 … in the given order, with hashes, running sums and a chain hash.
 pub async fn appends_are_dense_and_in_order<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut running = 0;
@@ -62,7 +62,7 @@ pub async fn appends_are_dense_and_in_order<S: FullStore>(store: &S) {
     assert_eq!(chat.info().await, before);
 }
 
-/// Batches of every size around the usual statement sizes.
+/// Checks appends of many sizes: the sizes of the usual statements, and sizes just below and above them.
 pub async fn batches_of_every_size<S: FullStore>(store: &S) {
     for size in [1u32, 2, 7, 8, 9, 63, 64, 65, 72, 73, 128, 129, 200, 1025] {
         let chat = Chat::root(store, &format!("chat {size}")).await;
@@ -81,7 +81,7 @@ pub async fn batches_of_every_size<S: FullStore>(store: &S) {
     }
 }
 
-/// An entry is not stored again if its external id is visible.
+/// Checks that an entry is not stored again if its external id is visible.
 pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append([message("a", "one"), message("b", "two")])
@@ -167,7 +167,7 @@ pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
     assert!(again.into_iter().eq((2..152).map(|n| Duplicate(Seq(n)))));
 }
 
-/// An append that expects a head is refused if the log has another.
+/// Checks that an append that expects a head is refused if the log has another head.
 pub async fn an_append_can_demand_the_head<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut demand = batch(AppendAt::Head(Seq(0)), [entry(Message::user("one"))]);
@@ -180,7 +180,7 @@ pub async fn an_append_can_demand_the_head<S: FullStore>(store: &S) {
     assert_eq!(store.append(chat.id, &demand).await.unwrap().head, Seq(2));
 }
 
-/// Figures of another estimator, or another version of it, are refused.
+/// Checks that costs by another estimator, or by another version of it, are refused.
 pub async fn figures_of_another_estimator_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let before = chat.info().await;
@@ -198,7 +198,7 @@ pub async fn figures_of_another_estimator_are_refused<S: FullStore>(store: &S) {
     assert_eq!(chat.info().await, before, "nothing changed");
 }
 
-/// A note has a position and costs 0 tokens, for any given cost.
+/// Checks that a note has a position and costs 0 tokens, even if the caller gives another cost.
 pub async fn notes_are_kept_and_free<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let note = Message::note(Role::System, vec![Part::text("the model changed")]);
@@ -272,7 +272,7 @@ fn hard_messages() -> Vec<Message> {
     ]
 }
 
-/// Messages come back byte for byte, with every field and odd content.
+/// Checks that messages are read back byte for byte, with every field and unusual content.
 pub async fn every_byte_comes_back<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append(hard_messages()).await;
@@ -290,7 +290,7 @@ pub async fn every_byte_comes_back<S: FullStore>(store: &S) {
     assert_eq!(chat.find(&ids).await, [Some(Seq(1)), None]);
 }
 
-/// A body of two megabytes comes back, and so do its neighbours.
+/// Checks that a body of two megabytes is read back, and so are the entries before and after it.
 pub async fn large_bodies_come_back<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let large = "large \u{1F600} ".repeat(200_000);
@@ -316,7 +316,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// Pages join to the range, in both orders; the last one has no `next`.
+/// Checks that the pages of a range join without gaps, in both orders, and that the last page has no `next`.
 pub async fn a_log_is_read_in_pages<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.fill(10).await;
@@ -336,7 +336,7 @@ pub async fn a_log_is_read_in_pages<S: FullStore>(store: &S) {
     assert_eq!((single.items.len(), single.next), (1, None));
 }
 
-/// A page ends when it reaches its bytes, but has at least one entry.
+/// Checks that a page ends when it reaches its maximum number of bytes, but holds at least one entry.
 pub async fn a_page_holds_at_least_one_entry<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut messages: Vec<Message> = (0..6).map(|_| Message::user("x".repeat(100))).collect();
@@ -374,7 +374,8 @@ pub async fn a_page_holds_at_least_one_entry<S: FullStore>(store: &S) {
     assert_eq!(chat.pages(all).await.len(), 1);
 }
 
-/// Some positions of a range are read, in both orders, page by page, across segments and for any size of entries.
+/// Checks reads of some positions of a range, in both orders, page by page, across segments and for any size of
+/// entries.
 pub async fn entries_are_read_by_their_positions<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     let mut messages: Vec<Message> = (1..=150)
@@ -412,7 +413,7 @@ pub async fn entries_are_read_by_their_positions<S: FullStore>(store: &S) {
     assert_eq!(chat.pages(none).await, [[0_u32; 0]]);
 }
 
-/// Positions beyond the head are ignored.
+/// Checks that a read ignores positions beyond the head.
 pub async fn reads_beyond_the_head_end_there<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let empty = chat.page(&LogRead::new(range(1, 5))).await;
@@ -425,7 +426,7 @@ pub async fn reads_beyond_the_head_end_there<S: FullStore>(store: &S) {
     assert_eq!((beyond.items.len(), beyond.next), (0, None));
 }
 
-/// Sums by position and positions by sum agree with the entries, across segments.
+/// Checks that running sums by position and positions by running sum agree with the entries, across segments.
 pub async fn running_sums_and_positions<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     assert_eq!(parent.running(&[]).await, [0u64; 0]);
@@ -460,7 +461,7 @@ pub async fn running_sums_and_positions<S: FullStore>(store: &S) {
     assert_eq!(parent.find(&[]).await, []);
 }
 
-/// Stored data is there when the store is opened again.
+/// Checks that stored data is still there when the store is opened again.
 pub async fn a_store_opens_again<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = Chat::root(&store, "chat").await;
@@ -484,8 +485,8 @@ pub async fn a_store_opens_again<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
-/// Concurrent writers: logs stay dense, a key is one conversation, and one of two appends that expect the same head
-/// succeeds.
+/// Checks concurrent writers: logs stay dense, a key is one conversation, and of two appends that expect the same head
+/// one succeeds.
 pub async fn writers_side_by_side<S: FullStore>(store: &S) {
     let new = new_conversation("chat", Origin::Root);
     let opened = join_all([(); 3].map(|()| store.open(&new))).await;

@@ -7,7 +7,7 @@ use super::search::{MODES, ORDERS, SCOPES, World, name, short, sorted};
 use crate::SearchFixture;
 use crate::builders::range;
 
-/// Every input is valid except the empty pattern.
+/// Checks that every search mode accepts any pattern except the empty one.
 pub async fn every_mode_takes_any_input<F: SearchFixture>(world: &World<F>) {
     let chat = world
         .chat(&["(a|b", "what's up?", "数据库", "🎉 done"])
@@ -58,7 +58,8 @@ pub async fn every_mode_takes_any_input<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// In every mode, order and scope, a word is found, pages give every hit once, in the order asked, and filters hold.
+/// Checks in every mode, order and scope that a word is found, that pages give every hit once and in the requested
+/// order, and that filters hold.
 pub async fn every_mode_pages_and_filters<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     for mode in MODES {
@@ -94,7 +95,7 @@ pub async fn every_mode_pages_and_filters<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// `^` and `$` match at line breaks, and case is ignored; smart case minds it.
+/// Checks regular expressions: `^` and `$` match at line breaks, and case is ignored unless smart case heeds it.
 pub async fn regular_expressions_match_lines<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "one\nfn Main() {",
@@ -126,7 +127,7 @@ pub async fn regular_expressions_match_lines<F: SearchFixture>(world: &World<F>)
     assert_eq!(&hits[2].snippet[hits[2].matches[0].clone()], "main");
 }
 
-/// All words, in any order and form, each as a whole word.
+/// Checks that a search for words finds texts with all of them, in any order and form, each as a whole word.
 pub async fn words_are_found_in_any_order<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "The tests were running on the new machine.",
@@ -162,7 +163,8 @@ pub async fn words_are_found_in_any_order<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// The best answer comes first, with a score, and its marks are words of the question.
+/// Checks that the best answer to a question is the first hit, with a score, and that its marks are words of the
+/// question.
 pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let said = [
@@ -195,7 +197,8 @@ pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F
     }
 }
 
-/// The exact phrase, then all words, then any; the answer names the way, on each page.
+/// Checks a search without a mode: it finds the exact phrase, else all words, else any of them. Each page of the answer
+/// names the mode that was used.
 pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(world: &World<F>) {
     let texts = ["red green", "green and red", "red", "blue", "green or red"];
     let chat = world.chat(&texts).await;
@@ -234,7 +237,7 @@ pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(world: &World<
     }
 }
 
-/// Messages appended between two pages of a ranked answer change neither page.
+/// Checks that messages appended between two pages of a ranked answer do not change the pages.
 pub async fn ranked_pages_stay_as_they_were<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     if !world.has(chat, SearchMode::Prose).await {

@@ -22,7 +22,7 @@ fn open(first: u32) -> Span {
     span
 }
 
-/// A publish puts new spans in place of the expected ones and raises the version by one.
+/// Checks that a publish replaces the expected spans by new ones and raises the version by one.
 pub async fn publishing_replaces_the_run<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 10).await;
     let first = chat.leaf(range(1, 4), "first").await;
@@ -68,7 +68,7 @@ pub async fn publishing_replaces_the_run<S: FullStore>(store: &S) {
     assert_eq!(done, Published::Done(ViewVersion(5)));
 }
 
-/// Repeating a publish has no effect and returns `Already`.
+/// Checks that repeating a publish has no effect and returns `Already`.
 pub async fn publishing_twice_is_already_done<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 6).await;
     let leaf = chat.leaf(range(2, 4), "leaf").await;
@@ -81,7 +81,7 @@ pub async fn publishing_twice_is_already_done<S: FullStore>(store: &S) {
     assert_eq!(chat.everything().await, before);
 }
 
-/// Publishing the current spans creates no new version.
+/// Checks that publishing the current spans creates no new version.
 pub async fn publishing_the_same_spans_is_already_done<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 6).await;
     let same = vec![raw(range(2, 3))];
@@ -95,7 +95,7 @@ pub async fn publishing_the_same_spans_is_already_done<S: FullStore>(store: &S) 
     assert_eq!(chat.everything().await, before);
 }
 
-/// A publish with outdated expected spans has no effect and stores no summary.
+/// Checks that a publish with outdated expected spans has no effect and stores no summary.
 pub async fn a_lost_publish_has_no_effect<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let winner = chat.show_leaf("dag", range(3, 6), "winner").await;
@@ -135,7 +135,7 @@ pub async fn a_lost_publish_has_no_effect<S: FullStore>(store: &S) {
     assert_eq!(chat.everything().await, before);
 }
 
-/// A part of a raw span is replaced; the rest on both sides stays raw.
+/// Checks that a part of a raw span is replaced, and that the rest on both sides stays raw.
 pub async fn publishing_over_part_of_a_raw_span<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let middle = chat.show_leaf("dag", range(5, 8), "middle").await;
@@ -157,8 +157,8 @@ pub async fn publishing_over_part_of_a_raw_span<S: FullStore>(store: &S) {
     assert_eq!(found, expected);
 }
 
-/// Raw and omitted neighbours become one span, others stay apart; figures of raw spans are never
-/// stored.
+/// Checks that raw or omitted neighbours become one span, and that other neighbours stay apart. Costs of raw spans are
+/// never stored.
 pub async fn neighbours_merge<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 20).await;
     let put = async |at: SeqRange, spans: Vec<Span>| {
@@ -198,7 +198,7 @@ pub async fn neighbours_merge<S: FullStore>(store: &S) {
     assert_eq!(chat.spans("dag").await.pop(), Some(open(15)));
 }
 
-/// A summary or a trimmed span is replaced whole or not at all.
+/// Checks that a summary or a trimmed span is replaced whole or not at all.
 pub async fn indivisible_spans_are_replaced_whole<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     chat.show_leaf("dag", range(3, 6), "whole").await;
@@ -215,7 +215,7 @@ pub async fn indivisible_spans_are_replaced_whole<S: FullStore>(store: &S) {
     assert_eq!(chat.spans("dag").await.len(), 1);
 }
 
-/// A stored summary does not change if a publish contains it again.
+/// Checks that a stored summary does not change if a publish contains it again.
 pub async fn a_stored_summary_is_kept_as_it_is<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 8).await;
     let at = range(1, 4);
@@ -234,7 +234,7 @@ pub async fn a_stored_summary_is_kept_as_it_is<S: FullStore>(store: &S) {
     assert_eq!(chat.summary_log().await, [first]);
 }
 
-/// The history lists every publish: range, rows, time and chain, in pages.
+/// Checks that the history lists every publish, in pages: its range, rows, time and chain hash.
 pub async fn publications_tell_the_history<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let a = chat.show_leaf("dag", range(2, 4), "a").await;
@@ -281,7 +281,8 @@ pub async fn publications_tell_the_history<S: FullStore>(store: &S) {
     assert_eq!((none.items.len(), none.next), (0, None));
 }
 
-/// Of two publishes over the same range exactly one is done; disjoint ones both are.
+/// Checks that of two publishes over the same range exactly one is done, and that publishes over disjoint ranges are
+/// both done.
 pub async fn two_writers_and_one_winner<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let mut publishes = Vec::new();

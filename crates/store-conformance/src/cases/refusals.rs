@@ -6,7 +6,7 @@ use memory_store::{FullStore, Publish, Published};
 use crate::builders::{omitted, over_raw, range, raw, showing, shown};
 use crate::chat::Chat;
 
-/// Spans that do not tile the range, or lie beyond the log, are refused.
+/// Checks that a publish is refused if its spans do not tile the range or lie beyond the log.
 pub async fn bad_spans_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 10).await;
     let at = range(2, 6);
@@ -31,7 +31,7 @@ pub async fn bad_spans_are_refused<S: FullStore>(store: &S) {
     }
 }
 
-/// Summaries that contradict themselves or the objects that they refer to are refused.
+/// Checks that a publish is refused if a summary contradicts itself or the objects to which it refers.
 pub async fn bad_summaries_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let stored = chat.show_leaf("dag", range(1, 3), "stored").await;

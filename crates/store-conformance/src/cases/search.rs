@@ -33,7 +33,7 @@ pub(crate) const SCOPES: [SearchScope; 3] = [
     SearchScope::Both,
 ];
 
-/// A store and the search for it.
+/// A new store with its search, for one case of the suite.
 #[derive(Debug)]
 pub struct World<F: SearchFixture> {
     fixture: F,
@@ -42,7 +42,7 @@ pub struct World<F: SearchFixture> {
 }
 
 impl<F: SearchFixture> World<F> {
-    /// A new and empty store.
+    /// Makes an empty store and a search in it.
     pub async fn new(fixture: F) -> Self {
         let (store, search) = fixture.fresh_search().await;
         Self {
@@ -52,7 +52,7 @@ impl<F: SearchFixture> World<F> {
         }
     }
 
-    /// Asserts that everything in the store verifies.
+    /// Asserts that the data of the store is sound: all of it verifies.
     pub async fn sound(&self) {
         sound(&*self.store).await;
     }
@@ -165,7 +165,7 @@ pub(super) fn short(hits: &Hits) -> Vec<String> {
     sorted(hits.hits.clone()).iter().map(name).collect()
 }
 
-/// No character of a pattern has a special meaning.
+/// Checks that no character of a literal pattern has a special meaning.
 pub async fn search_is_literal<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "100% done",
@@ -208,8 +208,8 @@ pub async fn search_is_literal<F: SearchFixture>(world: &World<F>) {
     world.finds(chat, cases).await;
 }
 
-/// A letter as one character and as a character with combining marks match each other, in every mode, and hits show the
-/// text as written.
+/// Checks that a letter as one character and a letter with combining marks match each other, in every mode, and that
+/// hits show the text as it was written.
 pub async fn search_ignores_normal_forms<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "the CAFE\u{301} is open",
@@ -255,7 +255,7 @@ pub async fn search_ignores_normal_forms<F: SearchFixture>(world: &World<F>) {
     assert_eq!(&hit.snippet[hit.matches[0].clone()], "CAFE\u{301}");
 }
 
-/// Case is ignored, in every script.
+/// Checks that case is ignored, in every script.
 pub async fn search_ignores_case<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "The Tests are GREEN",
@@ -277,7 +277,7 @@ pub async fn search_ignores_case<F: SearchFixture>(world: &World<F>) {
     world.finds(chat, cases).await;
 }
 
-/// Calls, arguments, results, reasoning and unknown parts are searched; image data is not.
+/// Checks that calls, arguments, results, reasoning and unknown parts are searched, and that image data is not.
 pub async fn search_reads_every_part<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let json = |text: &str| RawJson::parse(text).unwrap();
@@ -320,7 +320,7 @@ pub async fn search_reads_every_part<F: SearchFixture>(world: &World<F>) {
     world.finds(chat, cases).await;
 }
 
-/// Notes are never found.
+/// Checks that notes are never found.
 pub async fn search_skips_notes<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let note = Message::note(Role::User, vec![Part::text("needle")]);
@@ -337,7 +337,7 @@ pub async fn search_skips_notes<F: SearchFixture>(world: &World<F>) {
     assert!(hits.complete);
 }
 
-/// The limit counts all hits, messages and summaries together.
+/// Checks that the limit of a search counts all hits, messages and summaries together.
 pub async fn search_keeps_its_limit<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let query = |scope, limit| Query::new("needle").with_scope(scope).with_limit(limit);
@@ -358,7 +358,7 @@ pub async fn search_keeps_its_limit<F: SearchFixture>(world: &World<F>) {
     assert_eq!(sorted(all.hits)[0].created_at, Timestamp(2));
 }
 
-/// A search reads and counts the log that its conversation sees, in every mode.
+/// Checks that a search reads and counts only the log that its conversation sees, in every mode.
 pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let other = world.empty_chat("other").await;
@@ -388,7 +388,7 @@ pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>
     }
 }
 
-/// Each filter holds, and all of them together.
+/// Checks that each filter of a search holds, alone and together with the others.
 pub async fn filters_narrow_each_other<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let said = Message::assistant("a needle, said").with_created_at(Timestamp(21));
@@ -449,8 +449,8 @@ async fn looked_up<F: SearchFixture>(world: &World<F>) -> Chat<'_, F::Store> {
     chat
 }
 
-/// Calls of the memory's tools and their results are found only on demand, for any order, page and positions; other
-/// parts of their messages are found.
+/// Checks that calls of the memory's tools and their results are found only on demand, for any order, page and
+/// positions, and that other parts of their messages are found.
 pub async fn echoes_are_found_on_demand<F: SearchFixture>(world: &World<F>) {
     let chat = looked_up(world).await;
     let query = || Query::new("NEEDLE").with_scope(SearchScope::Messages);
@@ -479,7 +479,7 @@ pub async fn echoes_are_found_on_demand<F: SearchFixture>(world: &World<F>) {
     assert_eq!(last.hits[0].snippet, "I look for the needle.");
 }
 
-/// A filter on tools finds their calls and results alone, and no summaries.
+/// Checks that a filter by tools finds only calls and results of these tools, and no summaries.
 pub async fn tools_narrow_a_search<F: SearchFixture>(world: &World<F>) {
     let chat = looked_up(world).await;
     chat.append(used("x", "mcp__files__read_file", "needle"))
@@ -507,7 +507,7 @@ pub async fn tools_narrow_a_search<F: SearchFixture>(world: &World<F>) {
     assert_eq!(short(&world.search(chat, &roles).await), ["m64", "m66"]);
 }
 
-/// The orders by position are kept, also from page to page.
+/// Checks that hits have the requested order by position, also from page to page.
 pub async fn hits_come_in_the_order_asked<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let messages: Vec<String> = (1..=10).map(|n| format!("m{}", n * 2)).collect();
@@ -527,7 +527,7 @@ pub async fn hits_come_in_the_order_asked<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// The matches of a hit lie in its snippet and are the pattern.
+/// Checks that the matches of a hit lie in its snippet and equal the pattern.
 pub async fn matches_lie_in_their_snippet<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let long = format!("{}needle{}", "é".repeat(900), "緑 needle ".repeat(90));
@@ -548,7 +548,7 @@ pub async fn matches_lie_in_their_snippet<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// An empty pattern, an invalid cursor, and a missing conversation.
+/// Checks that a search is refused with an empty pattern, with an invalid cursor, and for a missing conversation.
 pub async fn bad_queries_are_refused<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let error = world.answer(chat, &Query::new("")).await.unwrap_err();

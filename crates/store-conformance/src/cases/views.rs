@@ -26,7 +26,7 @@ async fn pages_of<S: Store>(
     pages.iter().map(|page| starts(page)).collect()
 }
 
-/// A view that was never published is one raw span, and is not listed.
+/// Checks that a view that was never published is one raw span, and is not listed.
 pub async fn a_view_starts_as_one_raw_span<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     for head in [0, 3] {
@@ -66,7 +66,7 @@ async fn five_leaves<S: Store>(store: &S) -> Chat<'_, S> {
     chat
 }
 
-/// Pages of spans hold whole spans that touch the range, and join without gaps.
+/// Checks that pages of spans hold whole spans that overlap the range, and join without gaps.
 pub async fn spans_are_paged_in_both_orders<S: FullStore>(store: &S) {
     let chat = five_leaves(store).await;
     let now = chat.snapshot("dag").await;
@@ -93,7 +93,7 @@ pub async fn spans_are_paged_in_both_orders<S: FullStore>(store: &S) {
     assert_eq!(far, [[21]]);
 }
 
-/// Every version of a view stays readable, whole and by page.
+/// Checks that every version of a view stays readable, whole and by page.
 pub async fn old_versions_stay_readable<S: FullStore>(store: &S) {
     let chat = five_leaves(store).await;
     let mut then = chat.snapshot("dag").await;
@@ -121,7 +121,7 @@ pub async fn old_versions_stay_readable<S: FullStore>(store: &S) {
     refused(answer, ErrorKind::Invalid);
 }
 
-/// A snapshot reads the same after appends and publishes.
+/// Checks that a snapshot reads the same after later appends and publishes.
 pub async fn snapshots_do_not_move<S: FullStore>(store: &S) {
     let chat = five_leaves(store).await;
     let then = chat.snapshot("dag").await;
@@ -153,7 +153,7 @@ pub async fn snapshots_do_not_move<S: FullStore>(store: &S) {
     );
 }
 
-/// Views of one conversation, and of its forks, do not touch each other.
+/// Checks that views of one conversation, and of its forks, do not affect each other.
 pub async fn views_are_independent<S: FullStore>(store: &S) {
     let chat = five_leaves(store).await;
     let at = range(1, 10);
@@ -171,7 +171,7 @@ pub async fn views_are_independent<S: FullStore>(store: &S) {
     assert_eq!(chat.snapshot("dag").await.spans, 6);
 }
 
-/// The saving of a view is the cost of the messages minus the cost of their spans.
+/// Checks that the saved tokens of a view are the cost of the messages minus the cost of the view's spans.
 pub async fn saved_is_the_difference_of_costs<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let sums: Vec<Seq> = (0..=12).map(Seq).collect();

@@ -26,12 +26,13 @@ async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
     verified(&world.reference, "the reference").await
 }
 
-/// Plays random sequences of calls on a store and on [`InMemoryStore`](memory_store::InMemoryStore). Compares every
-/// answer, and at the end all readable data, also with an even simpler model; then verifies both stores. The first
-/// `cases` sequences are the same at every run. A failure is shrunk to a short sequence before it is reported.
+/// Plays random sequences of calls on the tested store and on [`InMemoryStore`](memory_store::InMemoryStore). Compares
+/// every answer and, at the end, all readable data; the data is also compared with a simpler model. Then verifies both
+/// stores. The first `cases` sequences are the same at every run. A failure is shrunk to a short sequence before it is
+/// reported.
 ///
 /// # Panics
-/// If the stores disagree or do not verify.
+/// If the stores disagree, or if one does not verify.
 pub async fn random_ops<F: Fixture>(fixture: &F, cases: u32) {
     let mut runner = TestRunner::deterministic();
     let strategy = prop::collection::vec(op(), 1..60);

@@ -52,7 +52,7 @@ use crate::executor::Database;
 /// Maximum number of rows that one statement inserts if a call adds several rows to one table.
 const ROWS: usize = 64;
 
-/// A store on an SQL database: the shared logic, over the connections of one database.
+/// A store on an SQL database: the logic that all such databases share, on the connections of the database `D`.
 #[derive(Debug)]
 pub struct SqlStore<D> {
     database: D,
@@ -65,7 +65,7 @@ pub struct SqlStore<D> {
 }
 
 impl<D: Database> SqlStore<D> {
-    /// Creates a store on a database that has the schema.
+    /// Creates a store on an open database, which must have the schema.
     pub fn new(database: D) -> Self {
         Self {
             database,
@@ -75,18 +75,20 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Opens a database with the default settings of its kind.
+    /// Opens the database at `place` with the default settings of its kind.
     ///
     /// # Errors
-    /// As [`Database::open`].
+    /// The errors of [`Database::open`].
     pub async fn open(place: impl AsRef<D::Place>) -> Result<Self> {
         Self::opened(D::open(place.as_ref()).await?).await
     }
 
-    /// Returns a store on an open database, and finishes an interrupted erasure if there is one.
+    /// Creates a store on an open database, from the result of [`Database::open`]. Finishes an interrupted erasure if
+    /// there is one.
     ///
     /// # Errors
-    /// If the database cannot be written.
+    /// If an interrupted erasure cannot be finished: `NotGone` if a reader keeps old bytes in a file, or an error of
+    /// writing the database.
     pub async fn opened((database, is_cut_short): (D, bool)) -> Result<Self> {
         let store = Self::new(database);
         if is_cut_short {
@@ -95,7 +97,8 @@ impl<D: Database> SqlStore<D> {
         Ok(store)
     }
 
-    /// Number of statements that the store ran so far, including `begin` and `commit`: for tests and measurements.
+    /// Returns the number of statements that the store has run, including `begin` and `commit`: for tests and
+    /// measurements.
     pub fn statements(&self) -> u64 {
         self.database.statements()
     }
