@@ -141,9 +141,10 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
 /// The words of a conversation that a question may need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Whole words.
+    /// The words of the question, as the index stores them.
     pub terms: BTreeSet<String>,
-    /// Beginnings of words: all words with one of them.
+    /// Beginnings of the question's long words: any word with one of these beginnings may be derived from the
+    /// question's.
     pub prefixes: BTreeSet<String>,
 }
 
