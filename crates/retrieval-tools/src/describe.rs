@@ -65,9 +65,9 @@ pub struct Description {
     pub tier: String,
     /// Name of the model that wrote the summary; `None` if no model wrote it.
     pub model: Option<String>,
-    /// One line that identifies the settings that the summary was made with: summarizer, ladder, prompts and estimator.
+    /// One line that identifies how the summary was made: summarizer, methods, prompts and estimator.
     pub recipe: String,
-    /// Record of how the summary was made, as a JSON object: target and cost, scores, refused steps with the reasons,
+    /// Record of how the summary was made, as a JSON object: target and cost, scores, refused attempts with the reasons,
     /// omissions. `None` without a record, or if it was left out to fit into the host's limit.
     pub meta: Option<RawJson>,
     /// Time at which the summary was made.

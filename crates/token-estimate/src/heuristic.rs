@@ -124,7 +124,7 @@ const PER_PART_IMAGE: (u64, u64) = (85, 16_000);
 const IMAGE_BYTES_PER_TOKEN: u64 = 750;
 
 impl HeuristicEstimator {
-    /// Every formula, the default first.
+    /// All heuristic estimators, the default one first.
     pub const ALL: [Self; 6] = [
         Self::Bytes4,
         Self::Bytes4Floor,
@@ -134,7 +134,7 @@ impl HeuristicEstimator {
         Self::Bytes4PerPart,
     ];
 
-    /// Name in settings, such as `anna`: the id without its version.
+    /// Returns the estimator's name in settings, such as `anna`: its id without the version.
     pub fn name(self) -> &'static str {
         let id = self.formula().id;
         id.split_once('@').map_or(id, |(name, _)| name)

@@ -29,9 +29,9 @@ const MAX_TABLE_BYTES: usize = 8_000_000;
 /// Embeddings" (2017), find 0.001 to 0.0001 best.
 const HALF_WEIGHT: f32 = 0.0001;
 
-/// An embedder without a model: a table with a vector for each word, the most frequent word first. The vector of a text
-/// is the mean of its words' vectors, weighted by a / (a + p): p is the word's probability, which Zipf's law gives from
-/// its place in the table, and a is 0.0001. Words that are not in the table do not count.
+/// An embedder without a neural model: a table with a vector for each word, the most frequent word first. The vector of
+/// a text is the mean of its words' vectors, weighted by a / (a + p): p is the word's probability, which Zipf's law
+/// gives from its place in the table, and a is 0.0001. Words that are not in the table do not count.
 ///
 /// # File format
 ///

@@ -141,10 +141,10 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
 /// The words of a conversation that a question may need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// The words of the question, as the index stores them.
+    /// The terms of the question's words. A text that has a word of the question has the word's terms.
     pub terms: BTreeSet<String>,
-    /// Beginnings of the question's long words: any word with one of these beginnings may be derived from the
-    /// question's.
+    /// Beginnings of the question's long terms. A word with one of these beginnings may be derived from a word of the
+    /// question.
     pub prefixes: BTreeSet<String>,
 }
 

@@ -38,24 +38,24 @@ static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.join
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Calibrated {
-    /// For OpenAI's `o200k_base` (GPT-4o and later): the general default.
+    /// Estimates for OpenAI's `o200k_base` (GPT-4o and later): the general default.
     #[default]
     #[cfg_attr(feature = "serde", serde(rename = "calibrated"))]
     O200k,
-    /// For OpenAI's `cl100k_base` (GPT-3.5, GPT-4).
+    /// Estimates for OpenAI's `cl100k_base` (GPT-3.5, GPT-4).
     #[cfg_attr(feature = "serde", serde(rename = "calibrated-cl100k"))]
     Cl100k,
-    /// For models without a public tokenizer, such as Claude: the estimate for `o200k_base` times 5/4. See
-    /// [`Calibration`](crate::Calibration) for a factor learnt from the provider's own usage figures.
+    /// Estimates for models without a public tokenizer, such as Claude: the estimate for `o200k_base` times 5/4.
+    /// [`Calibration`](crate::Calibration) learns a factor from the usage that the provider reports.
     #[cfg_attr(feature = "serde", serde(rename = "calibrated-unknown"))]
     Unknown,
 }
 
 impl Calibrated {
-    /// Every family, the default first.
+    /// All calibrated estimators, the default one first.
     pub const ALL: [Self; 3] = [Self::O200k, Self::Cl100k, Self::Unknown];
 
-    /// The name, as in `calibrated`: the id without its version.
+    /// Returns the estimator's name, as in `calibrated`: its id without the version.
     pub const fn name(self) -> &'static str {
         match self {
             Self::O200k => "calibrated",
