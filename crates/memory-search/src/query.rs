@@ -23,8 +23,8 @@ pub enum SearchMode {
     /// Case and normal forms are ignored, and `^` and `$` match at line breaks. A pattern that is not a regular
     /// expression is searched for literally, and the answer says so.
     Regex,
-    /// The pattern is a list of words: a single text of the hit contains all of them as whole words, in any form and
-    /// order. A pattern without words is searched for literally, and the answer says so.
+    /// The pattern is a list of words: a hit contains all of them as whole words, in any form and order. A pattern
+    /// without words is searched for literally, and the answer says so.
     Words,
     /// The pattern is a question or a description; hits are ranked by how well they answer the question. A hit has a
     /// word of the pattern, or is close to a message that has one. With an embedder, messages of nearly the same
