@@ -21,12 +21,12 @@ pub struct SummarySource<'a> {
     pub range: SeqRange,
     /// Depth of the summary in the tree of summaries; 0 for a summary made directly of messages.
     pub depth: u32,
-    /// Text of the summary.
+    /// Text of the earlier summary.
     pub text: &'a str,
     /// Rank of each line of the text, as in [`SummaryBody`](memory_model::SummaryBody); `None` if all ranks are equal
     /// or unknown.
     pub ranks: Option<&'a [u8]>,
-    /// Cost of the summary, in tokens.
+    /// Cost of the earlier summary, in tokens.
     pub tokens: u64,
     /// Earliest time of the messages that the summary covers.
     pub earliest_at: Timestamp,

@@ -11,7 +11,7 @@ use crate::query::SearchScope;
 /// The message or summary that a hit points to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HitTarget {
-    /// A message.
+    /// A message, given by its position in the log.
     Message {
         /// Position of the message in the log.
         seq: Seq,
@@ -20,7 +20,7 @@ pub enum HitTarget {
         /// Role of the message's author.
         role: Role,
     },
-    /// A summary.
+    /// A summary, given by its id.
     Summary {
         /// Id of the summary.
         id: SummaryId,

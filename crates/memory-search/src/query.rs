@@ -135,7 +135,7 @@ pub struct Query {
     /// Latest time, exclusive: only messages before this time and summaries that cover such messages are found. `None`
     /// for no limit.
     pub until: Option<Timestamp>,
-    /// Order of the hits.
+    /// Order of the hits in an answer.
     pub order: HitOrder,
     /// Maximum number of hits in an answer; 0 counts as 1.
     pub limit: usize,
@@ -305,7 +305,7 @@ impl Query {
         self
     }
 
-    /// Sets the order of the hits.
+    /// Sets the order of the hits in an answer.
     #[must_use]
     pub fn with_order(mut self, order: HitOrder) -> Self {
         self.order = order;

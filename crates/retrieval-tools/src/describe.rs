@@ -67,8 +67,8 @@ pub struct Description {
     pub model: Option<String>,
     /// One line that identifies how the summary was made: summarizer, methods, prompts and estimator.
     pub recipe: String,
-    /// Record of how the summary was made, as a JSON object: target and cost, scores, refused attempts with the reasons,
-    /// omissions. `None` without a record, or if it was left out to fit into the host's limit.
+    /// Record of how the summary was made, as a JSON object: target and cost, scores, refused attempts with the
+    /// reasons, omissions. `None` without a record, or if it was left out to fit into the host's limit.
     pub meta: Option<RawJson>,
     /// Time at which the summary was made.
     #[serde(serialize_with = "rfc3339")]

@@ -12,7 +12,7 @@ pub enum ErrorKind {
     NotFound,
     /// The stored data contradicts itself.
     Corrupt,
-    /// The store failed.
+    /// The store failed, with an error of this kind.
     Store(memory_store::ErrorKind),
     /// A search that does not use the store failed. The error's source has the reason.
     Search,

@@ -212,9 +212,9 @@ pub struct ExpandAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExpandedChild {
-    /// A message, or a piece of a large one.
+    /// A message, or a piece of a message that is too large for one answer.
     Message(ExpandedMessage),
-    /// A summary or a piece of a large one. It can be expanded in turn.
+    /// A summary, or a piece of a summary that is too large for one answer. It can be expanded in turn.
     Summary(ExpandedSummary),
 }
 

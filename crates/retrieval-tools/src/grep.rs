@@ -198,7 +198,7 @@ impl From<&str> for GrepArgs {
 pub struct GrepAnswer {
     /// The text that was searched for.
     pub pattern: String,
-    /// Mode in the request.
+    /// Search mode in the request: the way in which the pattern was to be read.
     pub mode: SearchMode,
     /// Name of the search strategy that found the hits, such as `literal-scan`.
     pub strategy: Cow<'static, str>,

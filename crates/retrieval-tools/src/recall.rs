@@ -100,7 +100,7 @@ pub struct RecallAnswer {
     /// Whether the time for the call ended before the search did. Better passages may then be missing.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// The passages, the best first.
+    /// Passages that answer the query, the best first; or the one message that was requested.
     pub passages: Vec<Passage>,
 }
 

@@ -115,8 +115,8 @@ const FORMULAS: [Formula; 6] = [
 const IMAGE_CHARS: u64 = 4_800;
 /// The same in tokens, for the formulas that state no rule.
 const IMAGE_TOKENS: u64 = 1_200;
-/// Constants of [`HeuristicEstimator::Bytes4PerPart`], in tokens: a message or unknown part; a call or result; the smallest
-/// and largest image.
+/// Constants of [`HeuristicEstimator::Bytes4PerPart`], in tokens: a message or unknown part; a call or result; the
+/// smallest and largest image.
 const PER_PART_MESSAGE: u64 = 4;
 const PER_PART_TOOL: u64 = 8;
 const PER_PART_IMAGE: (u64, u64) = (85, 16_000);

@@ -10,7 +10,7 @@ use std::fmt;
 pub enum Role {
     /// A system: its messages are instructions to the model.
     System,
-    /// The user.
+    /// The user of the application.
     User,
     /// The model.
     Assistant,
@@ -51,7 +51,7 @@ pub enum PartView<'a> {
     Text(&'a str),
     /// Reasoning that is sent back to the model.
     Reasoning(&'a str),
-    /// A tool call.
+    /// A call of a tool by the model.
     ToolCall {
         /// Id of the call, to which its result refers.
         id: &'a str,
@@ -60,7 +60,7 @@ pub enum PartView<'a> {
         /// Arguments of the call as sent, usually JSON text.
         arguments: &'a str,
     },
-    /// The result of a tool call.
+    /// The result of a tool call, for the model.
     ToolResult {
         /// Id of the call that the result answers.
         call_id: &'a str,

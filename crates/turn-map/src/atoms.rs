@@ -33,7 +33,7 @@ pub enum GroupState {
 pub struct UnansweredCall {
     /// Position of the message that contains the call.
     pub message: usize,
-    /// Id of the call.
+    /// Id of the call, as the message gives it.
     pub id: Box<str>,
 }
 
@@ -158,7 +158,7 @@ impl Atoms {
         self.atoms.is_empty()
     }
 
-    /// Returns the positions of all messages.
+    /// Returns the positions of all messages in the list.
     pub fn range(&self) -> Range<usize> {
         self.first..self.end().position()
     }

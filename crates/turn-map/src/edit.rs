@@ -30,7 +30,7 @@ pub enum Edit {
         message: usize,
         /// Index of the part in the message.
         part: usize,
-        /// The new text.
+        /// The text to set.
         text: String,
     },
     /// Replaces the whole content of a result, including images, by a text.
@@ -57,14 +57,14 @@ pub enum Edit {
         message: usize,
         /// Index of the call or result among the message's parts.
         part: usize,
-        /// The new id.
+        /// The id to set.
         id: String,
     },
     /// Changes the role of a message.
     SetRole {
         /// Position of the message to change.
         message: usize,
-        /// The new role.
+        /// The role to set.
         role: Role,
     },
     /// Inserts results directly after a message, in new messages that [`EditableMessage::results_behind`] creates.
@@ -105,7 +105,7 @@ pub trait EditableMessage: MessageView + Sized {
     /// Removes all parts from the message and returns them.
     fn take_parts(&mut self) -> Vec<Self::Part>;
 
-    /// Sets the parts of the message.
+    /// Sets the parts of the message, replacing those that it has.
     fn put_parts(&mut self, parts: Vec<Self::Part>);
 
     /// Sets the role of the message.

@@ -44,15 +44,15 @@ pub enum Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
-    /// The call is removed.
+    /// The call was removed from its message.
     Dropped,
-    /// The result is replaced by text.
+    /// The result was replaced by text.
     MadeText,
-    /// The result is moved to the place directly after its call's message.
+    /// The result was moved to the place directly after its call's message.
     Moved,
-    /// A result with a fixed text is inserted for the call.
+    /// A result with the given text was inserted for the call, which had none.
     Stubbed,
-    /// The call and its result get another id.
+    /// The call and its result got another id.
     Renamed,
 }
 

@@ -59,16 +59,16 @@ pub enum AttemptKind<'a> {
         /// Maximum duration of the attempt; `None` for no limit.
         timeout: Option<Duration>,
     },
-    /// The model answered.
+    /// The attempt ended with an answer of the model.
     Answered,
-    /// The attempt failed.
+    /// The attempt ended with a failure.
     Failed {
         /// Text of the failure, for people.
         error: &'a str,
         /// Wait before the next attempt; `None` if there is no further attempt.
         retry_in: Option<Duration>,
     },
-    /// The caller dropped the future of the call.
+    /// The attempt ended because the caller dropped the future of the call.
     Cancelled,
 }
 

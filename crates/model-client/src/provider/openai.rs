@@ -75,8 +75,8 @@ impl OpenAiCompatible {
     /// another.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of `http` or `https`, or the
-    /// system cannot make connections.
+    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of `http` or
+    /// `https`, or the system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
         let endpoint = Endpoint::new(base_url, "chat/completions", MAX_ANSWER_BYTES)?;
         let limit = match endpoint.host() {
