@@ -17,7 +17,7 @@ pub(crate) const DEFAULT_TOKEN_CAP: u64 = 4000;
 /// Maximum number of messages and summaries in an answer, at any cost.
 pub(crate) const MAX_CHILDREN: usize = 1000;
 
-/// Arguments of `expand`.
+/// Arguments of [`Retrieval::expand`](crate::Retrieval::expand), the tool `memory_expand`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("required" = ["summary_id"]))]

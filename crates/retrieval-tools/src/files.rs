@@ -55,7 +55,7 @@ pub enum UseOutcome {
     Unanswered,
 }
 
-/// Arguments of `files`; by default for all uses.
+/// Arguments of [`Retrieval::files`](crate::Retrieval::files), the tool `memory_files`. By default all uses are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FilesArgs {
@@ -93,7 +93,7 @@ impl Arguments for FilesArgs {
         and command it lists all uses.";
 }
 
-/// Answer of `files`. It serializes to JSON for scripts.
+/// Answer of [`Retrieval::files`](crate::Retrieval::files). It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FilesAnswer {

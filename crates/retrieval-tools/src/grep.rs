@@ -23,7 +23,7 @@ pub(crate) const MAX_AROUND: usize = 5;
 /// Length of a hit's snippet, in characters.
 const SNIPPET_CHARS: usize = 500;
 
-/// Arguments of `grep`.
+/// Arguments of [`Retrieval::grep`](crate::Retrieval::grep), the tool `memory_grep`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("required" = ["pattern"]))]
@@ -52,9 +52,9 @@ pub struct GrepArgs {
     pub echoes: bool,
     /// Number of messages to show before and after each hit; 0 if not given, at most 5.
     pub around: usize,
-    /// Whether each found message is shown with the latest message after it that contradicts it. It takes a second
-    /// search, by relevance; false by default, and true for arguments from a model. Only in the order `Relevance`, and
-    /// without `echoes`.
+    /// Whether each hit is shown with the latest message after it that contradicts it. This takes a second search, by
+    /// relevance. Applies only in the order `Relevance` and without `echoes`. Default false; true in arguments from a
+    /// model.
     #[serde(skip, default = "yes")]
     pub corrections: bool,
     /// Only messages from this position on.
@@ -192,7 +192,7 @@ impl From<&str> for GrepArgs {
     }
 }
 
-/// Answer of `grep`. It serializes to JSON for scripts.
+/// Answer of [`Retrieval::grep`](crate::Retrieval::grep). It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GrepAnswer {

@@ -14,7 +14,8 @@ use crate::text::{Citation, behind, day_after, go_on, moment, on_one_line};
 /// Default of the maximum tokens of an answer as text for a model.
 pub(crate) const DEFAULT_BUDGET: u64 = 2_000;
 
-/// Arguments of `recall`: a query or a turn.
+/// Arguments of [`Retrieval::recall`](crate::Retrieval::recall), the tool `memory_recall`: a query, or the position of
+/// a message.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RecallArgs {
@@ -73,7 +74,7 @@ impl From<&str> for RecallArgs {
     }
 }
 
-/// Answer of `recall`. It serializes to JSON for scripts.
+/// Answer of [`Retrieval::recall`](crate::Retrieval::recall). It serializes to JSON for scripts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RecallAnswer {

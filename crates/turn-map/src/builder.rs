@@ -11,11 +11,12 @@ mod groups;
 
 /// Builds atoms from messages that arrive one by one.
 ///
-/// Holds the settled atoms that were not [drained](Self::drain_settled), the interrupted calls without a late result,
-/// and the messages that can still change: the latest response, or neighbouring lines that call, and everything after
-/// the first waiting one. Time is O(1) a message, call and result.
+/// Its memory holds the settled atoms that were not [drained](Self::drain_settled), the unanswered calls of closed
+/// groups, and the messages that can still change: the latest response or the neighbouring lines with calls that wait
+/// for results, and everything after the first of them. Adding takes O(1) time for each message, call and result.
 ///
-/// Begin at the start of a log or at a cut. If it begins inside of a group, the group's results become orphans.
+/// Begin at the start of a log or at a cut. If the first message is inside of a tool group, the results of this group
+/// become orphaned results.
 #[derive(Debug, Clone)]
 pub struct AtomBuilder {
     /// Responses that can still take results, oldest first: the latest one, and the neighbouring lines with calls

@@ -122,8 +122,8 @@ impl Changes {
     }
 
     /// Returns the index of the last text that answers the question like the text with index `text`, but with other
-    /// values. Such a text has a statement with as many words of the question as the best statement of any text. It is
-    /// not certain that it changes the earlier one. `None` if there is none.
+    /// values; `None` if there is none. Only texts with the most words of the question in one statement count as
+    /// answers. It is not certain that the later answer changes the earlier one.
     pub fn newer_answer(&self, text: usize) -> Option<usize> {
         let own = self.answers.iter().filter(|one| one.text == text);
         let newer = self.answers.iter().filter(|one| one.text > text);

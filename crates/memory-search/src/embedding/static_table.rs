@@ -138,8 +138,8 @@ impl StaticTable {
     /// Reads a table from the bytes of a file in the format above.
     ///
     /// # Errors
-    /// A [`TableError`] if there are more than 8,000,000 bytes, or they are not a valid table: their beginning,
-    /// version, lengths or checksum are wrong, or a word or a vector is.
+    /// A [`TableError`] if there are more than 8,000,000 bytes, or they are not a valid table. In a valid table the
+    /// beginning, the version, the lengths and the checksum are right, and so is every word and vector.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, TableError> {
         if bytes.len() > MAX_TABLE_BYTES {
             return Err(too_large(bytes.len() as u64));

@@ -58,9 +58,9 @@ pub struct IndexCheck {
 /// Has no effect if the store has no index.
 ///
 /// A call adds about `most` messages and as many summaries at most; the next call continues. If two calls extend one
-/// index at the same time, one of them stops without effect. A call also stops if its index is removed meanwhile. An
-/// index that is found to be damaged is removed and built again. A call that adds messages checks the segments that it
-/// merges, or else one of the smaller ones; [`mend_index`] checks all segments.
+/// index at the same time, one of them stops early, which does no harm. A call also stops if its index is removed
+/// meanwhile. An index that is found to be damaged is removed and built again. A call that adds messages checks the
+/// segments that it merges, or else one of the smaller ones; [`mend_index`] checks all segments.
 ///
 /// # Errors
 /// `NotFound` if the conversation does not exist. Also the errors of the store.

@@ -33,7 +33,7 @@ pub struct VectorCheck {
 /// Has no effect on a store that keeps no vectors.
 ///
 /// A call reads about `most` entries of the log at most; the next call continues. If two calls embed one conversation
-/// at the same time, one of them stops without effect.
+/// at the same time, one of them stops early, which does no harm.
 ///
 /// # Errors
 /// `NotFound` if the conversation does not exist. `Unavailable` if the embedder fails. Also the errors of the store.

@@ -19,8 +19,8 @@ static CL100K: Model = Model::new(include_bytes!("coefficients/cl100k.bin"));
 static O200K_JOINS: Joins = Joins::new(include_bytes!("coefficients/o200k.joins.bin"));
 static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.joins.bin"));
 
-/// Estimates a real tokenizer's count in a fraction of its time: one pass, no allocation, no vocabulary, and integer
-/// arithmetic, so every machine gives the same figures.
+/// Estimates the count of a real tokenizer in a fraction of its time. The estimator reads a text once, allocates no
+/// memory, needs no vocabulary, and gives the same figures on every machine.
 ///
 /// A state machine follows the tokenizer's pre-splitting (words by length, case and preceding character, groups of
 /// three digits, runs of punctuation, white space, scripts), and a table weighs each pair of neighbouring characters.
