@@ -32,8 +32,8 @@ pub enum HeuristicEstimator {
     #[cfg_attr(feature = "serde", serde(rename = "koda"))]
     Bytes3_5,
     /// The formula `phi-core`: ceil(bytes / 4) for each part; reasoning is counted. Added are 4 tokens for a message
-    /// and for an unknown part, 8 for a call, and 8 and the cost of the tool's name for a result. The message of a tool
-    /// adds none. An image costs one token for each 750 decoded bytes, from 85 to 16,000 tokens.
+    /// and for an unknown part, 8 for a call, and 8 and the cost of the tool's name for a result. A tool's message
+    /// with results adds none. An image costs one token for each 750 decoded bytes, from 85 to 16,000 tokens.
     #[cfg_attr(feature = "serde", serde(rename = "phi-core"))]
     Bytes4PerPart,
 }

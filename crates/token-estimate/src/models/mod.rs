@@ -70,8 +70,8 @@ impl ModelTable {
     ///
     /// # Errors
     ///
-    /// [`InvalidModel`](crate::ErrorKind::InvalidModel) for a row without a name or with white space in it, with a limit
-    /// that is 0 or exceeds the window, with a safety factor below 1, or with a date that does not have the form
+    /// [`InvalidModel`](crate::ErrorKind::InvalidModel) for a row without a name or with white space in it, with a
+    /// limit that is 0 or exceeds the window, with a safety factor below 1, or with a date that does not have the form
     /// `2026-11-23`.
     pub fn with(mut self, model: ModelInfo) -> Result<Self, Error> {
         model.check()?;
