@@ -7,15 +7,16 @@ use crate::text::head as first_bytes;
 /// The last line of a text that an earlier version cut by characters: summaries are stored that have it.
 pub(crate) const CHAR_CUT_NOTE: &str = "[Truncated — expand for full details]";
 
-/// The last line of a text that [`cut_to_tokens`] cut, if it fits.
+/// The line that [`cut_to_tokens`] appends to a text that it cut, if the line fits.
 pub const CUT_NOTE: &str = "[Cut here: expand for the rest]";
 
-/// Returns the longest beginning of `text` that costs at most `limit` tokens, cut after a line, else after
-/// a sentence, if that keeps more than half of it; else anywhere between two characters.
+/// Returns the longest beginning of `text` that costs at most `limit` tokens. It ends after a line or, failing that,
+/// after a sentence, if this keeps more than half of the longest possible text. Otherwise it ends between any two
+/// characters.
 ///
-/// [`CUT_NOTE`] is appended as a separate line if it takes at most a quarter of the limit. The result never costs more
-/// than `limit`; `None` if not even one visible character fits. For estimators that cost less for less text, the time
-/// is proportional to the length of the result.
+/// [`CUT_NOTE`] is appended as a separate line if it costs at most a quarter of the limit. The result never costs more
+/// than `limit`. `None` if not even one visible character fits. If the estimator never returns less for a longer text,
+/// the time is proportional to the length of the result.
 pub fn cut_to_tokens(text: &str, limit: u64, estimator: &dyn TokenEstimator) -> Option<String> {
     let text = text.trim();
     if text.is_empty() {

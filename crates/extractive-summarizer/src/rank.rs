@@ -8,7 +8,7 @@ use token_estimate::TokenEstimator;
 
 use crate::news::News;
 
-/// Cost of a headline, the shortest form of a summary, in tokens.
+/// Cost of a headline, which is the shortest form of a summary, in tokens.
 pub const HEADLINE_TOKENS: u64 = 60;
 
 /// Minimum by which a form costs more than the form with the next higher rank, in tokens: a short line.
@@ -17,11 +17,12 @@ const LEAST_STEP: u64 = 12;
 /// thousandths of the cost. In a small context every line counts.
 const STEPS: [(u64, u64); 3] = [(3_000, 15), (12_000, 30), (u64::MAX, 80)];
 
-/// Returns the rank of a line with which a form costs `tokens`: 255 up to [`HEADLINE_TOKENS`], and one less for each 12
-/// tokens or 1.5 % more, whichever is more; for each 3 % from 3,000 tokens on, and for each 8 % from 12,000 on.
+/// Returns the rank of a line that first appears in a form of a summary that costs `tokens`. The rank is 255 up to
+/// [`HEADLINE_TOKENS`]. From there it decreases by one for each 1.5 % more tokens, but at least 12 tokens; from 3,000
+/// tokens on for each 3 %, and from 12,000 on for each 8 %.
 ///
-/// So the ranks of any body show the approximate costs of its forms: all lines of at least this rank cost about
-/// `tokens` together.
+/// So the ranks of a summary's lines show the approximate costs of its shorter forms: all lines with at least this rank
+/// cost about `tokens` together.
 pub fn rank_of(tokens: u64) -> u8 {
     let (mut rank, mut reach) = (u8::MAX, HEADLINE_TOKENS);
     while rank > 0 && reach < tokens {
@@ -33,7 +34,7 @@ pub fn rank_of(tokens: u64) -> u8 {
     rank
 }
 
-/// Ranks the lines of a text: earlier lines rank higher.
+/// Returns the text with a rank for each line; earlier lines have higher ranks.
 pub fn rank_lines(text: &str, estimator: &dyn TokenEstimator) -> SummaryBody {
     let mut cost = 0_u64;
     let lines = text.split('\n').map(|text| {

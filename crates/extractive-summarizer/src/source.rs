@@ -2,34 +2,35 @@
 
 use memory_model::{LogEntry, Seq, SeqRange, Summary, Timestamp};
 
-/// One piece of a source: a message or an earlier summary. Sources are in the order of the log.
+/// A message or an earlier summary from which a summary is made. A source is a list of these pieces, in the order of
+/// the log.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
-    /// A message.
+    /// A message of the log.
     Message(&'a LogEntry),
-    /// An earlier summary, in the place of its messages.
+    /// An earlier summary, in place of the messages that it covers.
     Summary(SummarySource<'a>),
 }
 
-/// An earlier summary as a source of a new one.
+/// An earlier summary from which a new summary is made.
 #[derive(Debug, Clone, Copy)]
 pub struct SummarySource<'a> {
-    /// Id of the summary, by which a reader expands it.
+    /// Id of the summary, with which a reader can expand it.
     pub id: &'a str,
-    /// Messages that the summary covers.
+    /// Positions of the messages that the summary covers.
     pub range: SeqRange,
-    /// Depth of the summary; 0 for a summary of messages.
+    /// Depth of the summary in the tree of summaries; 0 for a summary made directly of messages.
     pub depth: u32,
-    /// Text of the summary.
+    /// Text of the earlier summary.
     pub text: &'a str,
-    /// Rank of each line of the text, as in [`SummaryBody`](memory_model::SummaryBody); `None` if all are equal or none
-    /// is known.
+    /// Rank of each line of the text, as in [`SummaryBody`](memory_model::SummaryBody); `None` if all ranks are equal
+    /// or unknown.
     pub ranks: Option<&'a [u8]>,
-    /// Cost of the summary, in tokens.
+    /// Cost of the earlier summary, in tokens.
     pub tokens: u64,
-    /// Earliest time of its messages.
+    /// Earliest time of the messages that the summary covers.
     pub earliest_at: Timestamp,
-    /// Latest time of its messages.
+    /// Latest time of the messages that the summary covers.
     pub latest_at: Timestamp,
 }
 
@@ -61,7 +62,7 @@ impl<'a> From<&'a LogEntry> for Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the messages that the piece covers.
+    /// Returns the positions of the messages that the piece covers.
     pub fn range(&self) -> SeqRange {
         match self {
             Source::Message(entry) => SeqRange::single(entry.seq),
@@ -69,7 +70,7 @@ impl Source<'_> {
         }
     }
 
-    /// Returns the cost of the piece in tokens, as the log or the summary records it.
+    /// Returns the cost of the piece, in tokens, as the log or the summary records it.
     pub fn tokens(&self) -> u64 {
         match self {
             Source::Message(entry) => entry.tokens,
@@ -85,7 +86,8 @@ impl Source<'_> {
     }
 }
 
-/// Returns the depth of a summary of these pieces: 1 + the deepest piece, messages counting as -1.
+/// Returns the depth of a summary made of these pieces: 0 if all are messages, otherwise one more than the deepest
+/// summary.
 pub fn depth(pieces: &[Source<'_>]) -> u32 {
     let depths = pieces.iter().filter_map(|piece| match piece {
         Source::Message(_) => None,
@@ -94,21 +96,21 @@ pub fn depth(pieces: &[Source<'_>]) -> u32 {
     depths.max().unwrap_or(0)
 }
 
-/// Returns the cost of the pieces together, in tokens.
+/// Returns the sum of the costs of the pieces, in tokens.
 pub fn tokens(pieces: &[Source<'_>]) -> u64 {
     let tokens = pieces.iter().map(Source::tokens);
     tokens.fold(0, u64::saturating_add)
 }
 
-/// Returns the range from the first message to the last; `None` when there are no pieces.
+/// Returns the range of positions from the first message of the pieces to the last; `None` if there are no pieces.
 pub fn range(pieces: &[Source<'_>]) -> Option<SeqRange> {
     let first = pieces.iter().map(|piece| piece.range().first).min()?;
     let last = pieces.iter().map(|piece| piece.range().last).max()?;
     SeqRange::new(first.max(Seq::FIRST), last)
 }
 
-/// Returns the earliest and the latest time of the messages; times need not rise in the log.
-/// Messages without a time do not count; `None` when there are no others.
+/// Returns the earliest and the latest time of the messages that the pieces cover. Messages without a time are ignored;
+/// `None` if no message has one.
 pub fn times(pieces: &[Source<'_>]) -> Option<(Timestamp, Timestamp)> {
     let known = |times: &(Timestamp, Timestamp)| times.1 != Timestamp::default();
     let times = || pieces.iter().map(Source::times).filter(known);
@@ -118,7 +120,7 @@ pub fn times(pieces: &[Source<'_>]) -> Option<(Timestamp, Timestamp)> {
     ))
 }
 
-/// Returns a time to the minute, UTC, such as `2026-03-01T09:00Z`: enough for a timeline.
+/// Returns a time as text in UTC, to the minute, such as `2026-03-01T09:00Z`.
 pub fn minute(time: Timestamp) -> String {
     let text = time.to_string();
     match text.get(..16) {

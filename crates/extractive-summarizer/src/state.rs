@@ -82,7 +82,8 @@ struct Line {
     text: String,
 }
 
-/// The state of a conversation, as its summaries and messages tell it.
+/// The current state of a conversation, read from its summaries and messages: requests, rules, tasks, changed files,
+/// failures.
 #[derive(Debug)]
 pub struct ConversationState {
     gathered: Gathered,
@@ -93,7 +94,7 @@ pub struct ConversationState {
 }
 
 impl ConversationState {
-    /// Reads the state from the pieces of a view, oldest first. Call times are linear in their text.
+    /// Reads the state from the pieces of a view, oldest first. Takes time proportional to the length of their texts.
     pub fn of(pieces: &[Source<'_>], conventions: &dyn AgentConventions) -> Self {
         let gathered = gather(pieces, conventions);
         Self {
@@ -103,11 +104,11 @@ impl ConversationState {
         }
     }
 
-    /// Returns the state in at most `max_tokens` tokens: the first request, new rules of the user, later requests, the
-    /// last answers, the task list, changed files, and commands that fail. Of a conversation without tools, the rules
-    /// alone. `None` if the state is empty or no line fits.
+    /// Returns the state as text of at most `max_tokens` tokens: the first request, new rules of the user, later
+    /// requests, the last answers, the task list, changed files, and commands that fail. For a conversation without
+    /// tool calls, returns only the rules. `None` if the state is empty or no line fits.
     ///
-    /// Messages at the positions `shown` are left out: the reader has them.
+    /// Messages at the positions `shown` are left out, because the reader sees them already.
     pub fn text(
         &self,
         shown: &[Seq],
@@ -123,12 +124,12 @@ impl ConversationState {
         print(lines, max_tokens, estimator)
     }
 
-    /// Returns the new rules of the user in at most `max_tokens` tokens; `None` if there are none.
+    /// Returns the new rules of the user as text of at most `max_tokens` tokens; `None` if there are none.
     pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
         print(self.rules(&[], chars(max_tokens)), max_tokens, estimator)
     }
 
-    /// Returns the sentences that later pieces replace.
+    /// Returns the sentences in earlier pieces that later pieces replace.
     pub fn overtaken(&self) -> &[Overtaken] {
         &self.overtaken
     }
@@ -190,23 +191,24 @@ fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) 
     Some(out)
 }
 
-/// A sentence in a message or a summary that a later message replaces: a user's, or an assistant's that repeats it.
+/// A sentence in a message or a summary that a later message replaces. It is a sentence of the user, or of the
+/// assistant repeating the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overtaken {
-    /// Position of the message with the sentence.
+    /// Position of the message that contains the sentence.
     pub seq: Seq,
-    /// The sentence.
+    /// Text of the sentence that is replaced.
     pub sentence: String,
-    /// Position of the message that replaces it.
+    /// Position of the later message that replaces the sentence.
     pub later: Seq,
-    /// Whether it replaces the sentence for only one of several things.
+    /// Whether the later message replaces the sentence for only one of the things that it is about.
     pub in_part: bool,
-    /// The value that it sets instead.
+    /// The value that the later message sets in place of the sentence's; `None` if it sets no value.
     pub value: Option<String>,
 }
 
 impl Overtaken {
-    /// Returns the note that belongs behind the sentence, such as `(later: [88]: 'x')`.
+    /// Returns a note to put after the sentence that refers to the later message, such as `(later: [88]: 'x')`.
     pub fn note(&self) -> String {
         let later = Later {
             seq: self.later,
@@ -216,7 +218,8 @@ impl Overtaken {
         later.to_string().trim_start().to_owned()
     }
 
-    /// Notes the later message behind the sentence in a summary's text. Returns `None` if the text does not contain it.
+    /// Returns the text of a summary with the [note](Self::note) added after the sentence. `None` if the text does not
+    /// contain the sentence, or has a note after it.
     pub fn mark(&self, body: &SummaryBody) -> Option<SummaryBody> {
         let text = body.text();
         let line = text.find(&format!("[{}] ", self.seq))?;

@@ -13,15 +13,16 @@ use crate::{compose, gather};
 /// Name and version of the extracts.
 const ID: &str = "extractive@9";
 
-/// Makes extracts of conversations: deterministic, without a model.
+/// Summarizes conversations without a model, by extracting their most important lines. The same source gives the same
+/// text.
 ///
 /// From messages it takes the user's rules in their latest form, the user's requests, and the assistant's explanations,
 /// conclusions and decisions. It also takes errors and the words right after them, the actions of tools and their
 /// outcomes, the changes of edits, and the files read and changed. From summaries it takes their most valuable lines.
-/// In conversations with hardly any calls of tools, users' words come before the assistant's. Newer material ranks
-/// higher, and lines are printed in the order of the conversation. Each line carries the `[seq]` of its message.
+/// In conversations with hardly any calls of tools, users' words come before the assistant's. Newer lines rank higher.
+/// The lines of an extract are in the order of the conversation, and each contains the `[seq]` of its message.
 ///
-/// Time is linear in the source; a huge message is read at its head and its tail.
+/// Takes time proportional to the length of the source. Only the beginning and the end of a huge message are read.
 ///
 /// An agent's conventions define the actions of its tools and the texts that its programs add; the default conventions
 /// know no agent.
@@ -39,7 +40,7 @@ impl Default for ExtractiveSummarizer {
 }
 
 impl ExtractiveSummarizer {
-    /// Returns a summarizer with conventions that know no agent.
+    /// Creates a summarizer with default conventions, which know no particular agent.
     pub const fn new() -> Self {
         Self {
             id: Cow::Borrowed(ID),
@@ -47,22 +48,21 @@ impl ExtractiveSummarizer {
         }
     }
 
-    /// Sets the conventions of the agent in the conversations.
+    /// Sets the conventions of the agent that took part in the conversations.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.id = Cow::Owned(format!("{ID}+{}", conventions.id()));
         self.conventions = Some(conventions);
         self
     }
 
-    /// Returns the name and version, such as `extractive@9`. Summarizers that may write different texts
+    /// Returns the summarizer's name and version, such as `extractive@9`. Summarizers that may write different texts
     /// have different ids.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Returns an extract of `source` that costs at most `max_tokens`, as `estimator` counts. A
-    /// budget too small for one whole line gives the beginning of the most important one; a budget
-    /// of 0 gives an empty text.
+    /// Returns an extract of `source` that costs at most `max_tokens` tokens, as `estimator` counts them. If not even
+    /// one whole line fits, it is the beginning of the most important line. A budget of 0 gives an empty text.
     pub fn extract(
         &self,
         source: &[Source<'_>],
@@ -73,8 +73,8 @@ impl ExtractiveSummarizer {
         body.text().to_owned()
     }
 
-    /// Returns an extract as [`extract`](Self::extract) does, with the rank of each line. The lines of the
-    /// highest rank are its headline: see [`rank_of`](crate::rank_of).
+    /// Returns an extract like [`extract`](Self::extract), together with the rank of each line. The lines with the
+    /// highest rank are the headline: see [`rank_of`](crate::rank_of).
     pub fn extract_ranked(
         &self,
         source: &[Source<'_>],

@@ -18,12 +18,12 @@ const STEP_BEGINS: usize = 32;
 /// Number of lines of a code block that are kept.
 const CODE_LINES: usize = 2;
 
-/// Returns the beginning of `text`, at most `bytes` bytes, up to a character boundary.
+/// Returns the beginning of `text`, at most `bytes` bytes long, without cutting a character.
 pub fn head(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
-/// Returns the end of `text`, at most `bytes` bytes, from a character boundary on.
+/// Returns the end of `text`, at most `bytes` bytes long, without cutting a character.
 pub fn tail(text: &str, bytes: usize) -> &str {
     let start = text.len().saturating_sub(bytes);
     text.get(text.ceil_char_boundary(start)..).unwrap_or(text)

@@ -2,21 +2,21 @@
 
 use std::error::Error as StdError;
 
-/// Kind of a search error.
+/// Kind of a search [`Error`], for matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The conversation does not exist, or the cursor names a summary that does not.
+    /// The conversation does not exist, or the query's cursor refers to a summary that does not exist.
     NotFound,
-    /// The query is invalid: its pattern is empty, or its cursor comes from another search.
+    /// The query is invalid: its pattern is empty or too long, or its cursor comes from another search.
     Invalid,
     /// The search does not support the query's mode.
     Unsupported,
     /// The stored data contradicts itself.
     Corrupt,
-    /// The storage below the search failed; [`Error::source`](StdError::source) says how.
+    /// The storage that the search reads failed; [`Error::source`](StdError::source) has the reason.
     Storage,
-    /// The embedder failed; [`Error::source`](StdError::source) says how.
+    /// The embedder failed; [`Error::source`](StdError::source) has the reason.
     Unavailable,
 }
 
@@ -30,7 +30,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Creates an error. `message` names the object and gives the next step.
+    /// Creates an error. `message` is its text, which should name the object and give the next step.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -39,14 +39,14 @@ impl Error {
         }
     }
 
-    /// Adds the cause.
+    /// Sets the cause of the error, which [`Error::source`](StdError::source) returns.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The kind of the error.
+    /// Returns the kind of the error, for matching.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -64,5 +64,5 @@ impl From<memory_store::Error> for Error {
     }
 }
 
-/// Result of a search call.
+/// Result of a search.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

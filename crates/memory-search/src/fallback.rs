@@ -2,34 +2,34 @@
 
 use std::fmt;
 
-/// Maximum length of a pattern, in characters. It bounds the cost of a search: a question of a million words would keep
+/// Maximum length of a pattern, in characters. It bounds the time of a search: a question of a million words would keep
 /// a server busy for a minute.
 pub const MAX_PATTERN_CHARS: usize = 10_000;
 
-/// How an answer was found when the query could not be answered as it was.
+/// Replacement for a search that was impossible or had no hits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fallback {
-    /// The pattern is not a regular expression: it was searched for literally.
+    /// The pattern is not a valid regular expression. Its text was searched for literally.
     InvalidRegex {
-        /// The reason, in one line.
+        /// Error of the regular expression, in one line.
         reason: String,
     },
-    /// The pattern has no word: it was searched for literally.
+    /// The pattern contains no word. Its text was searched for literally.
     NoWords,
-    /// No text has the exact phrase: texts with all of its words were searched.
+    /// No text contains the exact phrase. Texts with all of its words were searched for.
     AllWords,
-    /// No text has all words of the pattern: texts with any of them were ranked.
+    /// No text contains all words of the pattern. Texts with any of its words were ranked.
     AnyWord,
-    /// The pattern is too long: texts with any word of its beginning were ranked.
+    /// The pattern is longer than [`MAX_PATTERN_CHARS`]. Texts with any word of its beginning were ranked.
     LongPattern {
-        /// Number of its characters.
+        /// Length of the pattern, in characters.
         chars: usize,
     },
 }
 
 impl Fallback {
-    /// Whether the pattern itself could not be read as asked. This does not depend on the matches.
+    /// Returns whether the pattern itself was the reason for the fallback, rather than a search without hits.
     pub fn is_of_pattern(&self) -> bool {
         match self {
             Fallback::InvalidRegex { .. } | Fallback::NoWords | Fallback::LongPattern { .. } => {

@@ -10,8 +10,8 @@ use std::ops::Range;
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
-/// Removes differences of case and of normal form: the text becomes lower case and composed, and a final sigma becomes
-/// a sigma.
+/// Returns the text in the form in which texts are compared without regard to case: in lower case and composed form
+/// (NFC), and with the final sigma `ς` as `σ`.
 pub fn fold_case(text: &str) -> String {
     Image::composed(text, true).into_text()
 }
@@ -21,7 +21,7 @@ pub(crate) fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
 }
 
-/// Returns a text in composed form (NFC): the same letters, each as one character if Unicode composes it.
+/// Returns the text in composed form (NFC): a letter and its marks become one character if Unicode has one for them.
 pub fn composed(text: &str) -> Cow<'_, str> {
     Image::composed(text, false).text
 }

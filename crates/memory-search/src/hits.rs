@@ -8,50 +8,50 @@ use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 use crate::fallback::Fallback;
 use crate::query::SearchScope;
 
-/// The object that a hit points to.
+/// The message or summary that a hit points to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HitTarget {
-    /// A message.
+    /// A message, given by its position in the log.
     Message {
-        /// Position in the log.
+        /// Position of the message in the log.
         seq: Seq,
-        /// The source's id of the message.
+        /// Id that the message has in the application that it was imported from; `None` if it has none.
         external_id: Option<String>,
-        /// The message's role.
+        /// Role of the message's author.
         role: Role,
     },
-    /// A summary.
+    /// A summary, given by its id.
     Summary {
-        /// The summary's id.
+        /// Id of the summary.
         id: SummaryId,
-        /// The messages that the summary covers.
+        /// Positions of the messages that the summary covers.
         range: SeqRange,
     },
 }
 
-/// One match.
+/// A message or summary that a search found.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Hit {
-    /// The message or summary.
+    /// The message or summary that was found.
     pub target: HitTarget,
-    /// How well the text matches; higher is better. 0 from a search that does not rank.
+    /// Score of the match; higher is better. 0 from a search that does not rank.
     pub score: f64,
-    /// The text around the first match, with `…` at each cut. The beginning of the text if a ranking found it by its
-    /// neighbours.
+    /// The text around the first match, with `…` at each cut. For a message that was ranked only because of its
+    /// neighbours: the beginning of its text.
     pub snippet: String,
     /// Byte ranges of the matches in the snippet, in order, without overlaps.
     pub matches: Vec<Range<usize>>,
-    /// Time of the message or of the summary.
+    /// Time of the message, or time at which the summary was made.
     pub created_at: Timestamp,
     /// Name of the message's author; `None` for messages without one and for summaries.
     pub name: Option<String>,
-    /// The cursor of the hits that follow it.
+    /// Cursor for the hits after this one, to pass in [`Query::cursor`](crate::Query::cursor).
     pub cursor: String,
 }
 
 impl Hit {
-    /// A hit without a score and without marked matches.
+    /// Creates a hit with score 0 and no marked matches.
     pub fn new(
         target: HitTarget,
         snippet: impl Into<String>,
@@ -70,33 +70,34 @@ impl Hit {
     }
 }
 
-/// The answer to a query: hits, how they were found, and whether they are all.
+/// Answer to a query: the hits, how they were found, and whether there are more.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[must_use]
 pub struct Hits {
-    /// The hits, in the order that the query asked for.
+    /// The hits, in the order that the query requested.
     pub hits: Vec<Hit>,
-    /// Name of the strategy that found them, such as `literal-scan`.
+    /// Name of the strategy that found the hits, such as `literal-scan`.
     pub strategy: Cow<'static, str>,
-    /// Scope that was searched.
+    /// The kind of content that was searched: messages, summaries or both.
     pub scope: SearchScope,
-    /// Whether the query has no further hits.
+    /// Whether this answer contains the last hits: there are no more after it.
     pub complete: bool,
-    /// Cursor of the next answer, as the search defines it; `None` exactly when the answer is complete.
+    /// Cursor for the next hits, to pass in [`Query::cursor`](crate::Query::cursor); `None` exactly if the answer is
+    /// complete. Only the search that created it can read it.
     pub cursor: Option<String>,
-    /// The replacement for the query, if it could not be answered as it was.
+    /// Search that replaced the requested one; `None` if it was not replaced.
     pub fallback: Option<Fallback>,
-    /// Whether a part of an index was damaged. It was not used: its messages and summaries were read instead, so no hit
-    /// is missing.
+    /// Whether the search found a damaged part of the index. It did not use the part: it read the indexed messages and
+    /// summaries instead, so no hit is missing.
     pub index_damaged: bool,
-    /// Whether the answer is incomplete because its time was over: see [`Query::stop`](crate::Query::stop). It may then
-    /// have fewer hits than asked for, or none.
+    /// Whether the search ended early because of [`Query::stop`](crate::Query::stop). The answer may then have fewer
+    /// hits than requested, or none.
     pub stopped: bool,
 }
 
 impl Hits {
-    /// An answer that `cursor` continues; complete without one.
+    /// Creates an answer with these hits. It is complete if `cursor` is `None`.
     pub fn new(
         hits: Vec<Hit>,
         strategy: impl Into<Cow<'static, str>>,

@@ -10,33 +10,33 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fallback::{Fallback, MAX_PATTERN_CHARS};
 use crate::stop::SearchStop;
 
-/// Interpretation of a pattern.
+/// The way in which a search reads a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SearchMode {
-    /// The pattern occurs in the text, in any case and normal form. No character has a special meaning. Every search
-    /// supports this mode.
+    /// The pattern is text: a hit contains it, in any case and Unicode normal form. No character has a special meaning.
+    /// Every search supports this mode.
     #[default]
     Literal,
-    /// The pattern is a regular expression, in the syntax of the crate `regex`, that matches somewhere
-    /// in the text. Case and normal forms are ignored, and `^` and `$` match at line breaks. A pattern that is not a
-    /// regular expression is searched for literally, and the answer says so.
+    /// The pattern is a regular expression, in the syntax of the crate `regex`, that matches somewhere in a hit's text.
+    /// Case and normal forms are ignored, and `^` and `$` match at line breaks. A pattern that is not a regular
+    /// expression is searched for literally, and the answer says so.
     Regex,
-    /// Every word of the pattern occurs in one of the texts as a whole word, in any form and order. A
-    /// pattern without words is searched for literally, and the answer says so.
+    /// The pattern is a list of words: a hit contains all of them as whole words, in any form and order. A pattern
+    /// without words is searched for literally, and the answer says so.
     Words,
-    /// The pattern is a question or a description; hits are ranked by how well they answer it. A hit has a word of the
-    /// pattern, or is close to a message that has one. With an embedder, messages of nearly the same meaning are hits
-    /// too.
+    /// The pattern is a question or a description; hits are ranked by how well they answer the question. A hit has a
+    /// word of the pattern, or is close to a message that has one. With an embedder, messages of nearly the same
+    /// meaning are hits too.
     Prose,
     /// The pattern is read as `Literal`; if that has no hits, as `Words`; if that has none either, as `Prose`. The
-    /// answer says which it was. A pattern that is too long for the first two is read as `Prose` at once.
+    /// answer says which mode had hits. A pattern that is too long for the first two modes is read as `Prose` at once.
     Auto,
 }
 
 impl SearchMode {
-    /// The mode's name.
+    /// Returns the mode's name in lower case, such as `literal`.
     pub fn as_str(self) -> &'static str {
         match self {
             SearchMode::Literal => "literal",
@@ -48,22 +48,22 @@ impl SearchMode {
     }
 }
 
-/// Scope of a search.
+/// Kind of content that is searched: messages, summaries or both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SearchScope {
-    /// Messages only.
+    /// Only messages are searched.
     Messages,
-    /// Summaries only.
+    /// Only summaries are searched.
     Summaries,
-    /// Messages and summaries.
+    /// Messages and summaries are searched.
     #[default]
     Both,
 }
 
 impl SearchScope {
-    /// The scope's name.
+    /// Returns the scope's name in lower case, such as `messages`.
     pub fn as_str(self) -> &'static str {
         match self {
             SearchScope::Messages => "messages",
@@ -72,23 +72,23 @@ impl SearchScope {
         }
     }
 
-    /// Whether messages are searched.
+    /// Returns whether the scope includes messages.
     pub fn has_messages(self) -> bool {
         self != SearchScope::Summaries
     }
 
-    /// Whether summaries are searched.
+    /// Returns whether the scope includes summaries.
     pub fn has_summaries(self) -> bool {
         self != SearchScope::Messages
     }
 }
 
-/// Order of the hits.
+/// Order of the hits in an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HitOrder {
-    /// Highest score first. A search that does not rank answers as for [`HitOrder::Oldest`].
+    /// Hits with the highest scores first. A search that does not rank uses the order [`HitOrder::Oldest`].
     #[default]
     Relevance,
     /// Messages in the order of the log, then summaries in the order in which they were made.
@@ -100,52 +100,56 @@ pub enum HitOrder {
 /// A search query. The defaults find a literal pattern in messages and summaries, in at most 20
 /// hits with snippets of 500 characters.
 ///
-/// Filters narrow each other: a hit passes all of them.
+/// The fields `scope`, `roles`, `tools`, `range`, `since` and `until` are filters. Every hit passes all filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Query {
-    /// The text to find. An empty pattern is refused, and so is one of more than [`MAX_PATTERN_CHARS`] characters. In
-    /// the modes `Prose` and `Auto` the beginning of a longer pattern is used instead, and the answer says so.
+    /// The text to search for. An empty pattern is refused, and so is one of more than [`MAX_PATTERN_CHARS`]
+    /// characters. In the modes `Prose` and `Auto` the beginning of a longer pattern is used instead, and the answer
+    /// says so.
     pub pattern: String,
-    /// Interpretation of the pattern.
+    /// The way in which the pattern is read.
     pub mode: SearchMode,
-    /// Whether a pattern with an upper-case letter matches in that case alone. Applies to the modes `Literal` and
-    /// `Regex`; words match in any case.
+    /// Whether the search is case-sensitive if the pattern contains an upper-case letter. Applies to the modes
+    /// `Literal` and `Regex`; words always match in any case. Default false.
     pub smart_case: bool,
-    /// Scope of the search.
+    /// The kind of content to search: messages, summaries or both.
     pub scope: SearchScope,
-    /// Finds only messages of these roles; empty for all. Summaries have no role and are found
-    /// only while this is empty.
+    /// Roles of the messages to find; empty for all. Summaries have no role and are found only if this is empty.
     pub roles: Vec<Role>,
-    /// Finds only messages that call one of these tools or have its result, by the tool's own name, with or without a
-    /// server's name before it ([`names_tool`]), in either normal form; empty for all. Summaries are found only while
-    /// this is empty.
+    /// Names of tools: only messages that call one of them or hold its result are found. Empty for all messages. A name
+    /// matches with or without the name of the tool's server before it ([`names_tool`]), in any Unicode normal form.
+    /// Summaries are found only if this is empty.
     ///
     /// [`names_tool`]: memory_model::conventions::names_tool
     pub tools: Vec<String>,
-    /// Whether echoes are searched too: calls of this memory's own tools and their results, which repeat earlier
-    /// messages. False by default. A filter on such a tool always searches them.
+    /// Whether to search calls of this memory's own tools and their results (echoes), which repeat earlier messages.
+    /// Default false. Echoes are always searched if [`tools`](Self::tools) names one of these tools.
     pub echoes: bool,
-    /// Finds only messages at these positions, and summaries that cover one of them.
+    /// Positions to search: only messages at these positions and summaries that cover one of them are found. `None` for
+    /// all positions.
     pub range: Option<SeqRange>,
-    /// Finds only messages from this time on, and summaries that cover messages from it on.
+    /// Earliest time, inclusive: only messages from this time on and summaries that cover such messages are found.
+    /// `None` for no limit.
     pub since: Option<Timestamp>,
-    /// Finds only messages before this time, and summaries that cover messages before it.
+    /// Latest time, exclusive: only messages before this time and summaries that cover such messages are found. `None`
+    /// for no limit.
     pub until: Option<Timestamp>,
-    /// Order of the hits.
+    /// Order of the hits in an answer.
     pub order: HitOrder,
-    /// Maximum number of hits; 0 counts as 1.
+    /// Maximum number of hits in an answer; 0 counts as 1.
     pub limit: usize,
-    /// Cursor of an earlier answer to the same query; only the limit may differ.
+    /// Cursor from an earlier answer: the search continues after it. The other fields except `limit` must be the same
+    /// as in the earlier query. `None` starts at the first hit.
     pub cursor: Option<String>,
-    /// Length of a hit's snippet, in characters; 0 counts as 1.
+    /// Maximum length of a hit's snippet, in characters; 0 counts as 1.
     pub snippet_chars: usize,
-    /// Condition that ends the search early; `None` for none.
+    /// Condition that ends the search early; `None` to search to the end.
     pub stop: Option<SearchStop>,
 }
 
 impl Query {
-    /// A query for a literal pattern, with default settings.
+    /// Creates a query for a literal pattern, with default settings.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
@@ -190,7 +194,7 @@ impl Query {
         Ok(())
     }
 
-    /// Whether the pattern has more than [`MAX_PATTERN_CHARS`] characters.
+    /// Returns whether the pattern has more than [`MAX_PATTERN_CHARS`] characters.
     pub fn has_long_pattern(&self) -> bool {
         self.long_at().is_some()
     }
@@ -220,33 +224,33 @@ impl Query {
         Ok((Cow::Owned(query), Some(Fallback::LongPattern { chars })))
     }
 
-    /// Whether the time of the search is over.
+    /// Returns whether [`stop`](Self::stop) says that the search must end now; `false` without a stop.
     pub fn is_over(&self) -> bool {
         self.stop.as_ref().is_some_and(SearchStop::is_over)
     }
 
-    /// Sets the stop that ends the search early.
+    /// Sets the condition that ends the search early.
     #[must_use]
     pub fn with_stop(mut self, stop: SearchStop) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Sets the interpretation of the pattern.
+    /// Sets the way in which the pattern is read.
     #[must_use]
     pub fn with_mode(mut self, mode: SearchMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Makes case significant if the pattern has an upper-case letter.
+    /// Makes the search case-sensitive if the pattern contains an upper-case letter.
     #[must_use]
     pub fn with_smart_case(mut self) -> Self {
         self.smart_case = true;
         self
     }
 
-    /// Sets the scope of the search.
+    /// Sets the kind of content to search: messages, summaries or both.
     #[must_use]
     pub fn with_scope(mut self, scope: SearchScope) -> Self {
         self.scope = scope;
@@ -260,68 +264,69 @@ impl Query {
         self
     }
 
-    /// Sets the tools; only messages that call one of them or have its result are found.
+    /// Sets the names of tools: only messages that call one of them or hold its result are found.
     #[must_use]
     pub fn with_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.tools = tools.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Searches calls of this memory's own tools and their results too.
+    /// Includes calls of this memory's own tools and their results in the search.
     #[must_use]
     pub fn with_echoes(mut self) -> Self {
         self.echoes = true;
         self
     }
 
-    /// Whether echoes are searched: on demand, or because one of this memory's own tools is asked for.
+    /// Returns whether calls of this memory's own tools and their results are searched: because `echoes` is set, or
+    /// because `tools` names one of these tools.
     pub fn searches_echoes(&self) -> bool {
         self.echoes || self.tools.iter().any(|tool| is_memory_tool(tool))
     }
 
-    /// Sets the positions to search.
+    /// Sets the positions to search: only messages at them and summaries that cover one of them are found.
     #[must_use]
     pub fn with_range(mut self, range: SeqRange) -> Self {
         self.range = Some(range);
         self
     }
 
-    /// Sets the earliest time, inclusive.
+    /// Sets the earliest time, inclusive, of the messages to find.
     #[must_use]
     pub fn with_since(mut self, since: Timestamp) -> Self {
         self.since = Some(since);
         self
     }
 
-    /// Sets the latest time, exclusive.
+    /// Sets the latest time, exclusive, of the messages to find.
     #[must_use]
     pub fn with_until(mut self, until: Timestamp) -> Self {
         self.until = Some(until);
         self
     }
 
-    /// Sets the order of the hits.
+    /// Sets the order of the hits in an answer.
     #[must_use]
     pub fn with_order(mut self, order: HitOrder) -> Self {
         self.order = order;
         self
     }
 
-    /// Sets the maximum number of hits.
+    /// Sets the maximum number of hits in an answer.
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Continues an earlier answer.
+    /// Sets the cursor from an earlier answer, so that the search continues after it.
     #[must_use]
     pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
     }
 
-    /// Sets the length of snippets, in characters.
+    /// Sets the maximum length of a snippet, in characters.
     #[must_use]
     pub fn with_snippet_chars(mut self, chars: usize) -> Self {
         self.snippet_chars = chars;

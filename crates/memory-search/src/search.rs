@@ -9,23 +9,23 @@ use crate::error::Result;
 use crate::hits::Hits;
 use crate::query::Query;
 
-/// Search over conversations.
+/// A search over conversations in a store.
 ///
-/// A search covers everything that a conversation sees: its log without notes (for a fork, with the part that it shares
-/// with its parent), and its summaries. It never finds anything of another conversation. Every search supports
+/// A search covers all messages and summaries of a conversation, but not its notes. For a fork this includes the
+/// messages that it shares with its parent. It never finds content of another conversation. Every search supports
 /// [`SearchMode::Literal`](crate::SearchMode::Literal), all filters and all orders. For the order
-/// [`Relevance`](crate::HitOrder::Relevance) only the set of hits is fixed.
+/// [`Relevance`](crate::HitOrder::Relevance) each search may choose its ranking, but all must find the same hits.
 ///
 /// The crate `store-conformance` has the tests that every implementation passes.
 #[async_trait]
 pub trait Search: Send + Sync + fmt::Debug {
     /// Finds at most `query.limit` messages and summaries of a conversation.
     ///
-    /// Passing the answer's cursor back, until an answer is complete, gives every hit once.
+    /// To get all hits, each once, repeat the query with the cursor of the latest answer until an answer is complete.
     ///
     /// # Errors
-    /// `NotFound` when the conversation does not exist; `Invalid` for an empty pattern or a cursor that no answer had;
-    /// `Unsupported` for a mode that this search does not support; `Corrupt` and `Storage` when the searched data
-    /// cannot be read.
+    /// `NotFound` if the conversation does not exist. `Invalid` for an empty pattern, and for a cursor that this search
+    /// did not return. `Unsupported` for a mode that this search does not support. `Corrupt` and `Storage` if the
+    /// searched data cannot be read.
     async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits>;
 }

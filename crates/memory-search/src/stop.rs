@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A stop condition of a search, such as a deadline. When it holds, the search returns the hits found so far,
+/// A condition that ends a search early, such as a deadline. Once it is true, the search returns the hits found so far,
 /// incomplete and with a cursor.
 ///
 /// A search checks it about once for each message that it reads. Each answer examines at least one message, so that
@@ -26,12 +26,13 @@ use std::sync::Arc;
 pub struct SearchStop(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl SearchStop {
-    /// Wraps a function that returns whether the time is over. It is called often, and must be quick.
+    /// Creates a condition from a function that returns whether the search must end. The function is called often and
+    /// must be fast.
     pub fn new(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(is_over))
     }
 
-    /// Whether the time is over.
+    /// Returns whether the search must end now.
     pub fn is_over(&self) -> bool {
         (self.0)()
     }

@@ -11,11 +11,11 @@ use crate::{ChatPrompt, Completion, Failure};
 
 /// One call of a model, which can be repeated.
 pub struct ModelCall<'a> {
-    /// Estimated tokens of the prompt.
+    /// Estimated number of tokens in the prompt.
     pub input_tokens: u64,
-    /// Tokens that the model may write.
+    /// Maximum number of tokens that the model may write.
     pub output_tokens: u64,
-    /// Key under which a cache keeps the answer; `None` keeps it out of caches.
+    /// Key under which a cache stores the answer; `None` if no cache may store it.
     pub cache_key: Option<CacheKey>,
     estimator: &'a dyn TokenEstimator,
     make: Box<dyn Fn() -> BoxFuture<'a, Result<Completion, Failure>> + Send + Sync + 'a>,
@@ -31,8 +31,8 @@ impl fmt::Debug for ModelCall<'_> {
 }
 
 impl<'a> ModelCall<'a> {
-    /// Returns a call that `make` makes each time it is invoked. `tokens` are the prompt's tokens, counted with
-    /// `estimator`, and the tokens that the model may write.
+    /// Creates a call. `make` sends the request, and is invoked once for each attempt. `tokens` are the number of
+    /// tokens in the prompt, counted with `estimator`, and the maximum number that the model may write.
     pub fn new(
         tokens: (u64, u64),
         estimator: &'a dyn TokenEstimator,
@@ -47,21 +47,22 @@ impl<'a> ModelCall<'a> {
         }
     }
 
-    /// Sets the key under which a cache keeps the answer.
+    /// Sets the key under which a cache stores the answer; `None` if no cache may store it.
     pub fn with_cache_key(mut self, key: Option<CacheKey>) -> Self {
         self.cache_key = key;
         self
     }
 
-    /// Makes the call once.
+    /// Sends the request once, and returns the model's answer.
     ///
     /// # Errors
-    /// Errors of the model's client.
+    /// The [`Failure`] of the model's client.
     pub async fn make(&self) -> Result<Completion, Failure> {
         (self.make)().await
     }
 
-    /// Returns the tokens to count for an answer: the provider's figures if there are any, otherwise the estimate.
+    /// Returns the number of tokens that an answer cost: the provider's figures if it reports any, otherwise an
+    /// estimate of prompt and answer.
     pub fn cost(&self, answer: &Completion) -> u64 {
         match answer.usage {
             Some(usage) => usage.total(),
@@ -72,12 +73,12 @@ impl<'a> ModelCall<'a> {
     }
 }
 
-/// Key of an answer in a cache: a hash of everything that the answer depends on.
+/// Key of an answer in a cache: a hash of all data that the answer depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CacheKey([u8; 32]);
 
 impl CacheKey {
-    /// Returns the key of a prompt to a model.
+    /// Returns the key for the answer of the model named `model` to a prompt.
     pub fn of_prompt(model: &str, prompt: &ChatPrompt) -> Self {
         let limits = [prompt.max_tokens, prompt.output_room.unwrap_or(u64::MAX)];
         let [limit, room] = limits.map(u64::to_le_bytes);
@@ -85,7 +86,8 @@ impl CacheKey {
         Self::new(texts.into_iter().chain([&limit[..], &room[..]]))
     }
 
-    /// Returns the key of these fields. Their order and bounds are part of it.
+    /// Returns the key for these fields. Other fields, another order and other boundaries between the fields give other
+    /// keys.
     pub fn new<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Self {
         let mut hasher = Sha256::new();
         for field in fields {
@@ -96,13 +98,13 @@ impl CacheKey {
     }
 }
 
-/// Guard around each call of a model: makes the call once, several times, or not at all.
+/// Makes the calls of a model for the application: each call once, several times, or not at all.
 #[async_trait]
 pub trait CallGuard: Send + Sync {
-    /// Makes a call. [`Completion::calls`] and [`Failure::calls`] are the number of attempts.
+    /// Makes a call and returns the answer. [`Completion::calls`] and [`Failure::calls`] are the number of attempts.
     ///
     /// # Errors
-    /// Errors of the call, and of the guard.
+    /// The [`Failure`] of the last attempt, or of the guard if it refuses to make the call.
     async fn call(&self, call: ModelCall<'_>) -> Result<Completion, Failure>;
 }
 

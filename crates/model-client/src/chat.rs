@@ -8,15 +8,15 @@ use serde::Serialize;
 
 use crate::Failure;
 
-/// A chat model: the one trait that a client implements.
+/// A chat model: the trait that a client of a provider implements.
 ///
-/// Dropping the future cancels the call.
+/// Dropping the future of [`complete`](Self::complete) cancels the call.
 #[async_trait]
 pub trait ChatModel: Send + Sync + Debug {
-    /// Returns the model's answer to the prompt, with its cost if the client knows it.
+    /// Sends the prompt, and returns the model's answer with the tokens that it cost, if the client knows them.
     ///
     /// # Errors
-    /// A [`Failure`] if there is no answer; [`Failure::retryable`] is whether a retry may help.
+    /// A [`Failure`] if there is no answer. [`Failure::retryable`] returns whether a retry may help.
     async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure>;
 }
 
@@ -33,7 +33,7 @@ macro_rules! forward {
 
 forward!(&M, Box<M>, Arc<M>);
 
-/// A prompt: one system message and one user message.
+/// A prompt for a chat model: one system message and one user message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct ChatPrompt {
@@ -44,13 +44,13 @@ pub struct ChatPrompt {
     /// Requested output limit, in tokens. A client may send a higher one, because some models count reasoning as
     /// output; see [`ChatPrompt::output_limit`].
     pub max_tokens: u64,
-    /// Largest answer, in tokens, that fits into the model's window together with this prompt; `None` if the window is
-    /// not known. No client sends a higher limit.
+    /// Maximum answer, in tokens, that fits into the model's window together with this prompt; `None` if the window is
+    /// not known. No client sends a higher output limit.
     pub output_room: Option<u64>,
 }
 
 impl ChatPrompt {
-    /// Returns a prompt for an answer of up to 1,024 tokens.
+    /// Creates a prompt with an output limit of 1,024 tokens.
     pub fn new(system: impl Into<String>, user: impl Into<String>) -> Self {
         Self {
             system: system.into(),
@@ -60,7 +60,7 @@ impl ChatPrompt {
         }
     }
 
-    /// Returns the output limit to send to a provider, in tokens: the larger of `max_tokens` and `min`, within
+    /// Returns the output limit to send to a provider, in tokens: the larger of `max_tokens` and `min`, but at most
     /// `output_room`.
     pub fn output_limit(&self, min: u64) -> u64 {
         let limit = self.max_tokens.max(min);
@@ -68,23 +68,23 @@ impl ChatPrompt {
     }
 }
 
-/// A model's answer.
+/// A chat model's answer to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// Text of the answer.
     pub text: String,
-    /// Reason for which the text ends.
+    /// Reason why the text ends.
     pub stop: Stop,
-    /// Tokens that the provider counted.
+    /// Tokens of prompt and answer, as the provider counted them; `None` if it does not report them.
     pub usage: Option<ModelUsage>,
     /// Number of calls that the answer took; each retry counts. 0 for an answer from a cache.
     pub calls: u32,
-    /// Whether a cache must not keep the answer.
+    /// Whether caches must not store the answer.
     pub no_store: bool,
 }
 
 impl Completion {
-    /// Returns a complete answer that took one call.
+    /// Creates a complete answer with this text that took one call.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -95,13 +95,13 @@ impl Completion {
         }
     }
 
-    /// Returns whether the completion is complete and has no text.
+    /// Returns whether the model ended the answer by itself, and the answer has no text.
     pub fn is_empty(&self) -> bool {
         self.stop == Stop::Complete && self.text.trim().is_empty()
     }
 }
 
-/// Reason for which a model's answer ends.
+/// Reason why a model's answer ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
@@ -128,12 +128,12 @@ impl fmt::Display for Stop {
     }
 }
 
-/// Tokens of a call, as the provider counted them.
+/// Number of tokens of a call, as the provider counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ModelUsage {
-    /// Tokens of the prompt.
+    /// Number of tokens in the prompt.
     pub input: u64,
-    /// Tokens of the answer, reasoning included.
+    /// Number of tokens in the answer, including reasoning.
     pub output: u64,
 }
 
@@ -143,7 +143,7 @@ impl ModelUsage {
         self.input.saturating_add(self.output)
     }
 
-    /// Returns the sum of two calls.
+    /// Returns the sum of the tokens of two calls. Saturates.
     pub fn saturating_add(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),

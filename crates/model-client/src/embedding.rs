@@ -7,15 +7,16 @@ use async_trait::async_trait;
 
 use crate::{Failure, ModelUsage};
 
-/// A model that turns texts into vectors.
+/// An embedding model, which turns texts into vectors: the trait that a client of a provider implements.
 ///
-/// Dropping the future cancels the call.
+/// Dropping the future of [`embed`](Self::embed) cancels the call.
 #[async_trait]
 pub trait EmbeddingModel: Send + Sync + Debug {
-    /// Returns a vector for each text, in their order, with the cost if the client knows it.
+    /// Sends the texts, and returns a vector for each of them, in the same order, with the tokens that the call cost,
+    /// if the client knows them.
     ///
     /// # Errors
-    /// A [`Failure`] if there is no answer; [`Failure::retryable`] is whether a retry may help.
+    /// A [`Failure`] if there is no answer. [`Failure::retryable`] returns whether a retry may help.
     async fn embed(&self, texts: &[String]) -> Result<Embeddings, Failure>;
 }
 
@@ -32,19 +33,19 @@ macro_rules! forward {
 
 forward!(&M, Box<M>, Arc<M>);
 
-/// Vectors of texts.
+/// An embedding model's answer: the vectors of the texts that were sent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[must_use]
 pub struct Embeddings {
-    /// A vector for each text, in their order, all of one dimension.
+    /// One vector for each text, in the order of the texts. All vectors have the same number of components.
     pub vectors: Vec<Vec<f32>>,
-    /// Tokens that the provider counted.
+    /// Tokens of the texts, as the provider counted them; `None` if it does not report them.
     pub usage: Option<ModelUsage>,
 }
 
 impl Embeddings {
-    /// Returns vectors with an unknown cost.
+    /// Creates an answer with these vectors and unknown usage.
     pub fn new(vectors: Vec<Vec<f32>>) -> Self {
         Self {
             vectors,

@@ -24,44 +24,44 @@ pub struct Failure {
 pub enum FailureKind {
     /// The key is missing, wrong, or not allowed to use the model.
     Auth,
-    /// The account has no credit or allowance left.
+    /// The account has no credit left, or its allowance is used up.
     Quota,
-    /// Too many requests at the moment.
+    /// The provider accepts no more requests at the moment, because too many were sent.
     RateLimited,
     /// The server failed or is overloaded.
     Overloaded,
-    /// No answer came in time.
+    /// The answer did not come within the time limit.
     TimedOut,
-    /// There is no connection, or it broke before the answer was complete.
+    /// The server cannot be reached, or the connection broke before the answer was complete.
     Unreachable,
-    /// The prompt is longer than the model can read.
+    /// The prompt is longer than the model's window.
     TooLong,
     /// The server does not know the model or the address.
     NotFound,
     /// The server rejected the request.
     BadRequest,
-    /// The answer is not of the documented form.
+    /// The answer does not have the form that the provider documents.
     BadAnswer,
-    /// The model, or a filter before it, refused to write.
+    /// The model, or the provider's content filter, refused to write an answer.
     Refused,
-    /// The model was stopped before it finished.
+    /// The model stopped before it finished the answer, for example at the output limit.
     CutShort,
     /// The model wrote no text.
     Empty,
-    /// The model was not asked: too many calls failed in a row.
+    /// The model was not called, because too many calls failed in a row.
     BreakerOpen,
-    /// The model was not asked: the spending limit is reached.
+    /// The model was not called, because the spending limit is reached.
     SpendLimit,
-    /// The model was not asked: the caller withdrew the call, for example because its source was erased.
+    /// The model was not called, because the caller withdrew the call, for example after its source was erased.
     Withdrawn,
-    /// The client cannot be made: its address or its provider's name is wrong.
+    /// The client cannot be created: its address or the name of its provider is wrong.
     InvalidClient,
-    /// Any other failure.
+    /// A failure of any other kind.
     Other,
 }
 
 impl FailureKind {
-    /// Returns the kind's name in JSON.
+    /// Returns the kind's name in JSON, such as `rate_limited`.
     pub fn as_str(self) -> &'static str {
         match self {
             FailureKind::Auth => "auth",
@@ -85,7 +85,7 @@ impl FailureKind {
         }
     }
 
-    /// Returns whether the same request may succeed later.
+    /// Returns whether the same request may succeed later, so that a retry may help.
     pub fn retryable(self) -> bool {
         matches!(
             self,
@@ -97,7 +97,7 @@ impl FailureKind {
         )
     }
 
-    /// Returns whether a model was called.
+    /// Returns whether a model was called before the failure.
     pub fn asked(self) -> bool {
         !matches!(
             self,
@@ -108,7 +108,7 @@ impl FailureKind {
         )
     }
 
-    /// Returns the kind for an HTTP status, for a body without a more exact error.
+    /// Returns the kind for an HTTP status. Use it if the response's body has no more exact error.
     pub fn of_status(status: u16) -> Self {
         match status {
             401 | 403 => FailureKind::Auth,
@@ -123,7 +123,7 @@ impl FailureKind {
         }
     }
 
-    /// Returns the next step for the user, as an imperative clause.
+    /// Returns the next step for the user, as an imperative clause in English.
     pub fn advice(self) -> &'static str {
         match self {
             FailureKind::Auth => "check the key",
@@ -157,13 +157,13 @@ impl fmt::Display for FailureKind {
 }
 
 impl Failure {
-    /// Returns a failure of one call. `what` describes the failure and names the server or the model; the kind's advice
-    /// is appended.
+    /// Creates a failure of one call. `what` describes the failure and names the server or the model. The advice of
+    /// `kind` is appended.
     pub fn new(kind: FailureKind, what: impl fmt::Display) -> Self {
         Self::with_text(kind, format!("{what}: {}", kind.advice()))
     }
 
-    /// Returns a failure of one call with the text `text` alone.
+    /// Creates a failure of one call with exactly this text.
     pub fn with_text(kind: FailureKind, text: impl Into<String>) -> Self {
         Self {
             kind,
@@ -173,34 +173,35 @@ impl Failure {
         }
     }
 
-    /// Sets the number of calls that were made before the failure.
+    /// Sets the number of calls that were made, including the failed one.
     pub fn with_calls(mut self, calls: u32) -> Self {
         self.calls = calls;
         self
     }
 
-    /// Returns the number of calls that were made before the failure; each retry counts.
+    /// Returns the number of calls that were made, including the failed one; each retry counts. 0 if the model was not
+    /// called.
     pub fn calls(&self) -> u32 {
         self.calls
     }
 
-    /// Sets the wait that the provider asked for.
+    /// Sets the time that the provider asks the client to wait before the next request.
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
     }
 
-    /// Returns the failure's kind.
+    /// Returns the kind of the failure, for matching.
     pub fn kind(&self) -> FailureKind {
         self.kind
     }
 
-    /// Returns whether the same request may succeed later.
+    /// Returns whether the same request may succeed later, so that a retry may help.
     pub fn retryable(&self) -> bool {
         self.kind.retryable()
     }
 
-    /// Returns the wait that the provider asked for before the next request.
+    /// Returns the time that the provider asks the client to wait before the next request; `None` if it does not ask.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }

@@ -15,8 +15,8 @@ const PATTERNS: [&str; 11] = [
     "request_too_large",
 ];
 
-/// Whether a provider's error says that the context is too long: by its text, or by the status 413 with a text that
-/// says "too large". The status is 0 if unknown.
+/// Returns whether a provider's error means that the context is too long. It decides by the error's text, or by the
+/// HTTP status 413 together with "too large" in the text. Give the status 0 if it is unknown.
 ///
 /// ```
 /// use model_client::is_context_overflow;

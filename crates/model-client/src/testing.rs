@@ -12,7 +12,7 @@ use async_trait::async_trait;
 
 use crate::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, Timer};
 
-/// A client that gives scripted answers and counts its calls. Clones share script and count.
+/// A chat model for tests that gives prepared answers and counts its calls. Clones share the answers and the count.
 #[derive(Debug, Clone)]
 pub struct ScriptedModel {
     script: Arc<Mutex<VecDeque<Result<Completion, Failure>>>>,
@@ -20,7 +20,7 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Returns a client that returns these texts and failures in order, and fails after them.
+    /// Creates a model that returns these texts and failures in order, one for each call. Further calls fail.
     pub fn new<T: Into<String>>(answers: impl IntoIterator<Item = Result<T, Failure>>) -> Self {
         let answers = answers.into_iter();
         let script = answers.map(|answer| answer.map(Completion::new)).collect();
@@ -30,7 +30,7 @@ impl ScriptedModel {
         }
     }
 
-    /// Returns the number of calls.
+    /// Returns the number of calls made so far.
     pub fn calls(&self) -> u32 {
         self.calls.load(Ordering::SeqCst)
     }
@@ -51,7 +51,7 @@ impl ChatModel for ScriptedModel {
     }
 }
 
-/// A clock that a test advances. Clones share the time.
+/// A [`Timer`] with a time that a test advances. Clones share the time.
 #[derive(Debug, Clone, Default)]
 pub struct FakeTimer {
     state: Arc<Mutex<Times>>,
@@ -91,7 +91,7 @@ impl Drop for Wait {
 }
 
 impl FakeTimer {
-    /// Returns a timer at zero.
+    /// Creates a timer with the time 0.
     pub fn new() -> Self {
         Self::default()
     }
@@ -100,7 +100,7 @@ impl FakeTimer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Advances the time and wakes the waits that end by then.
+    /// Advances the time by `time`, and wakes the waits that end by then.
     pub fn advance(&self, time: Duration) {
         let mut state = self.lock();
         state.now = state.now.saturating_add(time);
@@ -111,13 +111,13 @@ impl FakeTimer {
         }
     }
 
-    /// Returns the duration of each wait, in the order in which the waits started.
+    /// Returns the requested duration of each wait, in the order in which the waits started.
     pub fn waits(&self) -> Vec<Duration> {
         self.lock().waited.clone()
     }
 
-    /// Polls a future until it is ready. Whenever it is pending, advances the time to the end of the wait that ends
-    /// first; `None` if it waits for anything other than time.
+    /// Polls a future until it is ready, and returns its output. While the future is pending, advances the time to the
+    /// end of the wait that ends first. `None` if the future waits for anything other than time.
     pub fn drive<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let woken = Arc::new(Woken(AtomicBool::new(true)));

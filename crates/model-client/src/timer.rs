@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// A monotonic clock that can wait. Guards get it as an argument, so that they need no runtime and
-/// tests need not wait.
+/// A monotonic clock that can wait. Guards take it as an argument, so that they need no async runtime, and tests need
+/// not wait.
 #[async_trait]
 pub trait Timer: Send + Sync + Debug {
-    /// Returns the time since some fixed moment. It never decreases.
+    /// Returns the time since a fixed moment. It never decreases.
     fn now(&self) -> Duration;
 
     /// Completes when `duration` has passed. Dropping the future ends the wait.
@@ -27,7 +27,7 @@ impl<T: Timer + ?Sized> Timer for std::sync::Arc<T> {
     }
 }
 
-/// Tokio's clock. Outside of a Tokio runtime, time-outs never happen.
+/// A [`Timer`] with the clock of Tokio. Outside of a Tokio runtime it never ends a wait, so time limits have no effect.
 #[cfg(feature = "tokio")]
 #[derive(Debug, Clone, Copy)]
 pub struct TokioTimer {
@@ -36,7 +36,7 @@ pub struct TokioTimer {
 
 #[cfg(feature = "tokio")]
 impl TokioTimer {
-    /// Returns a timer that starts at zero.
+    /// Creates a timer with the time 0.
     pub fn new() -> Self {
         Self {
             start: tokio::time::Instant::now(),

@@ -16,49 +16,51 @@ use crate::set::RetrievalSet;
 use crate::text::{go_on, short};
 use crate::tools::{echo, no_tool};
 
-/// A hit and the session that has it.
+/// A hit of a search over several sessions, with the session that contains it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SessionHit {
-    /// Key of the session.
+    /// Key of the session that contains the hit.
     pub session: SessionKey,
-    /// The hit. Scores of different sessions are not comparable.
+    /// The message or summary that was found. Scores of different sessions are not comparable.
     #[serde(flatten)]
     pub hit: GrepHit,
 }
 
-/// Answer of `grep` over several sessions.
+/// Answer of `grep` over several sessions. It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SessionsAnswer {
-    /// The pattern.
+    /// The text that was searched for.
     pub pattern: String,
-    /// Mode in which the pattern was read; of [`SearchMode::Auto`] the first in which any session has a hit.
+    /// Mode in which the pattern was read. For a request with [`SearchMode::Auto`]: the first mode in which any session
+    /// has a hit, or `Auto` if none has one.
     pub mode: SearchMode,
-    /// Part of each session that was searched.
+    /// The kind of content that was searched in each session: messages, summaries or both, as requested.
     pub scope: SearchScope,
-    /// Search that replaced the requested one, in words; `None` if there was no fallback.
+    /// Description of the search that replaced the requested one; `None` if it was not replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// As of [`GrepAnswer`], of one of the sessions.
+    /// Note that the search index of a session is damaged; `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
     /// Number of sessions that were searched.
     pub sessions: usize,
-    /// Whether there are no further hits.
+    /// Whether this answer contains the last hits: there are no more after it.
     pub complete: bool,
-    /// Where to continue; `None` if complete. It is bound to these sessions and this question.
+    /// Cursor for the next hits, to pass in [`GrepArgs::cursor`]; `None` if the answer is complete. It is valid only
+    /// for these sessions and the same search.
     pub cursor: Option<String>,
-    /// Whether the time of the call ended before the whole search: there may be fewer hits than requested.
+    /// Whether the time for the call ended before the search did. The answer may then have fewer hits than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// The hits. By relevance: the best of each session in the order of the set, then the second of each, and so on. By
-    /// time: merged by time, in the order of each session.
+    /// The hits. Ordered by relevance: first the best hit of each session, in the order of the set, then the second of
+    /// each, and so on. Ordered by time: the hits of all sessions, merged by their times.
     pub hits: Vec<SessionHit>,
 }
 
 impl SessionsAnswer {
-    /// The answer as text for a model: as [`GrepAnswer::to_text`], each line with its session.
+    /// Returns the answer as text for a model: the lines of [`GrepAnswer::to_text`], each with the key of its session.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         for note in self.note.into_iter().chain(self.fallback.as_deref()) {
@@ -211,11 +213,12 @@ fn next_of(found: &[SessionHits], order: HitOrder) -> Option<usize> {
 }
 
 impl RetrievalSet {
-    /// Finds text in all conversations of the set that have the tool. Each is ranked separately, so scores are not
-    /// comparable. [`SessionsAnswer::hits`] describes how hits are merged.
+    /// Searches all conversations of the set that permit the tool `memory_grep`, and returns the hits of all of them.
+    /// Each conversation is ranked separately, so scores of different ones are not comparable. [`SessionsAnswer::hits`]
+    /// describes the order.
     ///
     /// # Errors
-    /// As [`Retrieval::grep`]; `Invalid` for a cursor of other sessions.
+    /// The errors of [`Retrieval::grep`]. `Invalid` also for a cursor of a search over other sessions.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<SessionsAnswer> {
         let args = args.into();
         let members: Vec<(&SessionKey, &Retrieval)> = self

@@ -30,52 +30,53 @@ impl Arguments for DescribeArgs {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Description {
-    /// The summary's id.
+    /// Id of the described summary.
     pub summary_id: SummaryId,
-    /// `leaf` when all its children are messages, else `condensed`.
+    /// `leaf` for a summary with only messages as children, otherwise `condensed`.
     pub kind: &'static str,
-    /// Depth in the DAG: 0 for a leaf, else one more than the deepest child.
+    /// Depth of the summary in the tree of summaries: 0 for a leaf, else one more than its deepest child.
     pub depth: u32,
-    /// First message covered.
+    /// Position of the first message that the summary covers.
     pub first: Seq,
-    /// Last message covered, inclusive.
+    /// Position of the last message that the summary covers, inclusive.
     pub last: Seq,
-    /// Cost in a context, in tokens.
+    /// Cost of the summary in a context, in tokens.
     pub tokens: u64,
-    /// Cost of its sources when it was made, in tokens.
+    /// Cost of the summary's sources at the time of its creation, in tokens.
     pub source_tokens: u64,
     /// Number and cost of the messages that it covers, and the figures with the names of the older memory engine;
     /// `None` for a summary made without figures.
     #[serde(flatten)]
     pub figures: Option<SummaryFigures>,
-    /// The text, or its beginning when `clipped`.
+    /// The summary's text; only its beginning if [`clipped`](Self::clipped).
     pub content: String,
-    /// Whether the text, the lists of ids or `meta` were cut to the host's limit.
+    /// Whether the text, the lists of ids or `meta` were shortened to fit into the host's limit.
     pub clipped: bool,
-    /// Ids of the summaries that were made from this one or contain it.
+    /// Ids of the summaries that were made from this one or contain it as a child.
     pub parents: Vec<SummaryId>,
     /// Ids of the summaries that this one was made from, in order; empty when it was made from
     /// messages alone.
     pub sources: Vec<SummaryId>,
-    /// Ids of the summaries that it unfolds to, in order; empty for a leaf.
+    /// Ids of the summaries among the children, in order. Expanding the summary shows them. Empty for a leaf.
     pub children: Vec<SummaryId>,
-    /// Whether it was written without a model and is to be rewritten when one is available.
+    /// Whether the summary was written without a model and will be rewritten when a model is available.
     pub provisional: bool,
-    /// Tier of the ladder that wrote it, such as `normal` or `extractive`.
+    /// Name of the summarization method that wrote the summary, such as `normal` or `extractive`.
     pub tier: String,
-    /// Name of the model that wrote it; `None` without a model.
+    /// Name of the model that wrote the summary; `None` if no model wrote it.
     pub model: Option<String>,
-    /// Recipe: summarizer, ladder, prompts and estimator, as one line.
+    /// One line that identifies how the summary was made: summarizer, methods, prompts and estimator.
     pub recipe: String,
-    /// Record of its making, as a JSON object: target and cost, scores, refused tiers with the reasons, omissions.
+    /// Record of how the summary was made, as a JSON object: target and cost, scores, refused attempts with the
+    /// reasons, omissions. `None` without a record, or if it was left out to fit into the host's limit.
     pub meta: Option<RawJson>,
-    /// Time at which it was made.
+    /// Time at which the summary was made.
     #[serde(serialize_with = "rfc3339")]
     pub created_at: Timestamp,
-    /// Earliest time of the messages covered.
+    /// Earliest time of the messages that the summary covers.
     #[serde(serialize_with = "rfc3339")]
     pub earliest_at: Timestamp,
-    /// Latest time of the messages covered.
+    /// Latest time of the messages that the summary covers.
     #[serde(serialize_with = "rfc3339")]
     pub latest_at: Timestamp,
 }
@@ -150,7 +151,7 @@ impl Description {
         self
     }
 
-    /// Renders the answer as text for a model.
+    /// Returns the description as text for a model.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         let times = match self.latest_at.is_known() {

@@ -2,32 +2,32 @@
 
 use std::error::Error as StdError;
 
-/// Kind of an error.
+/// Kind of an [`Error`], for matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The arguments are invalid: a required one is missing, or a value is malformed.
+    /// The arguments of the call are invalid: a required one is missing, or a value is malformed.
     Invalid,
-    /// The conversation has no such summary or message.
+    /// The conversation has no summary or message with the requested id or position.
     NotFound,
     /// The stored data contradicts itself.
     Corrupt,
-    /// The store failed.
+    /// The store failed, with an error of this kind.
     Store(memory_store::ErrorKind),
-    /// A search without a store failed; the source has the reason.
+    /// A search that does not use the store failed. The error's source has the reason.
     Search,
-    /// The tool set was derived without this tool.
+    /// The tool is not permitted: the tool set was narrowed to other tools.
     Denied,
-    /// The time of a derived tool set has ended.
+    /// The time limit of a narrowed tool set has passed.
     Expired,
-    /// A derived tool set has spent its tokens.
+    /// The token budget of a narrowed tool set is used up.
     Spent,
-    /// A client does not speak the protocol of a server, or the connection failed.
+    /// A client does not speak the server's protocol, or the connection failed.
     Protocol,
 }
 
 impl ErrorKind {
-    /// Name of the kind in error answers.
+    /// Returns the name of the kind, as in the JSON of error answers: `not_found`.
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorKind::Invalid => "invalid",
@@ -43,7 +43,7 @@ impl ErrorKind {
     }
 }
 
-/// Error of a tool: a kind, a message with the object and the next step, and the cause.
+/// Error of a retrieval tool. Its text names the object and the next step; its source is the cause, if there is one.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -65,7 +65,7 @@ impl Error {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// The kind of the error.
+    /// Returns the kind of the error, for matching.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -111,5 +111,5 @@ fn kind_of(kind: memory_store::ErrorKind) -> ErrorKind {
     }
 }
 
-/// Result of a tool.
+/// Result of a retrieval tool.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -17,7 +17,7 @@ pub(crate) const DEFAULT_TOKEN_CAP: u64 = 4000;
 /// Maximum number of messages and summaries in an answer, at any cost.
 pub(crate) const MAX_CHILDREN: usize = 1000;
 
-/// Arguments of `expand`.
+/// Arguments of [`Retrieval::expand`](crate::Retrieval::expand), the tool `memory_expand`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("required" = ["summary_id"]))]
@@ -42,7 +42,7 @@ impl Default for ExpandArgs {
 }
 
 impl ExpandArgs {
-    /// Arguments for a summary, or for messages by a pointer.
+    /// Creates arguments that expand a summary by its id, or messages by a pointer such as `message:12`.
     pub fn new(summary_id: impl Into<String>) -> Self {
         Self {
             summary_id: summary_id.into(),
@@ -64,13 +64,13 @@ impl From<&str> for ExpandArgs {
     }
 }
 
-/// Target of a call of `expand`.
+/// The object that `expand` reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// A summary.
+    /// The summary with this id.
     Summary(SummaryId),
-    /// Messages.
+    /// The messages at these positions.
     Messages(SeqRange),
 }
 
@@ -180,120 +180,125 @@ impl ExpandCursor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpandAnswer {
-    /// The target: a summary's id, or a pointer to messages.
+    /// The expanded object: a summary's id, or a pointer to messages such as `messages:12-40`.
     pub summary_id: String,
-    /// First message of the target.
+    /// Position of the first message of the expanded object.
     pub first: Seq,
-    /// Last message of the target, inclusive.
+    /// Position of the last message of the expanded object, inclusive.
     pub last: Seq,
-    /// Cost of `children`, in tokens; never more than the cap, unless a single character costs more.
+    /// Cost of [`children`](Self::children) in tokens. At most the requested maximum, unless a single character costs
+    /// more.
     pub tokens: u64,
-    /// Whether the answer reaches the end of the target.
+    /// Whether this answer contains the end of the expanded object.
     pub complete: bool,
-    /// Cursor for the rest; `None` if complete. It is bound to this session and target.
+    /// Cursor for the rest, to pass in [`ExpandArgs::cursor`]; `None` if the answer is complete. It is valid only for
+    /// this session and this object.
     pub cursor: Option<String>,
     /// Cursor that skips the rest of a clipped last child; `None` if no child is clipped or the target ends there.
     #[serde(skip)]
     pub(crate) behind_clipped: Option<String>,
-    /// Pointers for `expand` to ranges of messages of about equal cost that together cover the rest, so that any part
-    /// of a long range can be read directly. Empty if the next answer is likely to complete this one, or summaries
-    /// follow.
+    /// Pointers for `expand`, such as `messages:41-80`, with which any part of a long rest can be read directly. They
+    /// divide the messages of the rest into ranges of about equal cost. Empty if one more answer is likely to hold the
+    /// rest, or if the rest contains summaries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pointers: Vec<String>,
-    /// Number of notes in the log that were skipped; notes are not messages.
+    /// Number of notes that this answer skipped. Notes are entries of the log that are not messages.
     pub notes: u64,
-    /// Messages and summaries in the order of the log.
+    /// The messages and summaries of this answer, in the order of the log.
     pub children: Vec<ExpandedChild>,
 }
 
-/// One child in an answer of `expand`.
+/// A message or a summary in an answer of `expand`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExpandedChild {
-    /// A message.
+    /// A message, or a piece of a message that is too large for one answer.
     Message(ExpandedMessage),
-    /// A summary, which can be expanded in turn.
+    /// A summary, or a piece of a summary that is too large for one answer. It can be expanded in turn.
     Summary(ExpandedSummary),
 }
 
-/// A message, or a piece of one.
+/// A message in an answer of `expand`, or a piece of a message that is too large for one answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpandedMessage {
-    /// Position in the log.
+    /// Position of the message in the log.
     pub seq: Seq,
-    /// The source's id of the message.
+    /// Id that the message has in the application that it was imported from; `None` if it has none.
     pub external_id: Option<String>,
-    /// The message's role.
+    /// Role of the message's author.
     pub role: Role,
-    /// Name of the participant.
+    /// Name of the message's author; `None` if the message has none.
     pub name: Option<String>,
-    /// Time of the message.
+    /// Time at which the message was written.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// Cost, in tokens: at least the cost in a context; all readable content, including reasoning, is counted. For a
-    /// piece, the cost of its text.
+    /// Cost of the shown content, in tokens. For a whole message: at least its cost in a context, with all readable
+    /// content, including reasoning. For a piece: the cost of the piece's content.
     pub tokens: u64,
-    /// The parts, verbatim. In a piece the first and last may be cut; the cut arguments of a call and a cut unknown
-    /// part are JSON strings of a piece of their JSON text.
+    /// Parts of the message, verbatim. In a piece the first and the last part may be cut. The arguments of a cut tool
+    /// call, and a cut part of unknown type, are JSON strings that hold a section of the original JSON text.
     pub parts: Vec<Part>,
-    /// Whether this is a piece, or content was omitted.
+    /// Whether this is only a piece of the message, or content was left out.
     pub clipped: bool,
-    /// For a piece: pointer to the whole message, for `expand`.
+    /// For a piece: pointer to the whole message, such as `message:12`, for `expand`. `None` for a whole message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// For a piece: its position in the whole.
+    /// For a piece: its location in the whole message. `None` for a whole message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
-    /// Bytes of images and files that were omitted, because one alone costs more than the cap. Their parts have empty
-    /// data.
+    /// Size of the images and files that were left out because one alone costs more than the maximum, in bytes. Their
+    /// parts are shown with empty data.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out_bytes: usize,
 }
 
-/// A summary, or a piece of one.
+/// A summary in an answer of `expand`, or a piece of a summary that is too large for one answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpandedSummary {
-    /// The summary's id.
+    /// Id of the summary.
     pub summary_id: SummaryId,
-    /// Depth in the DAG; 0 for a leaf.
+    /// Depth of the summary in the tree of summaries: 0 for a summary made directly of messages.
     pub depth: u32,
-    /// First message covered.
+    /// Position of the first message that the summary covers.
     pub first: Seq,
-    /// Last message covered, inclusive.
+    /// Position of the last message that the summary covers, inclusive.
     pub last: Seq,
-    /// Cost, in tokens; for a piece, the cost of its text.
+    /// Cost of the summary in tokens; for a piece, the cost of the text in [`content`](Self::content).
     pub tokens: u64,
-    /// The text, or a piece of it.
+    /// Text of the summary, or of the piece.
     pub content: String,
-    /// Whether this is a piece.
+    /// Whether this is only a piece of the summary.
     pub clipped: bool,
-    /// For a piece: id of the whole summary, for `describe`.
+    /// For a piece: id of the whole summary, for `describe`. `None` for a whole summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// For a piece: its position in the whole.
+    /// For a piece: its location in the whole text. `None` for a whole summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
 }
 
-/// Position of a piece in the whole that it was cut from. All pieces together hold every byte exactly once.
+/// Location of a piece in the message or summary that it was cut from. All pieces together contain every byte exactly
+/// once. Offsets and lengths are in bytes of the item's texts, joined in order; an image or file counts as 3 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Piece {
-    /// Start, in bytes of the whole's texts one after the other (an image or file counts 3).
+    /// Position at which the piece begins in the whole message or summary, in bytes.
     pub offset: usize,
-    /// Length, in the same bytes.
+    /// Length of the piece, in bytes.
     pub bytes: usize,
-    /// Length of the whole, in the same bytes.
+    /// Length of the whole message or summary, in bytes.
     pub of: usize,
-    /// Cost of the whole, in tokens.
+    /// Cost of the whole message or summary that the piece was cut from, in tokens.
     pub of_tokens: u64,
-    /// Part in which the piece begins: indices, outermost first; empty for a summary.
+    /// Part of the message in which the piece begins: the index of the part, then of the part inside it, and so on.
+    /// Empty for a summary.
     pub path: Vec<usize>,
-    /// Start in that part's content, in bytes: above 0 when an earlier piece began the part.
+    /// Position at which the piece begins within that part, in bytes; above 0 if an earlier piece holds the part's
+    /// beginning.
     pub at: usize,
-    /// Whether the last part continues in the next piece.
+    /// Whether the piece ends inside a part, which the next piece continues.
     pub open: bool,
 }
 
@@ -304,8 +309,8 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl ExpandAnswer {
-    /// Renders the answer as text for a model. All content is between fence lines that it cannot
-    /// contain. The lines around it are not part of `tokens`.
+    /// Returns the answer as text for a model. All content is between fence lines, which the content itself cannot
+    /// contain. The lines outside of the fences are not counted in `tokens`.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         out.push_str(&self.summary_id);

@@ -16,16 +16,16 @@ use crate::text::{Moment, clip, go_on, moment, quoted, short};
 /// Maximum length of a command in an answer, in characters; longer ones end with `…`.
 pub(crate) const MAX_COMMAND_CHARS: usize = 1_000;
 
-/// Kind of a use.
+/// Kind of action in a [`FileUse`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UseKind {
-    /// A file was read, or searched for.
+    /// A tool read a file or searched for files.
     Read,
-    /// A file was changed.
+    /// A tool changed a file.
     Changed,
-    /// A command was run.
+    /// A tool ran a command.
     Ran,
 }
 
@@ -40,22 +40,22 @@ impl UseKind {
     }
 }
 
-/// Outcome of a use.
+/// Outcome of the tool call in a [`FileUse`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UseOutcome {
-    /// The result does not report a failure.
+    /// The call has a result that does not report a failure.
     Done,
-    /// The result reports a failure.
+    /// The call has a result that reports a failure.
     Failed,
-    /// The user refused the call.
+    /// The user refused to permit the call.
     Refused,
-    /// No result was found.
+    /// No result of the call was found.
     Unanswered,
 }
 
-/// Arguments of `files`; by default for all uses.
+/// Arguments of [`Retrieval::files`](crate::Retrieval::files), the tool `memory_files`. By default all uses are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FilesArgs {
@@ -93,45 +93,47 @@ impl Arguments for FilesArgs {
         and command it lists all uses.";
 }
 
-/// Answer of `files`. It serializes to JSON for scripts.
+/// Answer of [`Retrieval::files`](crate::Retrieval::files). It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FilesAnswer {
-    /// The requested path.
+    /// The path in the request; `None` if the request named none.
     pub path: Option<String>,
-    /// The requested text of the command.
+    /// The text in the request that the commands must contain; `None` if the request named none.
     pub command: Option<String>,
-    /// Whether there are no earlier uses.
+    /// Whether this answer contains the earliest uses: there are no more after it.
     pub complete: bool,
-    /// Cursor for the rest; `None` if complete. It is bound to this session and question.
+    /// Cursor for the earlier uses, to pass in [`FilesArgs::cursor`]; `None` if the answer is complete. It is valid
+    /// only for this session and the same request.
     pub cursor: Option<String>,
-    /// Whether the time of the call ended before all was read: there may be fewer uses than requested.
+    /// Whether the time for the call ended before all messages were read. The answer may then have fewer uses than
+    /// requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// The uses, the last first.
+    /// Tool calls that read or changed files or ran commands, the latest call first.
     pub uses: Vec<FileUse>,
 }
 
-/// One use of files, or of a shell.
+/// One tool call that read or changed files or ran a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FileUse {
-    /// Position of the message with the call.
+    /// Position of the message that contains the tool call.
     pub seq: Seq,
-    /// Position of the message with the result; `None` if it was not found.
+    /// Position of the message that contains the call's result; `None` if no result was found.
     pub result_seq: Option<Seq>,
-    /// The tool.
+    /// Name of the called tool.
     pub tool: String,
-    /// Kind of the use.
+    /// Whether the call read or changed files or ran a command.
     pub action: UseKind,
-    /// The files, as the call names them; for a command none.
+    /// Paths of the files, as the call names them; empty for a command.
     pub paths: Vec<String>,
-    /// The command, cut at 1,000 characters.
+    /// The command, cut at 1,000 characters; `None` for a call that runs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Outcome of the use.
+    /// Outcome of the call, as its result reports it.
     pub outcome: UseOutcome,
-    /// Time of the call.
+    /// Time of the message that contains the call.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
 }
@@ -186,7 +188,7 @@ impl FileUse {
 }
 
 impl FilesAnswer {
-    /// The answer as text for a model: one numbered line a use, and the cursor if there are more.
+    /// Returns the answer as text for a model: one numbered line for each use, and the cursor if there are more.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if self.uses.is_empty() {

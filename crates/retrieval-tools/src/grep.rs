@@ -23,7 +23,7 @@ pub(crate) const MAX_AROUND: usize = 5;
 /// Length of a hit's snippet, in characters.
 const SNIPPET_CHARS: usize = 500;
 
-/// Arguments of `grep`.
+/// Arguments of [`Retrieval::grep`](crate::Retrieval::grep), the tool `memory_grep`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("required" = ["pattern"]))]
@@ -52,9 +52,9 @@ pub struct GrepArgs {
     pub echoes: bool,
     /// Number of messages to show before and after each hit; 0 if not given, at most 5.
     pub around: usize,
-    /// Whether each found message is shown with the latest message after it that contradicts it. It takes a second
-    /// search, by relevance; false by default, and true for arguments from a model. Only in the order `Relevance`, and
-    /// without `echoes`.
+    /// Whether each hit is shown with the latest message after it that contradicts it. This takes a second search, by
+    /// relevance. Applies only in the order `Relevance` and without `echoes`. Default false; true in arguments from a
+    /// model.
     #[serde(skip, default = "yes")]
     pub corrections: bool,
     /// Only messages from this position on.
@@ -119,7 +119,7 @@ impl Arguments for GrepArgs {
 }
 
 impl GrepArgs {
-    /// Arguments for a pattern in messages and summaries.
+    /// Creates arguments that search messages and summaries for `pattern`.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
@@ -192,63 +192,67 @@ impl From<&str> for GrepArgs {
     }
 }
 
-/// Answer of `grep`. It serializes to JSON for scripts.
+/// Answer of [`Retrieval::grep`](crate::Retrieval::grep). It serializes to JSON for scripts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GrepAnswer {
-    /// The pattern.
+    /// The text that was searched for.
     pub pattern: String,
-    /// Requested mode.
+    /// Search mode in the request: the way in which the pattern was to be read.
     pub mode: SearchMode,
-    /// Name of the strategy that found the hits.
+    /// Name of the search strategy that found the hits, such as `literal-scan`.
     pub strategy: Cow<'static, str>,
-    /// Part of the conversation that was searched.
+    /// The kind of content that was searched: messages, summaries or both.
     pub scope: SearchScope,
-    /// Fallback that the search used, in words; `None` if it used none.
+    /// Search that replaced the requested one; `None` if it was not replaced.
     #[serde(serialize_with = "in_words", skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Fallback>,
     /// Note that the search index is damaged; `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
-    /// Whether there are no further hits.
+    /// Whether this answer contains the last hits: there are no more after it.
     pub complete: bool,
-    /// Cursor for the rest; `None` if complete. It is bound to this session and question.
+    /// Cursor for the next hits, to pass in [`GrepArgs::cursor`]; `None` if the answer is complete. It is valid only
+    /// for this session and the same search.
     pub cursor: Option<String>,
-    /// Result of a wider search, if this one has no hits.
+    /// Number of hits of a wider search that was made because this one has none; `None` if no wider search was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wider: Option<WiderSearch>,
-    /// Echoes that were left out, if this search has no hits and some of them would match.
+    /// Number of matching messages that were excluded because they call memory tools or hold their results. Counted
+    /// only if this search has no hits; `None` if no such message matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echoes: Option<EchoCount>,
-    /// Messages without a time that match apart from the time limits; `None` without such limits or messages.
+    /// Number of messages without a time that match the pattern and the other filters. `None` if the search has no time
+    /// limits, or no such message matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undated: Option<UndatedCount>,
-    /// Whether the time of the call ended before the whole search: there may be fewer hits than requested.
+    /// Whether the time for the call ended before the search did. The answer may then have fewer hits than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// The hits, in the order of the search.
+    /// The messages and summaries that were found, in the requested order.
     pub hits: Vec<GrepHit>,
 }
 
-/// Messages that a search excluded because they call these tools or are their results.
+/// Number of messages that a search excluded because they call these memory tools or hold their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EchoCount {
-    /// Number of them that have the pattern.
+    /// Number of excluded messages that contain the pattern.
     pub messages: usize,
-    /// Whether there are no more than these.
+    /// Whether all of them were counted; otherwise there are more.
     pub complete: bool,
 }
 
-/// Messages without a time: `since` excludes them, and `until` treats them as old.
+/// Number of messages without a time that a search with time limits matched. `since` excludes such messages, and
+/// `until` treats them as old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UndatedCount {
-    /// Number of them that have the pattern.
+    /// Number of messages without a time that contain the pattern.
     pub messages: usize,
-    /// Whether there are no more than these.
+    /// Whether all of them were counted; otherwise there are more.
     pub complete: bool,
-    /// Whether they are excluded.
+    /// Whether the search excluded these messages because of `since`.
     pub left_out: bool,
 }
 
@@ -270,20 +274,20 @@ impl UndatedCount {
     }
 }
 
-/// A neighbour of a hit, shortened.
+/// A message close to a hit, shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NearMessage {
-    /// The message's position.
+    /// Position of the message.
     pub seq: Seq,
-    /// The message's role.
+    /// Role of the message's author.
     pub role: Role,
-    /// The beginning of its text, or the text around the relevant words, with `…` where it was cut.
+    /// Beginning of the message's text, or the text around the relevant words, with `…` at each cut.
     pub snippet: String,
-    /// Time of the message.
+    /// Time at which the message was written.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// Name of the message's author, if it has one.
+    /// Name of the message's author; `None` if the message has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -304,17 +308,17 @@ impl NearMessage {
     }
 }
 
-/// Result of a search with a wider scope or without filters.
+/// Number of hits of a search with a wider scope or without filters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WiderSearch {
-    /// Part of the conversation that was searched.
+    /// The kind of content that the wider search covered: messages, summaries or both.
     pub scope: SearchScope,
-    /// Whether the roles, tools, positions and times of the question were ignored.
+    /// Whether the wider search ignored the roles, tools, positions and times in the request.
     pub unfiltered: bool,
-    /// Number of hits.
+    /// Number of hits of the wider search.
     pub hits: usize,
-    /// Whether there are no more than these.
+    /// Whether all hits were counted; otherwise there are more.
     pub complete: bool,
 }
 
@@ -327,56 +331,56 @@ fn in_words<S: Serializer>(fallback: &Option<Fallback>, serializer: S) -> Result
     }
 }
 
-/// Kind of a hit.
+/// Kind of object that a [`GrepHit`] points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HitKind {
-    /// A message.
+    /// The hit is a message.
     Message,
-    /// A summary.
+    /// The hit is a summary.
     Summary,
 }
 
-/// One hit.
+/// A message or summary that `grep` found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GrepHit {
-    /// Whether it is a message or a summary.
+    /// Whether the hit is a message or a summary.
     pub kind: HitKind,
-    /// A message's position.
+    /// Position of the message; `None` for a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<Seq>,
-    /// A summary's id.
+    /// Id of the summary; `None` for a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_id: Option<SummaryId>,
-    /// The first message that a summary covers.
+    /// Position of the first message that the summary covers; `None` for a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<Seq>,
-    /// The last message that a summary covers.
+    /// Position of the last message that the summary covers, inclusive; `None` for a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Seq>,
-    /// The source's id of a message.
+    /// Id that the message has in the application that it was imported from; `None` if it has none, and for a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// A message's role.
+    /// Role of the message's author; `None` for a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// Score of the match; higher is better. 0 if the strategy does not rank.
     pub score: f64,
-    /// The text around the first match, with `…` where it was cut.
+    /// Text around the first match, with `…` at each cut.
     pub snippet: String,
-    /// Time of the message, or of the summary's creation.
+    /// Time of the message, or time at which the summary was made.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// The messages directly before it, if requested; without messages that the answer shows already.
+    /// Messages directly before the hit, if requested. Messages that the answer shows already are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<NearMessage>,
-    /// The messages directly after it, in the same way.
+    /// Messages directly after the hit, if requested. Messages that the answer shows already are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<NearMessage>,
-    /// The latest message that contradicts it, judged by its words: see [`memory_search::Changes`]. Only in the order
-    /// by relevance.
+    /// The latest message after the hit that contradicts it, judged by its words: see [`memory_search::Changes`].
+    /// `None` if there is none, and in orders other than by relevance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<NearMessage>,
     /// Name of the message's author; `None` for messages without one and for summaries.
@@ -388,7 +392,7 @@ pub struct GrepHit {
 }
 
 impl GrepHit {
-    /// What `expand` takes to read the hit: `message:12`, or a summary's id.
+    /// Returns the argument with which `expand` reads the hit: `message:12`, or a summary's id.
     pub fn pointer(&self) -> String {
         match (&self.summary_id, self.seq) {
             (Some(id), _) => id.to_string(),
@@ -511,8 +515,8 @@ impl GrepAnswer {
         self.hits = hits;
     }
 
-    /// The answer as text for a model: the numbered hits, each with its citation and its snippet, with further lines
-    /// indented; then the way in which the hits were found, and the cursor if there are more.
+    /// Returns the answer as text for a model: the numbered hits, each with its citation and its snippet. Then follow
+    /// the way in which the hits were found, and the cursor if there are more.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if let Some(note) = self.note {

@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::grep::DEFAULT_LIMIT;
 
-/// Limits set by the host. No argument of a call exceeds them. An answer that a limit shortened is incomplete and has a
-/// cursor.
+/// Limits on the answers of the tools, set by the host. They apply even if the arguments of a call ask for more. An
+/// answer that a limit shortened is incomplete and has a cursor.
 ///
 /// An answer goes into the context of the next call and stays there for a while. The default suits
 /// windows of 128,000 tokens and more; for a smaller one take [`for_window`](Self::for_window).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrievalLimits {
-    /// Maximum number of hits in an answer of `grep`; 100. 0 counts as 1.
+    /// Maximum number of hits in an answer of `grep`. Default 100; 0 counts as 1.
     pub hits: usize,
-    /// Maximum number of tokens of content in an answer of `expand`; 20,000. 0 counts as 1.
+    /// Maximum number of tokens of content in an answer of `expand`. Default 20,000; 0 counts as 1.
     pub expand_tokens: u64,
-    /// Maximum number of tokens in the text of an answer of `describe`; 20,000. The summary's id and the fixed lines
-    /// are always included.
+    /// Maximum number of tokens in the text of an answer of `describe`. Default 20,000. The summary's id and the fixed
+    /// lines are always included.
     pub describe_tokens: u64,
-    /// Maximum number of tokens in the text of an answer of `grep` or `files`, and of passages in an answer of
-    /// `recall`; 8,000. At least one hit is included, clipped if needed.
+    /// Maximum number of tokens in the text of an answer of `grep` or `files`, and in the passages of an answer of
+    /// `recall`. Default 8,000. At least one hit is always included, shortened if needed.
     pub answer_tokens: u64,
 }
 
@@ -36,7 +36,7 @@ impl Default for RetrievalLimits {
 }
 
 impl RetrievalLimits {
-    /// No limits, for a host that is the only caller.
+    /// Returns settings without limits, for a host that is the only caller.
     pub fn none() -> Self {
         Self {
             hits: usize::MAX,

@@ -9,22 +9,24 @@ use memory_model::{Clock, Seq, SeqRange, Timestamp};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::Target;
 
-/// Restrictions of a derived tool set. Each setting narrows the permissions of the original; unset ones do not change
-/// them.
+/// Restrictions for a tool set that [`Retrieval::narrow`](crate::Retrieval::narrow) derives from another one. Each
+/// setting removes permissions of the original; unset settings do not change them.
 ///
-/// A narrowed tool set sees a summary only if it sees all of its messages, so that no summary reveals hidden messages.
+/// A narrowed tool set sees a summary only if it sees all messages that the summary covers, so that no summary reveals
+/// hidden messages.
 #[derive(Debug, Clone, Default)]
 pub struct Narrowing {
-    /// Visible messages: a range, or the messages of a summary.
+    /// Messages that stay visible: a range, or the messages of a summary. `None` hides no message.
     pub within: Option<Target>,
-    /// Maximum depth of visible summaries; 0 for leaves alone.
+    /// Maximum depth of the visible summaries. 0 keeps only summaries made directly of messages; `None` keeps all.
     pub depth: Option<u32>,
-    /// Number of tokens that all answers together may hold: the `tokens` of `expand` and `recall`, and the text of
-    /// other answers. All clones of the derived tool set, and all tool sets derived from it, share these tokens.
+    /// Maximum number of tokens that all answers together may have: the `tokens` of `expand` and `recall`, and the text
+    /// of other answers. All clones of the derived tool set, and all tool sets derived from it, share this budget.
+    /// `None` sets no budget.
     pub tokens: Option<u64>,
-    /// Time from which every call fails, with the clock for it.
+    /// Time after which every call fails, and the clock that gives the current time. `None` sets no time limit.
     pub until: Option<(Timestamp, Arc<dyn Clock>)>,
-    /// Names of the permitted tools; `None` for all.
+    /// Names of the permitted tools; `None` permits all.
     pub tools: Option<BTreeSet<String>>,
 }
 

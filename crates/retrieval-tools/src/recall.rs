@@ -14,7 +14,8 @@ use crate::text::{Citation, behind, day_after, go_on, moment, on_one_line};
 /// Default of the maximum tokens of an answer as text for a model.
 pub(crate) const DEFAULT_BUDGET: u64 = 2_000;
 
-/// Arguments of `recall`: a query or a turn.
+/// Arguments of [`Retrieval::recall`](crate::Retrieval::recall), the tool `memory_recall`: a query, or the position of
+/// a message.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RecallArgs {
@@ -42,7 +43,7 @@ impl Default for RecallArgs {
 }
 
 impl RecallArgs {
-    /// Arguments that recall passages for a query.
+    /// Creates arguments that recall the passages for a query.
     pub fn query(query: impl Into<String>) -> Self {
         Self {
             query: Some(query.into()),
@@ -50,7 +51,7 @@ impl RecallArgs {
         }
     }
 
-    /// Arguments that recall one message by its position.
+    /// Creates arguments that recall the message at a position.
     pub fn turn(turn: Seq) -> Self {
         Self {
             turn: Some(turn),
@@ -73,66 +74,71 @@ impl From<&str> for RecallArgs {
     }
 }
 
-/// Answer of `recall`. It serializes to JSON for scripts.
+/// Answer of [`Retrieval::recall`](crate::Retrieval::recall). It serializes to JSON for scripts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RecallAnswer {
-    /// The query; `None` if a message was recalled by its turn.
+    /// The query in the request; `None` for a request by position.
     pub query: Option<String>,
-    /// The requested turn.
+    /// Position of the message in the request; `None` for a request by query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Seq>,
     /// Note that the search index is damaged; `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
-    /// Cost of the passages' texts, in tokens; with their citations ([`Self::to_text`]) at most the budget.
+    /// Cost of the passages' texts, in tokens. Together with the citations in [`Self::to_text`] they cost at most the
+    /// budget.
     pub tokens: u64,
-    /// Whether these are all passages of the ranked messages, of which there are at most 256.
+    /// Whether this answer contains the last passages of the ranked messages. At most 256 messages are ranked.
     pub complete: bool,
-    /// Cursor for the rest; `None` if complete. It is bound to this session and query. Later messages are excluded;
-    /// they may change the order of the others a little.
+    /// Cursor for the next passages, to pass in [`RecallArgs::cursor`]; `None` if the answer is complete. It is valid
+    /// only for this session and the same query. Messages appended meanwhile are excluded, but may slightly change the
+    /// order of the others.
     pub cursor: Option<String>,
-    /// Fallback that the search used, in words; `None` if it used none.
+    /// Description of the search that replaced the requested one; `None` if it was not replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// Whether the time of the call ended before the whole search: better passages may be missing.
+    /// Whether the time for the call ended before the search did. Better passages may then be missing.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// The passages, the best first.
+    /// Passages that answer the query, the best first; or the one message that was requested.
     pub passages: Vec<Passage>,
 }
 
-/// A passage with its citation.
+/// A passage of the conversation, with the data to cite it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Passage {
-    /// Position of the message; for words that only a summary has, of its first message.
+    /// Position of the message that contains the passage. For a passage from a summary: position of the first message
+    /// that the summary covers.
     pub seq: Seq,
-    /// The summaries that lead to the message, from the view's top down; empty for a message that the view shows.
+    /// Ids of the summaries that lead from the view down to the message, the top one first. Empty for a message that
+    /// the view shows itself.
     pub path: Vec<SummaryId>,
-    /// Set if only this summary has the words: the passage is its text.
+    /// Id of the summary that the passage was taken from, if no message but only this summary matches; `None` for a
+    /// passage from a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_id: Option<SummaryId>,
-    /// The message's role; `None` for a summary's words.
+    /// Role of the message's author; `None` for a passage from a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// The source's id of the message.
+    /// Id that the message has in the application that it was imported from; `None` if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// Time of the message, or of the summary's creation.
+    /// Time of the message, or time at which the summary was made.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// The text, with `…` where it was cut.
+    /// Text of the passage, with `…` at each cut.
     pub text: String,
-    /// Cost of the text, in tokens.
+    /// Cost of the passage's text, in tokens.
     pub tokens: u64,
-    /// Score of the passage; higher is better. 1 for a message by its turn, 0 for a neighbour of a passage that fills
-    /// the room.
+    /// Score of the passage; higher is better. 1 for a message requested by its position; 0 for a neighbour of a
+    /// passage that was added to use the rest of the budget.
     pub score: f64,
-    /// Name of the message's author, if it has one.
+    /// Name of the message's author; `None` if the message has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Statements of later messages that change this one, judged by their words.
+    /// Statements in later messages that change a statement of this passage, judged by their words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<PassageChange>,
 }
@@ -141,9 +147,9 @@ pub struct Passage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PassageChange {
-    /// Position of the message.
+    /// Position of the message that contradicts the passage.
     pub seq: Seq,
-    /// Its statement.
+    /// The statement in that message.
     pub text: String,
 }
 
@@ -196,7 +202,7 @@ impl Passage {
         }
     }
 
-    /// The argument of `expand` that reads all of it: `message:12`, or a summary's id.
+    /// Returns the argument with which `expand` reads the whole message or summary: `message:12`, or a summary's id.
     pub fn pointer(&self) -> String {
         match &self.summary_id {
             Some(id) => id.to_string(),
@@ -270,8 +276,8 @@ impl RecallAnswer {
         out
     }
 
-    /// The answer as text for a model. Each passage begins with its citation, and its text is on the same line or on
-    /// indented ones. It costs at most the budget, unless the budget is below one citation.
+    /// Returns the answer as text for a model. Each passage begins with its citation; its text follows on the same line
+    /// or on indented lines. The text costs at most the budget, unless the budget is too small for one citation.
     pub fn to_text(&self) -> String {
         let mut out = self.beginning();
         if self.passages.is_empty() {

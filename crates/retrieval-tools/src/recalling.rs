@@ -63,14 +63,14 @@ impl Position {
 }
 
 impl Retrieval {
-    /// Recalls the passages that answer a query best, within a budget of tokens; or one message by its turn,
-    /// which is its position.
+    /// Returns the passages that answer a query best, within a budget of tokens; or one message by its position
+    /// (`turn`).
     ///
     /// Passages are verbatim. The same log, view and query give the same passages; no model is called.
     ///
     /// # Errors
-    /// `Invalid` for neither a query nor a turn, for both, and for a cursor of another query; `NotFound` for a turn
-    /// that is not a message; errors of the search and the store.
+    /// `Invalid` if neither a query nor a turn is given, if both are, and for a cursor of another query. `NotFound` if
+    /// there is no message at the position `turn`. Also the errors of the search and the store.
     pub async fn recall(&self, args: impl Into<RecallArgs> + Send) -> Result<RecallAnswer> {
         let args = args.into();
         let budget = match args.budget {

@@ -25,8 +25,8 @@ pub(crate) const BATCH: usize = 64;
 
 /// The retrieval tools of one conversation.
 ///
-/// It is a capability: with any arguments, it sees only the conversation that it was made for. A fork sees the shared
-/// part of its parent's log. [`narrow`](Self::narrow) derives a tool set that sees less; a derived one never sees more.
+/// Calls can reach only the conversation that the tools were made for, with any arguments. A fork sees the shared part
+/// of its parent's log. [`narrow`](Self::narrow) derives a tool set that sees less; a derived one never sees more.
 #[derive(Debug, Clone)]
 pub struct Retrieval {
     pub(crate) store: Arc<dyn Store>,
@@ -48,8 +48,8 @@ pub struct Retrieval {
 }
 
 impl Retrieval {
-    /// The tools of `conversation`, which search it by scanning. `accounting` counts the tokens of
-    /// answers against their caps.
+    /// Creates the tools of `conversation`, which search it by scanning its messages or with the store's index.
+    /// `accounting` counts the tokens of answers.
     pub fn new(
         store: Arc<dyn Store>,
         conversation: ConversationId,
@@ -77,53 +77,55 @@ impl Retrieval {
         self
     }
 
-    /// Sets the conventions of the conversation's agent, for `files`. By default the names of arguments are used.
+    /// Sets the rules by which `files` recognizes the actions of the agent's tools. By default it reads the names of
+    /// the tools' arguments.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.conventions = conventions;
         self
     }
 
-    /// Sets the view with the summaries that lead to the passages of `recall`; by default the first published one by
-    /// name.
+    /// Sets the view that [`Passage::path`](crate::Passage::path) refers to. By default the published view with the
+    /// first name in alphabetical order.
     pub fn with_view(mut self, view: ViewName) -> Self {
         self.view = Some(view);
         self
     }
 
-    /// Sets the limits for all calls. A derived tool set keeps within the limits of its original.
+    /// Sets the limits for the answers of all calls. In a narrowed tool set they cannot exceed the limits of the
+    /// original.
     pub fn with_limits(mut self, limits: RetrievalLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets the check that ends searches early. An answer without enough time is incomplete and has a cursor.
+    /// Sets the condition that ends searches early. A search that it ends gives an incomplete answer with a cursor.
     pub fn with_stop(mut self, stop: SearchStop) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Sets the key of the conversation, to which cursors are bound. Without it the key is read from the store once,
-    /// with the first cursor.
+    /// Sets the key of the conversation, to which cursors are bound. Without this call, the key is read from the store
+    /// when the first cursor is needed.
     pub fn with_session_key(mut self, key: SessionKey) -> Self {
         self.key = Arc::new(OnceLock::from(key));
         self
     }
 
-    /// The conversation that the tools are bound to.
+    /// Returns the id of the conversation that the tools read.
     pub fn conversation(&self) -> ConversationId {
         self.conversation
     }
 
-    /// The effective limits.
+    /// Returns the limits in effect: the tool set's own, within the limits of its original.
     pub fn limits(&self) -> RetrievalLimits {
         self.limits.within(&self.ceiling)
     }
 
-    /// Derives a tool set that sees and spends less.
+    /// Returns a tool set that sees and spends less than this one.
     ///
     /// # Errors
-    /// `Invalid` if the target has no visible messages; `NotFound` for a summary that this tool set does not see;
-    /// errors of the store.
+    /// `Invalid` if this tool set sees none of the messages of `by.within`. `NotFound` for a summary that this tool set
+    /// does not see. Also the errors of the store.
     pub async fn narrow(&self, by: &Narrowing) -> Result<Self> {
         let range = match &by.within {
             None => None,
@@ -169,10 +171,11 @@ impl Retrieval {
         position.map(Some).ok_or_else(|| foreign(cursor))
     }
 
-    /// Describes a summary: its text, figures, lineage and making, within the host's limit.
+    /// Returns the text, figures, lineage and making of a summary, shortened to the host's limit.
     ///
     /// # Errors
-    /// `Invalid` for an empty id; `NotFound` if the conversation has no such summary; errors of the store.
+    /// `Invalid` for an empty id. `NotFound` if the conversation has no summary with this id. Also the errors of the
+    /// store.
     pub async fn describe(&self, id: &SummaryId) -> Result<Description> {
         if id.as_str().trim().is_empty() {
             return Err(Error::invalid(

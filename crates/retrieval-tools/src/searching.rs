@@ -17,11 +17,11 @@ use crate::tools::echo;
 const COUNTED: usize = 100;
 
 impl Retrieval {
-    /// Finds text in messages and summaries.
+    /// Finds messages and summaries that contain a text.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern or a cursor of another search or session; `NotFound` if none of the positions is
-    /// visible; errors of the search.
+    /// `Invalid` for an empty pattern, and for a cursor of another search or session. `NotFound` if none of the
+    /// requested positions is visible. Also the errors of the search.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
         self.answer_grep(&args.into(), true).await
     }

@@ -20,22 +20,22 @@ const SESSION: &str = "session";
 /// Maximum number of sessions that an error names.
 const NAMED: usize = 10;
 
-/// The retrieval tools of an explicit set of conversations: a holder of the set can reach only these. With more than
-/// one, each tool has the argument `session`, which chooses among them; `memory_grep` searches all of them without it.
+/// The retrieval tools of several conversations. Calls can reach only these conversations. If there is more than one,
+/// each tool has the argument `session`, which chooses one of them; `memory_grep` without it searches all of them.
 #[derive(Debug, Clone)]
 pub struct RetrievalSet {
     members: Vec<(SessionKey, Retrieval)>,
 }
 
 impl RetrievalSet {
-    /// The tools of one conversation.
+    /// Creates a set with the tools of one conversation.
     pub fn new(key: impl Into<SessionKey>, tools: Retrieval) -> Self {
         Self {
             members: vec![(key.into(), tools)],
         }
     }
 
-    /// Adds a conversation. One with the same key is replaced.
+    /// Adds the tools of a conversation. Replaces a conversation with the same key.
     pub fn with(mut self, key: impl Into<SessionKey>, tools: Retrieval) -> Self {
         let key = key.into();
         self.members.retain(|(known, _)| *known != key);
@@ -43,12 +43,13 @@ impl RetrievalSet {
         self
     }
 
-    /// The conversations: their keys and tools.
+    /// Returns the key and the tools of each conversation.
     pub fn members(&self) -> impl Iterator<Item = (&SessionKey, &Retrieval)> {
         self.members.iter().map(|(key, tools)| (key, tools))
     }
 
-    /// Returns the tools. With more than one conversation each has the argument `session`.
+    /// Returns the tools that at least one conversation permits. With more than one conversation each tool has the
+    /// argument `session`.
     pub fn tools(&self) -> Vec<Tool> {
         let offered = |tool: &&Tool| {
             self.members
@@ -59,7 +60,8 @@ impl RetrievalSet {
         tools.map(|tool| self.declare(tool)).collect()
     }
 
-    /// Answers a model's tool call, as [`Retrieval::call`] does. `memory_grep` without a session searches all.
+    /// Answers a model's tool call like [`Retrieval::call`]. A call of `memory_grep` without the argument `session`
+    /// searches all conversations of the set.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
         let answer = self.answer(name, arguments.into()).await;
         answer.unwrap_or_else(ToolAnswer::from)

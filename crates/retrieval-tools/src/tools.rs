@@ -82,13 +82,13 @@ impl Call for FilesArgs {
 
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<ToolAnswer>> + Send + 'a>>;
 
-/// A tool: its name, its description, and its arguments. All tools are read-only.
+/// Declaration of a tool for a model: name, description, and arguments. All tools only read.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Tool {
     /// Name of the tool.
     pub name: &'static str,
-    /// Name of the tool for people.
+    /// Name of the tool to show to people.
     pub title: &'static str,
     /// Description of the tool, for the model.
     pub description: &'static str,
@@ -109,7 +109,8 @@ impl Tool {
         }
     }
 
-    /// Returns the JSON Schema of the arguments, of plain types only. Arguments that are not required can be omitted.
+    /// Returns the JSON Schema of the arguments. It uses plain types only. Arguments that are not required can be
+    /// omitted.
     pub fn schema(&self) -> Value {
         let mut properties = self.declared.arguments.clone();
         for schema in properties.values_mut().filter_map(Value::as_object_mut) {
@@ -142,10 +143,10 @@ impl From<&Tool> for ToolDefinition {
 pub struct ToolAnswer {
     /// Text to send to the model.
     pub text: String,
-    /// JSON for programs; `{"error":{"kind","message"}}` for an error. It repeats no more than the beginning of
-    /// a pattern or a query.
+    /// The answer as JSON for programs, or `{"error":{"kind","message"}}` if the call failed. It repeats at most the
+    /// beginning of a pattern or a query.
     pub json: Value,
-    /// Whether the call failed; `text` is then the instruction to correct it.
+    /// Whether the call failed. `text` then says how to correct it.
     pub is_error: bool,
 }
 
@@ -199,23 +200,23 @@ pub(crate) fn no_tool(name: &str) -> Error {
 }
 
 impl Retrieval {
-    /// Returns the definitions of all tools, to be sent to a model together with the tools of the application.
+    /// Returns the definitions of all tools, to send to a model together with the tools of the application.
     pub fn definitions() -> impl Iterator<Item = ToolDefinition> {
         Self::tools().iter().map(ToolDefinition::from)
     }
 
-    /// Whether [`call`](Self::call) has a tool of this name.
+    /// Returns whether there is a tool with this name, which [`call`](Self::call) can answer.
     pub fn has_tool(name: &str) -> bool {
         tool(name).is_ok()
     }
 
-    /// Returns all tools.
+    /// Returns the declarations of all tools.
     pub fn tools() -> &'static [Tool] {
         &TOOLS
     }
 
-    /// Answers a model's tool call. `arguments` is the JSON text of the call. Never fails: a call that cannot be
-    /// answered gets an error answer with the next step.
+    /// Answers a model's tool call. `arguments` is the JSON text of the call's arguments. A call that fails is answered
+    /// with an error text that says how to correct it.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
         let answer =
             match tool(name).and_then(|tool| Ok((tool, tool.declared.object(arguments.into())?))) {

@@ -28,11 +28,12 @@ const POINTER_TOKENS: u64 = 64;
 const SAMPLES: u64 = 512;
 
 impl Retrieval {
-    /// Returns the children of a summary, or messages by a pointer, up to a number of tokens.
+    /// Returns the children of a summary, or the messages of a pointer, up to a maximum number of tokens.
     ///
     /// # Errors
-    /// `Invalid` for an empty or malformed target or a cursor of another one; `NotFound` if the conversation has no
-    /// such summary or message; `Corrupt` if the log or a summary lacks expected content; errors of the store.
+    /// `Invalid` for an empty or malformed `summary_id`, and for a cursor of another call. `NotFound` if the
+    /// conversation has no such summary or message. `Corrupt` if the log lacks messages or a summary lacks children
+    /// that it must have. Also the errors of the store.
     pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<ExpandAnswer> {
         let args = args.into();
         let target: Target = args.summary_id.parse()?;

@@ -44,14 +44,14 @@ impl Position {
 }
 
 impl Retrieval {
-    /// Lists the messages that read or changed files or ran commands, latest first: from the structured tool calls of
-    /// the conversation, compacted or not, with the outcomes from their results.
+    /// Lists the tool calls that read or changed files or ran commands, the latest first, with the outcomes that their
+    /// results report. It reads the calls from the log, whether or not they were compacted.
     ///
-    /// A result is searched up to the end of the conversation; in a continued answer, among the 1,024 messages after
-    /// its start.
+    /// The result of a call is searched up to the end of the conversation. In an answer to a request with a cursor, it
+    /// is searched only in the 1,024 messages after the answer's start.
     ///
     /// # Errors
-    /// `Invalid` for a cursor of another question; errors of the store.
+    /// `Invalid` for a cursor of another request. Also the errors of the store.
     pub async fn files(&self, args: FilesArgs) -> Result<FilesAnswer> {
         let limits = self.limits();
         let spending = self

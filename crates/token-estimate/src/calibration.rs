@@ -2,11 +2,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::SafetyFactor;
 
-/// Learns from reported usage how a model's real token counts compare with the estimates.
+/// Learns how the real token counts of models, as providers report them, compare with the estimates.
 ///
-/// Stored counts stay as the estimator made them. Only budgets are scaled, by an upper quantile of the observed ratios,
-/// so that a context whose estimate fits the scaled budget rarely exceeds the real one. Integer arithmetic and no clock:
-/// the same observations in the same order give the same factors.
+/// Stored estimates are never changed. Instead, divide a budget by the [safety factor](Self::safety_factor_or), an
+/// upper quantile of the observed ratios: a context with an estimate within the divided budget rarely exceeds the real
+/// one. The same observations in the same order always give the same factors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -34,9 +34,9 @@ impl Calibration {
         Self::default()
     }
 
-    /// Records a pair of estimated and real tokens. Returns whether it was used. Both figures must be of the same text:
-    /// a whole request, or the text added between two requests. Estimates below 100 tokens and real counts of 0 are
-    /// ignored. Keeps the latest 64 observations of each model.
+    /// Records a pair of estimated and real token counts for `model`. Returns whether the pair was used. Both counts
+    /// must be of the same text: a whole request, or the text added between two requests. Estimates below 100 tokens
+    /// and real counts of 0 are ignored. Keeps the latest 64 pairs of each model.
     pub fn observe(&mut self, model: &str, estimated: u64, real: u64) -> bool {
         if estimated < LEAST || real == 0 {
             return false;
@@ -56,10 +56,11 @@ impl Calibration {
         true
     }
 
-    /// Returns the safety factor of the model: the 95th percentile of real / estimated over the kept observations, or
-    /// the largest with fewer than twenty. `known` is the estimator's
-    /// [`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor); it is returned for an unknown model,
-    /// and is the minimum before the eighth observation.
+    /// Returns the safety factor of `model`, by which real token counts may exceed estimates. It is computed from the
+    /// ratios real / estimated of the kept pairs: their 95th percentile, or with fewer than twenty pairs their maximum.
+    ///
+    /// `known` is the estimator's own factor, [`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor).
+    /// It is returned for a model without pairs. With fewer than eight pairs the result is at least `known`.
     pub fn safety_factor_or(&self, model: &str, known: SafetyFactor) -> SafetyFactor {
         let sorted = self.sorted(model);
         if sorted.is_empty() {
@@ -83,7 +84,7 @@ impl Calibration {
         ratios
     }
 
-    /// Forgets a model, for example after its provider changed the tokenizer.
+    /// Discards all pairs of `model`, for example after its provider changed the tokenizer.
     pub fn forget(&mut self, model: &str) {
         self.models.remove(model);
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Error returned when an estimator or a model cannot be found, or when an id, a row or a table is malformed.
+/// Error returned if an estimator or a model is not found, or an id or a table of models is malformed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -13,13 +13,13 @@ pub struct Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The text is not of the form `name@version`.
+    /// The text of an id does not have the form `name@version`.
     MalformedId,
-    /// No estimator in this build has that name or id.
+    /// This build has no estimator with the requested name or id.
     UnknownEstimator,
-    /// No row of the table of models has that name.
+    /// The table of models has no row with the requested name.
     UnknownModel,
-    /// A row of a table of models contradicts itself, or the table cannot be read.
+    /// A row of a table of models contradicts itself, or the text of the table is malformed.
     InvalidModel,
 }
 

@@ -8,15 +8,16 @@ use crate::{Error, TokenEstimator, models};
 
 /// Returns the estimator for a model of the built-in table, such as `claude-sonnet-4-5`.
 ///
-/// A model whose tokenizer this crate has gets exact counts with the feature `exact`, and otherwise the calibrated
-/// estimator of that tokenizer. Any other model gets [`Calibrated::Unknown`](crate::Calibrated::Unknown), which is a
-/// guess on the safe side. In all cases [`safety_factor`](TokenEstimator::safety_factor) is the estimator's factor
-/// times the factor of the model's row, and [`tools_overhead`](TokenEstimator::tools_overhead) is the row's, if it has
-/// one. The [`id`](TokenEstimator::id) is the estimator's, since it determines the counts of texts and messages: an
-/// estimator looked up by this id lacks the model's factor and overhead.
+/// If this crate has the model's tokenizer, the estimator counts exactly with the feature `exact`; without the feature
+/// it is the calibrated estimator for that tokenizer. Any other model gets
+/// [`Calibrated::Unknown`](crate::Calibrated::Unknown), which is a guess on the safe side. In all cases
+/// [`safety_factor`](TokenEstimator::safety_factor) is the estimator's factor times the factor of the model's row, and
+/// [`tools_overhead`](TokenEstimator::tools_overhead) is the row's, if it has one. The [`id`](TokenEstimator::id) is
+/// the estimator's, since it determines the counts of texts and messages: an estimator looked up by this id lacks the
+/// model's factor and overhead.
 ///
-/// [`models::get`] says how names are matched; [`ModelInfo::estimator`](models::ModelInfo::estimator) serves the models
-/// of your own table.
+/// [`models::get`] describes how names are matched. For models in your own table use
+/// [`ModelInfo::estimator`](models::ModelInfo::estimator).
 ///
 /// ```
 /// let estimator = token_estimate::estimator::for_model("anthropic/claude-sonnet-4-5-20250929")?;

@@ -15,17 +15,17 @@ use crate::{EstimatorId, MessageView, TokenEstimator, overhead};
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Exact {
-    /// `o200k_base`: GPT-4o and later.
+    /// The tokenizer `o200k_base`, for GPT-4o and later models.
     O200k,
-    /// `cl100k_base`: GPT-3.5, GPT-4.
+    /// The tokenizer `cl100k_base`, for GPT-3.5 and GPT-4.
     Cl100k,
 }
 
 impl Exact {
-    /// Every tokenizer.
+    /// All tokenizers that can count exactly.
     pub const ALL: [Self; 2] = [Self::O200k, Self::Cl100k];
 
-    /// The name, as in `o200k`: the id without its version.
+    /// Returns the estimator's name, as in `o200k`: its id without the version.
     pub const fn name(self) -> &'static str {
         match self {
             Self::O200k => "o200k",

@@ -12,25 +12,28 @@ use crate::{EstimatorId, MessageView, PartView, Role, TokenEstimator};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum HeuristicEstimator {
-    /// `anna`: ceil(bytes / 4); reasoning is free.
+    /// The formula `anna`: ceil(bytes / 4). Reasoning costs 0.
     #[default]
     #[cfg_attr(feature = "serde", serde(rename = "anna"))]
     Bytes4,
-    /// `anna-handoff`: floor(bytes / 4), reasoning included.
+    /// The formula `anna-handoff`: floor(bytes / 4). Reasoning is counted.
     #[cfg_attr(feature = "serde", serde(rename = "anna-handoff"))]
     Bytes4Floor,
-    /// `operator-use`: floor(code points / 4) and at least 1, reasoning included; an image is 4,800 characters.
+    /// The formula `operator-use`: floor(code points / 4), but at least 1. Reasoning is counted; an image costs as much
+    /// as 4,800 characters.
     #[cfg_attr(feature = "serde", serde(rename = "operator-use"))]
     Chars4,
-    /// `pi`: ceil(UTF-16 units / 4), reasoning included; an image is 4,800 characters, but free when a user sends it.
+    /// The formula `pi`: ceil(UTF-16 units / 4). Reasoning is counted; an image costs as much as 4,800 characters, but
+    /// 0 in a message of the user.
     #[cfg_attr(feature = "serde", serde(rename = "pi"))]
     Utf16Units4,
-    /// `koda`: floor(bytes / 3.5) and 10 tokens per message; reasoning is free; 100 tokens per request.
+    /// The formula `koda`: floor(bytes / 3.5), plus 10 tokens for each message and 100 for a request. Reasoning costs
+    /// 0.
     #[cfg_attr(feature = "serde", serde(rename = "koda"))]
     Bytes3_5,
-    /// `phi-core`: ceil(bytes / 4) for each part, reasoning included, plus 4 tokens for a message or an unknown part, 8
-    /// for a call, and 8 and the tool's name for a result, and then none for its message. An image is one token per 750
-    /// decoded bytes, from 85 to 16,000.
+    /// The formula `phi-core`: ceil(bytes / 4) for each part; reasoning is counted. Added are 4 tokens for a message
+    /// and for an unknown part, 8 for a call, and 8 and the cost of the tool's name for a result. A tool's message
+    /// with results adds none. An image costs one token for each 750 decoded bytes, from 85 to 16,000 tokens.
     #[cfg_attr(feature = "serde", serde(rename = "phi-core"))]
     Bytes4PerPart,
 }
@@ -115,8 +118,8 @@ const FORMULAS: [Formula; 6] = [
 const IMAGE_CHARS: u64 = 4_800;
 /// The same in tokens, for the formulas that state no rule.
 const IMAGE_TOKENS: u64 = 1_200;
-/// Constants of [`HeuristicEstimator::Bytes4PerPart`], in tokens: a message or unknown part; a call or result; the smallest
-/// and largest image.
+/// Constants of [`HeuristicEstimator::Bytes4PerPart`], in tokens: a message or unknown part; a call or result; the
+/// smallest and largest image.
 const PER_PART_MESSAGE: u64 = 4;
 const PER_PART_TOOL: u64 = 8;
 const PER_PART_IMAGE: (u64, u64) = (85, 16_000);
@@ -124,7 +127,7 @@ const PER_PART_IMAGE: (u64, u64) = (85, 16_000);
 const IMAGE_BYTES_PER_TOKEN: u64 = 750;
 
 impl HeuristicEstimator {
-    /// Every formula, the default first.
+    /// All heuristic estimators, the default one first.
     pub const ALL: [Self; 6] = [
         Self::Bytes4,
         Self::Bytes4Floor,
@@ -134,7 +137,7 @@ impl HeuristicEstimator {
         Self::Bytes4PerPart,
     ];
 
-    /// Name in settings, such as `anna`: the id without its version.
+    /// Returns the estimator's name in settings, such as `anna`: its id without the version.
     pub fn name(self) -> &'static str {
         let id = self.formula().id;
         id.split_once('@').map_or(id, |(name, _)| name)

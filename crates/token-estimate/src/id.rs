@@ -17,8 +17,8 @@ impl EstimatorId {
     ///
     /// # Errors
     ///
-    /// [`MalformedId`](crate::ErrorKind::MalformedId) if the name is empty or holds anything but lower-case ASCII
-    /// letters, digits and hyphens, or when the version is 0.
+    /// [`MalformedId`](crate::ErrorKind::MalformedId) if the name is empty or has characters other than lower-case
+    /// ASCII letters, digits and hyphens, or if the version is 0.
     pub fn new(name: &str, version: u32) -> Result<Self, Error> {
         format!("{name}@{version}").parse()
     }
@@ -28,17 +28,17 @@ impl EstimatorId {
         Self(Cow::Borrowed(id))
     }
 
-    /// The whole id, `name@version`.
+    /// Returns the whole id, `name@version`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The part before the `@`.
+    /// Returns the name: the part of the id before the `@`.
     pub fn name(&self) -> &str {
         self.0.split_once('@').map_or(&self.0, |(name, _)| name)
     }
 
-    /// The number after the `@`.
+    /// Returns the version of the formula: the number after the `@`.
     pub fn version(&self) -> u32 {
         self.0
             .split_once('@')

@@ -8,7 +8,7 @@ use crate::{Calibrated, Error, HeuristicEstimator, TokenEstimator};
 /// Estimator of new conversations.
 const DEFAULT: Calibrated = Calibrated::O200k;
 
-/// Returns the estimator for new conversations: `calibrated`, for `o200k_base`.
+/// Returns the default estimator for new conversations: the calibrated estimator for `o200k_base`.
 pub fn default_estimator() -> Arc<dyn TokenEstimator> {
     shared(DEFAULT)
 }
@@ -25,8 +25,8 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// Returns the estimator with this name (`calibrated`) or id (`calibrated@4`). The id of an earlier version is
-/// accepted, for figures counted with it.
+/// Returns the estimator with a name such as `calibrated`, or with an id such as `calibrated@4`. The id of an earlier
+/// version is accepted too, because stored figures may have been counted with it.
 ///
 /// # Errors
 ///
@@ -42,7 +42,8 @@ pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
         .ok_or_else(|| Error::unknown_estimator(name_or_id, estimator_names()))
 }
 
-/// Names that [`estimator`] accepts: calibrated, exact (feature `exact`), heuristic.
+/// Returns the names that [`estimator`] accepts: the calibrated, the exact (with the feature `exact`) and the heuristic
+/// estimators.
 pub fn estimator_names() -> impl Iterator<Item = &'static str> {
     let names = Calibrated::ALL.into_iter().map(Calibrated::name);
     #[cfg(feature = "exact")]

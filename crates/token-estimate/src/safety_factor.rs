@@ -19,8 +19,8 @@ impl SafetyFactor {
     /// Largest factor, in thousandths.
     const MAX: u32 = 1_000_000_000;
 
-    /// Creates a factor, rounded to the nearest thousandth. A factor outside of the limits becomes the nearest limit, and
-    /// one that is not a number becomes 1.
+    /// Creates a factor, rounded to the nearest thousandth. A value outside of the limits becomes the nearest limit,
+    /// and NaN becomes 1.
     pub fn new(factor: f64) -> Self {
         if factor.is_nan() {
             return Self::ONE;
@@ -39,22 +39,24 @@ impl SafetyFactor {
         Self { thousandths }
     }
 
-    /// The factor in thousandths: 1,060 for 1.06.
+    /// Returns the factor in thousandths: 1,060 for 1.06.
     pub const fn thousandths(self) -> u32 {
         self.thousandths
     }
 
-    /// The factor as a float.
+    /// Returns the factor as a floating-point number.
     pub fn get(self) -> f64 {
         f64::from(self.thousandths) / 1_000.0
     }
 
-    /// Divides tokens by the factor, rounding down: the estimate that a budget of `tokens` allows. Saturates.
+    /// Returns the highest estimate that a budget of `tokens` allows: `tokens` divided by the factor, rounded down.
+    /// Saturates.
     pub fn divide(self, tokens: u64) -> u64 {
         saturate(u128::from(tokens) * 1_000 / u128::from(self.thousandths))
     }
 
-    /// Multiplies tokens by the factor, rounding up: the real count that an estimate of `tokens` may have. Saturates.
+    /// Returns the highest real count that an estimate of `tokens` may have: `tokens` times the factor, rounded up.
+    /// Saturates.
     pub fn multiply(self, tokens: u64) -> u64 {
         saturate((u128::from(tokens) * u128::from(self.thousandths)).div_ceil(1_000))
     }

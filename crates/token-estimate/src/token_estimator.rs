@@ -11,47 +11,50 @@ use crate::{EstimatorId, MessageView, SafetyFactor};
 ///
 /// [`id`]: TokenEstimator::id
 pub trait TokenEstimator: Send + Sync + Debug {
-    /// Name and version of the formula. Store it with every figure.
+    /// Returns the name and version of the estimator's formula. Store them with every figure that the estimator
+    /// returns.
     fn id(&self) -> EstimatorId;
 
-    /// Cost of a text by itself, in tokens. Does not allocate.
+    /// Returns the cost of a text by itself, in tokens. Does not allocate.
     fn text(&self, text: &str) -> u64;
 
-    /// Cost of a text in tokens if it is at most `limit`, else `None`. Estimators that can stop early do so.
+    /// Returns the cost of a text, in tokens, if it is at most `limit`, otherwise `None`. Estimators that can stop
+    /// early do so.
     fn fits(&self, text: &str, limit: u64) -> Option<u64> {
         let tokens = self.text(text);
         (tokens <= limit).then_some(tokens)
     }
 
-    /// Cost of one message in tokens, its fixed costs included; 0 for a note.
+    /// Returns the cost of one message, in tokens, including its fixed costs; 0 for a note.
     fn message(&self, message: &dyn MessageView) -> u64;
 
-    /// Tokens that a request costs in addition to its messages. No message's cost includes them: subtract them from the
-    /// budget.
+    /// Returns the tokens that a request costs in addition to its messages. No message's cost includes them: subtract
+    /// them from the budget.
     fn request_overhead(&self) -> u64 {
         0
     }
 
-    /// Cost of a tool's definition in a request, in tokens: its name, description and JSON Schema as texts, 16 for the
-    /// text that providers write around it, and 2 for each element of an array.
+    /// Returns the cost of a tool's definition in a request, in tokens. It is the sum of the tool's name, description
+    /// and JSON Schema as texts, 16 for the text that providers write around it, and 2 for each element of an array.
     ///
     /// Providers render tools in their own ways: OpenAI as declarations in TypeScript, which are shorter than the JSON
-    /// of the same schema except for the items of an `enum`, Anthropic as JSON. The figure is an upper bound of both if
-    /// the texts are counted exactly; `docs/measurements/tokens.md` in the repository lists the difference.
+    /// of the same schema except for the items of an `enum`, Anthropic as JSON. The returned cost is an upper bound for
+    /// both if the estimator counts texts exactly; `docs/measurements/tokens.md` in the repository lists the
+    /// difference.
     fn tool(&self, tool: &ToolView<'_>) -> u64 {
         tool.cost(&|text| self.text(text))
     }
 
-    /// Tokens that a request with at least one tool costs besides its messages, its tools and
-    /// [`request_overhead`](Self::request_overhead), such as the system prompt that Anthropic adds. 12 unless an
-    /// implementation knows better: OpenAI's figure.
+    /// Returns the tokens that a request with at least one tool costs in addition to its messages, its tools and
+    /// [`request_overhead`](Self::request_overhead), such as the system prompt that Anthropic adds. Default 12, which
+    /// is OpenAI's figure.
     fn tools_overhead(&self) -> u64 {
         tool::REQUEST
     }
 
-    /// Factor by which a budget is divided before estimates are compared with it: an upper quantile of real / estimated
-    /// tokens of whole contexts. Used until [`Calibration`](crate::Calibration) has learnt a better one. 1 for exact
-    /// counts and heuristics.
+    /// Returns the factor by which to divide a budget before comparing estimates with it: an upper quantile of the
+    /// ratio of real to estimated tokens of whole contexts. It is used until [`Calibration`](crate::Calibration) has
+    /// learnt a better one. Default 1, as for exact counts and heuristics.
     fn safety_factor(&self) -> SafetyFactor {
         SafetyFactor::ONE
     }
@@ -59,15 +62,15 @@ pub trait TokenEstimator: Send + Sync + Debug {
 
 /// Extension methods for every [`TokenEstimator`].
 pub trait TokenEstimatorExt: TokenEstimator {
-    /// Cost of a list of messages in tokens: the sum over its messages.
+    /// Returns the cost of a list of messages, in tokens: the sum of their costs.
     fn messages<M: MessageView>(&self, messages: impl IntoIterator<Item = M>) -> u64 {
         messages
             .into_iter()
             .fold(0, |sum: u64, m| sum.saturating_add(self.message(&m)))
     }
 
-    /// Cost of a request's tools in tokens: the sum over the tools and
-    /// [`tools_overhead`](TokenEstimator::tools_overhead), or 0 without any tool.
+    /// Returns the cost of all tools of a request, in tokens: the sum of their costs and
+    /// [`tools_overhead`](TokenEstimator::tools_overhead), or 0 without tools.
     fn tools<'a>(&self, tools: impl IntoIterator<Item = ToolView<'a>>) -> u64 {
         tools
             .into_iter()

@@ -13,13 +13,13 @@ pub struct Usage {
     pub cache_read: u64,
     /// Input tokens written to the prompt cache.
     pub cache_write: u64,
-    /// Total tokens, if the provider reports them.
+    /// Total tokens of the request and its response; `None` if the provider does not report them.
     pub total: Option<u64>,
 }
 
 impl Usage {
-    /// Tokens of the context with the response added to it: the reported total if it is above 0, else the sum of input,
-    /// output, cache read and cache write.
+    /// Returns the tokens of the context after the response was added to it: the reported total if it is above 0,
+    /// otherwise the sum of input, output, cache read and cache write.
     pub fn tokens(&self) -> u64 {
         match self.total {
             Some(total) if total > 0 => total,
@@ -27,8 +27,8 @@ impl Usage {
         }
     }
 
-    /// Tokens of the request: input, cache read and cache write, or the total minus the output if only those are
-    /// reported. 0 when unknown.
+    /// Returns the tokens of the request: input, cache read and cache write. If these are not reported, returns the
+    /// total minus the output, or 0 if the total is unknown too.
     pub fn prompt_tokens(&self) -> u64 {
         let sent = [self.cache_read, self.cache_write]
             .into_iter()
@@ -40,7 +40,7 @@ impl Usage {
     }
 }
 
-/// End of a response.
+/// Way in which a model's response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -54,10 +54,11 @@ pub enum ResponseStatus {
     Failed,
 }
 
-/// Measures a context by the last usage that the provider reported and the estimate of what came after it.
+/// Measures the size of a context: the last usage that the provider reported, plus an estimate of the messages after
+/// it.
 ///
-/// Positions are numbers that grow along the conversation, such as positions in its log. A compaction invalidates every
-/// figure up to it, because it replaces the context that was measured.
+/// Positions are numbers that grow along the conversation, such as positions in its log. A compaction invalidates all
+/// usage reported before it, because it replaces the context that was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -77,29 +78,30 @@ struct ReportedUsage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextTokens {
-    /// Tokens that the provider reported; 0 without a usable report.
+    /// Tokens that the provider reported for the first part of the context; 0 without a usable report.
     pub reported: u64,
-    /// Estimated tokens of the messages that the report does not cover.
+    /// Estimated tokens of the messages after the reported part.
     pub estimated: u64,
-    /// Position of the response that the report came with.
+    /// Position of the response that the provider reported usage for; `None` without a usable report.
     pub reported_at: Option<u64>,
 }
 
 impl ContextTokens {
-    /// Reported plus estimated tokens.
+    /// Returns the size of the whole context: reported plus estimated tokens.
     pub fn tokens(&self) -> u64 {
         self.reported.saturating_add(self.estimated)
     }
 }
 
 impl UsageTracker {
-    /// Creates a tracker without reports.
+    /// Creates a tracker without reported usage.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records the usage of the response at position `at`. Returns whether it was accepted: figures of 0, of aborted or
-    /// failed responses, not newer than the latest compaction, or older than an accepted one are ignored.
+    /// Records the usage of the response at position `at`. Returns whether the usage was accepted. It is ignored if it
+    /// is 0, if the response was aborted or failed, or if `at` is not after the latest compaction or is before an
+    /// accepted response.
     pub fn observe(&mut self, at: u64, usage: &Usage, outcome: ResponseStatus) -> bool {
         let tokens = usage.tokens();
         let stale = self.compacted.is_some_and(|compacted| at <= compacted)
@@ -111,24 +113,25 @@ impl UsageTracker {
         true
     }
 
-    /// Records a compaction made when `at` was the latest position. Discards usage up to it.
+    /// Records a compaction that was made when `at` was the latest position. Discards usage reported up to `at`.
     pub fn compacted(&mut self, at: u64) {
         self.compacted = self.compacted.max(Some(at));
         self.last = self.last.filter(|last| Some(last.at) > self.compacted);
     }
 
-    /// Discards all usage and compactions.
+    /// Discards all recorded usage and compactions.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Position of the accepted usage: it covers the messages up to there.
+    /// Returns the position of the response with the accepted usage, which covers all messages up to there. `None`
+    /// without accepted usage.
     pub fn reported_at(&self) -> Option<u64> {
         self.last.map(|last| last.at)
     }
 
-    /// Measures a context of these messages, each with its position: the accepted usage plus the estimate of the messages
-    /// after it, or the estimate of all messages without one.
+    /// Returns the size of a context of these messages, each given with its position. It is the accepted usage plus the
+    /// estimate of the messages after it. Without accepted usage, all messages are estimated.
     pub fn measure<M: MessageView>(
         &self,
         estimator: &dyn TokenEstimator,
@@ -148,8 +151,8 @@ impl UsageTracker {
         }
     }
 
-    /// The same from known sums, in tokens: `all` is the estimate of all messages, `after` the estimate of the messages
-    /// after [`reported_at`](Self::reported_at).
+    /// Returns the size of a context from estimates that the caller has already, in tokens: `all` for all messages,
+    /// `after` for the messages after [`reported_at`](Self::reported_at).
     pub fn measure_sums(&self, all: u64, after: u64) -> ContextTokens {
         match self.last {
             Some(last) => ContextTokens {

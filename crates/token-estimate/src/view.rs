@@ -8,18 +8,18 @@ use std::fmt;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Role {
-    /// Instructions to the model.
+    /// A system: its messages are instructions to the model.
     System,
-    /// The user.
+    /// The user of the application.
     User,
     /// The model.
     Assistant,
-    /// Tool results, in formats that have a separate role for them.
+    /// A tool: its results, in formats that have a separate role for them.
     Tool,
 }
 
 impl Role {
-    /// The role's name in lower case, as transcripts and providers write it.
+    /// Returns the role's name in lower case, as transcripts and providers write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -29,7 +29,7 @@ impl Role {
         }
     }
 
-    /// The role of that name; `None` for any other text.
+    /// Returns the role with this name; `None` for any other text.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::System, Self::User, Self::Assistant, Self::Tool]
             .into_iter()
@@ -47,48 +47,48 @@ impl fmt::Display for Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartView<'a> {
-    /// Text.
+    /// A text of the message or of a result.
     Text(&'a str),
     /// Reasoning that is sent back to the model.
     Reasoning(&'a str),
-    /// A tool call.
+    /// A call of a tool by the model.
     ToolCall {
-        /// Id that the result refers to.
+        /// Id of the call, to which its result refers.
         id: &'a str,
-        /// Name of the tool.
+        /// Name of the called tool.
         name: &'a str,
-        /// Arguments as sent, usually JSON.
+        /// Arguments of the call as sent, usually JSON text.
         arguments: &'a str,
     },
-    /// The result of a tool call.
+    /// The result of a tool call, for the model.
     ToolResult {
-        /// Id of the call.
+        /// Id of the call that the result answers.
         call_id: &'a str,
-        /// Name of the tool, if the format repeats it.
+        /// Name of the tool; `None` if the format does not repeat it.
         name: Option<&'a str>,
-        /// Content of the result. Results nested in it come last, each as a `ToolResult` without
-        /// content that is followed by its parts.
+        /// Content of the result. Results nested in it come last. Each nested result is a `ToolResult` without content,
+        /// followed by its parts.
         content: &'a [PartView<'a>],
         /// Whether the tool failed.
         is_error: bool,
     },
-    /// An image.
+    /// An image, of which only the size is known.
     Image {
-        /// Length of the base64 text, in bytes; 0 for an image given by its address.
+        /// Length of the image's base64 text, in bytes; 0 for an image given by its address.
         base64_len: usize,
     },
-    /// A document.
+    /// A document, of which only the size is known.
     File {
-        /// Length of the base64 text, in bytes; 0 for a document given by its address.
+        /// Length of the document's base64 text, in bytes; 0 for a document given by its address.
         base64_len: usize,
     },
-    /// Any other part, as raw text.
+    /// A part of any other kind, as raw text.
     Other(&'a str),
 }
 
 impl<'a> PartView<'a> {
-    /// The text of the part. For a result: the text and other raw parts of its own content, joined by
-    /// newlines. Empty for calls, images and files.
+    /// Returns the text of the part. For a result: the texts and raw parts of its content, joined by newlines, without
+    /// nested results. Empty for calls, images and files.
     pub fn text(&self) -> Cow<'a, str> {
         match *self {
             Self::Text(text) | Self::Reasoning(text) | Self::Other(text) => Cow::Borrowed(text),
@@ -145,25 +145,25 @@ impl<'a> PartView<'a> {
 /// format writes a model's response over several lines, each line may be a message: give these lines the same
 /// [`response`](Self::response).
 pub trait MessageView {
-    /// Author of the message.
+    /// Returns the author of the message.
     fn role(&self) -> Role;
 
     /// Calls `visit` with every part, in order.
     fn parts(&self, visit: &mut dyn FnMut(PartView<'_>));
 
-    /// Index of the turn that the message belongs to, if the format numbers turns.
+    /// Returns the index of the turn that the message belongs to; `None` if the format does not number turns.
     fn turn(&self) -> Option<u64> {
         None
     }
 
-    /// Id of the model response that the message is a line of. Without an id, each assistant message
-    /// is a response by itself.
+    /// Returns the id of the model response that the message is a line of. `None` without an id: each assistant message
+    /// is then a response by itself.
     fn response(&self) -> Option<&str> {
         None
     }
 
-    /// Whether the message is a note in the log (a model change, a label) that is never sent to a model. A note costs 0
-    /// tokens, and its calls and results are ignored.
+    /// Returns whether the message is a note in the log (a model change, a label) that is never sent to a model. A note
+    /// costs 0 tokens, and its calls and results are ignored.
     fn is_note(&self) -> bool {
         false
     }
@@ -191,7 +191,7 @@ impl<M: MessageView + ?Sized> MessageView for &M {
     }
 }
 
-/// A message assembled from borrowed parts.
+/// A message made of borrowed parts.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageParts<'a> {
     role: Role,
@@ -199,7 +199,7 @@ pub struct MessageParts<'a> {
 }
 
 impl<'a> MessageParts<'a> {
-    /// Creates a message of these parts.
+    /// Creates a message from its role and parts.
     pub const fn new(role: Role, parts: &'a [PartView<'a>]) -> Self {
         Self { role, parts }
     }

@@ -32,7 +32,7 @@ use crate::json::{
 /// Types of blocks that a user's message may hold besides results.
 const TYPES: [&str; 4] = ["text", "image", "document", "search_result"];
 
-/// A message of Anthropic's messages API: its JSON.
+/// A message in the JSON of Anthropic's messages API.
 ///
 /// Content may be a text or a list of blocks. Thinking is reasoning. Calls of tools that the provider runs itself, and
 /// their results, are neither calls nor results here. Unknown blocks and fields stay as they are. An assistant's
@@ -40,7 +40,7 @@ const TYPES: [&str; 4] = ["text", "image", "document", "search_result"];
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message(pub Value);
 
-/// A part of a [`Message`].
+/// A content block of a [`Message`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part(Inner);
 
@@ -51,12 +51,12 @@ enum Inner {
     Block(Value),
 }
 
-/// Wraps each message.
+/// Returns each JSON value as a message.
 pub fn from_values(messages: Vec<Value>) -> Vec<Message> {
     messages.into_iter().map(Message).collect()
 }
 
-/// Unwraps each message.
+/// Returns the JSON value of each message.
 pub fn into_values(messages: Vec<Message>) -> Vec<Value> {
     messages.into_iter().map(|message| message.0).collect()
 }

@@ -4,49 +4,49 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AtomKind {
-    /// A message without calls and results, or all lines of a response without calls.
+    /// A message without calls and results, or all lines of a model response without calls.
     Plain,
-    /// A tool group: the lines of a response with calls, their results, and all messages between.
+    /// A tool group: the lines of a model response with calls, their results, and all messages between them.
     Group(GroupState),
-    /// A message without calls that holds a late or orphaned result: see [`Atom::late`].
+    /// A message without calls that contains a late or orphaned result: see [`Atom::late`].
     Late,
-    /// A note outside of any group.
+    /// A note outside of any tool group.
     Note,
 }
 
-/// State of a tool group.
+/// State of a tool group: whether its calls have their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GroupState {
-    /// Every call has its result.
+    /// Every call of the group has its result.
     Closed,
-    /// The group closed with unanswered calls: see [`Atom::unanswered`]. It blocks no cut.
+    /// The group ended with unanswered calls: see [`Atom::unanswered`]. It does not prevent cuts after it.
     Interrupted,
-    /// Calls have no result yet, and results may still come. Such a group is the last one, unless the
-    /// last ones are neighbouring lines that call without a response id.
+    /// Some calls of the group have no result yet, and results may still follow. An open group is the last one, except
+    /// that neighbouring lines with calls but without a response id may all be open at the end.
     Open,
 }
 
-/// A call without a result in its group.
+/// A call that has no result in its tool group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnansweredCall {
-    /// Position of the message that holds the call.
+    /// Position of the message that contains the call.
     pub message: usize,
-    /// Id of the call.
+    /// Id of the call, as the message gives it.
     pub id: Box<str>,
 }
 
-/// A result outside its call's group.
+/// A result outside of its call's tool group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LateResult {
-    /// Position of the message that holds the result.
+    /// Position of the message that contains the result.
     pub message: usize,
-    /// Id of the call that the result names.
+    /// Id of the call, as the result gives it.
     pub id: Box<str>,
-    /// Position of the interrupted call that it answers; `None` for an orphan, when no call with that
-    /// id lacks a result.
+    /// Position of the message with the unanswered call that the result belongs to. `None` for an orphaned result: no
+    /// call with its id lacks a result.
     pub call: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Details {
     pub(crate) late: Vec<LateResult>,
 }
 
-/// A run of messages that is kept, moved, trimmed or left out as a whole.
+/// A run of messages that belong together. It is kept, moved, trimmed or left out as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atom {
     pub(crate) start: usize,
@@ -68,39 +68,39 @@ pub struct Atom {
 }
 
 impl Atom {
-    /// Positions of its messages, never empty.
+    /// Returns the positions of the atom's messages; never empty.
     pub fn range(&self) -> Range<usize> {
         self.start..self.end
     }
 
-    /// Number of messages without notes; 0 for a single note.
+    /// Returns the number of messages in the atom, not counting notes; 0 for a single note.
     pub fn messages(&self) -> usize {
         self.messages
     }
 
-    /// Kind of the atom.
+    /// Returns the kind of the atom.
     pub fn kind(&self) -> AtomKind {
         self.kind
     }
 
-    /// Calls without a result, in order.
+    /// Returns the atom's calls without a result, in order.
     pub fn unanswered(&self) -> &[UnansweredCall] {
         self.details
             .as_ref()
             .map_or(&[], |details| &details.unanswered)
     }
 
-    /// The late and orphaned results in its messages, in order. Most are in an atom of kind [`Late`](AtomKind::Late),
-    /// but one may fall between another group's call and result.
+    /// Returns the late and orphaned results in the atom's messages, in order. Most are in an atom of kind
+    /// [`Late`](AtomKind::Late), but one may be between a call and a result of another group.
     pub fn late(&self) -> &[LateResult] {
         self.details.as_ref().map_or(&[], |details| &details.late)
     }
 }
 
-/// A position between two atoms, before the first, or after the last.
+/// A position at which a list of messages can be divided without splitting an atom: before, between or after the atoms.
 ///
-/// Only [`Atoms`] creates one, so a cut never splits an atom. It is valid for the list that it was
-/// created from and, up to [`Atoms::settled_end`], for every longer list.
+/// Only [`Atoms`] creates cuts. A cut is valid for the list that its atoms were made from. A cut up to
+/// [`Atoms::settled_end`] is also valid after messages were appended to the list.
 ///
 /// ```compile_fail,E0423
 /// let anywhere = turn_map::Cut(3);
@@ -109,19 +109,19 @@ impl Atom {
 pub struct Cut(usize);
 
 impl Cut {
-    /// Position of the first message after the cut.
+    /// Returns the position of the first message after the cut.
     pub fn position(self) -> usize {
         self.0
     }
 
-    /// Splits `messages`, which begin at position 0, at the cut. A list that ends before the cut is all in the first
-    /// part.
+    /// Splits `messages`, which begin at position 0, at the cut. If the list ends before the cut, all messages are in
+    /// the first part.
     pub fn split<M>(self, messages: &[M]) -> (&[M], &[M]) {
         messages.split_at(self.0.min(messages.len()))
     }
 }
 
-/// The atoms of a list of messages: every message is in exactly one, in order.
+/// The atoms of a list of messages, in order. Every message is in exactly one atom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atoms {
     first: usize,
@@ -138,39 +138,39 @@ impl Atoms {
         }
     }
 
-    /// All atoms, in order.
+    /// Returns all atoms, in order.
     pub fn as_slice(&self) -> &[Atom] {
         &self.atoms
     }
 
-    /// All atoms, in order.
+    /// Returns an iterator over all atoms, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Atom> {
         self.atoms.iter()
     }
 
-    /// Number of atoms.
+    /// Returns the number of atoms.
     pub fn len(&self) -> usize {
         self.atoms.len()
     }
 
-    /// Whether the list has no messages.
+    /// Returns whether there are no atoms, because the list has no messages.
     pub fn is_empty(&self) -> bool {
         self.atoms.is_empty()
     }
 
-    /// Positions of all messages.
+    /// Returns the positions of all messages in the list.
     pub fn range(&self) -> Range<usize> {
         self.first..self.end().position()
     }
 
-    /// Atoms that no further message can change: all before the latest response, if that may still get lines or
-    /// results.
+    /// Returns the atoms that appended messages cannot change. These are all atoms, except for the latest response and
+    /// the atoms after it if that response may still get lines or results.
     pub fn settled(&self) -> &[Atom] {
         self.atoms.get(..self.settled).unwrap_or_default()
     }
 
-    /// Index of the atom that holds the message at `position`; `None` if there is no such message.
-    /// O(log atoms).
+    /// Returns the index of the atom that contains the message at `position`; `None` if there is no such message. Takes
+    /// O(log atoms) time.
     pub fn index_of(&self, position: usize) -> Option<usize> {
         if !self.range().contains(&position) {
             return None;
@@ -180,28 +180,28 @@ impl Atoms {
             .checked_sub(1)
     }
 
-    /// The atom that holds the message at `position`; `None` if there is no such message.
+    /// Returns the atom that contains the message at `position`; `None` if there is no such message.
     pub fn atom_of(&self, position: usize) -> Option<&Atom> {
         self.index_of(position)
             .and_then(|index| self.atoms.get(index))
     }
 
-    /// The cut before the first atom.
+    /// Returns the cut before the first atom.
     pub fn start(&self) -> Cut {
         Cut(self.first)
     }
 
-    /// The cut after the last atom, open groups included.
+    /// Returns the cut after the last atom, even if that atom is an open tool group.
     pub fn end(&self) -> Cut {
         Cut(self.atoms.last().map_or(self.first, |atom| atom.end))
     }
 
-    /// The cut after the last settled atom.
+    /// Returns the cut after the last settled atom.
     pub fn settled_end(&self) -> Cut {
         Cut(self.settled().last().map_or(self.first, |atom| atom.end))
     }
 
-    /// The last cut at or before `position`. The atom that holds this position is after the cut.
+    /// Returns the last cut at or before `position`. The atom that contains this position is after the cut.
     pub fn cut_before(&self, position: usize) -> Cut {
         match self.atom_of(position) {
             Some(atom) => Cut(atom.start),
@@ -210,8 +210,8 @@ impl Atoms {
         }
     }
 
-    /// The first cut at or after `position`. The atom that holds this position is before the cut, unless it begins
-    /// there.
+    /// Returns the first cut at or after `position`. The atom that contains this position is before the cut, unless the
+    /// atom begins at `position`.
     pub fn cut_after(&self, position: usize) -> Cut {
         match self.atom_of(position) {
             Some(atom) if atom.start == position => Cut(position),
@@ -221,7 +221,7 @@ impl Atoms {
         }
     }
 
-    /// The atoms between two cuts.
+    /// Returns the atoms between two cuts.
     pub fn between(&self, from: Cut, to: Cut) -> &[Atom] {
         let index = |cut: Cut| {
             self.atoms

@@ -8,29 +8,30 @@ use crate::message::results;
 /// Options of [`trim_to_budget`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trim {
-    /// Maximum cost of the result by the counter, in tokens.
+    /// Maximum cost of the result in tokens, as the counter returns it.
     pub max_tokens: u64,
-    /// Roles of the first message of the result, after an included system message; messages before the first of these
-    /// roles are left out. A user's message with results counts as a tool's. Empty, the default, is any role.
+    /// Roles that the first message of the result may have, not counting an included system message. Earlier messages
+    /// with other roles are left out. A user message with tool results counts as a tool's. Empty, the default, permits
+    /// any role.
     pub start_on: Vec<Role>,
-    /// Roles of the last message of the result; messages after the last of these roles are left out. Empty, the
-    /// default, is any role.
+    /// Roles that the last message of the result may have. Later messages with other roles are left out. Empty, the
+    /// default, permits any role.
     pub end_on: Vec<Role>,
-    /// Whether a system message at position 0 is always kept. Default `false`.
+    /// Whether to keep a system message at position 0 in any case. Default `false`.
     pub include_system: bool,
 }
 
-/// A list within a budget, with the positions of its messages in the original list.
+/// The messages that [`trim_to_budget`] kept, with their positions in the original list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trimmed<M> {
     /// The kept messages, in order.
     pub messages: Vec<M>,
-    /// The position of each kept message in the given list.
+    /// Position of each kept message in the original list.
     pub positions: Vec<usize>,
-    /// Cost of the kept messages by the counter, in tokens: at most the budget. 0 without messages.
+    /// Cost of the kept messages in tokens, as the counter returns it: at most the budget. 0 if no message was kept.
     pub tokens: u64,
-    /// Reason why no message was kept, or only the system message; `None` otherwise.
+    /// Reason why no message was kept, or only the system message; `None` if other messages were kept.
     pub shortfall: Option<Shortfall>,
 }
 
@@ -38,30 +39,30 @@ pub struct Trimmed<M> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortfall {
-    /// The included system message alone exceeds the budget. No message was kept.
+    /// The system message, which must be kept, exceeds the budget by itself. No message was kept.
     SystemTooLarge {
-        /// Cost of the system message, in tokens.
+        /// Cost of the system message by itself, in tokens.
         tokens: u64,
     },
-    /// The latest message or group exceeds the budget.
+    /// The latest message or tool group exceeds the budget.
     NothingFits {
-        /// Positions of its messages.
+        /// Positions of the messages that do not fit.
         messages: Range<usize>,
-        /// Its cost in tokens, with the included system message.
+        /// Cost of these messages and the included system message, in tokens.
         tokens: u64,
     },
-    /// None of the messages that fit has a role of `start_on`.
+    /// None of the messages that fit has a role in [`Trim::start_on`].
     NoStart,
-    /// No message has a role of `end_on`.
+    /// No message has a role in [`Trim::end_on`].
     NoEnd,
 }
 
-/// Returns the latest messages of a list that cost at most `trim.max_tokens` together.
+/// Returns the latest messages of a list that together cost at most `trim.max_tokens`, as the options of `trim` permit.
 ///
 /// `counter` returns the cost of a list in tokens, and is called with candidates for the result: `|list|
-/// estimator.messages(list)`, or `|list| list.len() as u64` to keep a number of messages. The budget is never exceeded,
-/// with any counter. If a counter returns more for fewer messages, fewer messages may be kept than would fit. It is
-/// called O(log messages) times.
+/// estimator.messages(list)`, or `|list| list.len() as u64` to keep a number of messages. The result never exceeds the
+/// budget, with any counter. With a counter that returns more for fewer messages, fewer messages may be kept than would
+/// fit. The counter is called O(log messages) times.
 ///
 /// Tool groups are kept or left out whole.
 pub fn trim_to_budget<M: MessageView + Clone>(

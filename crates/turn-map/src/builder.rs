@@ -11,11 +11,12 @@ mod groups;
 
 /// Builds atoms from messages that arrive one by one.
 ///
-/// Holds the settled atoms that were not [drained](Self::drain_settled), the interrupted calls without a late result,
-/// and the messages that can still change: the latest response, or neighbouring lines that call, and everything after
-/// the first waiting one. Time is O(1) a message, call and result.
+/// Its memory holds the settled atoms that were not [drained](Self::drain_settled), the unanswered calls of closed
+/// groups, and the messages that can still change: the latest response or the neighbouring lines with calls that wait
+/// for results, and everything after the first of them. Adding takes O(1) time for each message, call and result.
 ///
-/// Begin at the start of a log or at a cut. If it begins inside of a group, the group's results become orphans.
+/// Begin at the start of a log or at a cut. If the first message is inside of a tool group, the results of this group
+/// become orphaned results.
 #[derive(Debug, Clone)]
 pub struct AtomBuilder {
     /// Responses that can still take results, oldest first: the latest one, and the neighbouring lines with calls
@@ -70,7 +71,7 @@ struct Call {
     shadows: Option<CallAt>,
 }
 
-/// Partitions messages into atoms. Position 0 is the first message.
+/// Returns the atoms of a list of messages. The first message has position 0.
 #[must_use]
 pub fn atoms<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Atoms {
     let mut builder = AtomBuilder::starting_at(0);
@@ -81,7 +82,7 @@ pub fn atoms<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Atoms {
 }
 
 impl AtomBuilder {
-    /// Creates a builder that begins at this position, such as a position in a log.
+    /// Creates a builder for messages that begin at this position, such as a position in a log.
     pub fn starting_at(position: usize) -> Self {
         Self {
             responses: VecDeque::new(),
@@ -116,18 +117,18 @@ impl AtomBuilder {
         self.groups.settle();
     }
 
-    /// Position of the next message.
+    /// Returns the position of the next message to add.
     pub fn position(&self) -> usize {
         self.groups.next()
     }
 
-    /// Removes and returns the settled atoms, which no further message can change.
-    /// [`finish`](Self::finish) then returns the rest.
+    /// Removes and returns the settled atoms, which further messages cannot change. [`finish`](Self::finish) then
+    /// returns the other atoms.
     pub fn drain_settled(&mut self) -> std::vec::Drain<'_, Atom> {
         self.groups.drain_settled()
     }
 
-    /// Returns the atoms of all messages that were pushed and not drained.
+    /// Returns the atoms of all messages that were added, except for drained atoms.
     #[must_use]
     pub fn finish(mut self) -> Atoms {
         let responses = std::mem::take(&mut self.responses);

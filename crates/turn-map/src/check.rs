@@ -4,42 +4,43 @@ use std::collections::{HashMap, HashSet};
 
 use token_estimate::{MessageView, PartView, Role};
 
-/// A violation of a provider's rule in a list.
+/// A call or result in a list of messages that breaks a provider's rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
-    /// Position of the message.
+    /// Position of the message that contains the call or result.
     pub message: usize,
-    /// Index of the part in the message.
+    /// Index of the call or result among the message's parts.
     pub part: usize,
-    /// Id of the call or result.
+    /// Id of the call; for a result, the id of the call that it names.
     pub id: String,
-    /// Rule that is broken.
+    /// The rule that is broken.
     pub rule: Rule,
 }
 
-/// A rule about calls and results.
+/// A provider's rule about calls and results that a list of messages breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// A message that is not the assistant's contains a tool call.
+    /// A tool call is in a message of another role than the assistant.
     CallByAnother,
     /// A call has an empty id.
     EmptyId,
-    /// Two calls share an id: with OpenAI in one message, with Anthropic in the whole list.
+    /// Two calls have the same id. OpenAI's rule applies within one message, Anthropic's within the whole list.
     DuplicateId,
-    /// A call has no result directly after its message.
+    /// A call has no result directly after the message that contains it.
     Unanswered,
-    /// A result answers no open call of the assistant's message before it.
+    /// A result does not belong to an unanswered call of the assistant's message before it.
     AnswersNothing,
-    /// An assistant's message contains a result.
+    /// A result is in a message of the assistant.
     ResultByAssistant,
-    /// A result comes after other content of its message.
+    /// A result is after other content in its message.
     ResultAfterContent,
 }
 
-/// Returns the violations of the OpenAI chat format's rules: a message with calls is followed by results that answer
-/// each of its calls once, one or several in a message, and there are no other results. Notes are ignored.
+/// Returns the violations of the rules of OpenAI's chat format. A message with calls must be followed by exactly one
+/// result for each of its calls. A message may contain several results. There must be no other results. Notes are
+/// ignored.
 ///
 /// A message of a tool or a user may have other parts after its results; they are sent as a separate message.
 pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
@@ -81,9 +82,9 @@ pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     in_order(violations)
 }
 
-/// Returns the violations of the Anthropic messages format's rules. Neighbouring messages of one role are one turn, and
-/// a tool's messages are the user's. A turn with calls is followed by one that begins with results that answer each of
-/// the calls once, there are no other results, and no two calls in the list share an id. Notes are ignored, and so are
+/// Returns the violations of the rules of Anthropic's messages format. Neighbouring messages of one role are one turn,
+/// and a tool's messages are the user's. The turn after a turn with calls must begin with exactly one result for each
+/// call. There must be no other results, and no two calls in the list may share an id. Notes are ignored, and so are
 /// system messages, which are sent separately.
 pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     let wire = |role| match role {

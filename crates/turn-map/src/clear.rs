@@ -6,19 +6,21 @@ use token_estimate::{MessageView, PartView, TokenEstimator};
 use crate::clip::stub_text;
 use crate::{Edit, TrimPolicy};
 
-/// Rule that clears old results and keeps the latest ones: a pure function of a list of messages.
+/// Rule that replaces old tool results by a short marker and keeps the latest ones: a pure function of a list of
+/// messages.
 ///
 /// Unlike a [`TrimPolicy`] it depends on later messages, so more is cleared as the list grows. Calls and the ids of
 /// results stay. Cleared results are not changed again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClearPolicy {
-    /// Number of latest results that stay, at any cost. Default 6.
+    /// Number of the latest results to keep, at any cost. Default 6.
     pub keep: usize,
-    /// Minimum cost of a result that is cleared, in tokens. Default 50.
+    /// Minimum cost of a result to be cleared, in tokens; smaller results are kept. Default 50.
     pub min_tokens: u64,
-    /// Minimum number of messages without notes of a list in which results are cleared. Default 8.
+    /// Minimum number of messages in the list, not counting notes. Results of a shorter list are not cleared. Default
+    /// 8.
     pub min_messages: usize,
-    /// Names of the tools with results that are cleared and counted; none, the default, means all.
+    /// Names of the tools with results to clear and to count. Empty, the default, means all tools.
     pub tools: Vec<String>,
 }
 
@@ -34,8 +36,8 @@ impl Default for ClearPolicy {
 }
 
 impl ClearPolicy {
-    /// Returns the edits that clear a list, in order. `pointer` returns the argument of the tool that
-    /// expands the message at a position; an empty one is not mentioned.
+    /// Returns the edits that clear the old results of a list, in order. `pointer` returns, for a message's position,
+    /// the argument with which a tool can expand the message; the marker does not mention an empty one.
     pub fn edits<M: MessageView>(
         &self,
         messages: &[M],
@@ -70,7 +72,8 @@ impl ClearPolicy {
         edits
     }
 
-    /// Returns the results of a list that are cleared, in order, including earlier cleared ones.
+    /// Returns the locations of all results in a list that are to be cleared, in order, including results that were
+    /// cleared earlier.
     pub fn clears(&self, scan: &ResultScan) -> Vec<ResultPlace> {
         if scan.messages < self.min_messages {
             return Vec::new();
@@ -85,8 +88,8 @@ impl ClearPolicy {
         large.map(|at| at.place).collect()
     }
 
-    /// Returns the policy that shortens a message if all its results are cleared. A result that costs too little to be
-    /// cleared stays whole.
+    /// Returns the policy that shortens a single message by clearing all its results. It also keeps results that cost
+    /// less than `min_tokens`.
     pub fn trim(&self) -> TrimPolicy {
         TrimPolicy::ToolOutputStub {
             tokens: self.min_tokens,
@@ -94,17 +97,17 @@ impl ClearPolicy {
     }
 }
 
-/// Location of a result in a list.
+/// Location of a result in a list of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResultPlace {
-    /// Position of its message, from 0.
+    /// Position of the message that contains the result, counted from 0.
     pub message: usize,
-    /// Position of the part in its message, from 0.
+    /// Index of the result among the message's parts, counted from 0.
     pub part: usize,
 }
 
-/// Facts about the results of a list that a [`ClearPolicy`] depends on. It is fed message by message, and keeps no
-/// text.
+/// Sizes, tools and locations of the results in a list, for [`ClearPolicy::clears`]. Add the list's messages one by
+/// one; their text is not kept.
 #[derive(Debug, Clone, Default)]
 pub struct ResultScan {
     results: Vec<ResultAt>,
@@ -125,7 +128,7 @@ struct ResultAt {
 }
 
 impl ResultScan {
-    /// Adds the next message of the list.
+    /// Adds the next message of the list. `estimator` determines the cost of its results.
     pub fn push(&mut self, message: &impl MessageView, estimator: &dyn TokenEstimator) {
         let position = self.next;
         self.next += 1;

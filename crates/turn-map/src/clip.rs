@@ -15,15 +15,15 @@ const LONGEST_MARKER: usize = LONGEST_POINTER + 96;
 const OPENS: &str = "\n[… of ";
 const CLOSES: &str = " …]\n";
 
-/// Returns the marker of an omitted text: `[… 900 tokens left out; expand message:7 …]`.
+/// Returns the marker that replaces an omitted text of `tokens` tokens: `[… 900 tokens left out; expand message:7 …]`.
 ///
-/// `pointer` is the argument of the tool that expands the text; an empty one is not mentioned.
+/// `pointer` is the argument with which a tool can expand the text; the marker does not mention an empty one.
 pub fn left_out(tokens: u64, pointer: &str) -> String {
     format!("[… {tokens} tokens left out{} …]", expand(pointer))
 }
 
-/// Whether [`left_out`] wrote the text, with a pointer of at most 96 bytes. Such a text is not left out
-/// again, because its figure would be lost.
+/// Returns whether `text` is a marker written by [`left_out`], with a pointer of at most 96 bytes. Such a marker is not
+/// replaced by another one, because its number of tokens would be lost.
 pub fn is_left_out(text: &str) -> bool {
     text.strip_prefix("[… ")
         .and_then(|rest| rest.strip_suffix(" …]"))
@@ -108,9 +108,9 @@ pub(crate) fn clip_tokens(
     clip_counted(text, estimator.text(text), tokens, pointer, estimator)
 }
 
-/// Returns the beginning and the end of a text that costs `whole` tokens (two thirds and one third) with a
-/// marker between them, together at most `tokens` tokens. Without room for any text it is the [`left_out`]
-/// marker alone, which may cost more. `None` if it would not be shorter.
+/// Returns the beginning and the end of a text, two thirds and one third, with a marker between them. Together they
+/// cost at most `tokens` tokens. `whole` is the cost of the whole text. If the limit is too small for any text, returns
+/// the [`left_out`] marker alone, which may cost more. `None` if the result would not be shorter than the text.
 pub fn clip_counted(
     text: &str,
     whole: u64,

@@ -15,25 +15,27 @@ use crate::{Atom, AtomKind, Atoms, Cut, TurnMap};
 )]
 #[non_exhaustive]
 pub enum CutPolicy {
-    /// Keeps at least the last `messages` messages, or all when there are fewer.
+    /// Keeps at least the last `messages` messages, or all if there are fewer.
     LastMessages {
-        /// Number of messages without notes. Default 20; 0 keeps none.
+        /// Number of messages to keep, not counting notes. Default 20; 0 keeps none.
         #[cfg_attr(feature = "serde", serde(default = "twenty"))]
         messages: usize,
     },
-    /// Keeps the last messages within a limit in tokens, and always the latest atom.
+    /// Keeps the last messages up to a number of messages and a limit in tokens, and always the latest atom.
     FreshTail {
-        /// Number of messages without notes. Default 20.
+        /// Number of messages to keep, not counting notes. Default 20.
         #[cfg_attr(feature = "serde", serde(default = "twenty"))]
         messages: usize,
-        /// Maximum cost of the tail in tokens, unless its latest atom alone costs more. Default: no limit.
+        /// Maximum cost of the kept messages in tokens, unless the latest atom alone costs more. `None`, the default,
+        /// sets no limit.
         #[cfg_attr(feature = "serde", serde(default))]
         max_tokens: Option<u64>,
     },
-    /// Keeps the latest messages until they cost `tokens`. An atom is kept if its first message reaches the figure. If
-    /// a later message of it does, such as a large result, it is kept only as the latest atom.
+    /// Keeps the latest messages until they cost `tokens`. The atom with which this cost is reached is kept if the
+    /// atom's first message reaches it. If a later message of the atom does, such as a large result, the atom is kept
+    /// only if it is the latest one.
     RecentTokens {
-        /// Cost in tokens. Default 16,384.
+        /// Cost of the messages to keep, in tokens. Default 16,384.
         #[cfg_attr(feature = "serde", serde(default = "recent_tokens"))]
         tokens: u64,
     },
@@ -58,7 +60,7 @@ impl Default for CutPolicy {
     }
 }
 
-/// The cut of a policy: messages before it may be compacted, messages after it are kept.
+/// Position at which a policy divides a list: messages before it may be compacted, messages after it are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Cuts {
@@ -68,29 +70,30 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// The cut before the messages that are kept.
+    /// Returns the cut before the messages that are kept.
     pub fn tail(&self) -> Cut {
         self.tail
     }
 
-    /// Positions of the messages that may be compacted; empty when everything is kept.
+    /// Returns the positions of the messages that may be compacted; empty if all messages are kept.
     pub fn covered(&self) -> Range<usize> {
         self.start.position()..self.tail.position()
     }
 
-    /// Before the turn that the [`tail`](Self::tail) splits, if it does: the beginning of that turn, up to
-    /// the tail, may be summarized by itself. An atom that the turn begins in belongs to the turn.
+    /// If [`tail`](Self::tail) is inside a turn, returns the cut before this turn, so that the turn's messages before
+    /// the tail can be summarized separately. An atom in which the turn begins belongs to the turn. `None` if the tail
+    /// splits no turn.
     pub fn turn_start(&self) -> Option<Cut> {
         self.turn_start
     }
 }
 
 impl CutPolicy {
-    /// Returns the cut of `atoms`.
+    /// Divides `atoms` into messages that may be compacted and messages that are kept.
     ///
-    /// `turns` are the turns of the same list, at the same positions; [`Cuts::turn_start`] is found in them. `cost`
-    /// returns the tokens of the message at a position, 0 for a note; it is called from the latest message back to the
-    /// first one that is not kept.
+    /// `turns` are the turns of the same list, at the same positions; they determine [`Cuts::turn_start`]. `cost`
+    /// returns the tokens of the message at a position, 0 for a note. It is called for the messages from the latest one
+    /// back to the first one that is not kept.
     pub fn cuts(&self, atoms: &Atoms, turns: &TurnMap, cost: impl Fn(usize) -> u64) -> Cuts {
         let atom_cost = |atom: &Atom| atom.range().map(&cost).fold(0, u64::saturating_add);
         let tail = match *self {

@@ -5,134 +5,136 @@ use token_estimate::{MessageView, Role};
 /// One change in a plan that rewrites a list of messages.
 ///
 /// All positions refer to the original list and do not depend on other edits. The order of a plan's edits only affects
-/// the order of inserted messages. [`apply`] carries out a plan on any [`EditableMessage`]; a foreign list may be
-/// rewritten by hand as well.
+/// the order of inserted messages. [`apply`] carries out a plan on messages of any [`EditableMessage`] type. You can
+/// also carry out the edits with code of your own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Edit {
-    /// Drops the message. Results that [`InsertResults`](Self::InsertResults) moves from it or inserts after it stay.
+    /// Removes a message. Results that [`InsertResults`](Self::InsertResults) moves from it or inserts after it are
+    /// kept.
     DropMessage {
-        /// Position of the message.
+        /// Position of the message to remove.
         message: usize,
     },
-    /// Drops the part.
+    /// Removes a part of a message.
     DropPart {
-        /// Position of the message.
+        /// Position of the message that contains the part.
         message: usize,
         /// Index of the part in the message.
         part: usize,
     },
-    /// Sets the text of a text part or a result. In a result that is a list of parts the text replaces
-    /// all texts, and images stay.
+    /// Replaces the text of a text part or of a result. In a result that is a list of parts, the new text replaces all
+    /// texts, and images are kept.
     SetText {
-        /// Position of the message.
+        /// Position of the message that contains the part.
         message: usize,
         /// Index of the part in the message.
         part: usize,
-        /// The new text.
+        /// The text to set.
         text: String,
     },
-    /// Replaces the whole content of a result by a text, images included.
+    /// Replaces the whole content of a result, including images, by a text.
     SetContent {
-        /// Position of the message.
+        /// Position of the message that contains the result.
         message: usize,
-        /// Index of the part in the message.
+        /// Index of the result among the message's parts.
         part: usize,
-        /// The new content.
+        /// The text that becomes the content of the result.
         text: String,
     },
-    /// Turns a result into other parts: a heading as text, then its content, images included.
+    /// Replaces a result by other parts: a heading as text, and then the result's content, including images.
     ResultToText {
-        /// Position of the message.
+        /// Position of the message that contains the result.
         message: usize,
-        /// Index of the part in the message.
+        /// Index of the result among the message's parts.
         part: usize,
-        /// First line of the text.
+        /// Text of the heading, which becomes the first line.
         heading: String,
     },
-    /// Sets the id of a call, or the call id of a result.
+    /// Changes the id of a call, or the id by which a result names its call.
     SetId {
-        /// Position of the message.
+        /// Position of the message that contains the call or result.
         message: usize,
-        /// Index of the part in the message.
+        /// Index of the call or result among the message's parts.
         part: usize,
-        /// The new id.
+        /// The id to set.
         id: String,
     },
-    /// Sets the role of the message.
+    /// Changes the role of a message.
     SetRole {
-        /// Position of the message.
+        /// Position of the message to change.
         message: usize,
-        /// The new role.
+        /// The role to set.
         role: Role,
     },
-    /// Inserts results directly after a message, as messages that [`EditableMessage::results_behind`] creates.
+    /// Inserts results directly after a message, in new messages that [`EditableMessage::results_behind`] creates.
     InsertResults {
-        /// Position of the message that precedes the inserted ones.
+        /// Position of the message after which the results are inserted.
         after: usize,
-        /// Results in the inserted messages; not empty.
+        /// The results to insert, in order; not empty.
         results: Vec<InsertedResult>,
     },
 }
 
-/// A result in an inserted message.
+/// A result to insert with [`Edit::InsertResults`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InsertedResult {
-    /// A result that no tool returned.
+    /// A new result, which no tool returned, for an unanswered call.
     Stub {
-        /// Id of the call.
+        /// Id of the call that the result answers.
         call_id: String,
         /// Text of the result.
         text: String,
     },
-    /// A result of another message, changed by other edits of its part.
+    /// A result moved from another message, with the changes that other edits make to it.
     Moved {
-        /// Position of the message that holds it.
+        /// Position of the message that contains the result.
         message: usize,
-        /// Index of the part in the message.
+        /// Index of the result among that message's parts.
         part: usize,
     },
 }
 
-/// A message that [`apply`] can rewrite. Its parts are the ones that [`MessageView::parts`] visits, in the same order.
+/// A message that [`apply`] can rewrite. It consists of the parts that [`MessageView::parts`] visits, in the same
+/// order.
 pub trait EditableMessage: MessageView + Sized {
-    /// Part of a message.
+    /// Type of a message's parts, which [`apply`] moves and changes.
     type Part;
 
-    /// Removes and returns all parts.
+    /// Removes all parts from the message and returns them.
     fn take_parts(&mut self) -> Vec<Self::Part>;
 
-    /// Sets the parts.
+    /// Sets the parts of the message, replacing those that it has.
     fn put_parts(&mut self, parts: Vec<Self::Part>);
 
-    /// Sets the role.
+    /// Sets the role of the message.
     fn set_role(&mut self, role: Role);
 
-    /// Returns new messages with these results, to insert after this one in order: one message, or one for each result
-    /// if a message holds only one.
+    /// Returns new messages that contain these results, to insert after this message in order. A format in which a
+    /// message holds only one result needs one message for each; others need one message.
     fn results_behind(&self, parts: Vec<Self::Part>) -> Vec<Self>;
 
-    /// Returns a result with this text.
+    /// Returns a new result that answers the call `call_id` with this text.
     fn result_part(call_id: String, text: String) -> Self::Part;
 
-    /// Sets the text of a text part or a result: see [`Edit::SetText`].
+    /// Replaces the text of a text part or of a result: see [`Edit::SetText`].
     fn set_text(part: &mut Self::Part, text: String);
 
-    /// Sets the content of a result: see [`Edit::SetContent`].
+    /// Replaces the whole content of a result by a text: see [`Edit::SetContent`].
     fn set_content(part: &mut Self::Part, text: String) {
         Self::set_text(part, text);
     }
 
-    /// Sets the id of a call, or the call id of a result.
+    /// Sets the id of a call, or the id by which a result names its call.
     fn set_id(part: &mut Self::Part, id: String);
 
-    /// Returns a heading as text and then the content of a result, as parts outside of a result.
+    /// Returns parts that replace a result: the heading as text, then the result's content.
     fn result_to_text(part: Self::Part, heading: String) -> Vec<Self::Part>;
 }
 
-/// Applies a plan to the list that it was made for and returns the rewritten list. Edits of messages
-/// or parts that do not exist are ignored.
+/// Applies a plan of edits to the list that it was made for, and returns the rewritten list. Edits of messages or parts
+/// that do not exist are ignored.
 pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
     // By message: its own edits, and the messages inserted behind it.
     let mut plans: HashMap<usize, Plan<'_>> = HashMap::new();

@@ -89,7 +89,8 @@ impl EditableMessage for Message {
 }
 
 impl TrimPolicy {
-    /// Returns the message shortened; `None` if it stays as it is or would cost more.
+    /// Returns the message with shortened results or texts. `None` if it would not change, or would cost more.
+    /// `pointer` is the argument with which a tool can expand the message.
     pub fn trim(
         &self,
         message: &Message,

@@ -31,7 +31,7 @@ use crate::json::{
 /// Types of elements that a message's content may hold.
 const TYPES: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"];
 
-/// A message of OpenAI's chat completions: its JSON.
+/// A message in the JSON of OpenAI's chat completions API.
 ///
 /// Content may be a text or a list, `developer` is a system role, a refusal is a text, a tool's message is one result,
 /// and `reasoning_content` of compatible servers is reasoning. Unknown fields stay as they are; a `function_call`,
@@ -39,7 +39,7 @@ const TYPES: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chat(pub Value);
 
-/// A part of a [`Chat`] message.
+/// A part of a [`Chat`] message: a text, a call, a result or another piece of content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part(Inner);
 
@@ -56,12 +56,12 @@ enum Inner {
     Result(Value),
 }
 
-/// Wraps each message.
+/// Returns each JSON value as a message.
 pub fn from_values(messages: Vec<Value>) -> Vec<Chat> {
     messages.into_iter().map(Chat).collect()
 }
 
-/// Unwraps each message.
+/// Returns the JSON value of each message.
 pub fn into_values(messages: Vec<Chat>) -> Vec<Value> {
     messages.into_iter().map(|message| message.0).collect()
 }

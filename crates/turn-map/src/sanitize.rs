@@ -4,66 +4,66 @@ use token_estimate::{MessageView, PartView, Role};
 
 use crate::{Edit, InsertedResult, atoms};
 
-/// A call or result that a provider would refuse, and its repair.
+/// A call or result that a provider would refuse, and the way in which it is repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// Position of the message.
+    /// Position of the message that contains the call or result.
     pub message: usize,
-    /// Index of the part in the message.
+    /// Index of the call or result among the message's parts.
     pub part: usize,
     /// Id of the call or result before the repair.
     pub id: String,
-    /// Problem of the call or result.
+    /// The reason why a provider would refuse the call or result.
     pub problem: Problem,
-    /// Remedy that was applied.
+    /// The repair that the edits make.
     pub remedy: Remedy,
 }
 
-/// Problem of a call or a result.
+/// Reason why a provider would refuse a call or a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A result that answers no call, or a call that is not sent.
+    /// A result answers no call, or answers a call that is not sent to the provider.
     Orphan,
-    /// A result that came after its call's group had closed.
+    /// A result came after its call's tool group had closed.
     Late,
-    /// A result that does not directly follow its call's message in a message of the user or a tool.
+    /// A result is not in a message of the user or a tool directly after its call's message.
     Misplaced,
-    /// A call without a result.
+    /// A call has no result.
     Unanswered,
-    /// A message that is not the assistant's contains a tool call.
+    /// A call is in a message of another role than the assistant.
     CallByAnother,
-    /// A call without an id.
+    /// A call has an empty id.
     EmptyId,
-    /// A call with the id of an earlier call.
+    /// A call has the same id as an earlier call.
     DuplicateId,
 }
 
-/// Remedy of a problem.
+/// Repair of a call or a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
-    /// The call was dropped.
+    /// The call was removed from its message.
     Dropped,
-    /// The result became text.
+    /// The result was replaced by text.
     MadeText,
-    /// The result moved to the place after its call's message.
+    /// The result was moved to the place directly after its call's message.
     Moved,
-    /// A result was inserted for the call.
+    /// A result with the given text was inserted for the call, which had none.
     Stubbed,
     /// The call and its result got another id.
     Renamed,
 }
 
-/// Edits that repair a list for a provider, and a report of the problems.
+/// Result of [`sanitize`]: edits that repair a list of messages for a provider, and a report of the problems.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 #[must_use]
 pub struct Sanitized {
-    /// Edits to apply; empty when the list is valid.
+    /// Edits that repair the list; empty if the list is valid.
     pub edits: Vec<Edit>,
-    /// Problems found, in order.
+    /// Problems that were found, in the order of the list.
     pub findings: Vec<Finding>,
 }
 

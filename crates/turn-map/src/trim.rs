@@ -6,43 +6,43 @@ use token_estimate::{MessageView, PartView, TokenEstimator};
 use crate::Edit;
 use crate::clip::{clip_chars, clip_lines, clip_tokens, is_clipped, stub_text};
 
-/// Rule that shortens a message: a pure function of the message, the estimator and the pointer.
+/// Rule that shortens a message's texts and results: a pure function of the message, the estimator and the pointer.
 ///
-/// Its id, as in `tool-output-lines/50@1`, may be stored: the rule of an id never changes, and a changed rule gets a
-/// new version. No policy makes a message larger, and none changes a call, so the calls and results of trimmed messages
-/// pair as before. Applying a policy twice equals applying it once.
+/// A policy's id, such as `tool-output-lines/50@1`, may be stored: an id always means the same rule, and a changed rule
+/// gets a new version. No policy makes a message larger, and none changes a call, so the calls and results of trimmed
+/// messages pair as before. Applying a policy twice equals applying it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TrimPolicy {
     /// Keeps the first and the last lines of a result.
     /// `tool-output-lines/50@1`
     ToolOutputLines {
-        /// Maximum number of lines.
+        /// Maximum number of lines of a result.
         lines: usize,
     },
     /// Keeps the beginning and the end of a result. `tool-output-tokens/2000@1`
     ToolOutputTokens {
-        /// Maximum cost of a result in tokens, if that leaves room for the marker.
+        /// Maximum cost of a result, in tokens. A limit that is too small for the marker may be exceeded.
         tokens: u64,
     },
     /// Keeps the first and the last characters of a long result, and omits one of medium length.
     /// `tool-output-chars/200-2000-200@1`
     ToolOutputChars {
-        /// Maximum length of a result that stays whole, in characters.
+        /// Maximum length of a result that is not shortened, in characters.
         untouched: usize,
-        /// Maximum length of a result that is left out whole, in characters.
+        /// Maximum length of a result that is omitted as a whole, in characters. Longer results are shown in part.
         left_out: usize,
-        /// Number of characters of a longer result that are shown at either end.
+        /// Number of characters of a longer result to show from its beginning, and as many from its end.
         shown: usize,
     },
-    /// Omits results of at least this cost. `tool-output-stub/50@1`
+    /// Omits results that cost at least `tokens`. `tool-output-stub/50@1`
     ToolOutputStub {
-        /// Minimum cost of a result that is left out, in tokens.
+        /// Minimum cost of a result to be omitted, in tokens.
         tokens: u64,
     },
     /// Keeps the beginning and the end of a text or a result. `block/8000@1`
     Block {
-        /// Maximum cost of a text or a result in tokens, if that leaves room for the marker.
+        /// Maximum cost of a text or a result, in tokens. A limit that is too small for the marker may be exceeded.
         tokens: u64,
     },
 }
@@ -56,9 +56,9 @@ const NAMES: [&str; 5] = [
 ];
 
 impl TrimPolicy {
-    /// Returns a result's text shortened; `None` if it stays as it is.
+    /// Returns the shortened text of a result; `None` if the policy does not change it.
     ///
-    /// `pointer` is the argument of the tool that expands the message; an empty one is not mentioned.
+    /// `pointer` is the argument with which a tool can expand the message; the marker does not mention an empty one.
     pub fn trim_result(
         &self,
         text: &str,
@@ -90,8 +90,8 @@ impl TrimPolicy {
         }
     }
 
-    /// Returns a text part's text shortened; `None` if it stays as it is, as under every policy but
-    /// [`Block`](Self::Block).
+    /// Returns the shortened text of a text part; `None` if the policy does not change it. Only [`Block`](Self::Block)
+    /// shortens text parts.
     pub fn trim_text(
         &self,
         text: &str,
@@ -104,7 +104,7 @@ impl TrimPolicy {
         }
     }
 
-    /// Returns the edits that shorten the message at a position. A note stays as it is.
+    /// Returns the edits that shorten a message, which is at `position` in its list. There are none for a note.
     pub fn edits(
         &self,
         position: usize,
@@ -150,7 +150,7 @@ impl fmt::Display for TrimPolicy {
     }
 }
 
-/// Error returned when a text is not the id of a [`TrimPolicy`].
+/// Error returned if a text is not the id of a [`TrimPolicy`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownTrimPolicy(String);
 

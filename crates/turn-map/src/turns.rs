@@ -4,19 +4,19 @@ use token_estimate::MessageView;
 
 use crate::message::user_speaks;
 
-/// Rule that determines the beginnings of turns.
+/// Rule that determines the message with which a turn begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TurnBoundary {
-    /// Neighbouring messages with the same turn index form a turn; a message without an index is a separate turn.
+    /// Neighbouring messages with the same turn index ([`MessageView::turn`]) form a turn. A message without an index
+    /// is a turn by itself.
     Index,
-    /// A turn begins at each user message without tool results. Messages before the first one form a
-    /// turn too.
+    /// A turn begins at each user message without tool results. Messages before the first such message form a turn too.
     Role,
 }
 
-/// The turns of a message list, numbered from 0 by position. The numbers do not depend on the turn indices of the
-/// messages.
+/// The turns of a list of messages, numbered from 0 in the order of the list. The numbers do not depend on the turn
+/// indices of the messages.
 ///
 /// Notes belong to the turn around them. Building is O(1) a message, a lookup O(log turns).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,12 +33,12 @@ pub struct TurnMap {
 }
 
 impl TurnMap {
-    /// Creates an empty map. The first [pushed](Self::push) message has position 0.
+    /// Creates an empty map. The first message that is [added](Self::push) has position 0.
     pub const fn new(grouping: TurnBoundary) -> Self {
         Self::starting_at(0, grouping)
     }
 
-    /// Creates an empty map for messages from this position on.
+    /// Creates an empty map. The first message that is [added](Self::push) has this position.
     pub const fn starting_at(position: usize, grouping: TurnBoundary) -> Self {
         Self {
             grouping,
@@ -50,12 +50,12 @@ impl TurnMap {
         }
     }
 
-    /// Creates the map of `messages` by [`TurnBoundary::Index`].
+    /// Creates the map of `messages`, with the turns of [`TurnBoundary::Index`].
     pub fn by_index<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Self {
         Self::of(TurnBoundary::Index, messages)
     }
 
-    /// Creates the map of `messages` by [`TurnBoundary::Role`].
+    /// Creates the map of `messages`, with the turns of [`TurnBoundary::Role`].
     pub fn by_role<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Self {
         Self::of(TurnBoundary::Role, messages)
     }
@@ -66,7 +66,7 @@ impl TurnMap {
         map
     }
 
-    /// Adds the next message.
+    /// Adds the next message of the list.
     pub fn push(&mut self, message: &impl MessageView) {
         let starts = if self.starts.is_empty() {
             self.current = message.turn();
@@ -89,29 +89,29 @@ impl TurnMap {
         self.next += 1;
     }
 
-    /// Number of turns.
+    /// Returns the number of turns.
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
-    /// Number of messages, notes included.
+    /// Returns the number of messages, including notes.
     pub fn messages(&self) -> usize {
         self.next - self.first
     }
 
-    /// Positions of the messages of a turn; empty if there is no such turn.
+    /// Returns the positions of the messages of a turn; empty if there is no such turn.
     pub fn range(&self, turn: usize) -> Range<usize> {
         self.span(turn..turn.saturating_add(1))
     }
 
-    /// Positions of the messages of several turns. Turns that do not exist have no messages.
+    /// Returns the positions of the messages of several turns. Turns that do not exist have no messages.
     pub fn span(&self, turns: Range<usize>) -> Range<usize> {
         let start = |turn: usize| self.starts.get(turn).copied().unwrap_or(self.next);
         let first = start(turns.start);
         first..start(turns.end).max(first)
     }
 
-    /// Turn of the message at `position`; `None` if there is no such message.
+    /// Returns the number of the turn that contains the message at `position`; `None` if there is no such message.
     pub fn turn_of(&self, position: usize) -> Option<usize> {
         if position >= self.next {
             return None;
@@ -121,8 +121,8 @@ impl TurnMap {
             .checked_sub(1)
     }
 
-    /// Position at which the turn of the message at `position` begins; `None` if there is no such
-    /// message, or if the turn by role begins with no user message.
+    /// Returns the position of the first message of the turn that contains the message at `position`. `None` if there
+    /// is no such message, or if turns are determined by role and this turn does not begin with a user message.
     pub fn start_of(&self, position: usize) -> Option<usize> {
         let turn = self.turn_of(position)?;
         if self.headless && turn == 0 {
@@ -131,7 +131,8 @@ impl TurnMap {
         self.starts.get(turn).copied()
     }
 
-    /// The messages of several turns in the list that the map was built from. Turns that do not exist have no messages.
+    /// Returns the messages of several turns. `messages` must be the list that the map was built from. Turns that do
+    /// not exist have no messages.
     pub fn slice<'m, M>(&self, messages: &'m [M], turns: Range<usize>) -> &'m [M] {
         let span = self.span(turns);
         messages
@@ -139,7 +140,7 @@ impl TurnMap {
             .unwrap_or_default()
     }
 
-    /// The positions of each turn's messages, in order.
+    /// Returns the positions of each turn's messages, in the order of the turns.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Range<usize>> + '_ {
         (0..self.count()).map(|turn| self.range(turn))
     }

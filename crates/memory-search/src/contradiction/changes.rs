@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::statement::Statement;
 use super::{Compounds, Said, are_apart, corrects};
 
-/// The statements in the texts of a conversation, and the changes of earlier statements by later ones.
+/// Finds statements in the texts of a conversation that later texts change.
 #[derive(Debug)]
 pub struct Changes {
     said: Vec<Said>,
@@ -35,21 +35,21 @@ struct Place {
     terms: usize,
 }
 
-/// A statement that a later text changes.
+/// The change of a statement by a later text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change<'s> {
-    /// Number of the last text that is known to change it.
+    /// Index of the text that makes the change, in the list given to [`Changes::new`].
     pub by: usize,
-    /// The statement in that text.
+    /// The statement in that text that makes the change.
     pub statement: &'s str,
-    /// Whether the statement that is changed has as many words of the question as any of its text, and the question
-    /// does not name its value.
+    /// Whether the changed statement is likely to be the one that the question asks for: no other statement of its text
+    /// has more words of the question, and the question does not name the changed value.
     pub is_asked: bool,
 }
 
 impl Changes {
-    /// Reads texts in the order in which they were said, and the question that they are to answer.
+    /// Reads the texts, oldest first, and the question that they are to answer.
     pub fn new(mut said: Vec<Said>, question: &str) -> Self {
         complete(&mut said);
         let compounds = Compounds::of(&said);
@@ -98,8 +98,8 @@ impl Changes {
         }
     }
 
-    /// Returns the statements of a text that later ones change, in their order. If a change was changed again, returns
-    /// the last change.
+    /// Returns the changes of the statements in the text with index `text`, in the order of the statements. If a
+    /// statement was changed several times, returns the last change that is known.
     pub fn of(&self, text: usize) -> Vec<Change<'_>> {
         let parts = || {
             self.said
@@ -121,8 +121,9 @@ impl Changes {
         changes.collect()
     }
 
-    /// Returns the last text that answers the question as an earlier one does: with as many of its words as any text
-    /// has in one statement, and with other values. Whether it changes the earlier one is not known.
+    /// Returns the index of the last text that answers the question like the text with index `text`, but with other
+    /// values; `None` if there is none. Only texts with the most words of the question in one statement count as
+    /// answers. It is not certain that the later answer changes the earlier one.
     pub fn newer_answer(&self, text: usize) -> Option<usize> {
         let own = self.answers.iter().filter(|one| one.text == text);
         let newer = self.answers.iter().filter(|one| one.text > text);

@@ -31,7 +31,7 @@ const SAME_LENGTH_OF_VALUES: usize = 40;
 /// Number of texts that have two words next to each other, from which on these are a compound.
 const COMPOUND: usize = 2;
 
-/// The statements of a text, read once and compared with many other texts.
+/// The statements in one text, ready to be compared with other texts by [`Changes`].
 #[derive(Debug)]
 pub struct Said {
     /// The statements of its sentences, one for each value.
@@ -80,7 +80,7 @@ impl Compounds {
 }
 
 impl Said {
-    /// Reads a text.
+    /// Finds the statements in a text.
     pub fn of(text: &str) -> Self {
         let text = composed(text).replace('’', "'");
         Self {
@@ -89,8 +89,8 @@ impl Said {
         }
     }
 
-    /// Marks the text as narration, such as an agent's words between its calls of tools: among [`Changes`] it does not
-    /// change earlier statements.
+    /// Marks the text as narration, such as the words of an agent between its tool calls. Narration does not change
+    /// earlier statements.
     pub fn as_narration(mut self) -> Self {
         self.is_narration = true;
         self

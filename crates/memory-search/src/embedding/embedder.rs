@@ -9,25 +9,25 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Turns texts into vectors. Texts with nearly the same meaning have vectors that are near each other.
 ///
-/// Embedding is deterministic as far as the model is: vectors are kept, and compared with vectors that
-/// are made later.
+/// Vectors are stored and compared with vectors that are made later, so the same text should always give the same
+/// vector.
 #[async_trait]
 #[auto_impl(Arc)]
 pub trait Embedder: Send + Sync + fmt::Debug {
-    /// Name of the model and of its version. Vectors are compared only with vectors of the same id.
+    /// Returns the name of the model with its version. Only vectors with the same id are compared.
     fn id(&self) -> &str;
 
-    /// Number of components of each vector.
+    /// Returns the number of components of each vector.
     fn dimension(&self) -> usize;
 
-    /// Whether a search may embed a whole conversation itself, because that costs about as much as reading it. With
-    /// other embedders a search uses the stored vectors. Default false.
+    /// Returns whether embedding a text costs about as much as reading it, so that a search may embed a whole
+    /// conversation by itself. For other embedders a search uses the stored vectors. Default false.
     fn is_cheap(&self) -> bool {
         false
     }
 
-    /// Returns a vector of [`dimension`](Self::dimension) components for each text, in their order; all zeros for a
-    /// text that is unknown to the embedder.
+    /// Returns a vector of [`dimension`](Self::dimension) components for each text, in the same order. The vector of a
+    /// text that the embedder does not know is all zeros.
     ///
     /// # Errors
     /// `Unavailable` when the model is not available.

@@ -29,9 +29,9 @@ const MAX_TABLE_BYTES: usize = 8_000_000;
 /// Embeddings" (2017), find 0.001 to 0.0001 best.
 const HALF_WEIGHT: f32 = 0.0001;
 
-/// A table of vectors of words, the most frequent word first. The vector of a text is the mean of its words' vectors,
-/// weighted by a / (a + p): p is the word's probability, which Zipf's law gives from its place in the table, and a is
-/// 0.0001. Words that are not in the table do not count.
+/// An embedder without a neural model: a table with a vector for each word, the most frequent word first. The vector of
+/// a text is the mean of its words' vectors, weighted by a / (a + p): p is the word's probability, which Zipf's law
+/// gives from its place in the table, and a is 0.0001. Words that are not in the table do not count.
 ///
 /// # File format
 ///
@@ -114,10 +114,10 @@ impl<'b> Reader<'b> {
 }
 
 impl StaticTable {
-    /// Reads a table from a file.
+    /// Reads a table from a file in the format above.
     ///
     /// # Errors
-    /// When the file cannot be read, is larger than 8,000,000 bytes, or is no sound table.
+    /// A [`TableError`] if the file cannot be read, is larger than 8,000,000 bytes, or is not a valid table.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TableError> {
         let path = path.as_ref();
         let read = || {
@@ -135,10 +135,11 @@ impl StaticTable {
         })
     }
 
-    /// Reads a table.
+    /// Reads a table from the bytes of a file in the format above.
     ///
     /// # Errors
-    /// When the bytes are more than 8,000,000 bytes, or no sound table.
+    /// A [`TableError`] if there are more than 8,000,000 bytes, or they are not a valid table. In a valid table the
+    /// beginning, the version, the lengths and the checksum are right, and so is every word and vector.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, TableError> {
         if bytes.len() > MAX_TABLE_BYTES {
             return Err(too_large(bytes.len() as u64));
@@ -205,12 +206,13 @@ impl StaticTable {
         }
     }
 
-    /// Writes a table of the words that fit into 8,000,000 bytes, the most frequent first. `name` is the table's name
-    /// and version. Leaves out words that are empty or longer than 255 bytes, and words with a vector that is zero or
-    /// of another dimension.
+    /// Returns the bytes of a table file with these words and vectors, which must be sorted by frequency, the most
+    /// frequent word first. Words that do not fit into 8,000,000 bytes are left out, and so are words that are empty or
+    /// longer than 255 bytes, or with a vector that is zero or not of `dimension` components. `name` is the table's
+    /// name and version.
     ///
     /// # Errors
-    /// When no word is left.
+    /// A [`TableError`] if no word is left.
     pub fn write<'w>(
         name: &str,
         dimension: usize,
@@ -269,12 +271,12 @@ impl StaticTable {
         Ok(bytes)
     }
 
-    /// Number of words.
+    /// Returns the number of words in the table.
     pub fn word_count(&self) -> usize {
         self.count
     }
 
-    /// The vector of a text; all zeros when the table has none of its words.
+    /// Returns the vector of a text; all zeros if the table has none of its words.
     pub fn vector_of(&self, text: &str) -> Vec<f32> {
         let mut sum = vec![0.0; self.dimension];
         let mut weights = 0.0;

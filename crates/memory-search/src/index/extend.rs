@@ -31,39 +31,39 @@ const MOST_CHECKED: u32 = 1_024;
 /// Maximum number of attempts to extend an index. Each that finds damage removes the index.
 const ATTEMPTS: usize = 3;
 
-/// Number of documents that were added to an index.
+/// Number of messages and summaries that a call added to an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexProgress {
-    /// Messages that the index finds from now on.
+    /// Number of messages that were added to the index.
     pub messages: u64,
-    /// Summaries that the index finds from now on.
+    /// Number of summaries that were added to the index.
     pub summaries: u64,
 }
 
-/// Result of a check of an index.
+/// Result of [`check_index`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexCheck {
-    /// Number of segments.
+    /// Number of segments in the index.
     pub segments: u64,
-    /// Messages and summaries in them.
+    /// Number of messages and summaries in the segments.
     pub documents: u64,
-    /// Descriptions of the damage; empty for a sound index.
+    /// Description of each damage that was found; empty for an intact index.
     pub damage: Vec<String>,
 }
 
-/// Indexes the messages of a conversation's own log and the summaries that its index lacks, except for the last few
-/// (fewer than 16 messages, and one summary at most), which a search reads directly. Has no effect if the store has no
-/// index.
+/// Adds the messages of a conversation's own log and its summaries to its index, except for those that it has already.
+/// The last few (fewer than 16 messages, and at most one summary) are not added, because a search reads them directly.
+/// Has no effect if the store has no index.
 ///
-/// Indexes at most about `most` messages and as many summaries; the next call continues. Concurrent calls for one index
-/// do no harm: one of them is refused and stops. A call also stops if its index is removed meanwhile. An index that is
-/// found to be damaged is removed and built again. A call that adds messages checks the segments that it merges, or
-/// else one of the smaller ones; [`mend_index`] checks all segments.
+/// A call adds about `most` messages and as many summaries at most; the next call continues. If two calls extend one
+/// index at the same time, one of them stops early, which does no harm. A call also stops if its index is removed
+/// meanwhile. An index that is found to be damaged is removed and built again. A call that adds messages checks the
+/// segments that it merges, or else one of the smaller ones; [`mend_index`] checks all segments.
 ///
 /// # Errors
-/// `NotFound` when the conversation does not exist; the errors of the store.
+/// `NotFound` if the conversation does not exist. Also the errors of the store.
 pub async fn extend_index<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -92,11 +92,11 @@ pub async fn extend_index<S: Store + ?Sized>(
     Ok(progress)
 }
 
-/// Reads a conversation's whole index. Removes it if a part is damaged or of another format, so that [`extend_index`]
-/// builds it again. Returns whether it was removed.
+/// Reads a conversation's whole index, and removes it if a part is damaged or has another format, so that
+/// [`extend_index`] builds it again. Returns whether the index was removed.
 ///
 /// # Errors
-/// As [`extend_index`].
+/// The errors of [`extend_index`].
 pub async fn mend_index<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -118,10 +118,10 @@ pub async fn mend_index<S: Store + ?Sized>(
     Ok(!is_sound)
 }
 
-/// Removes a conversation's index and builds it again.
+/// Removes a conversation's index and builds it again. Returns the number of messages and summaries in the built index.
 ///
 /// # Errors
-/// As [`extend_index`].
+/// The errors of [`extend_index`].
 pub async fn rebuild_index<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -132,11 +132,10 @@ pub async fn rebuild_index<S: Store + ?Sized>(
     extend_index(store, conversation, u64::MAX).await
 }
 
-/// Checks a conversation's index against its messages and summaries: builds each segment again, and requires the same
-/// bytes.
+/// Checks a conversation's index against its messages and summaries: builds each segment again and compares the bytes.
 ///
 /// # Errors
-/// As [`extend_index`]. Damage is not an error: it is returned.
+/// The errors of [`extend_index`]. Damage is not an error: [`IndexCheck::damage`] describes it.
 pub async fn check_index<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,

@@ -26,8 +26,8 @@ const ATTEMPTS: usize = 4;
 /// Candidates that are read at once.
 const BATCH: usize = 64;
 
-/// A search over the conversations of any store. It reads the index that the store keeps, and the messages that are not
-/// indexed yet.
+/// A search over the conversations of a store. It reads the index that the store keeps, and directly reads the messages
+/// that are not indexed yet.
 ///
 /// The hits, their scores and their order do not depend on the index. A search never writes. It does not use damaged
 /// parts of the index, and the answer says so. [`extend_index`](crate::extend_index) keeps the part that is not indexed
@@ -52,7 +52,7 @@ pub struct SegmentSearch<S> {
 }
 
 impl<S: Deref<Target: Store>> SegmentSearch<S> {
-    /// A search over the conversations of a store.
+    /// Creates a search over the conversations of a store.
     pub fn new(store: S) -> Self {
         Self {
             store,
@@ -63,7 +63,7 @@ impl<S: Deref<Target: Store>> SegmentSearch<S> {
         }
     }
 
-    /// A search that reads all messages, even if the store keeps an index.
+    /// Creates a search that reads all messages directly, even if the store keeps an index.
     pub fn without_index(store: S) -> Self {
         Self {
             uses_index: false,
@@ -71,8 +71,8 @@ impl<S: Deref<Target: Store>> SegmentSearch<S> {
         }
     }
 
-    /// Sets an embedder: in the mode `Prose`, messages with nearly the question's meaning rank higher. While the
-    /// embedder is not available, words alone are ranked.
+    /// Sets an embedder. In the mode `Prose`, messages with nearly the question's meaning then rank higher. If the
+    /// embedder is not available, the search ranks by words alone.
     #[must_use]
     pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = Some(embedder);

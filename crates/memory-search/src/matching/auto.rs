@@ -8,20 +8,20 @@ use crate::hits::Hits;
 use crate::query::{Query, SearchMode};
 use crate::search::Search;
 
-/// The modes that [`Auto`](SearchMode::Auto) tries, in this order: the letter that begins its cursors, the mode, and
-/// the answer's fallback.
+/// The modes that [`Auto`](SearchMode::Auto) tries, in this order. Each entry has the letter at the beginning of its
+/// cursors, the mode, and the [`Fallback`] that answers in this mode report.
 pub const AUTO_STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
     ('l', SearchMode::Literal, None),
     ('w', SearchMode::Words, Some(Fallback::AllWords)),
     ('p', SearchMode::Prose, Some(Fallback::AnyWord)),
 ];
 
-/// Answers a query of the mode [`Auto`](SearchMode::Auto) by a search that supports the other modes. It looks for the
-/// exact phrase; if that has no hits, for all of its words; and if that has none either, for any of them. The answer's
-/// `fallback` says which it was. A mode that the search does not support ends the attempts.
+/// Answers a query in the mode [`Auto`](SearchMode::Auto) with a search that supports other modes. It searches for the
+/// exact phrase; if that has no hits, for all of its words; and if that has none either, for any of its words. The
+/// answer's `fallback` says which search had hits. It tries no further mode after one that the search does not support.
 ///
 /// # Errors
-/// The errors of the search; `Invalid` for a cursor that no such answer had.
+/// `Invalid` for a cursor that this function did not return. Also the errors of the search.
 pub async fn search_auto<S: Search + ?Sized>(
     search: &S,
     conversation: ConversationId,

@@ -10,15 +10,16 @@ use crate::error::{Error, ErrorKind, Result};
 /// grows between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankedUpTo {
-    /// The first message. It is not the first of the log if the ranking continues one that was stopped.
+    /// Position of the first ranked message. It is not the first of the log if the ranking continues one that was
+    /// stopped.
     pub first: Seq,
-    /// The last message.
+    /// Position of the last ranked message.
     pub head: Seq,
-    /// Number of summaries, in the order in which they were made.
+    /// Number of ranked summaries: the first ones in the order in which they were made.
     pub summaries: usize,
-    /// The last message with a vector that counts; `None` if words alone are ranked.
+    /// Position of the last message with a vector that is used; `None` if the ranking uses words alone.
     pub vectors: Option<Seq>,
-    /// Whether the time was over before everything was read. The messages behind `head`, and all summaries, are then
+    /// Whether the search was stopped before it read everything. The messages after `head` and all summaries are then
     /// ranked separately, and their hits follow.
     pub stopped: bool,
 }
@@ -26,9 +27,9 @@ pub(crate) struct RankedUpTo {
 /// Position of a page in a ranked answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankedCursor {
-    /// The state that was ranked.
+    /// The messages and summaries that were ranked.
     pub state: RankedUpTo,
-    /// Number of hits before the page.
+    /// Number of hits before the page that the cursor leads to.
     pub begin: usize,
 }
 

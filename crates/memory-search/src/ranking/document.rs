@@ -19,13 +19,14 @@ pub(super) const MOST_TELLING_WORDS: usize = 1 << 13;
 /// The texts of a message or of a summary.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Document<'a> {
-    /// Name of the participant.
+    /// Name of the message's author; `None` if it has none, and for a summary.
     pub name: Option<&'a str>,
-    /// The message's role; `None` for a summary.
+    /// Role of the message's author; `None` for a summary.
     pub role: Option<Role>,
-    /// Time of the message.
+    /// Time of the message, or time at which the summary was made.
     pub created_at: Timestamp,
-    /// The readable texts, each once: texts, reasoning, names of tools, arguments, results.
+    /// The readable texts of the message or summary: texts, reasoning, names of tools, arguments, results. Equal texts
+    /// occur once.
     pub texts: Vec<Cow<'a, str>>,
 }
 

@@ -141,9 +141,10 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
 /// The words of a conversation that a question may need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Whole words.
+    /// The terms of the question's words. A text that has a word of the question has the word's terms.
     pub terms: BTreeSet<String>,
-    /// Beginnings of words: all words with one of them.
+    /// Beginnings of the question's long terms. A word with one of these beginnings may be derived from a word of the
+    /// question.
     pub prefixes: BTreeSet<String>,
 }
 

@@ -7,17 +7,17 @@ use super::document::Document;
 /// The properties of a message or of a summary that an index keeps with its words.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
-    /// Position of the message; of a summary, its last message.
+    /// Position of the message; for a summary, position of the last message that it covers.
     pub seq: Seq,
-    /// The message's role; `None` for a summary.
+    /// Role of the message's author; `None` for a summary.
     pub role: Option<Role>,
-    /// Name of the participant.
+    /// Name of the message's author; `None` if it has none, and for a summary.
     pub name: Option<String>,
-    /// Time of the message or of the summary.
+    /// Time of the message, or time at which the summary was made.
     pub created_at: Timestamp,
-    /// Number of words.
+    /// Number of words in the text.
     pub length: u32,
-    /// The part of the text that is questions, from 0 to 1.
+    /// Share of the text that consists of questions, from 0 to 1.
     pub question_share: f64,
     /// Whether the text asks something.
     pub asks: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Record {
     pub names_time: bool,
     /// Whether the message consists of echoes only. It then has no words and is not ranked.
     pub is_echo: bool,
-    /// Further properties of a summary.
+    /// Further properties of a summary; `None` for a message.
     pub summary: Option<SummaryRecord>,
 }
 
@@ -54,10 +54,10 @@ impl Record {
 /// The properties that an index keeps of a summary alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SummaryRecord {
-    /// The summary's id.
+    /// Id of the summary.
     pub id: SummaryId,
-    /// The messages that it covers.
+    /// Positions of the messages that the summary covers.
     pub range: SeqRange,
-    /// Times of the earliest and of the latest of them.
+    /// Earliest and latest time of the messages that the summary covers.
     pub times: (Timestamp, Timestamp),
 }

@@ -24,9 +24,9 @@ const SHARES: [(isize, f64); 3] = [
 /// A document and how well it answers a question.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ranked {
-    /// The document's number.
+    /// Number of the ranked document.
     pub document: usize,
-    /// The score; higher is better. Scores of different questions cannot be compared.
+    /// Score of the document; higher is better. Scores for different questions cannot be compared.
     pub score: f64,
 }
 

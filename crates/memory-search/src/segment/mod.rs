@@ -52,9 +52,9 @@ const WORDS: u8 = b'w';
 /// A whole segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SegmentData {
-    /// Number of messages, or of summaries.
+    /// Number of documents in the segment: messages, or summaries.
     pub documents: u32,
-    /// Its chunks, in the order of their keys.
+    /// Chunks of the segment, in the order of their keys.
     pub chunks: Vec<Chunk>,
 }
 

@@ -8,7 +8,7 @@ use crate::error::Result;
 /// The value of a key in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry<'b> {
-    /// Number of documents that have a word and are ranked by it; number of places under another key.
+    /// For a word: number of documents that have it and are ranked by it. For another key: number of places.
     pub count: u32,
     /// The last place.
     pub(super) last: u32,
@@ -34,7 +34,8 @@ impl Entry<'_> {
 pub(crate) struct WordPosting {
     /// Number of the document in its segment, from 0.
     pub place: u32,
-    /// How often it has the word; 0 if only the raw text of arguments has it, which is not ranked.
+    /// Number of occurrences of the word in the document. 0 if the word occurs only in the raw text of arguments, which
+    /// is not ranked.
     pub count: u32,
 }
 

@@ -10,33 +10,33 @@ use crate::log_calls::read_conversation;
 /// Messages that are embedded in one call.
 const BATCH: u32 = 64;
 
-/// Number of messages that were embedded.
+/// Number of messages that a call embedded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VectorProgress {
-    /// Messages that have vectors from now on.
+    /// Number of messages for which a vector was stored.
     pub messages: u64,
 }
 
-/// Result of a check of a conversation's vectors.
+/// Result of [`check_vectors`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VectorCheck {
-    /// Messages with a vector.
+    /// Number of messages with a vector.
     pub vectors: u64,
-    /// Descriptions of the damage; empty for sound vectors.
+    /// Description of each damage that was found; empty for intact vectors.
     pub damage: Vec<String>,
 }
 
 /// Embeds all messages that a conversation sees and that have no vector of this embedder yet, and stores the vectors.
-/// The vectors of messages that a fork shares with its ancestors are stored for all of them. Has no effect on a store
-/// that keeps no vectors.
+/// Vectors of messages that a fork shares with its ancestors are stored in the ancestors, so that all forks use them.
+/// Has no effect on a store that keeps no vectors.
 ///
-/// Reads at most about `most` entries; the next call continues. Concurrent calls for one conversation do no harm: one
-/// of them is refused and stops.
+/// A call reads about `most` entries of the log at most; the next call continues. If two calls embed one conversation
+/// at the same time, one of them stops early, which does no harm.
 ///
 /// # Errors
-/// `NotFound` when the conversation does not exist; `Unavailable` when the embedder fails; the errors of the store.
+/// `NotFound` if the conversation does not exist. `Unavailable` if the embedder fails. Also the errors of the store.
 pub async fn extend_vectors<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -80,11 +80,11 @@ pub async fn extend_vectors<S: Store + ?Sized>(
 }
 
 /// Checks the vectors of a conversation's own log against its messages. Each vector must have the embedder's dimension
-/// and belong to a message that exists and is not erased. If the embedder is [cheap](Embedder::is_cheap), each must
-/// also equal the vector that it makes of the message.
+/// and belong to a message that exists and is not erased. If the embedder is [cheap](Embedder::is_cheap), each vector
+/// must also equal a new vector of the message.
 ///
 /// # Errors
-/// As [`extend_vectors`]. Damage is not an error: it is returned.
+/// The errors of [`extend_vectors`]. Damage is not an error: [`VectorCheck::damage`] describes it.
 pub async fn check_vectors<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,

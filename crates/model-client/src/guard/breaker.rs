@@ -12,11 +12,12 @@ use super::BreakerPolicy;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BreakerState {
-    /// Lets every call through.
+    /// The breaker permits every call.
     Closed,
-    /// Lets no call through.
+    /// The breaker permits no call.
     Open,
-    /// Lets one call through. Its result closes or opens the breaker.
+    /// The breaker permits one call as a test. If the call succeeds, the breaker closes; if it fails, the breaker opens
+    /// again.
     HalfOpen,
 }
 

@@ -28,8 +28,8 @@ use breaker::Breaker;
 use cache::Cache;
 use spend::Ledger;
 
-/// Guards that all sessions share: the policy, the clock, the limit on concurrent calls, the total
-/// spending, and the cache.
+/// The guards that all sessions share: the policy, the clock, the limit on concurrent calls, the total spending, and
+/// the cache of answers.
 #[derive(Debug)]
 pub struct Guards {
     policy: GuardPolicy,
@@ -49,7 +49,7 @@ impl From<GuardPolicy> for Guards {
 }
 
 impl Guards {
-    /// Returns guards with this policy and this timer.
+    /// Creates guards with this policy. `timer` measures their times and waits.
     pub fn new(policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
         let slots = policy.concurrency.map(|calls| Semaphore::new(calls.max(1)));
         Self {
@@ -62,29 +62,29 @@ impl Guards {
         }
     }
 
-    /// Sets the observer of all attempts.
+    /// Sets the observer that is notified of all attempts.
     pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.watch.set_observer(observer);
         self
     }
 
-    /// Returns the policy.
+    /// Returns the policy of the guards.
     pub fn policy(&self) -> &GuardPolicy {
         &self.policy
     }
 
-    /// Returns the spending of all sessions together.
+    /// Returns the calls and tokens that all sessions together have spent.
     pub fn spent(&self) -> Spent {
         self.total.spent()
     }
 
-    /// Empties the cache, so that every request asks a model again.
+    /// Removes all answers from the cache, so that each request calls a model again.
     pub fn clear_cache(&self) {
         self.cache.clear();
     }
 
-    /// Returns the guard of a session's calls of a model. `model` names it in errors and to the
-    /// observer.
+    /// Returns the guard for a session's calls of one model. `model` is the model's name in errors and in events for
+    /// the observer.
     pub fn for_session<'a>(
         &'a self,
         session: &'a SessionGuard,
@@ -97,8 +97,8 @@ impl Guards {
         }
     }
 
-    /// Counts a failure of a session from elsewhere, such as from a call that the application made itself. Returns
-    /// whether the session's breaker is open now.
+    /// Counts a failure that happened outside of the guards, such as in a call that the application made itself.
+    /// Returns whether the session's breaker is open after it.
     pub fn record_failure(&self, session: &SessionGuard, text: impl Into<String>) -> bool {
         if let Some(policy) = self.policy.breaker {
             session.breaker.fail(policy, self.timer.now(), text.into());
@@ -106,7 +106,7 @@ impl Guards {
         self.breaker(session) == BreakerState::Open
     }
 
-    /// Returns the state of a session's breaker; `Closed` if the policy has none.
+    /// Returns the state of a session's breaker; `Closed` if the policy has no breaker.
     pub fn breaker(&self, session: &SessionGuard) -> BreakerState {
         match self.policy.breaker {
             Some(policy) => session.breaker.state(policy, self.timer.now()),
@@ -115,7 +115,7 @@ impl Guards {
     }
 }
 
-/// Guards of one session: its circuit breaker and its spending.
+/// The guards of one session: its circuit breaker and its spending.
 #[derive(Debug, Default)]
 pub struct SessionGuard {
     breaker: Breaker,
@@ -123,12 +123,12 @@ pub struct SessionGuard {
 }
 
 impl SessionGuard {
-    /// Returns a guard with a closed breaker and no spending.
+    /// Creates the guards of a session without calls: the breaker is closed, and no tokens are spent.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns a guard for another model of the same session: it has a separate breaker and shares the spending.
+    /// Returns the guards for another model of the same session. They have a separate breaker and share the spending.
     pub fn sibling(&self) -> Self {
         Self {
             breaker: Breaker::default(),
@@ -136,17 +136,17 @@ impl SessionGuard {
         }
     }
 
-    /// Returns the session's spending.
+    /// Returns the calls and tokens that the session has spent.
     pub fn spent(&self) -> Spent {
         self.spending.spent()
     }
 
-    /// Returns the number of calls that failed in a row.
+    /// Returns the number of calls that failed in a row, up to the latest one.
     pub fn failures(&self) -> u32 {
         self.breaker.failures()
     }
 
-    /// Closes the breaker.
+    /// Closes the breaker, so that calls are permitted again.
     pub fn reset(&self) {
         self.breaker.reset();
     }
@@ -154,7 +154,7 @@ impl SessionGuard {
 
 /// The guard of a session's calls of one model; see [`Guards::for_session`].
 ///
-/// A refusal is a failure like one of the provider: [`FailureKind::BreakerOpen`],
+/// If the guard refuses a call, it returns a failure of one of these kinds: [`FailureKind::BreakerOpen`],
 /// [`FailureKind::SpendLimit`] or [`FailureKind::TimedOut`].
 #[derive(Debug, Clone, Copy)]
 pub struct SessionCalls<'a> {

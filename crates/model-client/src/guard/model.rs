@@ -11,8 +11,8 @@ use crate::{
     Failure, FailureKind, ModelCall, Timer,
 };
 
-/// A [`ChatModel`] or an [`EmbeddingModel`] with guarded calls: retries, time-outs, a circuit breaker, limits on
-/// spending and concurrency. Answers may be cached; vectors are not.
+/// A [`ChatModel`] or an [`EmbeddingModel`] with guards around its calls: retries, time-outs, a circuit breaker, limits
+/// on spending and concurrency. Answers of chat models may be cached; vectors are not.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,7 +41,8 @@ pub struct GuardedModel<M> {
 }
 
 impl<M> GuardedModel<M> {
-    /// Puts new guards around a client. `name` names the model in errors, to observers and in the cache's keys.
+    /// Wraps the client `model` with new guards for a single session, under `policy`. `name` names the model in errors,
+    /// in events for observers and in the keys of the cache.
     pub fn new(
         name: impl Into<String>,
         model: M,
@@ -52,7 +53,7 @@ impl<M> GuardedModel<M> {
         Self::for_session(name, model, guards, Arc::new(SessionGuard::new()))
     }
 
-    /// Puts shared guards around the client of one session.
+    /// Wraps a client with guards that all sessions share (`guards`) and those for one session (`session`).
     pub fn for_session(
         name: impl Into<String>,
         model: M,
@@ -68,17 +69,17 @@ impl<M> GuardedModel<M> {
         }
     }
 
-    /// Returns the guards of the session.
+    /// Returns the guards of the client's session.
     pub fn session(&self) -> &SessionGuard {
         &self.session
     }
 
-    /// Returns the guards of all sessions.
+    /// Returns the guards that all sessions share.
     pub fn guards(&self) -> &Guards {
         &self.guards
     }
 
-    /// Returns the state of the breaker.
+    /// Returns the state of the session's circuit breaker.
     pub fn breaker(&self) -> BreakerState {
         self.guards.breaker(&self.session)
     }

@@ -7,30 +7,32 @@ use std::time::Duration;
 
 use crate::Failure;
 
-/// Observes the attempts that guards make: for progress and telemetry. Must return at once.
+/// Receives an event for each start and end of an attempt that guards make, for progress displays and telemetry. Its
+/// methods must return at once.
 pub trait CallObserver: Send + Sync + Debug {
-    /// Observes the start or the end of an attempt.
+    /// Called at the start and at the end of each attempt.
     fn attempt(&self, event: &AttemptEvent<'_>);
 }
 
-/// An attempt at a call of a model.
+/// The start or the end of an attempt at a call of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptEvent<'a> {
-    /// Number of the attempt, unique among the guards: its start and its end have the same.
+    /// Id of the attempt, unique among all attempts of the same guards. The events of its start and of its end have the
+    /// same id.
     pub id: u64,
-    /// The model, or the summarizer's id if it has no model.
+    /// Name of the model; for a summarizer without a model, the summarizer's id.
     pub model: &'a str,
-    /// Number of the attempt at this call, from 1 on.
+    /// Number of this attempt among the attempts at the same call; the first is 1.
     pub attempt: u32,
-    /// Maximum number of attempts at this call.
+    /// Maximum number of attempts at the call.
     pub attempts: u32,
-    /// Event of the attempt.
+    /// Whether the attempt started, or the way in which it ended.
     pub kind: AttemptKind<'a>,
 }
 
 impl<'a> AttemptEvent<'a> {
-    /// Returns an event of an attempt out of `attempts`.
+    /// Creates an event of attempt number `attempt` out of at most `attempts`.
     pub fn new(
         id: u64,
         model: &'a str,
@@ -48,25 +50,25 @@ impl<'a> AttemptEvent<'a> {
     }
 }
 
-/// Event of an attempt.
+/// Start of an attempt, or the way in which it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptKind<'a> {
-    /// The attempt started; it ends after `timeout` at the latest.
+    /// The attempt started. It ends after `timeout` at the latest.
     Started {
-        /// Maximum duration; `None` for no limit.
+        /// Maximum duration of the attempt; `None` for no limit.
         timeout: Option<Duration>,
     },
-    /// The model answered.
+    /// The attempt ended with an answer of the model.
     Answered,
-    /// The attempt failed.
+    /// The attempt ended with a failure.
     Failed {
-        /// Text of the failure.
+        /// Text of the failure, for people.
         error: &'a str,
-        /// Wait before the next attempt; `None` if there is none.
+        /// Wait before the next attempt; `None` if there is no further attempt.
         retry_in: Option<Duration>,
     },
-    /// The caller dropped the call.
+    /// The attempt ended because the caller dropped the future of the call.
     Cancelled,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use serde::{Deserialize, Serialize};
 
-/// The guards around calls and their limits. `None` leaves a guard out.
+/// Settings of the guards around the calls of models. `None` turns a guard off.
 ///
 /// | guard | scope | default |
 /// |---|---|---|
@@ -19,18 +19,18 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[must_use]
 pub struct GuardPolicy {
-    /// Opens a circuit breaker when calls of a session fail in a row.
+    /// Circuit breaker that stops the calls of a session after several failures in a row; `None` for no breaker.
     pub breaker: Option<BreakerPolicy>,
-    /// Maximum duration of one attempt, in milliseconds. Default 120,000, which a long answer of a
-    /// slow model needs.
+    /// Maximum duration of one attempt, in milliseconds; `None` for no limit. Default 120,000, because long answers of
+    /// slow models take this long.
     pub timeout_millis: Option<u64>,
-    /// Retries calls with failures that may pass.
+    /// Retries of calls after failures that may pass; `None` for no retries.
     pub retry: Option<RetryPolicy>,
-    /// Spending limit of one session in this process.
+    /// Spending limit of each session, counted in this process only.
     pub session_spend: SpendPolicy,
-    /// Spending limit of all sessions together in this process.
+    /// Spending limit of all sessions together, counted in this process only.
     pub total_spend: SpendPolicy,
-    /// Maximum number of concurrent calls; 0 counts as 1.
+    /// Maximum number of concurrent calls of all sessions; `None` for no limit. 0 counts as 1.
     pub concurrency: Option<usize>,
     /// Maximum number of answers that the cache keeps in memory; 0 keeps none.
     pub cache_entries: usize,
@@ -51,7 +51,7 @@ impl Default for GuardPolicy {
 }
 
 impl GuardPolicy {
-    /// Returns a policy without guards: a base to switch single ones on.
+    /// Returns a policy with all guards off, to turn single ones on.
     pub fn none() -> Self {
         Self {
             breaker: None,
@@ -65,15 +65,14 @@ impl GuardPolicy {
     }
 }
 
-/// Policy of the circuit breaker of a session.
+/// Settings of a session's circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BreakerPolicy {
-    /// Number of failures in a row that opens the breaker; a success resets the count. Default 3;
-    /// 0 counts as 1.
+    /// Number of failures in a row that open the breaker. A success resets the count. Default 3; 0 counts as 1.
     pub failures: u32,
-    /// Time after which an open breaker lets one call through, in milliseconds: success closes the
-    /// breaker, failure opens it again. `None` keeps it open until it is reset. Default 60,000.
+    /// Time after which an open breaker permits one call, in milliseconds. If this call succeeds, the breaker closes;
+    /// if it fails, the breaker opens again. `None` keeps it open until it is reset. Default 60,000.
     pub half_open_after_millis: Option<u64>,
 }
 
@@ -86,16 +85,17 @@ impl Default for BreakerPolicy {
     }
 }
 
-/// Policy for repeating failed calls. Only failures that may pass are retried; see
+/// Settings for repeating failed calls. Only failures that may pass are retried: see
 /// [`FailureKind::retryable`](crate::FailureKind::retryable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryPolicy {
-    /// Maximum number of attempts, the first one included. Default 3.
+    /// Maximum number of attempts, including the first one. Default 3.
     pub attempts: u32,
-    /// Wait before the second attempt, in milliseconds; it doubles with each further attempt. Default 1,000.
+    /// Wait before the second attempt, in milliseconds. The wait doubles with each further attempt. Default 1,000.
     pub first_wait_millis: u64,
-    /// Longest wait, in milliseconds. There is no retry if the provider asks for a longer one. Default 60,000.
+    /// Maximum wait before an attempt, in milliseconds. There is no retry if the provider asks for a longer wait.
+    /// Default 60,000.
     pub longest_wait_millis: u64,
 }
 
@@ -110,7 +110,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the waits between attempts, first to last.
+    /// Returns the waits before the second and all further attempts, in order.
     pub fn waits(&self) -> impl Iterator<Item = Duration> + Send + use<> {
         let retries = usize::try_from(self.attempts.saturating_sub(1)).unwrap_or(usize::MAX);
         ExponentialBuilder::default()
@@ -129,19 +129,20 @@ impl RetryPolicy {
     }
 }
 
-/// A spending limit. A call that would exceed it is not made.
+/// A spending limit in calls and tokens. A call that would exceed it is not made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpendPolicy {
-    /// Maximum number of calls; each retry counts.
+    /// Maximum number of calls; each retry counts. `None` for no limit.
     pub calls: Option<u64>,
-    /// Maximum number of tokens of prompts and answers. The provider's figures count if there are any, otherwise the
-    /// estimator's. Before a call its prompt and its target count.
+    /// Maximum number of tokens in prompts and answers; `None` for no limit. Finished calls count with the provider's
+    /// figures, or with estimates if there are none. A call about to be made counts with its prompt and its maximum
+    /// output.
     pub tokens: Option<u64>,
 }
 
 impl SpendPolicy {
-    /// Returns a limit of this many calls.
+    /// Returns a limit of this many calls, without a limit of tokens.
     pub fn calls(calls: u64) -> Self {
         Self {
             calls: Some(calls),
@@ -149,7 +150,7 @@ impl SpendPolicy {
         }
     }
 
-    /// Returns a limit of this many tokens.
+    /// Returns a limit of this many tokens, without a limit of calls.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             calls: None,

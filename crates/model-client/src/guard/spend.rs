@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::SpendPolicy;
 
-/// Calls and tokens spent.
+/// Number of calls and tokens that were spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
     /// Number of calls; each retry and each failed call counts.
     pub calls: u64,
-    /// Number of tokens of prompts and answers.
+    /// Number of tokens in prompts and answers.
     pub tokens: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::{EmbeddingModel, Embeddings, Failure, ModelUsage};
 /// Maximum length of a server's answer, in bytes: 64 vectors of 4,096 components take some 6 MB.
 const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
-/// A slim client of a server that speaks OpenAI's embeddings.
+/// A slim client of a server that speaks OpenAI's embeddings API.
 #[derive(Clone)]
 #[must_use]
 pub struct OpenAiEmbeddings {
@@ -42,9 +42,8 @@ struct Request<'a> {
 }
 
 impl OpenAiEmbeddings {
-    /// Returns a client of `model` at the server with this base URL, the part before `/embeddings`:
-    /// [`OPENAI_BASE_URL`](crate::OPENAI_BASE_URL), [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL) or
-    /// another.
+    /// Creates a client of the model named `model`. `base_url` is the server's URL up to and without `/embeddings`:
+    /// [`OPENAI_BASE_URL`](crate::OPENAI_BASE_URL), [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL) or another.
     ///
     /// # Errors
     /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of
@@ -57,19 +56,20 @@ impl OpenAiEmbeddings {
         })
     }
 
-    /// Sets the key. Servers on this machine often need none.
+    /// Sets the API key. Servers on the same machine often need none.
     pub fn with_key(mut self, key: ApiKey) -> Self {
         self.endpoint.set_key(key);
         self
     }
 
-    /// Sets the maximum duration of a request. Default 2 minutes; `None` sets no limit.
+    /// Sets the maximum duration of a request; `None` for no limit. Default 2 minutes.
     pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.endpoint.timeout = timeout;
         self
     }
 
-    /// Asks for vectors of this dimension. Not sent unless set, because some models cannot shorten their vectors.
+    /// Sets the number of components of the vectors that the server is asked for. By default no number is sent, because
+    /// some models cannot shorten their vectors.
     pub fn with_dimensions(mut self, dimensions: u32) -> Self {
         self.dimensions = Some(dimensions);
         self

@@ -16,7 +16,7 @@ use super::key::Secrets;
 use super::{ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, ReasoningEffort};
 use crate::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelUsage, Stop};
 
-/// A client by way of the `genai` crate: Anthropic, Gemini, OpenAI, Ollama and others.
+/// A client for several providers, based on the `genai` crate: Anthropic, Gemini, OpenAI, Ollama and others.
 #[derive(Clone)]
 #[must_use]
 pub struct GenAi {
@@ -45,11 +45,11 @@ impl fmt::Debug for GenAi {
 }
 
 impl GenAi {
-    /// Returns a client of a provider's model: `anthropic`, `gemini`, `openai`, `ollama`, or another
+    /// Creates a client of the model named `model`. `provider` is `anthropic`, `gemini`, `openai`, `ollama`, or another
     /// name that `genai` knows.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`] if the provider is not known.
+    /// [`FailureKind::InvalidClient`] if `genai` does not know the provider.
     pub fn new(provider: &str, model: &str) -> Result<Self, Failure> {
         let Some(kind) = AdapterKind::from_lower_str(provider) else {
             let text =
@@ -71,14 +71,14 @@ impl GenAi {
         })
     }
 
-    /// Sets the key.
+    /// Sets the API key of the provider.
     pub fn with_key(mut self, key: ApiKey) -> Self {
         self.secrets.add_key(&key);
         self.key = Some(key);
         self.changed()
     }
 
-    /// Replaces the provider's address.
+    /// Sets the URL to send requests to, in place of the provider's own.
     pub fn with_base_url(mut self, url: &str) -> Self {
         let url = format!("{}/", url.trim().trim_end_matches('/'));
         if let Ok(url) = reqwest::Url::parse(&url) {
@@ -88,7 +88,7 @@ impl GenAi {
         self.changed()
     }
 
-    /// Sets the maximum duration of a request. Default 2 minutes; `None` sets no limit.
+    /// Sets the maximum duration of a request; `None` for no limit. Default 2 minutes.
     pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.timeout = timeout;
         self.changed()
@@ -97,25 +97,26 @@ impl GenAi {
     /// Sets your own client, with its keys, addresses and time-outs. It replaces earlier settings of key, address and
     /// time-out; a later setting replaces the client.
     ///
-    /// Keys of your own client are unknown here, so an answer that repeats one is not redacted.
+    /// The keys of your client are not known to this crate, so a key that an answer repeats is not removed from it.
     pub fn with_client(mut self, client: Client) -> Self {
         self.client = OnceLock::from(client);
         self
     }
 
-    /// Sets the smallest output limit that is sent to the server, in tokens. Default [`MIN_OUTPUT_TOKENS`].
+    /// Sets the minimum output limit that is sent to the server, in tokens. Default [`MIN_OUTPUT_TOKENS`].
     pub fn with_min_output_tokens(mut self, tokens: u64) -> Self {
         self.min_output = tokens;
         self
     }
 
-    /// Sets the sampling temperature. Not sent unless set.
+    /// Sets the sampling temperature. By default none is sent.
     pub fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// Sets the amount of reasoning, in the provider's form. Not sent unless set: models that do not reason refuse it.
+    /// Sets the amount of reasoning, in the provider's form. By default none is sent, because models that do not reason
+    /// refuse it.
     pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
         self.reasoning = Some(effort);
         self

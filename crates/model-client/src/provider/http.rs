@@ -139,8 +139,8 @@ pub(super) fn without_secrets(url: &reqwest::Url) -> String {
     shown.to_string()
 }
 
-/// Returns a provider's address without user info, query and fragment, so that it may be shown;
-/// `None` if `url` is not an address with a host.
+/// Returns a provider's URL without user info, query and fragment, so that it may be shown or logged. `None` if `url`
+/// is not a URL with a host.
 pub fn public_url(url: &str) -> Option<String> {
     let url = reqwest::Url::parse(url.trim()).ok()?;
     url.has_host().then(|| without_secrets(&url))

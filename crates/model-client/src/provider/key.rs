@@ -5,12 +5,12 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A secret key. `Debug` does not show it, and it can be neither displayed nor serialised.
+/// An API key, kept secret: `Debug` does not show it, and it can be neither displayed nor serialised.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Returns a key without the white space around it.
+    /// Creates a key from a text, without white space at its ends.
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into().trim().to_owned())
     }

@@ -16,19 +16,19 @@ use crate::{ChatModel, ChatPrompt, Completion, Failure, ModelUsage, Stop};
 /// Maximum length of a server's answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
-/// Request field that carries the output limit.
+/// Field of a request in which the output limit is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutputLimit {
-    /// `max_tokens`, which compatible servers know.
+    /// The field `max_tokens`, which compatible servers support.
     MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's newer models require.
+    /// The field `max_completion_tokens`, which OpenAI's newer models require.
     MaxCompletionTokens,
-    /// No field: the server's own limit holds.
+    /// No field: the output limit is not sent, and the server's default limit applies.
     None,
 }
 
-/// A slim client of a server that speaks OpenAI's chat completions.
+/// A slim client of a server that speaks OpenAI's chat completions API.
 #[derive(Clone)]
 #[must_use]
 pub struct OpenAiCompatible {
@@ -70,13 +70,13 @@ struct WireMessage<'a> {
 }
 
 impl OpenAiCompatible {
-    /// Returns a client of `model` at the server with this base URL, the part before
+    /// Creates a client of the model named `model`. `base_url` is the server's URL up to and without
     /// `/chat/completions`: [`OPENAI_BASE_URL`](crate::OPENAI_BASE_URL), [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL) or
     /// another.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of `http` or `https`, or the
-    /// system cannot make connections.
+    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of `http` or
+    /// `https`, or the system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
         let endpoint = Endpoint::new(base_url, "chat/completions", MAX_ANSWER_BYTES)?;
         let limit = match endpoint.host() {
@@ -93,40 +93,39 @@ impl OpenAiCompatible {
         })
     }
 
-    /// Sets the key. Servers on this machine often need none.
+    /// Sets the API key. Servers on the same machine often need none.
     pub fn with_key(mut self, key: ApiKey) -> Self {
         self.endpoint.set_key(key);
         self
     }
 
-    /// Sets the maximum duration of a request. Default 2 minutes; `None` sets no limit.
+    /// Sets the maximum duration of a request; `None` for no limit. Default 2 minutes.
     pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.endpoint.timeout = timeout;
         self
     }
 
-    /// Sets the request field that carries the output limit. Default `max_completion_tokens` for
-    /// OpenAI's own server and `max_tokens` for others.
+    /// Sets the field of a request in which the output limit is sent. Default `max_completion_tokens` for OpenAI's own
+    /// server, and `max_tokens` for others.
     pub fn with_output_limit(mut self, limit: OutputLimit) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Sets the smallest output limit that is sent to the server, in tokens. Default [`MIN_OUTPUT_TOKENS`].
+    /// Sets the minimum output limit that is sent to the server, in tokens. Default [`MIN_OUTPUT_TOKENS`].
     pub fn with_min_output_tokens(mut self, tokens: u64) -> Self {
         self.min_output = tokens;
         self
     }
 
-    /// Sets the sampling temperature. Not sent unless set: some models refuse
-    /// it.
+    /// Sets the sampling temperature. By default none is sent, because some models refuse it.
     pub fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// Sets the amount of reasoning, in the field `reasoning_effort`. Not sent unless set: models that do not reason
-    /// refuse it.
+    /// Sets the amount of reasoning, in the field `reasoning_effort`. By default none is sent, because models that do
+    /// not reason refuse it.
     pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
         self.reasoning = Some(effort);
         self

@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 
-/// Requested amount of reasoning. Only models that reason accept it.
+/// Amount of reasoning that a request asks for. Only models that reason accept it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReasoningEffort {
-    /// No reasoning: koda's rule for summaries.
+    /// The model does not reason. Suits summaries.
     None,
-    /// The least that a model does.
+    /// The least reasoning that the model supports.
     Minimal,
-    /// Less than usual.
+    /// Less reasoning than usual.
     Low,
-    /// As much as usual.
+    /// The usual amount of reasoning.
     Medium,
-    /// More than usual: pi's rule for summaries by models that reason.
+    /// More reasoning than usual.
     High,
 }

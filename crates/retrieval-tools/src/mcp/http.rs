@@ -33,11 +33,12 @@ const MAX_HEAD_BYTES: usize = 32 << 10;
 /// Maximum number of concurrent connections; further ones wait.
 const MAX_CONNECTIONS: usize = 128;
 
-/// A server that listens for clients of this machine at `http://127.0.0.1:PORT/mcp`.
+/// An MCP server that clients on this machine reach over HTTP at `http://127.0.0.1:PORT/mcp`.
 ///
-/// It accepts connections only from this machine, and requests only with its [`AccessToken`], which excludes other
-/// users of the machine. It refuses requests that a browser sends for a page, with an origin or a host name of another
-/// machine. A connection without a request is closed after a minute; requests have at most 4 MiB and 32 KiB of headers.
+/// It accepts connections only from this machine, and only requests that contain its [`AccessToken`], so that other
+/// users of the machine have no access. It refuses requests that a browser sends for a web page: their origin or host
+/// name is of another machine. A connection without a request is closed after a minute; requests have at most 4 MiB and
+/// 32 KiB of headers.
 #[derive(Debug)]
 pub struct HttpServer {
     server: MemoryServer,
@@ -47,10 +48,11 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Listens on a port of the loopback address; 0 chooses a free one. Clients must send `token`.
+    /// Creates a server that listens on a port of the loopback address; port 0 chooses a free one. Clients must send
+    /// `token`.
     ///
     /// # Errors
-    /// `Protocol` if the port is taken.
+    /// `Protocol` if the port cannot be used, for example because it is taken.
     pub async fn bind(server: MemoryServer, port: u16, token: AccessToken) -> Result<Self> {
         let failed = |error: std::io::Error| {
             let message =
@@ -69,15 +71,15 @@ impl HttpServer {
         })
     }
 
-    /// The address for clients.
+    /// Returns the URL that clients connect to.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Serves clients until it is dropped.
+    /// Serves clients until the future is dropped.
     ///
     /// # Errors
-    /// None: a failed connection ends alone.
+    /// None. A failed connection ends without effect on the others.
     pub async fn serve(self) -> Result<()> {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)

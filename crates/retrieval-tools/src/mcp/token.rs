@@ -22,26 +22,26 @@ const LEAST: usize = 16;
 pub struct AccessToken(String);
 
 impl AccessToken {
-    /// Wraps the host's token: `None` for one of fewer than 16 characters, and for one with other than visible ASCII
-    /// characters, which no header can contain.
+    /// Creates a token from the host's text. `None` if the text has fewer than 16 characters, or characters other than
+    /// visible ASCII, which a header cannot contain.
     pub fn new(token: impl Into<String>) -> Option<Self> {
         let token = token.into();
         let is_good = token.len() >= LEAST && token.bytes().all(|byte| byte.is_ascii_graphic());
         is_good.then_some(Self(token))
     }
 
-    /// A token of random bytes, which the host takes from a secure source.
+    /// Creates a token from random bytes, which the host must take from a secure source.
     pub fn from_random(bytes: [u8; 32]) -> Self {
         Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The token.
+    /// Returns the token as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the value of an `Authorization` header has the token. The time of the comparison reveals only the
-    /// token's length.
+    /// Returns whether the value of an `Authorization` header contains the token. The duration of the comparison
+    /// reveals only the token's length.
     pub fn admits(&self, authorization: &str) -> bool {
         let Some((scheme, shown)) = authorization.split_once(' ') else {
             return false;

@@ -19,8 +19,8 @@ static CL100K: Model = Model::new(include_bytes!("coefficients/cl100k.bin"));
 static O200K_JOINS: Joins = Joins::new(include_bytes!("coefficients/o200k.joins.bin"));
 static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.joins.bin"));
 
-/// Estimates a real tokenizer's count in a fraction of its time: one pass, no allocation, no vocabulary, and integer
-/// arithmetic, so every machine gives the same figures.
+/// Estimates the count of a real tokenizer in a fraction of its time. The estimator reads a text once, allocates no
+/// memory, needs no vocabulary, and gives the same figures on every machine.
 ///
 /// A state machine follows the tokenizer's pre-splitting (words by length, case and preceding character, groups of
 /// three digits, runs of punctuation, white space, scripts), and a table weighs each pair of neighbouring characters.
@@ -28,8 +28,9 @@ static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.join
 /// and the errors. A text that is not empty costs at least 1 token. A text that begins with punctuation costs as if it
 /// followed a word, less one token, so that the costs of joined texts add up.
 ///
-/// Of different texts of up to 50 tokens, 95 % are within 1 token and 15 % of the exact count, and 99.5 % within 2 tokens and
-/// 20 %, for `o200k_base` and `cl100k_base` and the languages of the corpus; long texts are within a few percent.
+/// For `o200k_base` and `cl100k_base` and the languages of the corpus: of different texts of up to 50 tokens, 95 % are
+/// within 1 token and 15 % of the exact count, and 99.5 % within 2 tokens and 20 %. Longer texts are within a few
+/// percent.
 ///
 /// A message costs its texts, reasoning included, the names and arguments of calls, 1,600 tokens for an image or
 /// document, and the fixed costs of OpenAI's chat format: 4 tokens, and 4 more for each call or result in it.
@@ -38,24 +39,24 @@ static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.join
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Calibrated {
-    /// For OpenAI's `o200k_base` (GPT-4o and later): the general default.
+    /// Estimates for OpenAI's `o200k_base` (GPT-4o and later): the general default.
     #[default]
     #[cfg_attr(feature = "serde", serde(rename = "calibrated"))]
     O200k,
-    /// For OpenAI's `cl100k_base` (GPT-3.5, GPT-4).
+    /// Estimates for OpenAI's `cl100k_base` (GPT-3.5, GPT-4).
     #[cfg_attr(feature = "serde", serde(rename = "calibrated-cl100k"))]
     Cl100k,
-    /// For models without a public tokenizer, such as Claude: the estimate for `o200k_base` times 5/4. See
-    /// [`Calibration`](crate::Calibration) for a factor learnt from the provider's own usage figures.
+    /// Estimates for models without a public tokenizer, such as Claude: the estimate for `o200k_base` times 5/4.
+    /// [`Calibration`](crate::Calibration) learns a factor from the usage that the provider reports.
     #[cfg_attr(feature = "serde", serde(rename = "calibrated-unknown"))]
     Unknown,
 }
 
 impl Calibrated {
-    /// Every family, the default first.
+    /// All calibrated estimators, the default one first.
     pub const ALL: [Self; 3] = [Self::O200k, Self::Cl100k, Self::Unknown];
 
-    /// The name, as in `calibrated`: the id without its version.
+    /// Returns the estimator's name, as in `calibrated`: its id without the version.
     pub const fn name(self) -> &'static str {
         match self {
             Self::O200k => "calibrated",

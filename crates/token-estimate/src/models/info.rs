@@ -21,10 +21,10 @@ pub enum ModelTokenizer {
 }
 
 impl ModelTokenizer {
-    /// Every tokenizer.
+    /// All values, including [`Self::Other`].
     pub const ALL: [Self; 3] = [Self::O200k, Self::Cl100k, Self::Other];
 
-    /// The name in a TOML file: `o200k`, `cl100k`, `other`.
+    /// Returns the tokenizer's name in a TOML table of models: `o200k`, `cl100k` or `other`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::O200k => "o200k",
@@ -49,29 +49,29 @@ impl ModelTokenizer {
     }
 }
 
-/// Limits of a model and how its tokens are counted: a row of a [`ModelTable`](super::ModelTable).
+/// A row of a [`ModelTable`](super::ModelTable): the limits of a model, and the way in which its tokens are counted.
 ///
 /// The limits are those of the provider's service with its default settings; another host of an open model may serve
 /// less.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
-    /// Name in requests to the provider, without a provider's prefix.
+    /// Name of the model in requests to the provider, without a provider's prefix.
     pub name: Cow<'static, str>,
-    /// Context window, in tokens.
+    /// Size of the model's context window, in tokens.
     pub context_window: u64,
-    /// Whether the output of a request counts within [`context_window`](Self::context_window). Otherwise the window
-    /// limits the input alone, as with Gemini.
+    /// Whether the output of a request counts within [`context_window`](Self::context_window). If not, as with Gemini,
+    /// the window limits only the input.
     pub output_in_window: bool,
-    /// Largest input of a request, in tokens, if the provider limits it separately from the window.
+    /// Maximum input of a request, in tokens; `None` if the provider does not limit it separately from the window.
     pub max_input: Option<u64>,
-    /// Largest output of a request, in tokens, reasoning included.
+    /// Maximum output of a request, in tokens, including reasoning.
     pub max_output: u64,
-    /// Tokenizer.
+    /// Tokenizer that the model's tokens are counted with.
     pub tokenizer: ModelTokenizer,
-    /// Factor by which real counts may exceed the counts of the tokenizer's estimator, in addition to the estimator's
-    /// [`safety_factor`](TokenEstimator::safety_factor).
+    /// Factor by which real counts may exceed the counts of the tokenizer's estimator. It multiplies the estimator's
+    /// own [`safety_factor`](TokenEstimator::safety_factor).
     pub safety_factor: SafetyFactor,
-    /// Tokens that the provider adds to a request with tools, besides the tools. `None` is the estimator's own
+    /// Tokens that the provider adds to a request with tools, in addition to the tools. `None` means the estimator's
     /// [`tools_overhead`](TokenEstimator::tools_overhead).
     pub tools_overhead: Option<u64>,
     /// Day on which the row was last compared with its source, as in `2026-11-23`.
@@ -79,9 +79,9 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    /// Creates a row for a model with a window of `context_window` tokens, output included, and at most `max_output`
-    /// tokens of output. `as_of` is the day of these facts, as in `2026-11-23`. The tokenizer is
-    /// [`Other`](ModelTokenizer::Other) and the safety factor 1.
+    /// Creates a row for a model with a window of `context_window` tokens, including output, and at most `max_output`
+    /// tokens of output. `as_of` is the day on which these limits were checked, as in `2026-11-23`. The tokenizer is
+    /// [`Other`](ModelTokenizer::Other), and the safety factor 1.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         context_window: u64,
@@ -101,7 +101,8 @@ impl ModelInfo {
         }
     }
 
-    /// Returns the largest input, in tokens, that the provider accepts in a request for at most `output` tokens.
+    /// Returns the maximum input, in tokens, that the provider accepts in a request with an output limit of `output`
+    /// tokens.
     pub fn largest_input(&self, output: u64) -> u64 {
         let beside_output = match self.output_in_window {
             true => self.context_window.saturating_sub(output),
@@ -110,8 +111,8 @@ impl ModelInfo {
         beside_output.min(self.max_input.unwrap_or(u64::MAX))
     }
 
-    /// Returns the estimator for the model: exact if the tokenizer is known and the feature `exact` is on, otherwise
-    /// calibrated. [`estimator::for_model`](crate::estimator::for_model) describes it.
+    /// Returns the estimator for the model: exact if this crate has the tokenizer and the feature `exact` is on,
+    /// otherwise calibrated. [`estimator::for_model`](crate::estimator::for_model) has details.
     pub fn estimator(&self) -> Arc<dyn TokenEstimator> {
         Arc::new(ModelEstimator {
             estimator: self.tokenizer.estimator(),

@@ -26,9 +26,9 @@ pub use info::{ModelInfo, ModelTokenizer};
 
 use crate::Error;
 
-/// Returns the model of the built-in table that a name means.
+/// Returns the row of the built-in table that matches a model's name.
 ///
-/// A name matches in the first of these ways that finds a row:
+/// The name is looked up in these forms, until one matches a row:
 ///
 /// 1. unchanged: `gpt-4o-2024-05-13`;
 /// 2. without the prefix before a slash, from the first slash on: `openai/gpt-5`, `models/gemini-2.5-pro`;
@@ -59,19 +59,20 @@ pub struct ModelTable {
 }
 
 impl ModelTable {
-    /// Returns the built-in table.
+    /// Returns a table with only the built-in rows.
     pub fn builtin() -> Self {
         Self {
             rows: table::MODELS.to_vec(),
         }
     }
 
-    /// Adds a row. It replaces a row of the same name.
+    /// Adds a row. Replaces a row with the same name.
     ///
     /// # Errors
     ///
-    /// [`InvalidModel`](crate::ErrorKind::InvalidModel) for a row without a name, with a limit of 0 tokens or above its
-    /// window, with a safety factor below 1, or without a date of the form `2026-11-23`.
+    /// [`InvalidModel`](crate::ErrorKind::InvalidModel) for a row without a name or with white space in it, with a
+    /// limit that is 0 or exceeds the window, with a safety factor below 1, or with a date that does not have the form
+    /// `2026-11-23`.
     pub fn with(mut self, model: ModelInfo) -> Result<Self, Error> {
         model.check()?;
         match self.rows.iter_mut().find(|row| row.name == model.name) {
@@ -81,7 +82,7 @@ impl ModelTable {
         Ok(self)
     }
 
-    /// Adds the rows of a TOML text. They replace rows of the same name. Feature `models-toml`.
+    /// Adds the rows in a TOML text. They replace rows with the same names. Requires the feature `models-toml`.
     ///
     /// `name`, `context_window`, `max_output` and `as_of` are required; the other fields of [`ModelInfo`] have the
     /// defaults of [`ModelInfo::new`].
@@ -108,8 +109,8 @@ impl ModelTable {
     ///
     /// # Errors
     ///
-    /// [`InvalidModel`](crate::ErrorKind::InvalidModel) for a text that is not such a table, with the place, and for a
-    /// row that [`with`](Self::with) refuses.
+    /// [`InvalidModel`](crate::ErrorKind::InvalidModel) for a text that is not a valid table, with the position of the
+    /// mistake, and for a row that [`with`](Self::with) refuses.
     #[cfg(feature = "models-toml")]
     pub fn extended_by_toml(self, toml: &str) -> Result<Self, Error> {
         toml_rows::read(toml)?
@@ -117,16 +118,16 @@ impl ModelTable {
             .try_fold(self, |table, row| table.with(row))
     }
 
-    /// Returns the model that a name means, by the rule of [`get`].
+    /// Returns the row that matches a model's name, by the rules of [`get`].
     ///
     /// # Errors
     ///
-    /// [`UnknownModel`](crate::ErrorKind::UnknownModel) if the table has no such name.
+    /// [`UnknownModel`](crate::ErrorKind::UnknownModel) if no row matches the name.
     pub fn get(&self, name: &str) -> Result<&ModelInfo, Error> {
         find(&self.rows, name)
     }
 
-    /// Every row: the built-in ones by provider, then the added ones.
+    /// Returns all rows: the built-in ones, sorted by provider, then the added ones.
     pub fn models(&self) -> impl Iterator<Item = &ModelInfo> {
         self.rows.iter()
     }
