@@ -11,11 +11,11 @@ use crate::lines::{SUMMARY_PREFIX, lines_that_fit, turn_lines};
 use crate::session::LoopRecord;
 use crate::turns::TurnMap;
 
-/// Makes blocks without a model. Tool output is cut to its first and last lines, and each turn between becomes one
-/// line. Turns with lines that do not fit into [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted
-/// as left out.
+/// Makes blocks without a model. In the recent turns, each tool output is cut to its first and last lines. Each middle
+/// turn becomes one line. Turns of which the lines do not fit into
+/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted as left out.
 ///
-/// It has no settings of its own and uses the [`CompactionConfig`].
+/// The strategy has no settings; it uses the [`CompactionConfig`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultBlockCompaction;
 
@@ -78,7 +78,7 @@ pub(crate) fn one_line_each(
     }
 }
 
-/// Reduces a list in three steps, without a model: see [`compact_messages`].
+/// Shortens a list of messages in three steps, without a model: see [`compact_messages`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultCompaction;
 
