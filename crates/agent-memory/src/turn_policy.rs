@@ -131,10 +131,10 @@ pub enum Action {
 /// The budget and absolute thresholds are compared with [`WindowUse::tokens`](crate::compaction::WindowUse::tokens),
 /// and thresholds that are shares of the window with
 /// [`WindowUse::request_tokens`](crate::compaction::WindowUse::request_tokens), which adds the system prompt. The
-/// tokens are the larger of two figures: the estimate of the view and the identity times
-/// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor), and the provider's last figure. The
-/// system prompt is counted once: a provider's figure includes it, and `tokens` does not. A soft threshold above the
-/// budget counts as crossed at two thirds of the budget.
+/// tokens are measured in two ways, and the larger number is used. One is the estimate of the view and the identity,
+/// multiplied by [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor). The other is the number
+/// that the provider reported last. The provider's number includes the system prompt, so the system prompt is
+/// subtracted for `tokens`. A soft threshold above the budget counts as crossed at two thirds of the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TurnPolicy {

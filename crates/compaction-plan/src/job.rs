@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::label::Label;
 
-/// One change to a view, which replaces the spans over a range.
+/// One change to a view: replaces the spans in a range of messages by other spans.
 ///
 /// A job is applied only while the view still holds [`Job::expect`]. If several writers change its range, the first one
 /// to publish wins.

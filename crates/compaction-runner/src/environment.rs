@@ -81,8 +81,8 @@ pub(crate) enum Stage {
 }
 
 impl<'a> Compaction<'a> {
-    /// Creates a compaction with default settings for everything that is not a parameter: without hooks, instructions or a
-    /// maximum cost of the view.
+    /// Creates a compaction with default settings for everything that is not a parameter. It has no hooks, no
+    /// instructions and no maximum cost of the view.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         store: &'a dyn Store,

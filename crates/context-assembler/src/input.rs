@@ -31,7 +31,8 @@ pub struct AssemblyInput {
     /// Items of the view in order, without gaps, from the log's first position to its last.
     pub items: Vec<Item>,
     /// Positions of the messages of the request that the user still waits for, in ascending order. The budget is spent
-    /// on them first. Each gets at most a quarter of the tokens that are left for messages.
+    /// on them first. A single one costs at most a quarter of the tokens that are left for messages, or more if the rest
+    /// of the context does not need them.
     pub requested: Vec<Seq>,
     /// Description of the current state of the conversation; `None` for none. It follows the last summary, and is left
     /// out if the latest group of messages needs its tokens.

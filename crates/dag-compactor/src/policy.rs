@@ -63,7 +63,7 @@ pub struct DagPolicy {
     /// The request is the user's latest message with text and without a tool result. The messages before it and after
     /// it are summarized separately. After the next request it is an ordinary message: it becomes a leaf, even a short
     /// one (`bridge`), or, if it is too short for a leaf, a part of a condensed summary. A request is compacted like
-    /// any message if it costs more than a quarter of the [`Room`](compaction_plan::Room), or of `max_source_tokens` if
+    /// any message if it costs more than a quarter of the [`Room`], or of `max_source_tokens` if
     /// no room is known. If the request is between a tool call and its result, the whole group is kept or compacted.
     pub keep_request: bool,
     /// Minimum number of messages that one leaf summarizes. Default 10. A leaf summarizes fewer if more would cost too
