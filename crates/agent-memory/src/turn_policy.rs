@@ -133,8 +133,8 @@ pub enum Action {
 /// [`WindowUse::request_tokens`](crate::compaction::WindowUse::request_tokens), which adds the system prompt. The
 /// tokens are measured in two ways, and the larger number is used. One is the estimate of the view and the identity,
 /// multiplied by [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor). The other is the number
-/// that the provider reported last. The provider's number includes the system prompt, so the system prompt is
-/// subtracted for `tokens`. A soft threshold above the budget counts as crossed at two thirds of the budget.
+/// that the provider reported last, without [`Window::system_tokens`], so that the system prompt is counted once. A
+/// soft threshold above the budget counts as crossed at two thirds of the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TurnPolicy {
