@@ -13,17 +13,17 @@ use crate::session::Session;
 /// Part of the room that must stay free when the whole log of a live session is shown.
 const ROOM_TO_GROW: u64 = 4;
 
-/// Options of assembling a context: see [`Session::assemble`]. A [`Budget`] converts into a request.
+/// Options for assembling a context: see [`Session::assemble`]. A [`Budget`] converts into a request.
 #[derive(Debug, Clone)]
 pub struct AssembleRequest {
-    /// Budget of the context.
+    /// Maximum cost of the context.
     pub budget: Budget,
-    /// Assembly policy; `None` for the memory's.
+    /// Policy that selects the content of the context; `None` uses the memory's policy.
     pub policy: Option<AssemblyPolicy>,
 }
 
 impl AssembleRequest {
-    /// Creates a request with this policy.
+    /// Creates a request with this budget and this assembly policy.
     pub fn new(budget: Budget, policy: AssemblyPolicy) -> Self {
         Self {
             budget,
@@ -42,14 +42,15 @@ impl From<Budget> for AssembleRequest {
 }
 
 impl Session {
-    /// Assembles a context within a [`Budget`], by the memory's assembly policy unless the request has one. The
-    /// estimated cost is at most the budget divided by
-    /// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor), or by the budget's factor if it has
-    /// one. A context that is assembled [once](AssemblyPolicy::once) is counted exactly instead, if this build has the
-    /// estimator's tokenizer (feature `exact`), and its exact count is within the budget.
+    /// Assembles a context within a [`Budget`]. If the request has no assembly policy, the memory's policy is used. The
+    /// estimated cost is at most the budget divided by the budget's safety factor, or by
+    /// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor) if the budget has none. A context
+    /// that is assembled [once](AssemblyPolicy::once) is counted exactly instead if this build has the estimator's
+    /// tokenizer (feature `exact`); its exact cost is within the budget.
     ///
     /// # Errors
-    /// `BudgetTooSmall` when the last messages do not fit even shortened; or when the store fails.
+    /// `BudgetTooSmall` if the last messages do not fit even if they are shortened, `TooFewBytes` if they do not fit in
+    /// the budget's bytes, and `Store` if the store fails.
     pub async fn assemble(&self, request: impl Into<AssembleRequest>) -> Result<Context> {
         let snapshot = self.snapshot().await?;
         self.assemble_at(&snapshot, request.into()).await

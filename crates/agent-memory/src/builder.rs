@@ -55,8 +55,8 @@ enum StoreConfig {
     Store(Arc<dyn FullStore>),
 }
 
-/// Builds a [`Memory`]. A store is required. By default tokens are counted by the calibrated estimator, and sessions
-/// are compacted into a DAG of extractive summaries, which needs no key and no model.
+/// Builder of a [`Memory`]. A store must be set. By default, the calibrated estimator counts tokens, and sessions are
+/// compacted into a DAG of extractive summaries, which need no model and no key of a provider.
 #[derive(Debug)]
 pub struct Builder {
     store: Option<StoreConfig>,
@@ -114,32 +114,32 @@ impl Default for Builder {
 }
 
 impl Memory {
-    /// Opens a memory in the SQLite file at `path`, which is created if it does not exist, with default settings.
+    /// Opens a memory in the SQLite file at `path`, with default settings. Creates the file if it does not exist.
     ///
     /// # Errors
-    /// `Store` when the database cannot be opened, belongs to another program, or was written by a newer version.
+    /// `Store` if the database cannot be opened, belongs to another program, or was written by a newer version.
     #[cfg(feature = "sqlite")]
     pub async fn open(path: impl Into<std::path::PathBuf>) -> Result<Self> {
         Self::builder().sqlite(path).open().await
     }
 
-    /// Opens a memory in RAM with default settings. Everything is lost when it is dropped.
+    /// Opens a memory in RAM, with default settings. All data is lost when the memory is dropped.
     ///
     /// # Errors
-    /// None so far.
+    /// None at present.
     pub async fn in_memory() -> Result<Self> {
         Self::builder().store(InMemoryStore::new()).open().await
     }
 
-    /// Returns a builder with default settings and no store.
+    /// Returns a builder with default settings. The store must still be set.
     pub fn builder() -> Builder {
         Builder::default()
     }
 }
 
 impl Builder {
-    /// Stores conversations in the SQLite file at `path`, which is created if it does not exist. For other durability,
-    /// time-outs or read-only access, open a [`SqliteStore`](crate::store::SqliteStore) and pass it to
+    /// Sets the SQLite file in which conversations are stored. It is created if it does not exist. For other settings
+    /// of durability, time-outs or read-only access, open a [`SqliteStore`](crate::store::SqliteStore) and pass it to
     /// [`Builder::store`].
     #[cfg(feature = "sqlite")]
     pub fn sqlite(mut self, path: impl Into<std::path::PathBuf>) -> Self {
@@ -147,77 +147,77 @@ impl Builder {
         self
     }
 
-    /// Stores conversations in this store, such as an [`InMemoryStore`].
+    /// Sets the store of the conversations, such as an [`InMemoryStore`].
     pub fn store(mut self, store: impl FullStore + 'static) -> Self {
         self.store = Some(StoreConfig::Store(Arc::new(store)));
         self
     }
 
-    /// Does not use a search index: the retrieval tools scan everything. An index that the store already has stays
-    /// unchanged, and is not extended.
+    /// Disables the search index: the retrieval tools then read all messages. An index that the store already has stays
+    /// unchanged and is not extended.
     pub fn without_index(mut self) -> Self {
         self.keeps_index = false;
         self
     }
 
-    /// Sets the embedder. Questions then also find messages of similar meaning, in addition to messages with their
-    /// words; exact modes are unaffected. By default there is none. See
+    /// Sets the embedder. Questions then also find messages with a similar meaning, not only messages with the same
+    /// words. Exact search modes are not affected. By default there is no embedder. See
     /// [`SessionIndex::embed`](crate::search::SessionIndex::embed).
     pub fn embedder(mut self, embedder: impl Embedder + 'static) -> Self {
         self.embedder = Some(Arc::new(embedder));
         self
     }
 
-    /// Sets the estimator that counts new conversations. Existing conversations keep theirs.
+    /// Sets the estimator that counts the tokens of new conversations. Existing conversations keep their estimator.
     pub fn estimator(mut self, estimator: impl TokenEstimator + 'static) -> Self {
         self.estimator = Arc::new(estimator);
         self
     }
 
-    /// Sets the summarizer. By default the extractive one.
+    /// Sets the summarizer that writes summaries. The default is extractive and needs no model.
     pub fn summarizer(mut self, summarizer: impl Summarizer + 'static) -> Self {
         self.summarizer = Some(Arc::new(summarizer));
         self
     }
 
-    /// Adds a summarizer that is asked when the earlier ones failed, such as a stronger model after a cheap one. May be
-    /// called more than once.
+    /// Adds a summarizer that is asked if the earlier ones failed, such as a stronger model after a cheap one. May be
+    /// called several times.
     pub fn fallback(mut self, summarizer: impl Summarizer + 'static) -> Self {
         self.fallbacks.push(Arc::new(summarizer));
         self
     }
 
-    /// Guards the summarizers' model calls: a circuit breaker for each session, time-outs, retries, spending limits, a
-    /// cache, a limit on concurrent calls. A [`GuardPolicy`](crate::models::GuardPolicy) uses Tokio's time;
-    /// [`Guards`] also take your timer and your observer.
+    /// Adds guards to the summarizers' model calls: a circuit breaker for each session, time-outs, retries, spending
+    /// limits, a cache, and a limit on concurrent calls. A [`GuardPolicy`](crate::models::GuardPolicy) uses Tokio's
+    /// timer. [`Guards`] can have another timer and an observer.
     pub fn guards(mut self, guards: impl Into<Guards>) -> Self {
         self.guards = Some(guards.into());
         self
     }
 
-    /// Sets the ladder: the summarizing methods that are tried in turn until a summary is short enough.
+    /// Sets the ladder: the methods of summarizing that are tried in order until a summary is accepted.
     pub fn ladder(mut self, ladder: Ladder) -> Self {
         self.ladder = ladder;
         self
     }
 
-    /// Compacts into a DAG of summaries, by this policy, unless a session chose another strategy.
+    /// Compacts sessions into a DAG of summaries with this policy. Sessions with a stored strategy keep theirs.
     pub fn dag(mut self, policy: DagPolicy) -> Self {
         self.dag = policy;
         self.strategy(Strategy::Dag)
     }
 
-    /// Compacts by handoff, by this policy, unless a session chose another strategy. A
-    /// [`LiveHandoffPolicy`] is evaluated for each plan: use it for settings that
-    /// change while the program runs.
+    /// Compacts sessions by handoff with this policy. Sessions with a stored strategy keep theirs. A
+    /// [`LiveHandoffPolicy`] is evaluated for each plan: use it for settings that change while the program runs.
     pub fn handoff(mut self, policy: impl Into<LiveHandoffPolicy>) -> Self {
         self.handoff = policy.into();
         self.strategy(Strategy::Handoff)
     }
 
-    /// Compacts by handoff before each turn if the view costs more than `max_tokens` tokens, and waits for the model;
-    /// the last `keep_tail` messages stay. Zeros mean the defaults, 80,000 and 20. A negative `max_tokens` turns it
-    /// off: [`Session::hand_over`](crate::Session::hand_over) still hands over.
+    /// Compacts sessions by handoff before a turn if the view costs more than `max_tokens` tokens. The turn waits for
+    /// the model that writes the summary. The last `keep_tail` messages are kept unchanged. With zeros, the defaults
+    /// 80,000 and 20 are used. A negative `max_tokens` disables automatic handoffs;
+    /// [`Session::hand_over`](crate::Session::hand_over) still works.
     pub fn handoff_above(self, max_tokens: i64, keep_tail: usize) -> Self {
         let hard = match u64::try_from(max_tokens) {
             Err(_) => Trigger::Never,
@@ -240,95 +240,98 @@ impl Builder {
         })
     }
 
-    /// Compacts by blocks, by this policy, unless a session chose another strategy. By default the memory's summarizer
-    /// writes the summary that replaces the turns of a block; a model reads every message once.
+    /// Compacts sessions by blocks with this policy. Sessions with a stored strategy keep theirs. By default the
+    /// memory's summarizer writes the summary of the turns in a block, and a model reads every message only once.
     pub fn blocks(mut self, policy: BlockPolicy) -> Self {
         self.blocks = Some(policy);
         self.strategy(Strategy::Blocks)
     }
 
-    /// Sets the strategy of sessions that chose none. By default the DAG.
+    /// Sets the strategy for sessions that have no stored strategy. The default is the DAG.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self.planner = None;
         self
     }
 
-    /// Sets the planner of compactions, in place of a strategy. Sessions that chose a strategy have its planner.
+    /// Sets a planner for sessions that have no stored strategy. It replaces the builder's strategy.
     pub fn planner(mut self, planner: impl Planner + 'static) -> Self {
         self.planner = Some(Arc::new(planner));
         self
     }
 
-    /// Shows old tool results as placeholders in the views of all strategies, by this policy. Each compaction clears
-    /// results in the messages that its strategy leaves as messages. Placeholders can be expanded, and summaries are
-    /// made from the full results. By default no result is cleared. [`ClearFigures`](crate::compaction::ClearFigures)
-    /// of [`Session::plan`](crate::Session::plan) report the tokens that the next compaction saves.
+    /// Shows old tool results as placeholders, in the views of all strategies, according to this policy. Each
+    /// compaction replaces results in the messages that its strategy left unchanged. Placeholders can be expanded, and
+    /// summaries are written from the full results. By default no result is replaced.
+    /// [`ClearFigures`](crate::compaction::ClearFigures) of a plan by [`Session::plan`](crate::Session::plan) gives the
+    /// tokens that the next compaction saves.
     pub fn clear_results(mut self, policy: ClearPolicy) -> Self {
         self.clear_results = Some(policy);
         self
     }
 
-    /// Sets the number of last messages that are not compacted, in the DAG policy and in the assembly policy, in any
-    /// order of calls. The assembly policy uses it only if it keeps a tail whole, by [`AssemblyPolicy::whole_tail`].
-    /// The limits of both in tokens stay. With the strategy handoff it replaces the messages that the policy keeps.
+    /// Sets the number of last messages that are not compacted, both in the DAG policy and in the assembly policy. The
+    /// order of calls does not matter. The assembly policy uses it only if it has an [`AssemblyPolicy::whole_tail`].
+    /// The limits of both policies in tokens stay. For the strategy handoff, it replaces the policy's rule for the kept
+    /// messages.
     pub fn fresh_tail(mut self, messages: usize) -> Self {
         self.fresh_tail = Some(messages);
         self
     }
 
-    /// Sets the policy by which contexts are assembled.
+    /// Sets the policy by which contexts are assembled from views.
     pub fn assembly(mut self, policy: AssemblyPolicy) -> Self {
         self.assembly = policy;
         self
     }
 
-    /// Sets the policy by which plans are carried out.
+    /// Sets the policy by which the jobs of compactions are carried out.
     pub fn runner(mut self, policy: RunnerPolicy) -> Self {
         self.runner = policy;
         self
     }
 
     /// Sets the identity, which begins every context: a text such as who the agent is and whom it serves,
-    /// [`IdentityFiles`](crate::context::IdentityFiles), or both. It is a system message inside `<memory>` tags, which
-    /// its text cannot close, and it counts against the budget.
+    /// [`IdentityFiles`](crate::context::IdentityFiles), or both. It is a system message between `<memory>` tags. Its
+    /// text cannot close the tags, and its cost is part of the budget.
     pub fn identity(mut self, identity: impl Into<Identity>) -> Self {
         self.identity = identity.into();
         self
     }
 
-    /// Sets the clock for timestamps. By default the system's. Leases end by the store's clock.
+    /// Sets the clock that gives timestamps. The default is the system's clock. The ends of leases are measured by the
+    /// store's clock.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Registers hooks that observe compactions and may veto their jobs.
+    /// Registers hooks that observe compactions and may prevent their jobs.
     pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
         self.hooks = Arc::new(hooks);
         self
     }
 
-    /// Sets which steps of an agent's turn compact, and their thresholds. A [`LiveTurnPolicy`] is evaluated at each
+    /// Sets the steps of an agent's turn that compact, and their thresholds. A [`LiveTurnPolicy`] is evaluated at each
     /// step: use it for settings that change while the program runs.
     pub fn turns(mut self, policy: impl Into<LiveTurnPolicy>) -> Self {
         self.turns = policy.into();
         self
     }
 
-    /// Sets how summaries are prefetched in the background. By default by tasks of the Tokio runtime that the memory is
-    /// opened in (feature `tokio`).
+    /// Sets the way in which summaries are prefetched in the background. By default this is done by tasks of the Tokio
+    /// runtime in which the memory is opened (feature `tokio`).
     pub fn background(mut self, background: Background) -> Self {
         self.background = background;
         self
     }
 
-    /// Opens the store, and returns the memory.
+    /// Opens the store and returns the memory.
     ///
     /// # Errors
-    /// `Invalid` without a store, for an invalid ladder, or for a [`fresh_tail`](Self::fresh_tail) with a planner other
-    /// than the DAG planner; `Store` when the database cannot be opened, belongs to another program, or was written by
-    /// a newer version.
+    /// `Invalid` if no store is set, if the ladder is invalid, or if [`fresh_tail`](Self::fresh_tail) is combined with
+    /// a planner that is not the DAG planner. `Store` if the database cannot be opened, belongs to another program, or
+    /// was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
         if let Err(error) = self.ladder.validate() {
             return Err(Error::new(ErrorKind::Invalid, error.to_string()));

@@ -7,20 +7,20 @@ use model_client::guard::{BreakerState, Spent};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// Options of a compaction: see [`Session::compact`]. A [`Mode`] converts into a request.
+/// Options for a compaction: see [`Session::compact`]. A [`Mode`] converts into a request.
 #[derive(Debug, Clone, Default)]
 pub struct CompactRequest {
-    /// How far the compaction goes.
+    /// How often the passes of the planner are repeated.
     pub mode: Mode,
-    /// Instructions for the summarizer. They are part of the summaries' recipe.
+    /// Instructions for the summarizer; `None` for no instructions. They are part of the summaries' recipe.
     pub instructions: Option<String>,
-    /// Cancels the compaction. Published summaries stay.
+    /// Token with which the caller can cancel the compaction. Summaries that were already published stay.
     pub cancel: CancellationToken,
-    /// Refuses to compact while a turn is running, such as for a user's command. [`Session::request_compaction`] waits
-    /// for the turn's end instead.
+    /// Whether to refuse the compaction while a turn is running, such as for a command of the user.
+    /// [`Session::request_compaction`] instead waits for the end of the turn.
     pub between_turns: bool,
-    /// Only publishes prefetched summaries, and calls no model. If the summarizer needs no model, this is an
-    /// incremental compaction.
+    /// Whether to publish only prefetched summaries, without calling a model. If the summarizer needs no model, the
+    /// request then runs an incremental compaction.
     pub ready_only: bool,
 }
 
@@ -33,14 +33,15 @@ impl From<Mode> for CompactRequest {
     }
 }
 
-/// Options of rewriting summaries: see [`Session::redo`]. A [`RedoPolicy`] converts into a request.
+/// Options for rewriting summaries: see [`Session::redo`]. A [`RedoPolicy`] converts into a request.
 #[derive(Debug, Clone, Default)]
 pub struct RedoRequest {
-    /// Selects the summaries to rewrite, and limits the number of calls.
+    /// Selects the summaries to rewrite, and limits the number of model calls.
     pub policy: RedoPolicy,
-    /// Instructions for the summarizer: the instructions of the compaction. They are part of the summaries' recipe.
+    /// Instructions for the summarizer; `None` for no instructions. They should be the instructions of the compaction,
+    /// and are part of the summaries' recipe.
     pub instructions: Option<String>,
-    /// Cancels the rewriting. Published summaries stay.
+    /// Token with which the caller can cancel the rewriting. Summaries that were already published stay.
     pub cancel: CancellationToken,
 }
 
@@ -54,12 +55,12 @@ impl From<RedoPolicy> for RedoRequest {
 }
 
 impl Session {
-    /// Compacts the session's view until done or cancelled. Returns the published summaries and the reason for
-    /// stopping. Full mode first rewrites extracts of older recipes.
+    /// Compacts the session's view until it is done or cancelled. Returns the published summaries and the reason for
+    /// which the compaction stopped. In full mode, extracts of older recipes are rewritten first.
     ///
     /// # Errors
-    /// `InTurn` for a request [between turns](CompactRequest::between_turns) while a turn is running; or when the store
-    /// fails. A failing summarizer is a stop reason, not an error.
+    /// `InTurn` if the request is to run only [between turns](CompactRequest::between_turns) and a turn is running, and
+    /// `Store` if the store fails. A failure of the summarizer is not an error but a stop reason.
     pub async fn compact(&self, request: impl Into<CompactRequest>) -> Result<Outcome> {
         let request = request.into();
         if request.between_turns && self.memory().inner.activities.in_turn(self.id()) {
@@ -103,21 +104,21 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Plans the next step of a compaction. Calls no model and writes nothing.
+    /// Plans the next iteration of a compaction and returns the plan. Calls no model and does not write to the store.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn plan(&self) -> Result<Plan> {
         Ok(self.compaction(CancellationToken::new()).plan().await?)
     }
 
-    /// Rewrites the provisional summaries of the session's view, and the summaries above them, with the memory's
-    /// summarizer; or rewrites [extracts](RedoPolicy::extracts) of older recipes without a model. The old summaries
-    /// stay in earlier versions of the view.
+    /// Rewrites the summaries of the session's view that were written without a model, and the summaries that were made
+    /// from them, with the memory's summarizer. With [`RedoPolicy::extracts`] it instead rewrites the extracts of older
+    /// recipes, without a model. The old summaries stay in earlier versions of the view.
     ///
     /// # Errors
-    /// `Invalid` when the memory's summarizer needs no model; or when the store fails. A failing
-    /// summarizer is a stop reason, not an error.
+    /// `Invalid` if summaries need a model and the memory's summarizer calls none, and `Store` if the store fails. A
+    /// failure of the summarizer is not an error but a stop reason.
     pub async fn redo(&self, request: impl Into<RedoRequest>) -> Result<RedoReport> {
         let request = request.into();
         if self.needs_no_model() && !request.policy.extracts {
@@ -139,10 +140,10 @@ impl Session {
         Ok(compaction.redo(&request.policy).await?)
     }
 
-    /// Plans the summaries that [`Session::redo`] would rewrite. Calls no model and writes nothing.
+    /// Returns the summaries that [`Session::redo`] would rewrite. Calls no model and does not write to the store.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn plan_redo(&self, policy: &RedoPolicy) -> Result<RedoPlan> {
         let compaction = self.compaction(CancellationToken::new());
         Ok(compaction.plan_redo(policy).await?)
@@ -193,25 +194,25 @@ impl Session {
         self.writer().summarizer.provisional()
     }
 
-    /// Returns the guards of the session's model calls: its spending, and its circuit breakers.
+    /// Returns the guards of the session's model calls, which give its spending and its circuit breakers.
     pub fn guard(&self) -> CallGuards<'_> {
         CallGuards(self)
     }
 }
 
-/// The guards of a session's model calls in this process. See [`Builder::guards`](crate::Builder::guards).
+/// Guards of the model calls of one session in this process. See [`Builder::guards`](crate::Builder::guards).
 #[derive(Debug, Clone, Copy)]
 pub struct CallGuards<'a>(&'a Session);
 
 impl CallGuards<'_> {
-    /// Returns the session's spending on summaries; zero without guards.
+    /// Returns how much the session has spent on summaries; zero if the memory has no guards.
     pub fn spent(&self) -> Spent {
         let guard = self.0.writer().guards.first();
         guard.map(|guard| guard.spent()).unwrap_or_default()
     }
 
-    /// Whether the session's circuit breakers are open, so that automatic compactions call no model. With fallbacks,
-    /// whether all breakers are open. False without guards.
+    /// Returns whether the session's circuit breaker is open, so that automatic compactions call no model. If there are
+    /// fallback summarizers, returns whether all breakers are open. Returns false if the memory has no guards.
     pub fn is_open(&self) -> bool {
         let Some(guards) = self.0.memory().inner.writers.guards() else {
             return false;
@@ -220,7 +221,7 @@ impl CallGuards<'_> {
         breakers.all(|guard| guards.breaker(guard) == BreakerState::Open)
     }
 
-    /// Counts a failure that the breakers did not see, such as a failure of a call by the application itself. Returns
+    /// Counts a failure that the circuit breakers did not see, such as a failed model call of the application. Returns
     /// [`CallGuards::is_open`].
     pub fn record_failure(&self, text: &str) -> bool {
         if let Some(guards) = self.0.memory().inner.writers.guards() {
@@ -231,7 +232,7 @@ impl CallGuards<'_> {
         self.is_open()
     }
 
-    /// Closes the circuit breakers, so that the next summary calls a model again.
+    /// Closes the session's circuit breakers, so that the next summary calls a model again.
     pub fn reset(&self) {
         for guard in self.0.writer().guards.iter() {
             guard.reset();

@@ -6,21 +6,22 @@ use compaction_runner::{CancellationToken, CompactionReason, Outcome};
 use crate::error::Result;
 use crate::session::Session;
 
-/// Outcome of a recovery from a context that was too long.
+/// Outcome of compacting after a provider refused a context as too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recovery {
-    /// The view is smaller now: assemble the context again, and repeat the call.
+    /// The view is smaller now: assemble the context again, and repeat the model call.
     Compacted(Box<Outcome>),
-    /// The view could not be made smaller. The provider's error is final.
+    /// The view could not be made smaller, so repeating the model call would not help.
     NothingToDo,
-    /// This turn has recovered before. The provider's error is final.
+    /// A recovery was already tried in this turn, so none was tried again.
     AlreadyTried,
 }
 
 impl Session {
-    /// Requests a compaction at the end of the turn, even if the turn policy does not compact. [`Session::after_turn`]
-    /// runs it, and waits for the model. The request is kept in this process only; a later request replaces it.
+    /// Requests a compaction at the end of the turn, even if the turn policy does not compact then.
+    /// [`Session::after_turn`] runs it and waits for the model. The request is kept only in this process, and a later
+    /// request replaces it.
     pub fn request_compaction(&self, instructions: Option<&str>) {
         let instructions = instructions.map(str::to_owned);
         self.memory()
@@ -29,14 +30,14 @@ impl Session {
             .request(self.id(), instructions);
     }
 
-    /// Compacts to three quarters of the window's budget, at most once a turn. Call it when a provider refused a
-    /// context as too long. If the model fails, extracts replace its summaries. An open breaker does not prevent the
-    /// recovery if the breaker's policy exempts commands.
+    /// Compacts the view to three quarters of the window's budget, at most once in each turn. Call it after a provider
+    /// refused a context as too long. If the model fails, extracts take the place of its summaries. An open circuit
+    /// breaker does not prevent the recovery if the breaker's policy exempts commands.
     ///
-    /// [`models::is_context_overflow`](crate::models::is_context_overflow) recognizes such an error.
+    /// [`models::is_context_overflow`](crate::models::is_context_overflow) recognizes the provider's error.
     ///
     /// # Errors
-    /// `Invalid` when the session has no window; or when the store fails.
+    /// `Invalid` if the session has no window, and `Store` if the store fails.
     pub async fn recover_from_overflow(&self) -> Result<Recovery> {
         let window = self.window()?;
         if !self.memory().inner.activities.may_recover(self.id()) {

@@ -11,10 +11,10 @@ use crate::session::Session;
 /// Maximum number of entries that are embedded while others are ingested. The rest is embedded later.
 const MOST_AT_ONCE: u64 = 1_024;
 
-/// An [`Embedder`] that calls a model.
+/// An [`Embedder`] that calls an embedding model.
 ///
-/// Searches use the vectors that [`SessionIndex::embed`](crate::search::SessionIndex::embed) made; only the question is
-/// embedded during a search.
+/// Searches use the vectors that [`SessionIndex::embed`](crate::search::SessionIndex::embed) stored. Only the question
+/// is embedded during a search.
 #[derive(Debug, Clone)]
 pub struct ModelEmbedder {
     id: String,
@@ -23,8 +23,8 @@ pub struct ModelEmbedder {
 }
 
 impl ModelEmbedder {
-    /// Returns an embedder that calls `model`. `id` names the model and its version: vectors with different ids are not
-    /// compared. `dimension` is the number of components of its vectors.
+    /// Creates an embedder that calls `model`. `id` is the name and version of the model; vectors with different ids
+    /// are not compared. `dimension` is the number of components of each vector.
     pub fn new(
         id: impl Into<String>,
         dimension: usize,

@@ -2,44 +2,44 @@
 
 use std::fmt;
 
-/// The kind of an [`Error`].
+/// Kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The session or summary does not exist.
+    /// The session or the summary does not exist.
     NotFound,
-    /// The request is invalid.
+    /// An argument or a setting is invalid, or the session does not allow the call.
     Invalid,
-    /// A turn of the session is running.
+    /// A turn of the session is running, and the call must wait for its end.
     InTurn,
-    /// Another message is stored under the ingested message's external id.
+    /// A different message is already stored with the external id of the new message.
     Conflict,
-    /// The budget is too small for the newest messages, even shortened as far as possible.
+    /// The last messages cost more than the budget, even if they are shortened as far as possible.
     BudgetTooSmall {
         /// Smallest sufficient budget, in tokens.
         needed: u64,
     },
-    /// The budget has too few bytes for the newest messages, even shortened as far as possible.
+    /// The last messages need more bytes than the budget allows, even if they are shortened as far as possible.
     TooFewBytes {
         /// Size of the smallest context that was tried, in bytes.
         needed: u64,
     },
-    /// This build does not have the estimator, such as the one that counted a session.
+    /// This build does not have the required estimator, such as the one that counted the session's tokens.
     UnknownEstimator,
-    /// The table of models does not have the model.
+    /// The table of models does not contain the model.
     UnknownModel,
-    /// The store failed.
+    /// The store failed; the value gives the reason.
     Store(memory_store::ErrorKind),
-    /// A search outside of the store failed.
+    /// A search failed for another reason than the store.
     Search,
-    /// A transcript cannot be read.
+    /// A transcript cannot be read; the value gives the reason.
     #[cfg(any(feature = "import", feature = "providers"))]
     Transcript(message_formats::ErrorKind),
-    /// A client of a model failed, or its settings are invalid.
+    /// A client of a model failed, or its settings are invalid; the value gives the reason.
     Model(model_client::FailureKind),
 }
 
-/// Error of the facade: a kind, a sentence that names the object and the next step, and the cause.
+/// Error of this crate: a kind, a sentence that names the object and the next step, and the cause.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -61,8 +61,8 @@ impl Error {
         self.kind
     }
 
-    /// Whether the same call may succeed later: the database was locked, another process was faster, or a model was
-    /// unreachable or too busy.
+    /// Returns whether the same call may succeed later: the database was locked, another process was faster, or a model
+    /// was unreachable or too busy.
     pub fn is_retryable(&self) -> bool {
         use memory_store::ErrorKind as Store;
         match self.kind {
@@ -75,7 +75,7 @@ impl Error {
         }
     }
 
-    /// Returns the smallest sufficient budget, in tokens, if the budget of a context was too small; otherwise `None`.
+    /// Returns the smallest sufficient budget, in tokens; `None` if the error is not that a budget was too small.
     pub fn budget_needed(&self) -> Option<u64> {
         match self.kind {
             ErrorKind::BudgetTooSmall { needed } => Some(needed),
@@ -215,5 +215,5 @@ impl From<serde_json::Error> for Error {
     }
 }
 
-/// A result with the facade's [`Error`] by default.
+/// Result of an operation that fails with [`Error`] unless another error type is given.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

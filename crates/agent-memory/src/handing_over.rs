@@ -17,53 +17,55 @@ use crate::supplied;
 /// Separator between the summary and the summary of a turn's beginning when both are one text. It is pi's text.
 pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
-/// Options of a handoff.
+/// Options for a handoff: see [`Session::hand_over`].
 #[derive(Debug, Clone, Default)]
 pub struct HandOver {
-    /// The user's instructions for the summary.
+    /// Instructions of the user for the summary; `None` for no instructions.
     pub instructions: Option<String>,
-    /// Reason of the handoff: see [`CompactionReason`].
+    /// Reason for the handoff, which events report.
     pub reason: CompactionReason,
-    /// Cancels the handoff.
+    /// Token with which the caller can cancel the handoff.
     pub cancel: CancellationToken,
-    /// Minimum number of messages. A session with fewer is skipped. By default 0.
+    /// Minimum number of messages. A session that has fewer is skipped. Default 0.
     pub min_messages: u64,
-    /// The agent's own runner, which then writes the summary. No other model and no extract replaces it: if it fails,
-    /// nothing changes. After a handoff a runner that is not [stateful](Runner::stateful) is reset once.
+    /// The agent's own runner, which then writes the summary; `None` for the memory's summarizer. No other model and no
+    /// extract replaces the runner: if it fails, the session stays unchanged. After a handoff, a runner that is not
+    /// [stateful](Runner::stateful) is reset once.
     pub runner: Option<Arc<dyn Runner>>,
-    /// Model of the runner during the handoff. The runner's model is restored afterwards.
+    /// Model that the runner uses for the handoff; `None` for its current model. The current model is restored
+    /// afterwards.
     pub runner_model: Option<String>,
 }
 
 /// Outcome of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandOverOutcome {
-    /// The session was handed over.
+    /// The session was handed over; the value reports how.
     Done(Box<Handoff>),
-    /// The session was skipped, and is unchanged.
+    /// The session was skipped and is unchanged; the value gives the reason.
     Skipped(HandOverSkip),
 }
 
-/// Reason for skipping a handoff. None of these is an error.
+/// Reason for which a session was not handed over. None of these is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandOverSkip {
-    /// The last response waits for the results of its tools: hand over after they are appended.
+    /// The last response has tool calls without results. Hand over after the results were appended.
     PendingToolCalls,
-    /// The session has too few messages.
+    /// The session has fewer messages than [`HandOver::min_messages`].
     TooShort {
-        /// Number of messages that contexts show, without summaries.
+        /// Number of messages that contexts show, not counting summaries.
         messages: u64,
     },
-    /// The messages are too many for the summarizer's model.
+    /// The messages are too long for the summarizer's model.
     HistoryTooLarge,
-    /// All messages before the kept ones are already handed over.
+    /// All messages before the kept ones were already handed over.
     NothingToDo,
-    /// No summary was shorter than the messages.
+    /// No summary was shorter than the messages that it would replace.
     CannotShrink,
-    /// A hook refused the handoff, or it was cancelled.
+    /// A hook prevented the handoff, or the caller cancelled it.
     Cancelled,
-    /// Another process is handing the session over, or was faster.
+    /// Another process is handing the session over, or has just done so.
     Busy,
 }
 
@@ -71,42 +73,42 @@ pub enum HandOverSkip {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Handoff {
-    /// The summary's text. If the cut is inside a turn, the summary of the turn's beginning follows it.
+    /// Text of the summary. If the cut is inside a turn, the summary of that turn's beginning follows.
     pub summary: String,
-    /// Published summaries that contexts show now: one, or two if the cut is inside a turn.
+    /// Ids of the summaries that were published. They are two if the cut is inside a turn, otherwise one.
     pub summaries: Vec<SummaryId>,
     /// Position of the first message that is kept unchanged.
     pub kept_from: Seq,
-    /// Id of this message in its source; `None` without one.
+    /// External id of the message at `kept_from`; `None` if it has none.
     pub kept_from_id: Option<String>,
-    /// Whether the cut is inside a turn.
+    /// Whether the kept messages begin inside a turn.
     pub is_split_turn: bool,
-    /// Cost of the view before and after, in tokens.
+    /// Cost of the view before the handoff, in tokens.
     pub tokens_before: u64,
-    /// See `tokens_before`.
+    /// Cost of the view after the handoff, in tokens.
     pub tokens_after: u64,
-    /// Number of messages that contexts no longer show. Each is in the log.
+    /// Number of messages that contexts no longer show. They stay in the log.
     pub archived: u64,
     /// Cost of the summaries as contexts show them, in tokens.
     pub summary_tokens: u64,
-    /// Files that were used, with the operations on them, over all handoffs.
+    /// Files that the conversation used over all of its handoffs, and the operations on them.
     pub files: FileLedger,
 }
 
 impl Handoff {
-    /// Returns the summary followed by the lists of files, as pi and Operator-Use do.
+    /// Returns the text of the summary, followed by the lists of files.
     pub fn summary_with_files(&self) -> String {
         format!("{}{}", self.summary, self.files.footer())
     }
 }
 
 impl Session {
-    /// Hands the session over: replaces all messages before the kept ones, and the previous summary, by one summary. No
+    /// Hands the session over: one summary replaces the previous summary and all messages before the kept ones. No
     /// message is lost: [`Session::retrieval`] expands the summary to all of them.
     ///
     /// # Errors
-    /// `Invalid` for a session of another strategy: see [`Session::use_strategy`]. `Model` when the summary could not
-    /// be written; the text gives the reason, and the session is unchanged. Or when the store fails.
+    /// `Invalid` if the session has another strategy: see [`Session::use_strategy`]. `Model` if the summary could not
+    /// be written; the error's text gives the reason, and the session is unchanged. `Store` if the store fails.
     pub async fn hand_over(&self, request: &HandOver) -> Result<HandOverOutcome> {
         if let Some(runner) = &request.runner {
             return self.hand_over_by(runner, request).await;
@@ -150,12 +152,12 @@ impl Session {
         self.handed_over(outcome).await
     }
 
-    /// Hands the session over with a given text: everything before `kept_from` is replaced by this summary. It
-    /// corresponds to `append_compaction` in Operator-Use and pi. `details` are stored with the text.
+    /// Hands the session over with a summary that the caller supplies: `summary` replaces everything before
+    /// `kept_from`. `details` are stored with it.
     ///
     /// # Errors
-    /// `Invalid` for a session of another strategy, a text that is blank or costs as much as the messages that it
-    /// replaces, and a position that would separate a call from its result; or when the store fails.
+    /// `Invalid` if the session has another strategy, if the text is blank or costs as much as the messages that it
+    /// replaces, or if the position would separate a tool call from its result. `Store` if the store fails.
     pub async fn append_compaction(
         &self,
         summary: &str,

@@ -10,7 +10,7 @@ use crate::assembly::AssembleRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// A version of a session's view over the log up to a head. Later writes do not change it.
+/// One version of a session's view, over the log as it was at one time. Later writes do not change it.
 ///
 /// ```
 /// use agent_memory::testing::memory;
@@ -41,15 +41,15 @@ pub struct ViewAtVersion {
     snapshot: Snapshot,
 }
 
-/// A range that two versions of a view show differently.
+/// A range of messages that two versions of a view show differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// Range of messages.
+    /// Range of messages that the versions show differently.
     pub range: SeqRange,
-    /// Spans of the first version. Raw spans have the cost of their messages.
+    /// Spans of the first version in this range. The cost of a raw span is the cost of its messages.
     pub before: Vec<Span>,
-    /// Spans of the second version.
+    /// Spans of the second version in this range.
     pub after: Vec<Span>,
 }
 
@@ -58,17 +58,17 @@ impl ViewAtVersion {
         Self { session, snapshot }
     }
 
-    /// Returns the session.
+    /// Returns the session to which the view belongs.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Returns the state of the view: the log's head, the version and the token figures.
+    /// Returns the state of the view: its version, the log's last position and the token counts.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Returns the version of the view.
+    /// Returns the number of this version of the view.
     pub fn version(&self) -> ViewVersion {
         self.snapshot.version
     }
@@ -78,11 +78,11 @@ impl ViewAtVersion {
         self.snapshot.tokens()
     }
 
-    /// Returns the same version over the log that ended at `head`.
+    /// Returns the same version over a shorter log, which ends at `head`.
     ///
     /// # Errors
-    /// `Invalid` when the log ends before `head`, or when the version was published later, which means that it replaces
-    /// messages after `head`.
+    /// `Invalid` if the log ends before `head`, or if the version was published later, so that it replaces messages
+    /// after `head`.
     pub async fn up_to(&self, head: Seq) -> Result<ViewAtVersion> {
         let (id, key) = (self.session.id(), self.session.key());
         if head > self.snapshot.head {
@@ -116,20 +116,21 @@ impl ViewAtVersion {
         Ok(Self::new(self.session.clone(), snapshot))
     }
 
-    /// Returns the spans, raw ones with the cost of their messages. The last span is open.
+    /// Returns the spans of the view. The cost of a raw span is the cost of its messages. The last span has no end.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn spans(&self) -> Result<Vec<Span>> {
         let mut spans = self.bare_spans().await?;
         self.fill(&mut spans).await?;
         Ok(spans)
     }
 
-    /// Returns the messages that these summaries do not mention. Summaries that the view does not show are ignored.
+    /// Returns the messages that are covered by the summaries `ids` but not mentioned in them. Ids of summaries that
+    /// the view does not show are ignored.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn left_out(&self, ids: &[SummaryId]) -> Result<Vec<LeftOut>> {
         let spans = self.spans().await?;
         let shown: Vec<&SummaryId> = spans
@@ -148,7 +149,7 @@ impl ViewAtVersion {
         Ok(all)
     }
 
-    /// Returns the size of the view.
+    /// Returns the numbers of entries, spans and tokens of the view.
     pub fn measure(&self) -> Measure {
         Measure::from(&self.snapshot)
     }
@@ -192,21 +193,21 @@ impl ViewAtVersion {
         })
     }
 
-    /// Assembles a context of at most `budget` tokens, by the memory's assembly policy.
+    /// Assembles a context from this version of the view, as [`Session::assemble`] does from the current one.
     ///
     /// # Errors
-    /// As [`Session::assemble`].
+    /// The errors of [`Session::assemble`].
     pub async fn assemble(&self, request: impl Into<AssembleRequest>) -> Result<Context> {
         self.session
             .assemble_at(&self.snapshot, request.into())
             .await
     }
 
-    /// Compares two versions of a session's view. Returns the ranges that they show differently, in
-    /// order, with the spans of this version (`before`) and of `other` (`after`).
+    /// Returns the ranges that this version and `other` show differently, in order. [`Change::before`] has the spans of
+    /// this version, and [`Change::after`] the spans of `other`.
     ///
     /// # Errors
-    /// `Invalid` for a view of another session; or when the store fails.
+    /// `Invalid` if `other` is a view of another session, and `Store` if the store fails.
     pub async fn diff(&self, other: &ViewAtVersion) -> Result<Vec<Change>> {
         if self.session.id() != other.session.id() {
             let (a, b) = (self.session.key(), other.session.key());
@@ -304,7 +305,7 @@ impl Session {
     /// Returns the current version of the session's view.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn current_view(&self) -> Result<ViewAtVersion> {
         Ok(ViewAtVersion::new(self.clone(), self.snapshot().await?))
     }
@@ -317,13 +318,13 @@ impl Session {
         self.current_view().await?.spans().await
     }
 
-    /// Returns a version of the session's view over the current log; version 0 shows all messages
-    /// raw. [`ViewAtVersion::up_to`] also cuts the log.
+    /// Returns the given version of the session's view, over the current log. Version 0 shows all messages unchanged.
+    /// [`ViewAtVersion::up_to`] also shortens the log.
     ///
-    /// Reads all spans of an earlier version, to add up their cost.
+    /// Reads all spans of an earlier version, to add up their costs.
     ///
     /// # Errors
-    /// `Invalid` when the version does not exist; or when the store fails.
+    /// `Invalid` if the version does not exist, and `Store` if the store fails.
     pub async fn view_at(&self, version: ViewVersion) -> Result<ViewAtVersion> {
         let mut snapshot = self.snapshot().await?;
         if version == snapshot.version {
@@ -356,10 +357,10 @@ impl Session {
         Ok(ViewAtVersion::new(self.clone(), snapshot))
     }
 
-    /// Lists the publications that made the versions after `after`, oldest first, at most `limit`.
+    /// Returns the publications that made the versions after `after`, oldest first, at most `limit` of them.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn publications(
         &self,
         after: ViewVersion,
@@ -371,14 +372,14 @@ impl Session {
             .await?)
     }
 
-    /// Publishes the spans of an earlier version as a new version; messages since then are raw. The versions in between
-    /// stay.
+    /// Publishes the spans of an earlier version as a new version. Messages that were added since then are shown
+    /// unchanged. The versions in between stay.
     ///
-    /// Returns `Already` if the view shows the same spans now, and `Lost` if another process published in the meantime.
-    /// In both cases the view is unchanged.
+    /// Returns `Already` if the view already shows the same spans, and `Lost` if another process published in the
+    /// meantime. In both cases the view is unchanged.
     ///
     /// # Errors
-    /// `Invalid` when the version does not exist; or when the store fails.
+    /// `Invalid` if the version does not exist, and `Store` if the store fails.
     pub async fn revert_to(&self, version: ViewVersion) -> Result<Published> {
         let current = self.current_view().await?;
         let earlier = self.view_at(version).await?;

@@ -16,13 +16,13 @@ const NAMES: [&str; 3] = ["SOUL.md", "USER.md", "MEMORY.md"];
 /// Maximum size of a file, in bytes.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// Files that begin every context, inside of `<memory>` tags: `SOUL.md` (who the agent is), `USER.md` (whom it serves)
-/// and `MEMORY.md` (facts to remember).
+/// Files of which the texts begin every context, between `<memory>` tags: `SOUL.md` (who the agent is), `USER.md` (whom
+/// it serves) and `MEMORY.md` (facts to remember).
 ///
-/// They are looked up case-insensitively in the user's folder. A file of the same name in the project's `.agents`
-/// folder replaces the user's file. They are read for each context, so that a change is in the next one. A missing file
-/// is left out. A file that cannot be read, is larger than 64 KiB or is not UTF-8 is left out with a warning in the
-/// log.
+/// The files are in the user's folder; upper and lower case of their names do not matter. A file with the same name in
+/// the project's `.agents` folder replaces the user's file. The files are read for each context, so that the next
+/// context shows a change. A missing file is left out. A file that cannot be read, is larger than 64 KiB or is not
+/// UTF-8 is left out with a warning in the log.
 ///
 /// ```
 /// use agent_memory::context::IdentityFiles;
@@ -42,7 +42,7 @@ pub struct IdentityFiles {
 }
 
 impl IdentityFiles {
-    /// Creates identity files from a folder of the user.
+    /// Creates identity files that are read from the folder `user`.
     pub fn new(user: impl Into<PathBuf>) -> Self {
         Self {
             user: user.into(),
@@ -50,13 +50,13 @@ impl IdentityFiles {
         }
     }
 
-    /// Sets the project: the files in its `.agents` folder replace the user's, file by file.
+    /// Sets the project's folder. Each file in its `.agents` folder replaces the user's file with the same name.
     pub fn with_project(mut self, project: impl AsRef<Path>) -> Self {
         self.project = Some(project.as_ref().join(PROJECT_FOLDER));
         self
     }
 
-    /// Returns the texts of all existing files, each under its name; `None` if there are none.
+    /// Reads all existing files and returns their texts, each after a heading with its name; `None` if no file exists.
     pub fn text(&self) -> Option<String> {
         let sections: Vec<String> = NAMES
             .iter()
@@ -69,11 +69,12 @@ impl IdentityFiles {
         (!sections.is_empty()).then(|| sections.join("\n\n"))
     }
 
-    /// Writes one of the files, for a tool of the agent: the file that is read now, or a new one in the user's folder.
-    /// The old text stays if writing fails.
+    /// Writes one of the files, for a tool of the agent. Replaces the file that is read at present, or creates the file
+    /// in the user's folder. The old text stays if writing fails.
     ///
     /// # Errors
-    /// `Invalid` for a name other than the three, a text larger than 64 KiB, and a folder that cannot be written.
+    /// `Invalid` if the name is not one of the three, if the text is larger than 64 KiB, or if the file cannot be
+    /// written.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
         let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
         let known = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name));
@@ -134,7 +135,7 @@ fn read(path: &Path) -> Option<String> {
     }
 }
 
-/// The agent's identity, which begins every context.
+/// The agent's identity, which begins every context: a text, files, or both.
 #[derive(Debug, Clone, Default)]
 pub struct Identity {
     text: Option<String>,
@@ -144,7 +145,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Sets files, which are read for each context. Their texts follow the text of the identity.
+    /// Adds files, which are read for each context. Their texts follow the identity's text.
     pub fn with_files(mut self, files: IdentityFiles) -> Self {
         self.files = Some(files);
         self

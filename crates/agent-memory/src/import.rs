@@ -14,39 +14,42 @@ use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::supplied;
 
-/// Report of importing one transcript.
+/// Report of importing one transcript: the sessions, and the lines that were skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Imported sessions, in the order of the file. Of a conversation with forks the active branch comes first.
+    /// Reports of the imported sessions, in the order of the file. If a conversation has forks, its active branch comes
+    /// first.
     pub sessions: Vec<SessionImport>,
-    /// Key of the transcript's main session: the active branch of its first conversation that is not a sub-agent's.
+    /// Key of the transcript's main session: the active branch of its first conversation that does not belong to a
+    /// sub-agent. `None` if there is none.
     pub main: Option<SessionKey>,
     /// Number of lines that were not imported, by kind.
     pub skipped: BTreeMap<String, u64>,
 }
 
-/// Report of importing one session.
+/// Report of importing one session of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SessionImport {
-    /// Key of the session.
+    /// Key of the session in this memory.
     pub session: SessionKey,
-    /// Format of the transcript.
+    /// Name of the transcript's format.
     pub format: String,
-    /// Number of the session's messages in the file, without notes.
+    /// Number of messages that the file has for the session, without notes.
     pub messages: u64,
-    /// Number of entries that were stored, notes included.
+    /// Number of entries that this import stored, including notes.
     pub inserted: u64,
-    /// Number of entries that were stored before.
+    /// Number of entries that had been stored by an earlier import.
     pub duplicates: u64,
-    /// Number of duplicates with erased words. They stay erased.
+    /// Number of duplicates of which the words were erased in the meantime. They stay erased.
     pub erased: u64,
-    /// Number of entries that were refused, because another entry has their external id.
+    /// Number of entries that were not stored because a different entry has their external id.
     pub conflicts: u64,
-    /// Number of the session's notes in the file.
+    /// Number of notes that the file has for the session.
     pub notes: u64,
-    /// Whether the session is archived. Lists of sessions then do not show it, and its new entries are hidden with it.
+    /// Whether the session is archived. Lists of sessions do not show an archived session, so its new entries are
+    /// hidden too.
     pub archived: bool,
 }
 
@@ -54,9 +57,9 @@ pub struct SessionImport {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StoredSession {
-    /// The session.
+    /// The stored session that the transcript continues.
     pub session: Session,
-    /// Number of the transcript's entries that are not stored.
+    /// Number of the transcript's entries that the store does not have yet.
     pub new_entries: u64,
 }
 
@@ -64,16 +67,16 @@ impl Memory {
     /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents. Importing a transcript
     /// again stores only its new entries.
     ///
-    /// A session with a name in the transcript continues the stored session with that name. If its entries link to
-    /// their predecessors and diverge from the stored session, the entries after the shared ones become a fork. If the
-    /// store does not have the transcript, the active branch gets the session's own key, and the abandoned branches
-    /// become its forks. A session without a name continues the stored session with the same first entry if the log of
-    /// one is a prefix of the other's; otherwise it becomes a new session. A summary that replaces messages that the
-    /// session has is skipped: see [`Memory::import_summaries`].
+    /// If a session has a name in the transcript, it continues the stored session with that name. If its entries link
+    /// to their predecessors and diverge from the stored session, the entries after the shared ones become a fork. If
+    /// the store does not have the transcript, the active branch becomes the session with that name, and the abandoned
+    /// branches become its forks. If a session has no name, it continues the stored session that begins with the same
+    /// entry, provided that one of the two logs is a prefix of the other; otherwise it becomes a new session. Summaries
+    /// of messages that the session has are skipped: see [`Memory::import_summaries`].
     ///
     /// # Errors
-    /// `Invalid` when a session forks off a message that its parent does not have; or when the store fails. Sessions
-    /// that were imported before the error stay, and importing again continues.
+    /// `Invalid` if a session forks off a message that its parent does not have, and `Store` if the store fails.
+    /// Sessions that were imported before the error stay, and another import continues after them.
     pub async fn import(&self, transcript: &Transcript) -> Result<ImportReport> {
         let mut inserted: HashMap<SessionKey, u64> = HashMap::new();
         loop {
@@ -124,11 +127,11 @@ impl Memory {
         }
     }
 
-    /// Returns the stored session that a transcript's main session continues; `None` if it would become a new session.
-    /// Does not write.
+    /// Returns the stored session that the transcript's main session would continue; `None` if an import would create a
+    /// new session. Does not write to the store.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn session_of(&self, transcript: &Transcript) -> Result<Option<StoredSession>> {
         let placement = self.place(transcript).await?;
         let Some(main) = placement.main else {
@@ -153,11 +156,11 @@ impl Memory {
         }))
     }
 
-    /// Opens the session of a transcript's log, linked to its parent, without storing its messages.
+    /// Opens the session of one log of a transcript and links it to its parent. Does not store the log's messages.
     ///
     /// # Errors
-    /// `NotFound` when the log forks off a session that does not exist; `Invalid` when it forks off a
-    /// message that its parent does not have; or when the store fails.
+    /// `NotFound` if the log forks off a session that does not exist, `Invalid` if it forks off a message that its
+    /// parent does not have, and `Store` if the store fails.
     pub async fn open_log(&self, log: &SessionLog) -> Result<Session> {
         let mut estimator = self.inner.estimator.id();
         let origin = match &log.origin {
@@ -210,26 +213,26 @@ impl Memory {
     }
 }
 
-/// Report of publishing a session's summaries from a transcript in its handoff view.
+/// Report of publishing one session's summaries from a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SummaryImport {
-    /// Key of the session.
+    /// Key of the session that has the summaries.
     pub session: SessionKey,
-    /// Number of summaries that were published.
+    /// Number of summaries that were published in the session's handoff view.
     pub published: u64,
-    /// Number of skipped summaries. A summary is skipped if the view has a summary of the same messages, if its
-    /// messages are unknown, or if it costs as much as its messages.
+    /// Number of summaries that were skipped. A summary is skipped if the view already has a summary of the same
+    /// messages, if its messages are not known, or if it costs as much as its messages.
     pub passed_over: u64,
 }
 
 impl Memory {
-    /// Publishes the summaries of a transcript, such as pi's compactions, as handoffs of its sessions, which
-    /// [`Memory::import`] stored before. They are in the view of the strategy [`Handoff`](Strategy::Handoff), also for
-    /// sessions of other strategies, and expand to the messages. Publishing them again has no effect.
+    /// Publishes the summaries of a transcript as handoffs of its sessions. The sessions must have been stored by
+    /// [`Memory::import`]. The summaries appear in the view of the strategy [`Handoff`](Strategy::Handoff), even if a
+    /// session has another strategy, and they expand to the messages. Publishing them again has no effect.
     ///
     /// # Errors
-    /// `NotFound` for a session that was not imported; or when the store fails.
+    /// `NotFound` if a session was not imported, and `Store` if the store fails.
     pub async fn import_summaries(&self, transcript: &Transcript) -> Result<Vec<SummaryImport>> {
         let mut imported = Vec::new();
         let placement = self.place(transcript).await?;

@@ -21,49 +21,50 @@ const STEP: u32 = 16;
 /// indexed later.
 const MOST_AT_ONCE: u64 = 1_024;
 
-/// The search index and the vectors of a session. Entries that a fork shares with its parent are in the parent's index.
+/// Access to the search index and the vectors of one session. If the session is a fork, the entries that it shares with
+/// its parent are in the parent's index.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionIndex<'a>(&'a Session);
 
-/// Size of a search index.
+/// Size of a session's search index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexSize {
-    /// Number of segments.
+    /// Number of segments of which the index consists.
     pub segments: u64,
-    /// Number of messages and summaries in the segments.
+    /// Number of messages and summaries in the index.
     pub documents: u64,
 }
 
 impl SessionIndex<'_> {
-    /// Indexes all messages and summaries that are not indexed yet, except for the last few: fewer than 16 messages,
-    /// and one summary at most. A damaged index is removed first, and rebuilt.
+    /// Adds all messages and summaries to the index that are not in it yet, except for the last few: fewer than 16
+    /// messages, and at most one summary. A damaged index is first removed and then built again.
     ///
-    /// Ingesting and compacting also extend the index, a limited number of entries at a time. This method finishes the
-    /// index, such as in a database that was written without one. Searches are complete without it: they read the rest
-    /// unindexed.
+    /// Ingesting and compacting also extend the index, by a limited number of entries at a time. Call this method to
+    /// complete it, for example in a database that was written without an index. Searches find everything without it,
+    /// because they read the entries that are not in the index.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn update(&self) -> Result<IndexProgress> {
         let (store, id) = self.store();
         mend_index(store, id).await?;
         Ok(extend_index(store, id, u64::MAX).await?)
     }
 
-    /// Removes the index and builds it again, such as after [`check`](Self::check) found damage.
+    /// Removes the index and builds it again, for example after [`check`](Self::check) found damage.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn rebuild(&self) -> Result<IndexProgress> {
         let (store, id) = self.store();
         Ok(rebuild_index(store, id).await?)
     }
 
-    /// Returns the size of the index.
+    /// Returns the number of segments and entries in the index.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn size(&self) -> Result<IndexSize> {
         let (store, id) = self.store();
         let Some(index) = store.index() else {
@@ -77,23 +78,23 @@ impl SessionIndex<'_> {
         })
     }
 
-    /// Compares the index with the session's messages and summaries.
+    /// Compares the index with the session's messages and summaries, and returns the differences.
     ///
     /// # Errors
-    /// When the store fails. Damage is not an error: it is returned.
+    /// `Store` if the store fails. Damage to the index is not an error: it is part of the result.
     pub async fn check(&self) -> Result<IndexCheck> {
         let (store, id) = self.store();
         Ok(check_index(store, id).await?)
     }
 
-    /// Embeds all messages that the session sees and that have no vector of the memory's embedder yet, and stores the
-    /// vectors. Does nothing without an embedder.
+    /// Embeds the messages that have no vector of the memory's embedder yet, and stores the vectors. These are all
+    /// messages that the session sees, including those that it shares with a parent. Has no effect without an embedder.
     ///
-    /// If the embedder [calls no model](Embedder::is_cheap), ingesting already embeds messages. Otherwise call this
-    /// method outside of a turn: a message without a vector is searched by its words.
+    /// If the embedder [calls no model](Embedder::is_cheap), messages are already embedded when they are ingested.
+    /// Otherwise call this method between turns. A message without a vector is found only by its words.
     ///
     /// # Errors
-    /// When the embedder or the store fails. Vectors that were made before are kept.
+    /// An error if the embedder or the store fails. Vectors that were stored before are kept.
     pub async fn embed(&self) -> Result<VectorProgress> {
         let Some(embedder) = &self.0.memory().inner.embedder else {
             return Ok(VectorProgress::default());
@@ -108,7 +109,7 @@ impl SessionIndex<'_> {
 }
 
 impl Session {
-    /// Returns the session's search index and vectors.
+    /// Returns access to the session's search index and vectors.
     pub fn index(&self) -> SessionIndex<'_> {
         SessionIndex(self)
     }

@@ -15,29 +15,29 @@ const HEAD_MOVED: ErrorKind = ErrorKind::Store(memory_store::ErrorKind::HeadMove
 #[cfg(feature = "import")]
 const BATCH: usize = 256;
 
-/// Report of ingesting messages.
+/// Report of appending messages to a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use = "messages whose external id belongs to another message were not stored: see `conflicts`"]
 #[non_exhaustive]
 pub struct IngestReport {
-    /// Outcome of each message, in order.
+    /// Outcome for each message, in the order of the messages.
     pub outcomes: Vec<EntryOutcome>,
-    /// Head of the log afterwards.
+    /// Position of the log's last entry after the messages were appended.
     pub head: Seq,
 }
 
 impl IngestReport {
-    /// Returns the number of messages that were stored.
+    /// Returns the number of messages that were appended.
     pub fn inserted(&self) -> usize {
         self.count(|outcome| matches!(outcome, EntryOutcome::Inserted(_)))
     }
 
-    /// Returns the number of messages that were stored before.
+    /// Returns the number of messages that were not appended because they are already stored.
     pub fn duplicates(&self) -> usize {
         self.count(|outcome| matches!(outcome, EntryOutcome::Duplicate(_)))
     }
 
-    /// Returns the number of messages that were refused, because another message has their external id.
+    /// Returns the number of messages that were not appended because a different message has their external id.
     pub fn conflicts(&self) -> usize {
         self.count(|outcome| matches!(outcome, EntryOutcome::Conflict(_)))
     }
@@ -48,14 +48,14 @@ impl IngestReport {
 }
 
 impl Session {
-    /// Appends a message to the log. A message without a time gets the clock's.
+    /// Appends a message to the log. If the message has no time, it gets the current time of the memory's clock.
     ///
-    /// If a message with the same external id is stored already, an equal message is a duplicate and is not stored
-    /// again. Times are compared only if both messages came with one.
+    /// If an equal message with the same external id is already stored, the message is a duplicate and is not stored
+    /// again. Times are compared only if both messages were given one.
     ///
     /// # Errors
-    /// `Conflict` when another message is stored under its external id; or when the store fails. The log is then
-    /// unchanged.
+    /// `Conflict` if a different message is stored with the same external id, and `Store` if the store fails. The log
+    /// is then unchanged.
     pub async fn ingest(&self, message: Message) -> Result<EntryOutcome> {
         let outcomes = self.ingest_all(vec![message]).await?;
         outcomes.first().copied().ok_or_else(|| {
@@ -84,12 +84,12 @@ impl Session {
         Ok(outcomes)
     }
 
-    /// Appends messages to the log in order, in one transaction. A message is not stored if its external id belongs to
-    /// another message: see [`IngestReport::conflicts`].
+    /// Appends messages to the log in order, in one transaction. A message is left out if a different message is stored
+    /// with its external id: see [`IngestReport::conflicts`].
     ///
     /// # Errors
-    /// `Invalid` when a message's parts nest deeper than [`MAX_PART_DEPTH`](memory_model::MAX_PART_DEPTH); or when the
-    /// store fails. The log is then unchanged.
+    /// `Invalid` if the parts of a message nest deeper than [`MAX_PART_DEPTH`](memory_model::MAX_PART_DEPTH), and
+    /// `Store` if the store fails. The log is then unchanged.
     pub async fn ingest_batch(&self, messages: Vec<Message>) -> Result<IngestReport> {
         refuse_deep_parts(self.key(), &messages)?;
         let now = self.memory().inner.clock.now();

@@ -74,7 +74,7 @@ pub use memory_model::{
 pub use retrieval_tools::Retrieval;
 pub use summarize_escalation::Summarizer;
 
-/// Compaction: policies, planners, plans, hooks and outcomes.
+/// Compaction of views: policies, planners, plans, hooks and outcomes.
 pub mod compaction {
     pub use block_overlay::planner::{BlockPlanner, BlockPolicy, Digest};
     pub use compaction_plan::{
@@ -104,7 +104,7 @@ pub mod compaction {
     pub use crate::turn_policy::{Action, LiveTurnPolicy};
 }
 
-/// Contexts: how they are assembled, and their receipts.
+/// Assembly of contexts from views: policies, budgets and receipts.
 pub mod context {
     pub use context_assembler::{
         AssemblyPolicy, ContextAccounting, ContextMessage, Degradation, DegradationStep, Dropped,
@@ -115,7 +115,7 @@ pub mod context {
     pub use crate::identity::{Identity, IdentityFiles};
 }
 
-/// Messages, views, summaries, ids and hashes.
+/// The data model: messages, views, summaries, ids and hashes.
 pub mod model {
     pub use memory_model::conventions::{AgentConventions, GenericConventions};
     pub use memory_model::{
@@ -147,7 +147,7 @@ pub mod models {
     pub use model_client::{OpenAiCompatible, OpenAiEmbeddings, OutputLimit};
 }
 
-/// Messages, replies and tools in the shapes of OpenAI, Anthropic and Gemini, both ways.
+/// Conversion of messages, replies and tools to and from the formats of OpenAI, Anthropic and Gemini.
 #[cfg(feature = "providers")]
 pub mod providers {
     pub use message_formats::providers::{Provider, anthropic, gemini, openai, responses};
@@ -178,7 +178,7 @@ pub mod search {
     pub use crate::indexing::{IndexSize, SessionIndex};
 }
 
-/// Stores, and the metadata of the conversations in them.
+/// Stores of conversations, and the metadata of these conversations.
 pub mod store {
     pub use memory_store::{
         Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
@@ -196,7 +196,7 @@ pub mod store {
     pub use crate::session::SessionInfo;
 }
 
-/// Token estimators, and usage that providers report.
+/// Token estimators, and token usage that providers report.
 pub mod tokens {
     pub use token_estimate::{
         ContextTokens, EstimatorId, HeuristicEstimator, ResponseStatus, SafetyFactor,
@@ -207,7 +207,7 @@ pub mod tokens {
     pub use crate::usage::{ObservedUsage, SessionUsage};
 }
 
-/// Transcripts of other agents: reading and importing them.
+/// Transcripts of other agents, and functions to read and import them.
 #[cfg(any(feature = "import", feature = "providers"))]
 pub mod transcripts {
     pub use message_formats::{

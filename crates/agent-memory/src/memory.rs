@@ -68,7 +68,7 @@ pub(crate) struct Inner {
     pub(crate) closing: CancellationToken,
 }
 
-/// All conversations of a store. Cheap to clone; clones share everything.
+/// A memory: all conversations of a store. Cloning is cheap, and clones share all state.
 #[derive(Debug, Clone)]
 pub struct Memory {
     pub(crate) inner: Arc<Inner>,
@@ -107,7 +107,7 @@ impl Memory {
         estimator(id.as_str()).ok().map(ContextAccounting::new)
     }
 
-    /// Returns the spending of all sessions on summaries in this process; zero without guards.
+    /// Returns how much all sessions have spent on summaries in this process; zero if the memory has no guards.
     pub fn spent(&self) -> Spent {
         let guards = self.inner.writers.guards();
         guards.map(|guards| guards.spent()).unwrap_or_default()
@@ -118,17 +118,17 @@ impl Memory {
         self.inner.store.location()
     }
 
-    /// Returns the store.
+    /// Returns the store that holds the conversations.
     pub fn store(&self) -> &Arc<dyn FullStore> {
         &self.inner.store
     }
 
-    /// Cancels background summarization, waits until it has ended and released its leases, finishes pending writes and
-    /// closes the store. Background tasks that have not started yet end without touching the store.
+    /// Closes the memory: cancels background summarization, waits until it has ended and released its leases, finishes
+    /// pending writes and closes the store. Background tasks that have not started end without using the store.
     ///
     /// # Errors
-    /// When the store fails, or when the search index could not be extended since the memory was opened. All messages
-    /// are stored even then.
+    /// `Store` if the store fails, or if the search index could not be extended since the memory was opened. All
+    /// messages are stored even then.
     pub async fn close(&self) -> Result<()> {
         self.inner.closing.cancel();
         self.inner.prefetches.close().await;

@@ -11,15 +11,15 @@ use crate::error::Result;
 use crate::session::Session;
 
 impl Session {
-    /// Returns the open calls of an incomplete turn in their order, as one assistant message; `None` if the latest
-    /// message is a reply without open calls, or if there are no messages. The message has no calls if the model's next
-    /// reply is due.
+    /// Returns the tool calls that still have no result, in order, in one message of the assistant. Use it to resume a
+    /// turn that was interrupted. The message has no calls if all have results and the model's next reply is due.
+    /// Returns `None` if the log is empty or its last message is a reply without open calls, so that no turn is
+    /// incomplete.
     ///
-    /// For a program that resumes a turn after it ended or gave up. The session does not know whether a tool ran: only
-    /// the result of a tool is in the log.
+    /// The session does not know whether a tool was run: only the result of a tool is in the log.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn open_turn(&self) -> Result<Option<Message>> {
         let (open, latest) = self.open_calls_and_latest().await?;
         let is_complete =

@@ -15,9 +15,9 @@ use crate::settings::Settings;
 use crate::strategy::Strategy;
 use crate::turn_policy::Window;
 
-/// A session that `.await` opens.
+/// A session that is opened by `.await`, with settings for the opened handle.
 ///
-/// These settings are not stored: set them each time the session is opened. Forks of the session have them too.
+/// The settings are not stored: set them each time the session is opened. Forks of the session inherit them.
 #[derive(Debug, Clone)]
 #[must_use = "`.await` opens the session"]
 pub struct OpenSession {
@@ -37,41 +37,43 @@ impl OpenSession {
         }
     }
 
-    /// Sets the context window of the model that the session's contexts are for. [`Session::context`] needs one.
+    /// Sets the context window of the model that receives the session's contexts. [`Session::context`] requires it.
     pub fn window(mut self, window: Window) -> Self {
         self.settings.window = Some(window);
         self
     }
 
-    /// Sets the system prompt: the first message of each context. It is never shortened, left out or summarized. It is
-    /// counted in every budget and threshold, so that [`Window::system_tokens`] should stay 0. An empty text means no
-    /// prompt.
+    /// Sets the system prompt, which is the first message of each context. It is never shortened, left out or
+    /// summarized. Its cost is part of every budget and threshold, so do not count it in [`Window::system_tokens`] too.
+    /// An empty text means that there is no system prompt.
     ///
-    /// Instructions belong here: a message of the role `system` in the log is compacted like any other.
+    /// Use it for instructions. A message with the role `system` in the log is compacted like any other message.
     pub fn system(mut self, text: impl Into<String>) -> Self {
         self.settings.system = text.into();
         self
     }
 
-    /// Adds tools that each request defines. Their definitions are counted in every budget and threshold.
+    /// Adds tools that each request to the model defines. The cost of their definitions is part of every budget and
+    /// threshold.
     pub fn tools(mut self, tools: impl IntoIterator<Item = ToolDefinition>) -> Self {
         self.settings.tools.extend(tools);
         self
     }
 
-    /// Adds the memory's own tools, which search and read the whole log. [`Session::answer`] answers their calls.
+    /// Adds the memory's own tools, with which the model searches and reads the whole log. [`Session::answer`] answers
+    /// calls of these tools.
     pub fn memory_tools(self) -> Self {
         self.tools(Retrieval::definitions())
     }
 
-    /// Compacts this handle by another strategy. Its contexts, plans and turns follow the strategy's view; other views
-    /// stay as they are. [`Session::use_strategy`] stores the choice.
+    /// Sets the strategy for this handle only. Its contexts, plans and turns use the strategy's view; other views stay
+    /// unchanged. [`Session::use_strategy`] stores a strategy permanently.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.settings.strategy = Some(strategy);
         self
     }
 
-    /// Compacts this handle by another planner, in the planner's view, which is empty at first.
+    /// Sets a planner for this handle only. The handle uses the planner's view, which initially shows all messages.
     pub fn planner(mut self, planner: impl Planner + 'static) -> Self {
         self.settings.planner = Some(Arc::new(planner));
         self

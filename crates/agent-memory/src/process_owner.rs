@@ -37,13 +37,13 @@ pub(crate) fn current() -> String {
     )
 }
 
-/// A process that owns leases.
+/// A process that owns leases, as recorded in the name of the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessOwner<'a> {
-    /// Process id.
+    /// Id of the process.
     pub pid: u32,
-    /// Name of its machine or container, if known.
+    /// Name of the process's machine or container; `None` if it is not known.
     pub host: Option<&'a str>,
     /// Boot of its machine and namespace of process numbers, which are the same for processes that can see it.
     place: Option<(&'a str, &'a str)>,
@@ -51,7 +51,7 @@ pub struct ProcessOwner<'a> {
 }
 
 impl<'a> ProcessOwner<'a> {
-    /// Parses the text of a lease's owner; `None` for an owner that is not a process.
+    /// Parses the name of a lease's owner; `None` if the owner is not a process.
     pub fn parse(owner: &'a str) -> Option<Self> {
         let fields: Vec<&str> = owner.splitn(7, '/').collect();
         let ["process", boot, namespace, pid, started, _, host] = fields[..] else {

@@ -12,30 +12,31 @@ use crate::session::Session;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PurgeReport {
-    /// The ranges, in order.
+    /// Ranges of messages that were or would be erased, in order.
     pub ranges: Vec<SeqRange>,
-    /// Number of messages in them, notes not counted.
+    /// Number of messages in the ranges, without notes.
     pub messages: u64,
-    /// Cost of these messages, in tokens.
+    /// Cost of the messages in the ranges, in tokens.
     pub tokens: u64,
-    /// Time of the oldest message; `None` without messages.
+    /// Time of the oldest message in the ranges; `None` if there are no messages.
     pub oldest: Option<Timestamp>,
-    /// Time of the latest message; `None` without messages.
+    /// Time of the latest message in the ranges; `None` if there are no messages.
     pub newest: Option<Timestamp>,
-    /// Sum of the erasures of the ranges: entries, and the summaries that were made from them. In a dry run a summary
-    /// of two ranges counts twice.
+    /// Numbers of erased entries and of erased summaries that were made from them, added up over the ranges. In a dry
+    /// run, a summary that covers two ranges is counted twice.
     pub erased: Erased,
 }
 
 impl Session {
-    /// Erases permanently the archived messages that are at least as old as `min_age`; zero erases all archived
-    /// messages. A message is archived if the session's view shows a summary in its place, or omits it. Each range is
-    /// an erasure like [`Session::erase`]: it is recorded with its reason, the summaries that were made from the
-    /// messages are erased too, the database is rewritten, and [`Session::verify`] still holds. Without a reason the
-    /// messages that would be erased are returned, and the session is unchanged.
+    /// Erases archived messages permanently if they are at least as old as `min_age`. A `min_age` of zero erases all
+    /// archived messages. A message is archived if the session's view shows a summary in its place or omits it. Each
+    /// range is an erasure like [`Session::erase`]: it is recorded with its reason, the summaries that were made from
+    /// the messages are erased too, the database is rewritten, and [`Session::verify`] still holds. If `reason` is
+    /// `None`, the session is unchanged, and the report lists the messages that would be erased.
     ///
     /// # Errors
-    /// `Invalid` for a blank reason; otherwise as [`Session::erase`]. Ranges before a failed one stay erased.
+    /// `Invalid` if the reason is blank, and the errors of [`Session::erase`]. Ranges that were erased before the error
+    /// stay erased.
     pub async fn purge<'a>(
         &self,
         min_age: Duration,

@@ -27,12 +27,14 @@ use step::Step;
 /// Number of steps between verifications of the session. It is also verified after each step that published.
 const VERIFY_EVERY: usize = 64;
 
-/// A replay of messages into a session.
+/// Replays messages into a session as an agent would, and checks after each message that the session still works
+/// correctly.
 pub struct Replay<'a> {
     session: &'a Session,
-    /// Returns the number of statements so far.
+    /// Function that returns the number of database statements executed so far; `None` to count no statements.
     pub statements: Option<&'a (dyn Fn() -> u64 + Sync)>,
-    /// Maximum number of statements of a step; a step with more violates a law.
+    /// Maximum number of database statements of one step; a step with more violates [`Law::Statements`]. `None` sets no
+    /// maximum.
     pub most_statements: Option<u64>,
 }
 
@@ -44,55 +46,54 @@ impl fmt::Debug for Replay<'_> {
     }
 }
 
-/// Report of a replay.
+/// Report of a replay: the costs of the log, the view and the contexts, and the violations that were found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// Key of the session.
+    /// Key of the session into which the messages were replayed.
     pub session: String,
-    /// The model's window, in tokens.
+    /// Size of the model's window, in tokens.
     pub window: u64,
     /// Budget of each context, in tokens.
     pub budget: u64,
-    /// Number of steps: one for each entry, notes included.
+    /// Number of steps. Each entry is one step, including notes.
     pub steps: u64,
-    /// Number of steps that published.
+    /// Number of steps in which summaries or other jobs were published.
     pub publishing_steps: u64,
-    /// Number of published jobs, by the planner's label.
+    /// Number of published jobs, by the label that the planner gives to each kind of job.
     pub published: LabelCounts,
-    /// Number of calls of the summarizer, failed ones included.
+    /// Number of calls of the summarizer, including failed ones.
     pub calls: u64,
-    /// Number of turn steps in which the summarizer or the store failed.
+    /// Number of turn methods that reported a failed compaction, because the summarizer or the store failed.
     pub failures: u64,
-    /// Cost of the log, in tokens.
+    /// Cost of all messages in the log, in tokens.
     pub log_tokens: u64,
-    /// Cost of the view at the end, in tokens.
+    /// Cost of the view after the last step, in tokens.
     pub view_tokens: u64,
-    /// Cost of all contexts together, in tokens.
+    /// Sum of the costs of the contexts of all steps, in tokens.
     pub context_tokens: u64,
-    /// Cost of the largest context, in tokens.
+    /// Cost of the largest context of a step, in tokens.
     pub largest_context: u64,
-    /// Reuse of contexts over the steps that published no summary: the share of each context that was the beginning of
-    /// the next.
+    /// Tokens of each context that the next context began with, over the steps that published no summary.
     pub reuse: Reuse,
-    /// Reuse over all steps.
+    /// Tokens of each context that the next context began with, over all steps.
     pub reuse_all: Reuse,
-    /// Reuse over all steps of the baseline: no compaction, and the budget filled with messages, newest first.
+    /// The same measurement for a baseline without compaction, in which the last messages that fit the budget are sent.
     pub reuse_newest_first: Reuse,
-    /// Tokens that were not reused over the steps that published no summary, by cause.
+    /// Tokens that the next context did not begin with, by cause, over the steps that published no summary.
     pub breaks: Breaks,
-    /// Number of statements of all steps, if they are counted.
+    /// Number of database statements of all steps; `None` if statements are not counted.
     pub statements: Option<u64>,
-    /// Largest number of statements of a step that published no summary.
+    /// Largest number of database statements of a step that published no summary; `None` if statements are not counted.
     pub most_statements: Option<u64>,
-    /// Largest number of statements of a step that published.
+    /// Largest number of database statements of a step that published; `None` if statements are not counted.
     pub most_statements_publishing: Option<u64>,
-    /// Violations of laws.
+    /// Violations of the laws that must always hold for a session: see [`Law`].
     pub broken: Vec<Broken>,
 }
 
 impl<'a> Replay<'a> {
-    /// Creates a replay into a session, which must have a window and may already have messages.
+    /// Creates a replay into `session`, which must have a window and may already have messages.
     pub fn new(session: &'a Session) -> Self {
         Self {
             session,
@@ -101,10 +102,13 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Replays messages, and reports violations of laws.
+    /// Appends the messages one by one, calls the session's turn methods as an agent does, and checks after each
+    /// message that every [`Law`] holds. A violation is not an error: it is listed in [`ReplayReport::broken`].
     ///
     /// # Errors
-    /// `Invalid` when the session has no window; or when the store fails, or a context cannot be assembled.
+    /// `Invalid` if the session has no window. `BudgetTooSmall` or `TooFewBytes` if a context cannot be assembled
+    /// within the window. `Conflict` if a different message is stored with a message's external id. `Store` if the
+    /// store fails.
     pub async fn run(&self, messages: &[Message]) -> Result<ReplayReport> {
         let window = self.session.window()?;
         let mut report = ReplayReport {

@@ -23,10 +23,9 @@ use crate::turn_policy::Window;
 use crate::verify::VerifyReport;
 use crate::writers::Writer;
 
-/// A handle on one conversation. Cheap to clone; clones share everything.
+/// A handle on one conversation. Cloning is cheap, and clones share all state.
 ///
-/// Ingesting, assembling and searching never wait for a compaction: no lock is held while a model
-/// is called.
+/// Ingesting, assembling and searching never wait for a compaction, because no lock is held while a model is called.
 #[derive(Debug, Clone)]
 pub struct Session {
     memory: Memory,
@@ -59,13 +58,13 @@ impl Beginning {
     }
 }
 
-/// Metadata of a session.
+/// Metadata of a session: its conversation in the store, and its views.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// The conversation.
+    /// Stored metadata of the session's conversation, such as title and archive flag.
     pub conversation: Conversation,
-    /// Views that were published at least once.
+    /// Views of the session that were published at least once.
     pub views: Vec<ViewInfo>,
 }
 
@@ -125,17 +124,17 @@ impl Session {
         self.with_planner(planner)
     }
 
-    /// Stores the session's strategy, and returns a handle that has it. Opening the session again gives the same
-    /// strategy, regardless of the memory's default. The log and the views are unchanged.
+    /// Stores a strategy for the session, and returns a handle that uses it. From then on, opening the session gives
+    /// this strategy, regardless of the memory's default. The log and the views are unchanged.
     ///
     /// # Errors
-    /// `Store` when the store fails, or when another process changes the strategy at the same time.
+    /// `Store` if the store fails, or if another process changes the strategy at the same time.
     pub async fn use_strategy(&self, strategy: Strategy) -> Result<Self> {
         strategy::choose(&*self.memory.inner.store, self.id, strategy).await?;
         Ok(self.clone().with_chosen(strategy))
     }
 
-    /// Returns the strategy of this handle; `None` with a planner of the application.
+    /// Returns the strategy of this handle; `None` if it uses a planner of the application.
     pub fn strategy(&self) -> Option<Strategy> {
         let planners = &self.memory.inner.planners;
         let has = |strategy: &Strategy| Arc::ptr_eq(&self.planner, &planners.planner(*strategy));
@@ -168,7 +167,7 @@ impl Session {
         self.window.is_some()
     }
 
-    /// Returns the tools that the requests of this handle define.
+    /// Returns the tools that requests of this handle define.
     pub fn tools(&self) -> &[ToolDefinition] {
         self.system.as_deref().map_or(&[], SystemPrompt::tools)
     }
@@ -186,17 +185,17 @@ impl Session {
         &self.planner
     }
 
-    /// Returns the session's key.
+    /// Returns the key by which the session is opened.
     pub fn key(&self) -> &SessionKey {
         &self.key
     }
 
-    /// Returns the store's id of the conversation.
+    /// Returns the id that the store gave to the session's conversation.
     pub fn id(&self) -> ConversationId {
         self.id
     }
 
-    /// Returns the memory that the session belongs to.
+    /// Returns the memory to which the session belongs.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -206,13 +205,14 @@ impl Session {
         &self.writer
     }
 
-    /// Returns the accounting that counts this session's messages and summaries.
+    /// Returns the accounting that counts the tokens of this session's messages and summaries.
     pub fn accounting(&self) -> &ContextAccounting {
         &self.accounting
     }
 
-    /// Returns the retrieval tools, bound to this session, with limits for its window. They follow the summaries of the
-    /// session's view. With the feature `import` they recognize the tools of all agents with importable transcripts.
+    /// Returns the retrieval tools for this session, with result limits that suit its window. They follow the summaries
+    /// of the session's view. With the feature `import` they recognize the tools of all agents of which transcripts can
+    /// be imported.
     pub fn retrieval(&self) -> Retrieval {
         let inner = &self.memory.inner;
         let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
@@ -233,14 +233,14 @@ impl Session {
             .with_view(self.view_name())
     }
 
-    /// Opens a fork: a session that shares this one's log up to and including `at`, and has a separate log after it.
-    /// Its views start as this session's current views, cut at `at`; later changes of either session do not affect the
-    /// other.
+    /// Opens a fork: a session that shares the log of this session up to and including `at`, and has a separate log
+    /// after that. The fork's views start as the current views of this session, cut at `at`. Later changes of either
+    /// session do not affect the other.
     ///
-    /// Opens the existing fork if it was created before with the same key and position.
+    /// If a fork with the same key and position exists, it is opened.
     ///
     /// # Errors
-    /// `Invalid` when the log ends before `at`, or when the key belongs to another session.
+    /// `Invalid` if the log ends before `at`, or if the key belongs to another session.
     pub async fn fork(&self, at: Seq, key: impl Into<SessionKey>) -> Result<Session> {
         let origin = Origin::Fork {
             parent: self.id,
@@ -271,10 +271,10 @@ impl Session {
         })
     }
 
-    /// Returns the session's metadata.
+    /// Reads the session's metadata.
     ///
     /// # Errors
-    /// `NotFound` when the session is not in the store any more; or when the store fails.
+    /// `NotFound` if the session is no longer in the store, and `Store` if the store fails.
     pub async fn info(&self) -> Result<SessionInfo> {
         let store = &self.memory.inner.store;
         let id = ConversationRef::Id(self.id);
@@ -291,11 +291,10 @@ impl Session {
         })
     }
 
-    /// Changes the title, the archive flag or the application's metadata, and returns the changed
-    /// conversation.
+    /// Changes the title, the archive flag or the application's metadata of the session. Returns the changed metadata.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn update(&self, patch: &ConversationPatch) -> Result<Conversation> {
         let inner = &self.memory.inner;
         Ok(inner
@@ -304,10 +303,10 @@ impl Session {
             .await?)
     }
 
-    /// Reads a page of the log, oldest entry first.
+    /// Reads the entries of a range of the log, oldest first, at most one page of them.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn entries_in(&self, range: SeqRange) -> Result<memory_store::Page<LogEntry>> {
         Ok(self
             .memory
@@ -317,10 +316,10 @@ impl Session {
             .await?)
     }
 
-    /// Reads the whole log. Read long logs page by page with [`Session::entries_in`].
+    /// Reads all entries of the log, oldest first. Read a long log page by page with [`Session::entries_in`].
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn entries(&self) -> Result<Vec<LogEntry>> {
         let range = self.info().await?.conversation.range();
         Ok(read_entries(&*self.memory.inner.store, self.id, range).await?)
@@ -359,20 +358,20 @@ impl Session {
             .await?)
     }
 
-    /// Erases the words of a range permanently, records the time and the reason, and returns a report. Without a reason
-    /// it only returns a report of the words that would be erased.
+    /// Erases the words of a range of the log permanently, records the time and the reason, and returns a report. If
+    /// `reason` is `None`, it erases no words and reports which words would be erased.
     ///
-    /// Erases the texts, calls, results, names and metadata of the entries, every summary that was made from them, and
-    /// drafts. Positions, times, token figures and hashes stay, so that [`Session::verify`] still holds. Entries that
-    /// forks share are erased in all of them, and the report names the forks. Views show messages again in place of an
-    /// erased summary, and the next compaction summarizes the rest. An erased message shows `[erased]`, or no text if
-    /// it cost less than 8 tokens, because no message may cost more than before. `reason` is kept permanently: it
-    /// should not repeat the erased words.
+    /// The texts, tool calls, results, names and metadata of the entries are erased, and so are drafts and every
+    /// summary that was made from the entries. Positions, times, token counts and hashes stay, so that
+    /// [`Session::verify`] still finds no violation. Entries that forks share are erased in all forks, and the report
+    /// names the forks. Views show messages again in place of an erased summary, and the next compaction summarizes the
+    /// remaining words. The text of an erased message is `[erased]`, or empty if it cost less than 8 tokens, because no
+    /// message may cost more than before. `reason` is stored permanently, so it should not repeat the erased words.
     ///
     /// # Errors
-    /// When the range ends beyond the head or the reason is blank. A store error of the kind `NotGone` when another
-    /// program reads the database: the words are erased, and the same call wipes their bytes once that program has
-    /// ended.
+    /// `Invalid` if the range ends after the last entry of the log, or if the reason is blank. `Store` if the store
+    /// fails. Its kind is `NotGone` if another program is reading the database: the words are then erased, but their
+    /// bytes stay in the file until the same call is repeated after that program has ended.
     pub async fn erase<'a>(
         &self,
         range: SeqRange,
@@ -385,16 +384,16 @@ impl Session {
         .await
     }
 
-    /// Erases all entries of this session itself, its title, metadata and small values, and archives it. Entries that a
-    /// fork shares with its parent stay; entries that its own forks share are erased in them too. Without a reason it
-    /// only returns a report of the words that would be erased.
+    /// Erases all entries of this session, its title, metadata and small values, and archives it. If the session is a
+    /// fork, the entries that it shares with its parent stay. If the session has forks, the entries that they share are
+    /// erased in them too. If `reason` is `None`, it erases no words and reports which words would be erased.
     ///
     /// The key stays taken: [`Memory::session`](crate::Memory::session) opens the archived session, with all of its
     /// erased messages. For a user who returns, open a session with another key, such as `telegram:42#2`.
     /// [`Session::info`] returns whether a session is archived.
     ///
     /// # Errors
-    /// As [`Session::erase`].
+    /// The errors of [`Session::erase`].
     pub async fn delete<'a>(&self, reason: impl Into<Option<&'a str>>) -> Result<Erased> {
         self.erase_words(|reason, now| Erase::all(reason, now), reason.into())
             .await
@@ -419,10 +418,11 @@ impl Session {
         Ok(memory_store::erase(&*self.memory.inner.store, &which, &erase).await?)
     }
 
-    /// Verifies this session. [`Memory::verify`] also checks the database itself.
+    /// Checks that the session's stored data is consistent, and returns the violations. [`Memory::verify`] also checks
+    /// the database itself.
     ///
     /// # Errors
-    /// When the store cannot be read at all. Damaged content is a violation, not an error.
+    /// `Store` if the store cannot be read at all. Damaged content is not an error: it is a violation in the report.
     pub async fn verify(&self) -> Result<VerifyReport> {
         let info = self.info().await?;
         self.memory.verify_one(&info.conversation).await

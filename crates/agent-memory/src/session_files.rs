@@ -16,12 +16,12 @@ struct Contents {
 }
 
 impl Session {
-    /// Returns the session as a session file in the format of anna and pi: a header, the summary of the last handoff,
-    /// if any, and each message since, one JSON object a line. It shows the handoff view, also for sessions of other
-    /// strategies.
+    /// Returns the session as the text of a session file in the format of anna and pi. The file has one JSON object in
+    /// each line: a header, the summary of the last handoff, if there is one, and each message since then. It contains
+    /// the handoff view, even if the session has another strategy.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn session_file(&self) -> Result<String> {
         let contents = self.contents().await?;
         let mut lines = self.file(&contents).lines().join("\n");

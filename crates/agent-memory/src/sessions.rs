@@ -11,12 +11,12 @@ use crate::session::{Session, SessionInfo};
 use crate::strategy;
 
 impl Memory {
-    /// Opens the session with this key, and creates it if it does not exist: `.await` the returned value, after setting
-    /// its window. Also opens an archived or [deleted](Session::delete) session; [`Session::info`] returns whether it
-    /// is archived.
+    /// Opens the session with this key, and creates it if it does not exist. Set its window on the returned value, then
+    /// `.await` it. Archived and [deleted](Session::delete) sessions are opened too; [`Session::info`] returns whether
+    /// the session is archived.
     ///
     /// # Errors
-    /// `UnknownEstimator` when this build does not have the estimator of the session; or when the store fails.
+    /// `UnknownEstimator` if this build does not have the estimator of the session, and `Store` if the store fails.
     pub fn session(&self, key: impl Into<SessionKey>) -> OpenSession {
         OpenSession::new(self, key.into(), false)
     }
@@ -24,7 +24,7 @@ impl Memory {
     /// Opens the session with this key, which must exist.
     ///
     /// # Errors
-    /// `NotFound` when it does not exist; else as [`Memory::session`].
+    /// `NotFound` if the session does not exist, and the errors of [`Memory::session`].
     pub fn get_session(&self, key: impl Into<SessionKey>) -> OpenSession {
         OpenSession::new(self, key.into(), true)
     }
@@ -54,10 +54,10 @@ impl Memory {
         })
     }
 
-    /// Looks up the session with this key; `None` if it does not exist.
+    /// Opens the session with this key; returns `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`Memory::session`].
+    /// The errors of [`Memory::session`].
     pub async fn find_session(&self, key: impl Into<SessionKey>) -> Result<Option<Session>> {
         let key = ConversationRef::Key(key.into());
         let conversation = self.inner.store.conversation(&key).await?;
@@ -76,12 +76,12 @@ impl Memory {
         })
     }
 
-    /// Whether a session's view costs more than `tokens` tokens and a compaction would change it; false for a session
-    /// that does not exist. For a cheaper view it takes few look-ups, for any length of the log; for a more expensive
-    /// one it plans a compaction, as [`Session::compact`] does.
+    /// Returns whether a session's view costs more than `tokens` tokens and a compaction would change it. Returns false
+    /// if the session does not exist. If the view costs less, the answer takes a few look-ups, regardless of the length
+    /// of the log. Otherwise a compaction is planned, as by [`Session::compact`].
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn needs_compaction(&self, key: impl Into<SessionKey>, tokens: u64) -> Result<bool> {
         match self.find_session(key).await? {
             Some(session) => session.needs_compaction(tokens).await,
@@ -89,10 +89,10 @@ impl Memory {
         }
     }
 
-    /// Lists the sessions that match the filter, in the order of their creation.
+    /// Returns the metadata of the sessions that match the filter, in the order of their creation.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn sessions(&self, filter: &ConversationFilter) -> Result<Vec<SessionInfo>> {
         let mut sessions = Vec::new();
         for conversation in read_conversations(&*self.inner.store, filter).await? {
@@ -105,12 +105,12 @@ impl Memory {
         Ok(sessions)
     }
 
-    /// Exports sessions into a new SQLite file at `path`, with plain, uncompressed tables;
-    /// all sessions if `sessions` is empty. Ancestors of forks are exported too.
+    /// Exports sessions into a new SQLite file at `path`, with plain, uncompressed tables. An empty `sessions` exports
+    /// all sessions. Sessions from which an exported session was forked are exported too.
     ///
     /// # Errors
-    /// `NotFound` for a session that does not exist; when the file exists or cannot be written; when
-    /// the store fails.
+    /// `NotFound` if a session does not exist. Other errors if the file already exists or cannot be written, or if the
+    /// store fails.
     #[cfg(feature = "sqlite")]
     pub async fn export_sqlite(
         &self,

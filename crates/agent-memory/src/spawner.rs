@@ -10,10 +10,10 @@ use std::task::{Poll, Waker};
 use compaction_runner::PrefetchReport;
 use memory_model::ConversationId;
 
-/// A future that runs in the background: see [`Background::spawner`].
+/// A future that the application runs in the background: see [`Background::spawner`].
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Setting of prefetching summaries in the background: see [`Builder::background`](crate::Builder::background).
+/// Way in which summaries are prefetched in the background: see [`Builder::background`](crate::Builder::background).
 #[derive(Debug, Clone, Default)]
 pub struct Background(Setting);
 
@@ -26,13 +26,13 @@ enum Setting {
 }
 
 impl Background {
-    /// Starts tasks with this function, which must return at once.
+    /// Runs each background task with the function `spawn`, which must return at once.
     pub fn spawner(spawn: impl Fn(Task) + Send + Sync + 'static) -> Self {
         Self(Setting::Spawner(Spawner(Arc::new(spawn))))
     }
 
-    /// Starts no tasks: [`after_turn`](crate::Session::after_turn) prefetches before it returns, so that the order of
-    /// events is the same in every run.
+    /// Runs no background tasks: [`after_turn`](crate::Session::after_turn) prefetches summaries before it returns, so
+    /// that the order of events is the same in every run.
     pub fn off() -> Self {
         Self(Setting::Off)
     }

@@ -24,21 +24,21 @@ const KEY: &str = "strategy";
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Strategy {
-    /// A DAG of summaries: leaves over messages, condensed summaries over summaries. View `dag`.
+    /// A DAG of summaries: leaves summarize messages, and condensed summaries summarize summaries. The view is `dag`.
     #[default]
     Dag,
-    /// One rolling summary, then the last messages. View `handoff`.
+    /// One rolling summary, followed by the last messages. The view is `handoff`.
     Handoff,
-    /// The last loops of an agent as blocks: first turns, a summary, recent turns with shortened tool output. Older
-    /// loops are left out and counted. View `blocks`.
+    /// The last loops of an agent, each as a block of first turns, a summary, and recent turns with shortened tool
+    /// output. Older loops are left out and counted. The view is `blocks`.
     Blocks,
 }
 
 impl Strategy {
-    /// All strategies.
+    /// All three strategies.
     pub const ALL: [Self; 3] = [Self::Dag, Self::Handoff, Self::Blocks];
 
-    /// Returns the name, which is also the name of its view.
+    /// Returns the name of the strategy, which is also the name of its view.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Dag => "dag",

@@ -39,12 +39,11 @@ pub use memory_model::StepClock as FakeClock;
 pub use store_conformance::{Generated, needle};
 pub use summarize_escalation::testing::{Answer, Scripted};
 
-/// First time of the fake clock: 2026-01-01T00:00:00Z.
+/// First time that the clock of [`memory`] gives: 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp(1_767_225_600_000_000);
 
-/// Returns a builder whose memory gives the same results in every run: an in-memory store with
-/// leases that never end, a clock that starts at [`START`] and advances by a second at each reading, and no
-/// background tasks.
+/// Returns a builder of a memory that gives the same results in every run. It has an in-memory store with leases that
+/// never end, a clock that starts at [`START`] and advances by a second at each reading, and no background tasks.
 pub fn memory() -> Builder {
     let stopped = Arc::new(StepClock::new(START, 0));
     Memory::builder()
@@ -57,8 +56,8 @@ pub fn memory() -> Builder {
         .background(Background::off())
 }
 
-/// Renders a context as stable text: budget, receipt, messages. Token figures are in the first line and in the receipt,
-/// and not next to each message.
+/// Renders a context as text for snapshot tests: budget, receipt, messages. Token counts are in the first line and in
+/// the receipt, and not next to each message.
 pub fn render_context(context: &Context) -> String {
     let receipt = &context.receipt;
     let mut out = format!(
@@ -113,8 +112,8 @@ pub fn render_context(context: &Context) -> String {
     out
 }
 
-/// Renders the outcome of a compaction as stable text: sizes, published summaries by label, the stop reason, and
-/// failures with their reasons.
+/// Renders the outcome of a compaction as text for snapshot tests: sizes, published summaries by label, the stop
+/// reason, and failures with their reasons.
 pub fn render_outcome(outcome: &Outcome) -> String {
     let published: String = outcome
         .published

@@ -13,53 +13,53 @@ use crate::session::Session;
 /// Number of spans that [`ViewAtVersion::tree`] reads at once.
 const PAGE: usize = 256;
 
-/// The summary tree of a view, or a page of it. Printed as text it has one line for each node.
+/// The tree of summaries in a view, or one page of it. As text it has one line for each node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[must_use]
 #[non_exhaustive]
 pub struct Tree {
-    /// Nodes of the spans, in the order asked for.
+    /// Nodes of the view's spans, in the requested order. Each node holds its children.
     pub nodes: Vec<TreeNode>,
-    /// Range of the next page; `None` after the last page.
+    /// Range of positions to request for the next page; `None` after the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<SeqRange>,
 }
 
-/// A span of a view, or a child of a summary.
+/// A node of a summary tree: a span of a view, or a child of a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TreeNode {
-    /// Positions of the log that the node covers.
+    /// Range of messages that the node covers.
     pub range: SeqRange,
-    /// The content that the node shows for them.
+    /// Content that the node shows for its messages.
     pub kind: NodeKind,
-    /// Cost of the node, in tokens.
+    /// Cost of the node's content, in tokens.
     pub tokens: u64,
-    /// The summary; `None` for other nodes.
+    /// The summary that the node shows; `None` if its kind is not [`NodeKind::Summary`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// Children of the summary, in the order of the log.
+    /// Nodes of the summary's children, in the order of the log; empty below the requested depth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<TreeNode>,
 }
 
-/// Content that a node of a tree shows for its messages.
+/// Content that a node of a summary tree shows for its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NodeKind {
-    /// The messages themselves.
+    /// The messages, unchanged.
     Raw,
-    /// A summary.
+    /// A summary of the messages.
     Summary,
     /// The messages, shortened.
     Trimmed,
-    /// No content.
+    /// No content: the messages are left out.
     Omitted,
 }
 
 impl NodeKind {
-    /// Returns the name: `raw`, `summary`, `trimmed` or `omitted`.
+    /// Returns the name of the kind: `raw`, `summary`, `trimmed` or `omitted`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Raw => "raw",
@@ -85,18 +85,18 @@ impl From<&SpanBody> for NodeKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct TreeRequest {
-    /// Number of levels below the spans.
+    /// Number of levels to read below the spans of the view; 0 reads only the spans.
     pub depth: usize,
-    /// Positions of the spans to read, such as [`Tree::next`]; `None` for all.
+    /// Range of positions of which the spans are read, such as [`Tree::next`]; `None` for the whole view.
     pub range: Option<SeqRange>,
-    /// Order of the spans.
+    /// Order in which the spans are returned.
     pub order: Order,
-    /// Maximum number of spans.
+    /// Maximum number of spans in one page.
     pub limit: usize,
 }
 
 impl TreeRequest {
-    /// Requests the first 256 spans, with `depth` levels below them.
+    /// Requests the oldest 256 spans of a view, with `depth` levels below them.
     pub fn new(depth: usize) -> Self {
         Self {
             depth,
@@ -108,10 +108,10 @@ impl TreeRequest {
 }
 
 impl ViewAtVersion {
-    /// Returns the view's whole summary tree, `depth` levels below the spans.
+    /// Returns the whole summary tree of the view, with `depth` levels below the spans.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn tree(&self, depth: usize) -> Result<Tree> {
         let mut tree = Tree::default();
         let mut request = TreeRequest::new(depth);
@@ -125,12 +125,12 @@ impl ViewAtVersion {
         }
     }
 
-    /// Returns a page of the view's summary tree.
+    /// Returns one page of the view's summary tree.
     ///
-    /// Each level takes one read of summaries and one of costs, for any number of nodes.
+    /// Each level takes one query for summaries and one for costs, regardless of the number of nodes.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn tree_page(&self, request: &TreeRequest) -> Result<Tree> {
         let snapshot = self.snapshot();
         let Some(range) = request

@@ -8,27 +8,27 @@ use token_estimate::models::{self, ModelInfo};
 
 use crate::Result;
 
-/// A model's context window, and its division.
+/// Size of a model's context window, and the parts of it that are not available for a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
     /// Size of the window, in tokens.
     pub tokens: u64,
-    /// Tokens reserved for the answer. By default 8,192, but at most a quarter of the window.
+    /// Number of tokens reserved for the model's answer. Default 8,192, but at most a quarter of the window.
     pub reserve: u64,
-    /// Cost of the application's own system prompt and tools, in tokens.
+    /// Cost of a system prompt and tools that the application adds to requests itself, in tokens.
     #[serde(default)]
     pub system_tokens: u64,
-    /// Maximum number of pictures of a context; `None` for no limit.
+    /// Maximum number of pictures in a context; `None` sets no limit.
     #[serde(default)]
     pub pictures: Option<usize>,
-    /// Maximum size of a context in bytes, as [`Budget::with_bytes`] counts them; `None` for no limit.
+    /// Maximum size of a context in bytes, as [`Budget::with_bytes`] counts them; `None` sets no limit.
     #[serde(default)]
     pub bytes: Option<u64>,
 }
 
 impl Window {
-    /// Creates a window with the default reserve and no system prompt.
+    /// Creates a window of `tokens` tokens with the default reserve and no system prompt.
     pub fn new(tokens: u64) -> Self {
         Self {
             tokens,
@@ -71,7 +71,7 @@ impl Window {
         Ok(Self::from(models::get(name)?))
     }
 
-    /// Returns the budget of a context: the window less the reserve and the system prompt.
+    /// Returns the budget of a context: the window without the reserve and the system prompt.
     pub fn budget(&self) -> Budget {
         let taken = self.reserve.saturating_add(self.system_tokens);
         Budget::tokens(self.tokens.saturating_sub(taken))
@@ -100,7 +100,7 @@ impl From<&ModelInfo> for Window {
     }
 }
 
-/// Action of one step of a turn.
+/// Compaction that a step of an agent's turn may run.
 ///
 /// The hard threshold also counts as crossed while the view costs more than the window's [`budget`](Window::budget). If
 /// the view is still over the budget before a model call, every action but `Nothing` publishes extracts until it fits.
@@ -110,45 +110,46 @@ impl From<&ModelInfo> for Window {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Action {
-    /// Takes no action.
+    /// Runs no compaction.
     #[default]
     Nothing,
-    /// Publishes ready summaries above the hard threshold. Does not wait for a model.
+    /// Publishes prefetched summaries if the hard threshold is crossed. Does not wait for a model.
     Publish,
-    /// Does what `Publish` does, and prefetches summaries above the soft threshold: in the background if the memory
-    /// runs tasks by [`Builder::background`](crate::Builder::background), otherwise before it returns.
+    /// Publishes like [`Publish`](Self::Publish), and prefetches summaries if the soft threshold is crossed. The
+    /// prefetch runs in the background if the memory has tasks ([`Builder::background`](crate::Builder::background)),
+    /// otherwise before the step returns.
     Prefetch,
-    /// Compacts above the hard threshold, and waits for the model.
+    /// Compacts if the hard threshold is crossed, and waits for the model.
     Compact,
 }
 
-/// When and how the turns of an agent compact.
+/// Policy of an agent's turns: which steps compact, how, and above which thresholds.
 ///
-/// By default summaries are prefetched after the turn, above half of the window, and published before a turn or a call,
-/// above three quarters.
+/// By default, summaries are prefetched after a turn if more than half of the window is used. They are published before
+/// a turn or a model call if more than three quarters are used.
 ///
 /// The budget and absolute thresholds are compared with [`WindowUse::tokens`](crate::compaction::WindowUse::tokens),
 /// and thresholds that are shares of the window with
 /// [`WindowUse::request_tokens`](crate::compaction::WindowUse::request_tokens), which adds the system prompt. The
-/// tokens are the larger of two figures: the estimate of the view and the identity times
-/// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor), and the provider's last figure. The
-/// system prompt is counted once: a provider's figure includes it, and `tokens` does not. A soft threshold above the
-/// budget counts as crossed at two thirds of the budget.
+/// tokens are measured in two ways, and the larger number is used. One is the estimate of the view and the identity,
+/// multiplied by [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor). The other is the number
+/// that the provider reported last, without [`Window::system_tokens`], so that the system prompt is counted once. A
+/// soft threshold above the budget counts as crossed at two thirds of the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TurnPolicy {
-    /// Threshold of prefetching. By default above 0.5 of the window.
+    /// Threshold above which summaries are prefetched. Default: 0.5 of the window.
     pub soft: Trigger,
-    /// Threshold of publishing and compacting. By default above 0.75 of the window.
+    /// Threshold above which summaries are published or the view is compacted. Default: 0.75 of the window.
     pub hard: Trigger,
-    /// Threshold above which a step warns ([`TurnReport::warned`](crate::TurnReport::warned)) unless the hard one is
-    /// crossed. By default never.
+    /// Threshold above which a step reports a warning ([`TurnReport::warned`](crate::TurnReport::warned)), unless the
+    /// hard threshold is crossed. Default: never.
     pub warn: Trigger,
-    /// Action of [`Session::before_turn`](crate::Session::before_turn).
+    /// Action that [`Session::before_turn`](crate::Session::before_turn) takes.
     pub before_turn: Action,
-    /// Action of [`Session::context`](crate::Session::context).
+    /// Action that [`Session::context`](crate::Session::context) takes before it assembles the context.
     pub before_call: Action,
-    /// Action of [`Session::after_turn`](crate::Session::after_turn).
+    /// Action that [`Session::after_turn`](crate::Session::after_turn) takes.
     pub after_turn: Action,
 }
 
@@ -166,7 +167,7 @@ impl Default for TurnPolicy {
 }
 
 impl TurnPolicy {
-    /// Never compacts in a turn; [`Session::compact`](crate::Session::compact) still does.
+    /// Returns a policy that never compacts in a turn. [`Session::compact`](crate::Session::compact) still does.
     pub fn manual() -> Self {
         Self {
             soft: Trigger::Never,
@@ -179,7 +180,7 @@ impl TurnPolicy {
     }
 }
 
-/// A turn policy that may change while a program runs: it is evaluated at each step of a turn.
+/// A turn policy that may change while a program runs. It is evaluated at each step of a turn.
 pub type LiveTurnPolicy = Live<TurnPolicy>;
 
 #[cfg(test)]

@@ -31,33 +31,33 @@ const ROOM_AFTER_STEP: u64 = 9;
 /// Maximum number of iterations of one step's compaction while its trigger still fires.
 const MAX_ROUNDS: u32 = 4;
 
-/// Report of the compaction in one step of a turn.
+/// Report of the compactions in one step of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnReport {
-    /// Use of the window at the start of the step.
+    /// Tokens that the next request uses of the model's window, measured at the start of the step.
     pub usage: WindowUse,
-    /// Whether it was above the policy's threshold for warnings, but not above the hard one.
+    /// Whether the use of the window was above the policy's threshold for warnings, but not above the hard threshold.
     pub warned: bool,
-    /// Compactions of the step, in order.
+    /// Outcomes of the compactions that the step ran, in order.
     pub compactions: Vec<Outcome>,
-    /// Number of published summaries that are extracts because the view cost more than the budget and no summary was
-    /// ready. No model was called for them.
+    /// Number of extracts that the step published because the view cost more than the budget and no summary was ready.
+    /// They are written without a model.
     pub extracted: u64,
-    /// Report of prefetching: of this step if it waited for it, otherwise of the background prefetch since the previous
-    /// step.
+    /// Report of the step's prefetch if the step waited for it, otherwise of the background prefetch since the previous
+    /// step; `None` if there was none.
     pub prefetched: Option<PrefetchReport>,
-    /// Number of summaries in `compactions` and `prefetched` that the model did not write, with the reasons. A
-    /// prefetched summary counts both when it is written and when it is published.
+    /// Number of summaries in `compactions` and `prefetched` that the model did not write, with the causes. A
+    /// prefetched summary is counted both when it is written and when it is published.
     pub model: ModelReport,
-    /// Whether summaries are being prefetched in the background.
+    /// Whether a background task is prefetching summaries now.
     pub prefetching: bool,
-    /// Error of a compaction that failed. The turn continues with the view as it is.
+    /// Error of a compaction that failed; `None` if none failed. The turn continues with the unchanged view.
     pub failure: Option<String>,
 }
 
 impl TurnReport {
-    /// Returns the number of published summaries.
+    /// Returns the number of jobs that the step's compactions published.
     pub fn published(&self) -> u64 {
         self.compactions.iter().map(|c| c.published.total()).sum()
     }
@@ -91,13 +91,13 @@ impl TurnReport {
     }
 }
 
-/// A context for a model call, and a report of the compaction before it. It derefs to its [`Context`].
+/// A context for a model call, with a report of the compaction that preceded it. It dereferences to its [`Context`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PreparedContext {
-    /// The context.
+    /// The context to send to the model.
     pub context: Context,
-    /// Report of the compaction.
+    /// Report of the compactions that ran before the context was assembled.
     pub report: TurnReport,
 }
 
@@ -165,11 +165,11 @@ impl Load {
 }
 
 impl Session {
-    /// Begins a turn with the user's message: a text, or a [`Message`] with pictures or an external id. Publishes ready
-    /// summaries first, if the session has a window.
+    /// Begins a turn with the message of the user: a text, or a [`Message`] with pictures or an external id. If the
+    /// session has a window, prefetched summaries are published first.
     ///
     /// # Errors
-    /// As [`Session::ingest`]. A failed compaction is in [`TurnReport::failure`].
+    /// The errors of [`Session::ingest`]. A failed compaction is not an error: it is in [`TurnReport::failure`].
     pub async fn user(&self, message: impl Into<Message>) -> Result<TurnReport> {
         let report = match self.has_window() {
             true => self.before_turn().await?,
@@ -179,11 +179,11 @@ impl Session {
         Ok(report)
     }
 
-    /// Appends the model's reply to the last [`context`](Self::context), and records its usage. A reply without calls
-    /// ends the turn: summaries are then prefetched, if the session has a window.
+    /// Appends the model's reply to the last [`context`](Self::context), and records the usage that the provider
+    /// reported. A reply without tool calls ends the turn; if the session has a window, summaries are then prefetched.
     ///
     /// # Errors
-    /// As [`Session::ingest`]. A failed compaction is in [`TurnReport::failure`].
+    /// The errors of [`Session::ingest`]. A failed compaction is not an error: it is in [`TurnReport::failure`].
     pub async fn reply(&self, reply: impl Into<Reply>) -> Result<TurnReport> {
         let reply = reply.into();
         let ends_turn = reply.calls().next().is_none();
@@ -201,11 +201,11 @@ impl Session {
         }
     }
 
-    /// Answers a call of one of the memory's tools, and appends the result. Returns `false` for any other tool, without
-    /// a result.
+    /// Answers a call of one of the memory's own tools and appends the result to the log. Returns `false` for a call of
+    /// any other tool, and appends no result.
     ///
     /// # Errors
-    /// As [`Session::ingest`]. A failed search is not an error: the model receives it as the result.
+    /// The errors of [`Session::ingest`]. A failed search is not an error: the model gets its text as the result.
     pub async fn answer(&self, call: ToolCall<'_>) -> Result<bool> {
         if !Retrieval::has_tool(call.name) {
             return Ok(false);
@@ -222,12 +222,12 @@ impl Session {
         Ok(true)
     }
 
-    /// Begins a turn, before its messages are appended. Runs the policy's `before_turn`, which by default publishes
-    /// ready summaries. [`Session::user`] calls it.
+    /// Begins a turn, before its messages are appended. Takes the policy's action `before_turn`, which by default
+    /// publishes prefetched summaries. [`Session::user`] calls this method.
     ///
     /// # Errors
-    /// `Invalid` when the session has no window; when the store cannot be read. A failed compaction is in
-    /// [`TurnReport::failure`].
+    /// `Invalid` if the session has no window, and `Store` if the store cannot be read. A failed compaction is not an
+    /// error: it is in [`TurnReport::failure`].
     pub async fn before_turn(&self) -> Result<TurnReport> {
         let window = self.window()?;
         self.memory().inner.activities.begin_turn(self.id());
@@ -235,12 +235,13 @@ impl Session {
         Ok(self.take_action(action, window, false).await?.0)
     }
 
-    /// Assembles the context for the next model call within the budget of the session's window, after running the
-    /// policy's `before_call`.
+    /// Takes the policy's action `before_call`, then assembles the context for the next model call, within the budget
+    /// of the session's window.
     ///
     /// # Errors
-    /// `Invalid` when the session has no window; `BudgetTooSmall`; or when the store cannot be read. A failed
-    /// compaction is in [`TurnReport::failure`].
+    /// `Invalid` if the session has no window. `BudgetTooSmall` or `TooFewBytes` if the last messages do not fit the
+    /// budget even if they are shortened. `Store` if the store cannot be read. A failed compaction is not an error: it
+    /// is in [`TurnReport::failure`].
     pub async fn context(&self) -> Result<PreparedContext> {
         let prepared = self.prepare_context(self.window()?).await?;
         let sent = SentContext::of(&prepared.context);
@@ -283,12 +284,13 @@ impl Session {
         Ok(PreparedContext { context, report })
     }
 
-    /// Ends a turn, after its messages were appended. [`Session::reply`] calls it. Runs the policy's `after_turn`,
-    /// which by default publishes ready summaries and prefetches others. A compaction that was requested during the
-    /// turn ([`Session::request_compaction`]) runs instead, and is waited for.
+    /// Ends a turn, after its messages were appended. Takes the policy's action `after_turn`, which by default
+    /// publishes prefetched summaries and prefetches further ones. If a compaction was requested during the turn
+    /// ([`Session::request_compaction`]), it runs instead, and the method waits for it. [`Session::reply`] calls this
+    /// method.
     ///
     /// # Errors
-    /// As [`Session::before_turn`].
+    /// The errors of [`Session::before_turn`].
     pub async fn after_turn(&self) -> Result<TurnReport> {
         let window = self.window()?;
         let requested = self.memory().inner.activities.end_turn(self.id());
@@ -310,10 +312,10 @@ impl Session {
         Ok(report)
     }
 
-    /// Writes the summaries that a compaction would publish next, as drafts, and publishes none.
+    /// Writes the summaries that a compaction would publish next, as drafts. Does not publish them.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn prefetch_summaries(&self) -> Result<PrefetchReport> {
         let cancel = self.memory().inner.closing.clone();
         Ok(self.compaction(cancel).prefetch_summaries().await?)

@@ -25,30 +25,30 @@ const STEP: u32 = 25;
 /// decreases.
 const SLACK: u32 = 100;
 
-/// Usage that a provider reported for one request of a session.
+/// Token usage that a provider reported for one request of a session.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct ObservedUsage {
-    /// Model that answered.
+    /// Name of the model that answered.
     pub model: String,
-    /// Tokens that the provider reported.
+    /// Numbers of tokens that the provider reported.
     pub usage: Usage,
-    /// How the response ended. Usage of aborted and failed responses is ignored.
+    /// Status with which the response ended. The usage of aborted and failed responses is ignored.
     pub status: ResponseStatus,
-    /// Position of the response in the log. By default the last message.
+    /// Position of the response in the log; `None` for the last message.
     pub at: Option<Seq>,
-    /// Estimated tokens that were sent in addition to the context, such as instructions and tools that the session does
-    /// not have: see [`OpenSession::system`](crate::OpenSession::system). Without this figure they raise the model's
-    /// safety factor, and budgets leave room for them.
+    /// Estimated number of tokens that were sent in addition to the context, such as instructions and tools that the
+    /// session does not know: see [`OpenSession::system`](crate::OpenSession::system). If this number is missing, these
+    /// tokens raise the model's safety factor, so that budgets leave space for them.
     pub other_tokens: u64,
-    /// Estimated tokens of the context that was sent. See [`Self::with_context`].
+    /// Estimated cost of the context that was sent, in tokens; `None` if it is not known. See [`Self::with_context`].
     pub context_tokens: Option<u64>,
-    /// Estimated tokens of the content that the context left out.
+    /// Estimated cost of the content that the context left out, in tokens.
     pub left_out: u64,
 }
 
 impl ObservedUsage {
-    /// Creates the usage of a completed response that is the last message of the session.
+    /// Creates the usage of a completed response, which is the last message of the session.
     pub fn new(model: impl Into<String>, usage: Usage) -> Self {
         Self {
             model: model.into(),
@@ -61,8 +61,8 @@ impl ObservedUsage {
         }
     }
 
-    /// Sets the context that was sent. Without it the model's safety factor is not learned, and [`Session::usage`] does
-    /// not count the content that the context left out for its budget.
+    /// Sets the context that was sent. Without it, the model's safety factor is not adjusted, and [`Session::usage`]
+    /// does not count the content that the context left out for its budget.
     pub fn with_context(self, context: &Context) -> Self {
         self.with_sent(SentContext::of(context))
     }
@@ -74,15 +74,15 @@ impl ObservedUsage {
     }
 }
 
-/// Cost of a session's view, and the safety factor of its budgets.
+/// Cost of a session's view, and the safety factor by which its budgets are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionUsage {
-    /// Cost of the view: the provider's last figure and the estimate of later messages, or the estimate of the whole
-    /// view if there is no figure after the last compaction.
+    /// Cost of the view, in tokens: the last usage that the provider reported plus the estimate of later messages. If
+    /// there was no report since the last compaction, the estimate of the whole view.
     pub context: ContextTokens,
-    /// Factor that budgets of the session are divided by: an upper quantile of reported / estimated tokens, learned for
-    /// the model of the last report, or the estimator's documented factor if no factor was learned.
+    /// Factor by which budgets of the session are divided: an upper quantile of reported / estimated tokens, learned
+    /// for the model of the last report. If no factor was learned, the estimator's documented factor.
     pub safety_factor: SafetyFactor,
 }
 
@@ -142,15 +142,15 @@ impl StoredUsage {
 }
 
 impl Session {
-    /// Records usage that a provider reported. Returns whether it was accepted: reports of 0 tokens, of aborted or
-    /// failed responses, and reports older than the last compaction or the last accepted report are ignored.
+    /// Records token usage that a provider reported. Returns whether the report was accepted. Reports of 0 tokens, of
+    /// aborted or failed responses, and reports older than the last compaction or the last accepted report are ignored.
     ///
-    /// Ingest the response first; [`Session::reply`] does both. [`Session::usage`] and
-    /// [`Memory::needs_compaction`](crate::Memory::needs_compaction) then start from the reported figure, and
+    /// Ingest the response first; [`Session::reply`] does both. From then on, [`Session::usage`] and
+    /// [`Memory::needs_compaction`](crate::Memory::needs_compaction) start from the reported number, and
     /// [`Session::assemble`] divides budgets by the safety factor that was learned for the model. Both are stored.
     ///
     /// # Errors
-    /// `Invalid` when the response's position is not in the log; or when the store fails.
+    /// `Invalid` if the response's position is not in the log, and `Store` if the store fails.
     pub async fn observe_usage(&self, observed: &ObservedUsage) -> Result<bool> {
         let store = &*self.memory().inner.store;
         let documented = self.accounting().estimator().safety_factor();
@@ -192,10 +192,10 @@ impl Session {
         }
     }
 
-    /// Returns the cost of the session's view, and the safety factor of its budgets.
+    /// Returns the cost of the session's view, and the safety factor by which its budgets are divided.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub async fn usage(&self) -> Result<SessionUsage> {
         let snapshot = self.snapshot().await?;
         let (stored, _) = self.stored_usage().await?;

@@ -18,27 +18,27 @@ use crate::memory::Memory;
 /// Maximum number of conversations of one read.
 const PAGE: usize = 256;
 
-/// Report of a verification: the numbers of checked items, and the violations.
+/// Report of a verification: the numbers of checked items, and the violations that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// Conversations checked.
+    /// Number of conversations that were checked.
     pub conversations: u64,
-    /// Log entries read.
+    /// Number of log entries that were read, including notes.
     pub messages: u64,
-    /// Notes among them.
+    /// Number of notes among the log entries.
     #[serde(skip)]
     pub notes: u64,
-    /// Summaries checked.
+    /// Number of summaries that were checked.
     pub summaries: u64,
-    /// Views replayed.
+    /// Number of views that were replayed.
     pub views: u64,
-    /// Violations; empty if everything is valid.
+    /// Violations that were found; empty if all data is valid.
     pub violations: Vec<Violation>,
 }
 
 impl VerifyReport {
-    /// Whether there are no violations.
+    /// Returns whether no violation was found.
     pub fn is_ok(&self) -> bool {
         self.violations.is_empty()
     }
@@ -61,11 +61,11 @@ impl VerifyReport {
 }
 
 impl Memory {
-    /// Verifies the database and all conversations, archived ones included. Entries and summaries
+    /// Checks that the database and all conversations are consistent, including archived ones. Entries and summaries
     /// that forks share are read and counted once.
     ///
     /// # Errors
-    /// When the store cannot be read at all. Damaged content is a violation, not an error.
+    /// `Store` if the store cannot be read at all. Damaged content is not an error: it is a violation in the report.
     pub async fn verify(&self) -> Result<VerifyReport> {
         loop {
             let before = self.erasure_counts().await?;

@@ -6,19 +6,20 @@ use std::ops::Range;
 use memory_model::{Message, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Turns of a loop, from the first to the last, both inclusive, counted from 0 by position.
+/// A range of turns of one loop, both ends inclusive. Turns are counted from 0 in the order of the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnRange {
-    /// First turn.
+    /// Index of the first turn of the range.
     #[serde(rename = "startTurn", alias = "start_turn")]
     pub start_turn: u32,
-    /// Last turn.
+    /// Index of the last turn of the range, inclusive.
     #[serde(rename = "endTurn", alias = "end_turn")]
     pub end_turn: u32,
 }
 
 impl TurnRange {
-    /// Returns the range of turns `turns.start` to `turns.end − 1`; `None` if it is empty.
+    /// Converts a half-open range of turn indices: the result ends at turn `turns.end − 1`. Returns `None` if `turns`
+    /// is empty.
     pub fn from_indices(turns: Range<usize>) -> Option<Self> {
         let index = |turn: usize| u32::try_from(turn).ok();
         let (start_turn, end_turn) = (index(turns.start)?, index(turns.end.checked_sub(1)?)?);
@@ -28,7 +29,7 @@ impl TurnRange {
         })
     }
 
-    /// The turns as indices, the end exclusive.
+    /// Returns the range as half-open range of turn indices.
     pub fn indices(&self) -> Range<usize> {
         self.start_turn as usize..(self.end_turn as usize).saturating_add(1)
     }
@@ -43,16 +44,16 @@ impl fmt::Display for TurnRange {
     }
 }
 
-/// Turns of a loop that a context does not show. The loop still has their messages.
+/// Turns of a loop that a context leaves out. The loop itself still holds their messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Omission {
-    /// Id of the loop.
+    /// Id of the loop that holds the turns.
     pub loop_id: String,
-    /// The turns.
+    /// Range of the turns that are left out.
     pub turns: TurnRange,
-    /// Number of messages, notes included.
+    /// Number of messages in the turns, including notes.
     pub messages: usize,
-    /// Cost of the messages in tokens.
+    /// Cost of the messages that are left out, in tokens.
     pub tokens: u64,
 }
 
@@ -73,31 +74,31 @@ impl fmt::Display for Omission {
     }
 }
 
-/// Turns, and the messages that a context shows instead of them.
+/// A range of turns with the messages that a context shows in their place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactedSection {
-    /// Turns that the section replaces.
+    /// Range of the turns that the section replaces.
     pub range: TurnRange,
-    /// Messages that replace the turns.
+    /// Messages that a context shows in place of the turns.
     pub messages: Vec<Message>,
-    /// Turns of the range that none of the messages covers.
+    /// Turns of the range that no message of the section covers; `None` if the messages cover them all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omission>,
 }
 
-/// An overlay of one loop. The loop keeps its own messages.
+/// Compacted form of one loop, for contexts to show. The loop itself keeps its original messages.
 ///
-/// The last loop of a chain has up to three sections. An older loop has only [`keep_compacted`](Self::keep_compacted),
-/// over all of its turns.
+/// The block of a chain's last loop has up to three sections. The block of an older loop has only
+/// [`keep_compacted`](Self::keep_compacted), which covers all of its turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBlock {
-    /// Turns at the beginning with their original messages; last loop only.
+    /// Turns at the beginning of the loop that are shown with their original messages; `None` in an older loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_first: Option<TurnRange>,
-    /// Summary of the turns between, or of the whole of an older loop.
+    /// Summary of the turns between the other two sections; in an older loop, of all turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_compacted: Option<CompactedSection>,
-    /// Turns at the end, with shortened tool output; last loop only.
+    /// Turns at the end of the loop, with shortened tool output; `None` in an older loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_recent: Option<CompactedSection>,
     /// Time at which the block was made.
@@ -108,8 +109,8 @@ pub struct CompactionBlock {
         deserialize_with = "read_time"
     )]
     pub created_at: Timestamp,
-    /// Number of the loop's messages when the block was made; later ones are shown unchanged. With `None`, only the
-    /// turns after the block's last one are shown unchanged.
+    /// Number of messages that the loop had when the block was made. Later messages are shown unchanged. If it is
+    /// `None`, all messages after the last turn of the block are shown unchanged.
     #[serde(
         rename = "coveredMessages",
         default,

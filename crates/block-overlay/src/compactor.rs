@@ -14,26 +14,28 @@ use crate::orchestration::compact_session_loops;
 use crate::session::LoopSession;
 use crate::strategy::{DefaultBlockCompaction, DefaultCompaction};
 
-/// The working state of an agent: the messages of its next request and, if it keeps one, the session.
+/// The working state of an agent: the messages of its next request and, if the agent keeps one, its session.
 ///
-/// With a session the messages are derived: the loops hold the originals, which compaction never changes.
+/// With a session, the messages are derived from the session's loops. The loops hold the original messages, which
+/// compaction never changes.
 #[derive(Debug, Clone, Default)]
 pub struct AgentContext {
-    /// The messages of the next request, without the system prompt.
+    /// Messages of the next request to the model, without the system prompt.
     pub messages: Vec<Message>,
-    /// The session; `None` for an agent that keeps only a list.
+    /// Session that holds the original messages; `None` for an agent that keeps only the list `messages`.
     pub session: Option<LoopSession>,
-    /// Id of the running loop in the session.
+    /// Id of the session's loop that is running.
     pub current_loop: String,
-    /// Usage that the provider reported, by index of [`messages`](Self::messages). A compaction resets it.
+    /// Token usage that the provider reported, by index in [`messages`](Self::messages). A compaction resets it.
     pub usage: UsageTracker,
 }
 
 impl AgentContext {
-    /// Creates the context of a session, with all messages of the running loop's chain.
+    /// Creates the context of an agent with a session. Its messages are all messages of the loops from the first to
+    /// `current_loop`.
     ///
     /// # Errors
-    /// [`Error::UnknownLoop`](crate::Error::UnknownLoop).
+    /// [`Error::UnknownLoop`](crate::Error::UnknownLoop) if the session has no loop `current_loop`.
     pub fn of_session(session: LoopSession, current_loop: impl Into<String>) -> Result<Self> {
         let current_loop = current_loop.into();
         let chain = session.chain(&current_loop)?.into_iter();
@@ -47,7 +49,7 @@ impl AgentContext {
         })
     }
 
-    /// Adds messages to the request and to the running loop.
+    /// Appends messages to the next request and, with a session, to the running loop.
     pub fn push(&mut self, messages: impl IntoIterator<Item = Message>) {
         let added: Vec<Message> = messages.into_iter().collect();
         let session = self.session.as_mut();
@@ -58,7 +60,7 @@ impl AgentContext {
     }
 }
 
-/// An event of a compaction. A start is followed by an end or a failure.
+/// An event of a compaction. `Started` is followed by either `Ended` or `Failed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactionEvent {
@@ -66,65 +68,67 @@ pub enum CompactionEvent {
     Started {
         /// Id of the running loop; `None` without a session.
         loop_id: Option<String>,
-        /// Number of messages in the context.
+        /// Number of messages in the context before the compaction.
         messages: usize,
-        /// Estimated cost of the messages, in tokens.
+        /// Estimated cost of the messages before the compaction, in tokens.
         tokens: u64,
     },
     /// A compaction failed. The context did not change.
     Failed {
-        /// Text of the error.
+        /// Text of the error that ended the compaction.
         error: String,
     },
-    /// A compaction ended.
+    /// A compaction ended without an error.
     Ended(CompactionOutcome),
 }
 
-/// Result of a compaction.
+/// Numbers of messages and tokens before and after a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionOutcome {
-    /// Number of messages in the context before.
+    /// Number of messages in the context before the compaction.
     pub messages_before: usize,
-    /// Number of messages in the context afterwards.
+    /// Number of messages in the context after the compaction.
     pub messages_after: usize,
-    /// Estimated cost of the messages before, in tokens.
+    /// Estimated cost of the messages before the compaction, in tokens.
     pub tokens_before: u64,
-    /// Estimated cost of the messages afterwards, in tokens.
+    /// Estimated cost of the messages after the compaction, in tokens.
     pub tokens_after: u64,
-    /// Ids of the loops that got a block, newest first; empty without a session.
+    /// Ids of the loops that got a new block, the last loop first; empty without a session.
     pub loops_compacted: Vec<String>,
 }
 
-/// Callbacks of a compaction. The default implementations are empty.
+/// Callbacks that observe a compaction and may prevent it. The default implementations allow it and ignore events.
 #[async_trait]
 pub trait CompactionHooks: Send + Sync + Debug {
-    /// Called before a compaction, for example to index messages that it will shorten. Returns whether to continue.
+    /// Called before a compaction begins, for example to index messages that it will shorten. Returns whether the
+    /// compaction may begin.
     async fn before_compaction_start(&self, _context: &AgentContext) -> bool {
         true
     }
 
-    /// Called after a compaction, for example to verify it.
+    /// Called after a compaction ended without an error, for example to verify its outcome.
     async fn after_compaction_end(&self, _outcome: &CompactionOutcome) {}
 
-    /// Called on every event.
+    /// Called on every event of a compaction.
     fn event(&self, _event: &CompactionEvent) {}
 }
 
-/// Compacts the context of an agent when a compaction is due, or on demand.
+/// Compacts the context of an agent, either when a compaction is due or on demand.
 ///
-/// With a session it makes blocks. Without one it reduces the list.
+/// If the agent has a session, it makes blocks of the session's loops and builds the context from them. Otherwise it
+/// shortens the list of messages.
 #[derive(Debug, Clone, Default)]
 pub struct Compactor {
-    /// Window of the model and settings of the compaction.
+    /// Size of the model's window and settings of the compaction.
     pub config: ContextConfig,
-    /// Hooks in the order of their calls. If one refuses, there is no compaction.
+    /// Hooks, in the order in which they are called. If one of them refuses, the compaction does not begin.
     pub hooks: Vec<Arc<dyn CompactionHooks>>,
 }
 
 impl Compactor {
-    /// Compacts if that is due by [`is_due`](crate::CompactionConfig::is_due). Call before each request. Messages that
-    /// [`usage`](AgentContext::usage) covers cost the reported tokens, which include the system prompt. Returns `None`
-    /// if no compaction is due or a hook refused.
+    /// Compacts the context if [`is_due`](crate::CompactionConfig::is_due) holds. Call it before each request to the
+    /// model. Messages that [`usage`](AgentContext::usage) covers count with the reported tokens, which include the
+    /// system prompt. Returns `None` if no compaction is due or a hook refused it.
     ///
     /// # Errors
     /// The errors of [`compact_context`](Self::compact_context).
@@ -146,11 +150,11 @@ impl Compactor {
         }
     }
 
-    /// Compacts, even if no compaction is due. Returns `None` if a hook refused.
+    /// Compacts the context, even if no compaction is due. Returns `None` if a hook refused it.
     ///
     /// # Errors
-    /// The errors of the strategies, of [`build_context_from_session`] and of
-    /// [`compact_messages`](crate::compact_messages). After an error the agent's messages are unchanged.
+    /// With a session, the errors of the block strategy and of [`build_context_from_session`]. Without one, the errors
+    /// of the in-memory strategy. After an error the agent's messages are unchanged.
     pub async fn compact_context(
         &self,
         agent: &mut AgentContext,

@@ -14,14 +14,14 @@ use crate::error::Result;
 use crate::session::LoopRecord;
 use crate::turns::TurnMap;
 
-/// Rule for the number of loops before the last one that are compacted and shown.
+/// Number of loops before the last one that are in scope: compacted and shown in contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CompactionScope {
-    /// A fixed number of loops. Default: 3.
+    /// The given number of loops before the last one. Default: 3.
     FixedCount(usize),
-    /// As many as fit into the maximum cost of a context once they are compacted. A loop counts the cost of its block;
-    /// a loop without a block counts its messages, but at most `max_summary_tokens`. A loop may be in scope although
-    /// its messages alone exceed a context.
+    /// As many loops as fit into the maximum cost of a context after their compaction. A loop with a block counts the
+    /// cost of the block; a loop without a block counts its messages, but at most `max_summary_tokens`. A loop may be
+    /// in scope although its messages alone exceed a context.
     TokenBudget,
 }
 
@@ -51,39 +51,40 @@ impl CompactionScope {
     }
 }
 
-/// Settings of a compaction: when it is due, how it compacts, and with which strategies.
+/// Settings of a compaction: when it is due, which turns it keeps, and which strategies it uses.
 ///
-/// The serialized form lacks the strategies, the estimator and the clock. Absent fields have their defaults.
+/// The serialized form does not contain the strategies, the estimator and the clock. Absent fields have their defaults.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactionConfig {
-    /// Share of the window from which headroom is measured. Default 0.90.
+    /// Share of the window that the request should not exceed, from 0 to 1. Headroom is the unused part of this share.
+    /// Default 0.90.
     pub compact_at_pct: f64,
-    /// Minimum headroom, as a share of the window: a compaction is due below it. Default 0.05. For a window of 100,000
-    /// tokens and a system prompt of 4,000, a compaction is due above 81,000 tokens.
+    /// Minimum headroom, as a share of the window. A compaction is due when less is left. Default 0.05. For a window of
+    /// 100,000 tokens and a system prompt of 4,000, a compaction is due above 81,000 tokens.
     pub compact_budget_threshold_pct: f64,
-    /// Loops before the last one that are compacted and shown. Default: 3.
+    /// Rule for the number of loops before the last one that are compacted and shown. Default: 3 loops.
     pub compaction_scope: CompactionScope,
     /// Number of turns at the beginning of the last loop that are shown unchanged. Default 2; 0 for none.
     pub keep_first_turns: usize,
-    /// Number of turns at the end of the last loop that are shown with shortened tool output. Default 10. More if a
-    /// tool call and its results would be divided otherwise.
+    /// Number of turns at the end of the last loop that are shown with shortened tool output. Default 10. More turns
+    /// are shown if a tool call would otherwise be separated from its results.
     pub keep_recent_turns: usize,
     /// Maximum cost of the summary of one loop, in tokens. Default 2,000.
     pub max_summary_tokens: u64,
-    /// Maximum number of lines of a tool's output in the recent turns. Default 50.
+    /// Maximum number of lines that are shown of a tool's output in the recent turns. Default 50.
     pub tool_output_max_lines: usize,
-    /// Strategy that reduces message lists of callers without a session; `None` for
+    /// Strategy that shortens the message lists of agents without a session; `None` for
     /// [`DefaultCompaction`](crate::DefaultCompaction).
     #[serde(skip)]
     pub in_memory_strategy: Option<Arc<dyn CompactionStrategy>>,
-    /// Strategy that makes blocks; `None` for [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
+    /// Strategy that makes the blocks of loops; `None` for [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
     #[serde(skip)]
     pub block_strategy: Option<Arc<dyn BlockCompactionStrategy>>,
-    /// Estimator of token counts. Default: [`default_estimator`].
+    /// Estimator that counts the tokens of messages. Default: [`default_estimator`].
     #[serde(skip)]
     pub estimator: Arc<dyn TokenEstimator>,
-    /// Clock for the times of blocks. Default: the system's clock.
+    /// Clock that gives the time at which a block is made. Default: the system's clock.
     #[serde(skip)]
     pub clock: Arc<dyn Clock>,
 }
@@ -107,9 +108,9 @@ impl Default for CompactionConfig {
 }
 
 impl CompactionConfig {
-    /// Whether a compaction is due: whether the headroom `compact_at_pct − system / window − tokens / window` is below
-    /// `compact_budget_threshold_pct`. A window of 0 tokens is unknown, and no compaction is due. Shares are exact to
-    /// nine decimal places.
+    /// Returns whether a compaction is due: whether the headroom, `compact_at_pct − system_tokens / window − tokens /
+    /// window`, is below `compact_budget_threshold_pct`. A `window` of 0 means that its size is unknown; then no
+    /// compaction is due. Shares are exact to nine decimal places.
     ///
     /// ```
     /// use block_overlay::CompactionConfig;
@@ -147,11 +148,11 @@ impl CompactionConfig {
     }
 }
 
-/// A model's window and the settings of the compaction.
+/// Size of a model's window, and the settings of the compaction.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextConfig {
-    /// Window of the model, in tokens. Default 100,000.
+    /// Size of the model's window, in tokens. Default 100,000.
     pub max_context_tokens: u64,
     /// Cost of the system prompt, in tokens. Default 4,000.
     pub system_prompt_tokens: u64,
@@ -170,20 +171,21 @@ impl Default for ContextConfig {
 }
 
 impl ContextConfig {
-    /// Maximum cost of the messages, in tokens: the window without the system prompt.
+    /// Returns the maximum cost of the messages, in tokens: the window without the system prompt.
     pub fn message_budget(&self) -> u64 {
         self.max_context_tokens
             .saturating_sub(self.system_prompt_tokens)
     }
 }
 
-/// A strategy that makes blocks. Three methods make one section each; [`compact`](Self::compact) combines them.
+/// A strategy that makes blocks. Three methods make one section of the block each, and [`compact`](Self::compact)
+/// combines the sections.
 ///
 /// The trait is object-safe. Its methods never change the loop.
 #[async_trait]
 pub trait BlockCompactionStrategy: Send + Sync + Debug {
-    /// Returns the turns at the beginning that are shown unchanged; last loop only. By default
-    /// [`keep_first_turns`](CompactionConfig::keep_first_turns).
+    /// Returns the range of turns at the beginning of the last loop that are shown unchanged; `None` for no such turns.
+    /// By default these are the first [`keep_first_turns`](CompactionConfig::keep_first_turns) turns.
     fn keep_first(
         &self,
         _record: &LoopRecord,
@@ -194,9 +196,9 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         turn_map.sections(first, recent).first
     }
 
-    /// Returns the turns at the end with shortened tool output; last loop only. By default
-    /// [`keep_recent_turns`](CompactionConfig::keep_recent_turns), with each tool output cut to its first and last
-    /// lines.
+    /// Returns the section of turns at the end of the last loop that are shown with shortened tool output; `None` for
+    /// no such turns. By default these are the last [`keep_recent_turns`](CompactionConfig::keep_recent_turns) turns,
+    /// with each tool output cut to its first and last lines.
     fn keep_recent(
         &self,
         record: &LoopRecord,
@@ -212,10 +214,11 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         })
     }
 
-    /// Returns the summary of the middle of the last loop, or of the whole of an older loop. May call a model.
+    /// Returns a section with a summary: of the middle turns if `is_most_recent` is true, otherwise of all turns of an
+    /// older loop. `None` if no turns are summarized. May call a model.
     ///
     /// # Errors
-    /// The errors of the strategy.
+    /// The errors of the strategy, such as [`Error::Summarizer`](crate::Error::Summarizer) if the summarizer fails.
     async fn keep_compacted(
         &self,
         record: &LoopRecord,
@@ -224,7 +227,7 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         is_most_recent: bool,
     ) -> Result<Option<CompactedSection>>;
 
-    /// Makes the block from the three sections.
+    /// Makes the block of a loop from the three sections.
     ///
     /// # Errors
     /// The errors of [`keep_compacted`](Self::keep_compacted).
@@ -251,13 +254,15 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
     }
 }
 
-/// A strategy that reduces lists of messages, for callers without a session. Object-safe. May call a model.
+/// A strategy that shortens lists of messages, for agents without a session. It may call a model. The trait is
+/// object-safe.
 #[async_trait]
 pub trait CompactionStrategy: Send + Sync + Debug {
-    /// Returns the messages, reduced to [`message_budget`](ContextConfig::message_budget).
+    /// Returns the messages, shortened to at most [`message_budget`](ContextConfig::message_budget) tokens.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if that is impossible, and the errors of the strategy.
+    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if the messages cannot be shortened that far, and other
+    /// errors of the strategy.
     async fn compact(&self, messages: Vec<Message>, config: &ContextConfig)
     -> Result<Vec<Message>>;
 }

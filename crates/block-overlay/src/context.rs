@@ -14,66 +14,67 @@ use crate::turns::TurnMap;
 /// Form in which a context shows a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shown {
-    /// Its messages, unchanged.
+    /// The messages of the turn, unchanged.
     Raw,
-    /// Its messages with shortened tool output.
+    /// The messages of the turn, with shortened tool output.
     Trimmed,
-    /// A summary that covers it.
+    /// A summary that covers the turn.
     Summarized,
-    /// Not shown. An [`Omission`] counts the turn.
+    /// The context leaves the turn out, and an [`Omission`] counts it.
     Omitted,
 }
 
-/// A turn of a loop in scope, with its form in a context.
+/// A turn of a loop in scope, and the form in which the context shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnShown {
-    /// Id of the loop.
+    /// Id of the loop that holds the turn.
     pub loop_id: String,
-    /// Index of the turn in the loop, by position.
+    /// Index of the turn in its loop, from 0.
     pub turn: usize,
-    /// Form of the turn.
+    /// Form in which the context shows the turn.
     pub shown: Shown,
 }
 
-/// Count of consecutive loops of a chain.
+/// Consecutive loops of a chain that a context leaves out, with their numbers of loops and messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopRun {
-    /// Id of the oldest loop.
+    /// Id of the oldest loop among the consecutive loops.
     pub first_loop_id: String,
-    /// Id of the last loop.
+    /// Id of the latest loop among the consecutive loops.
     pub last_loop_id: String,
-    /// Number of loops.
+    /// Number of consecutive loops.
     pub loops: usize,
-    /// Number of their messages, notes included.
+    /// Number of messages in these loops, including notes.
     pub messages: usize,
 }
 
-/// The messages for a model, with the form of each turn.
+/// Messages for a model, built from a chain of loops, and the form in which each turn is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopContext {
-    /// The messages, oldest first.
+    /// Messages for the model, oldest first.
     pub messages: Vec<Message>,
-    /// Cost of the messages, in tokens; at most the given maximum.
+    /// Cost of the messages, in tokens. It does not exceed the maximum that the caller gave.
     pub tokens: u64,
-    /// Every turn of the loops in scope, oldest first, once each.
+    /// All turns of the loops in scope, oldest first, each listed once.
     pub turns: Vec<TurnShown>,
-    /// Turns of the loops in scope that are left out, oldest first.
+    /// Turns of the loops in scope that the context leaves out, oldest first.
     pub omissions: Vec<Omission>,
-    /// The loops out of scope, counted together.
+    /// The loops before the scope, which the context leaves out; `None` if all loops are in scope.
     pub out_of_scope: Option<LoopRun>,
-    /// Number of loops in scope, the last one included.
+    /// Number of loops in scope, including the last loop.
     pub loops: usize,
 }
 
-/// Builds the context of a chain of loops. Each loop in scope is shown by its block, or by its messages if it has none.
-/// Messages that came after a block was made are shown unchanged.
+/// Builds a context from the loops up to `current_loop_id`. Each loop in scope is shown by its block, or by its
+/// messages if it has no block. Messages that were added after a block was made are shown unchanged.
 ///
 /// Each turn is shown once, even if the ranges of a block overlap. The context never costs more than
-/// `max_context_tokens`: older loops are left out first, oldest first, then turns of the last loop, but never its last
-/// one. The omitted turns are counted, and a message names them.
+/// `max_context_tokens`. To fit, it leaves out the older loops first, oldest first, and then turns of the last loop,
+/// but never its last turn. A message in the context counts the messages that are left out.
 ///
 /// # Errors
-/// [`Error::UnknownLoop`], and [`Error::BudgetTooSmall`] if the last turn alone costs more.
+/// [`Error::UnknownLoop`] if the session has no loop `current_loop_id`, and [`Error::BudgetTooSmall`] if the last turn
+/// alone costs more than the maximum.
 pub fn build_context_from_session(
     session: &LoopSession,
     current_loop_id: &str,

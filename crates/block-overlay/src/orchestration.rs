@@ -4,15 +4,16 @@ use crate::config::{BlockCompactionStrategy, CompactionConfig};
 use crate::error::Result;
 use crate::session::{LoopRecord, LoopSession};
 
-/// Makes the blocks of the last loop of a chain and of the older loops in scope. Returns the ids of the loops that got
-/// one, newest first.
+/// Makes the blocks of a chain's last loop and of the older loops in scope, and stores them in the session. Returns the
+/// ids of the loops that got a new block, the last loop first.
 ///
-/// The last loop always gets a new block. An older loop gets a block over all of its turns, unless it already has one:
-/// a block that was made while the loop was the last one is replaced. Messages never change. If a block cannot be made,
-/// the session is unchanged.
+/// The last loop always gets a new block. An older loop gets a block over all of its turns, unless it already has such
+/// a block: a block from the time when the loop was the last one is replaced. Messages never change. If one block
+/// cannot be made, the session stays unchanged.
 ///
 /// # Errors
-/// [`Error::UnknownLoop`](crate::Error::UnknownLoop), and the errors of the strategy.
+/// [`Error::UnknownLoop`](crate::Error::UnknownLoop) if the session has no loop `current_loop_id`, and the errors of
+/// the strategy.
 pub async fn compact_session_loops(
     session: &mut LoopSession,
     current_loop_id: &str,
@@ -40,10 +41,11 @@ pub async fn compact_session_loops(
     Ok(made)
 }
 
-/// Returns the number of loops in scope before the given one, at most as many as there are.
+/// Returns the number of loops before `current_loop_id` that are in scope. It does not exceed the number of loops that
+/// exist.
 ///
 /// # Errors
-/// [`Error::UnknownLoop`](crate::Error::UnknownLoop).
+/// [`Error::UnknownLoop`](crate::Error::UnknownLoop) if the session has no loop `current_loop_id`.
 pub fn resolve_scope(
     session: &LoopSession,
     current_loop_id: &str,

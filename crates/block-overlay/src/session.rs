@@ -8,18 +8,18 @@ use crate::block::{CompactedSection, CompactionBlock, Omission, TurnRange};
 use crate::error::{Error, Result};
 use crate::turns::TurnMap;
 
-/// One run of an agent loop: its messages, which compaction never changes, and its block.
+/// One run of an agent loop: its original messages, which compaction never changes, and its compacted form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopRecord {
     /// Id of the loop.
     pub loop_id: String,
-    /// Id of the loop before it; `None` for a first loop.
+    /// Id of the loop that precedes this one; `None` for a first loop.
     #[serde(default)]
     pub parent_loop_id: Option<String>,
-    /// Its messages, in order.
+    /// Messages of the loop, in order.
     #[serde(default)]
     pub messages: Vec<Message>,
-    /// Its block; `None` to show its messages.
+    /// Compacted form of the loop, which contexts show; `None` to show the messages.
     #[serde(
         default,
         alias = "compactionBlock",
@@ -61,34 +61,34 @@ impl LoopRecord {
 
 /// The loops of one session.
 ///
-/// Each loop names its parent, so branches and reruns form a tree. The loops from the first to a given one are its
-/// [chain](Self::chain). A parent comes before its children.
+/// Each loop gives the id of its parent, so branches and reruns form a tree. The loops from a first loop to a given one
+/// are the [chain](Self::chain) of the given loop. A parent comes before its children.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSession {
     /// Id of the session.
     pub session_id: String,
-    /// All loops, in the order in which they began.
+    /// Loops of the session, in the order in which they began.
     #[serde(default)]
     pub loops: Vec<LoopRecord>,
 }
 
 impl LoopSession {
-    /// Returns the loop with that id.
+    /// Returns the loop with the id `loop_id`; `None` if the session has none.
     pub fn get(&self, loop_id: &str) -> Option<&LoopRecord> {
         self.loops.iter().rfind(|record| record.loop_id == loop_id)
     }
 
-    /// Returns the loop with that id, for changes.
+    /// Returns the loop with the id `loop_id`, to be changed; `None` if the session has none.
     pub fn get_mut(&mut self, loop_id: &str) -> Option<&mut LoopRecord> {
         let mut newest_first = self.loops.iter_mut().rev();
         newest_first.find(|record| record.loop_id == loop_id)
     }
 
-    /// Returns the loops from the first to the given one, oldest first. A parent that does not come before its child
+    /// Returns the loops from the first one to `loop_id`, oldest first. A parent that does not come before its child
     /// ends the chain.
     ///
     /// # Errors
-    /// [`Error::UnknownLoop`].
+    /// [`Error::UnknownLoop`] if the session has no loop `loop_id`.
     pub fn chain(&self, loop_id: &str) -> Result<Vec<&LoopRecord>> {
         let mut chain = Vec::new();
         let mut next = Some(loop_id);

@@ -11,11 +11,11 @@ use crate::lines::{SUMMARY_PREFIX, lines_that_fit, turn_lines};
 use crate::session::LoopRecord;
 use crate::turns::TurnMap;
 
-/// Makes blocks without a model. Tool output is cut to its first and last lines, and each turn between becomes one
-/// line. Turns with lines that do not fit into [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted
-/// as left out.
+/// Makes blocks without a model. In the recent turns, each tool output is cut to its first and last lines. Each middle
+/// turn becomes one line. Turns of which the lines do not fit into
+/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted as left out.
 ///
-/// It has no settings of its own and uses the [`CompactionConfig`].
+/// The strategy has no settings; it uses the [`CompactionConfig`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultBlockCompaction;
 
@@ -78,7 +78,7 @@ pub(crate) fn one_line_each(
     }
 }
 
-/// Reduces a list in three steps, without a model: see [`compact_messages`].
+/// Shortens a list of messages without a model: see [`compact_messages`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultCompaction;
 
@@ -93,17 +93,19 @@ impl CompactionStrategy for DefaultCompaction {
     }
 }
 
-/// Reduces a list until it costs at most [`message_budget`](ContextConfig::message_budget), in steps:
+/// Shortens a list of messages until it costs at most [`message_budget`](ContextConfig::message_budget). The following
+/// steps are taken in order, as far as they are needed:
 ///
-/// 1. all tool output is cut to its first and last lines;
-/// 2. turns between the first and the recent ones become one line each, within the tokens for a summary;
-/// 3. a message that counts them replaces these lines; if that is still too much, only the last turns that fit are
-///    kept.
+/// 1. All tool output is cut to its first and last lines.
+/// 2. Each turn between the first and the recent turns becomes one line. These lines cost at most
+///    [`max_summary_tokens`](CompactionConfig::max_summary_tokens).
+/// 3. One message that counts the turns replaces these lines.
+/// 4. Only the last turns that fit are kept.
 ///
 /// Tool calls are never separated from their results.
 ///
 /// # Errors
-/// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if not even the last turn fits.
+/// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if the last turn alone costs more.
 pub fn compact_messages(messages: Vec<Message>, config: &ContextConfig) -> Result<Vec<Message>> {
     let (compaction, budget) = (&config.compaction, config.message_budget());
     if compaction.cost(&messages) <= budget {

@@ -18,19 +18,20 @@ use crate::session::LoopRecord;
 use crate::strategy::{compacted_range, one_line_each};
 use crate::turns::TurnMap;
 
-/// Makes blocks with summaries that digest **all** turns within
-/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens), by a summarizer and a ladder. The first and the recent
-/// turns are the same as in [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
+/// Makes blocks with summaries of **all** middle turns within
+/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens), written by a summarizer under the rules of a ladder.
+/// The first and the recent turns are the same as in [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
 ///
-/// The ladder's last tiers need no model, so the failure of a model gives an extract and not an error. A source that is
-/// too short for a summary becomes one line a turn.
+/// The ladder's last tiers need no model, so the block holds an extract if the model fails. A source that is too short
+/// for a summary becomes one line for each turn.
 #[derive(Debug, Clone)]
 pub struct SummarizingBlockCompaction {
     /// Summarizer that writes the summaries.
     pub summarizer: Arc<dyn Summarizer>,
-    /// The ladder. Its tolerance is ignored, because the tokens for a summary are a limit.
+    /// Ladder of methods that are tried for each summary. Its tolerance is ignored: no summary may exceed
+    /// [`max_summary_tokens`](CompactionConfig::max_summary_tokens).
     pub ladder: Ladder,
-    /// Instructions to the summarizer, such as subjects to keep.
+    /// Instructions to the summarizer, such as subjects to keep; `None` for no instructions.
     pub instructions: Option<String>,
 }
 
@@ -111,11 +112,11 @@ impl BlockCompactionStrategy for SummarizingBlockCompaction {
     }
 }
 
-/// Writes one line a turn, without a model.
+/// Writes one line for each turn, without a model.
 ///
-/// In a run over a store it writes the summaries that [`Digest::OneLiners`](crate::planner::Digest::OneLiners) plans.
-/// Lines that do not fit into the request's target are counted in a last line. Its summaries are provisional, as all
-/// summaries without a model are.
+/// If the planner's policy is [`Digest::OneLiners`](crate::planner::Digest::OneLiners), this summarizer writes the
+/// planned summaries. A last line counts the turns of which the lines do not fit into the request's target. Its
+/// summaries are provisional, as all summaries without a model are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OneLineSummarizer;
 

@@ -17,7 +17,7 @@ pub(crate) struct Sections {
     pub(crate) recent: Option<TurnRange>,
 }
 
-/// The turns of a loop by position, and its tool groups, which are never split.
+/// The turns of a list of messages, by index, and its groups of tool calls and results, which are never split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnMap {
     starts: Vec<usize>,
@@ -26,7 +26,7 @@ pub struct TurnMap {
 }
 
 impl TurnMap {
-    /// Groups messages by their turn index. A message without one is a separate turn.
+    /// Groups messages by the turn index that they carry. A message without an index is a separate turn.
     pub fn from_messages<M: MessageView>(messages: &[M]) -> Self {
         let turns = turn_map::TurnMap::by_index(messages);
         Self {
@@ -58,8 +58,8 @@ impl TurnMap {
         }
     }
 
-    /// Groups the messages of a loop by turn index if the first one has an index, else by answers. Blocks are made by
-    /// this rule, and further messages never change it.
+    /// Groups the messages of a loop by their turn index if the first message has one. Otherwise each answer of the
+    /// model ends a turn. Blocks are made by this rule, and messages that are added later never change earlier turns.
     pub fn of_loop<M: MessageView>(messages: &[M]) -> Self {
         let first = messages.iter().find(|message| !message.is_note());
         match first.and_then(MessageView::turn) {
@@ -68,18 +68,18 @@ impl TurnMap {
         }
     }
 
-    /// Number of turns.
+    /// Returns the number of turns.
     pub fn turn_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// Positions of the messages of a turn; `None` if there is no such turn.
+    /// Returns the range of message indices of a turn; `None` if there is no such turn.
     pub fn turn_msg_range(&self, turn_index: usize) -> Option<Range<usize>> {
         (turn_index < self.turn_count()).then(|| self.span(turn_index..turn_index + 1))
     }
 
-    /// Returns the messages of a range of turns, from the list that the map was made of. Turns that do not exist are
-    /// skipped.
+    /// Returns the part of `messages` that holds a range of turns. `messages` must be the list from which the map was
+    /// made. Turns that do not exist are skipped.
     pub fn messages_for_range<'m, M>(&self, range: TurnRange, messages: &'m [M]) -> &'m [M] {
         messages.get(self.span(range.indices())).unwrap_or_default()
     }

@@ -19,7 +19,8 @@ mod pass;
 
 pub use pass::CLEAR;
 
-/// Name of the pass that clears before the inner planner's passes if a view must fit its room.
+/// Name of the pass that clears tool results before the inner planner's passes. It plans jobs only if the view must fit
+/// its [`Room`](crate::Room).
 pub const CLEAR_TO_FIT: Label = Label::from_static("clear_to_fit");
 
 /// Plans the jobs of another planner, and then shows old results as placeholders in the messages that this planner left
@@ -35,7 +36,7 @@ pub struct ClearingPlanner {
 }
 
 impl ClearingPlanner {
-    /// Creates a planner around another one.
+    /// Creates a planner that runs `inner` and clears tool results by `policy`.
     pub fn new(inner: Arc<dyn Planner>, policy: ClearPolicy) -> Self {
         let mut passes = vec![CLEAR_TO_FIT];
         passes.extend(inner.passes().iter().cloned());
@@ -93,22 +94,22 @@ impl Planner for ClearingPlanner {
     }
 }
 
-/// Savings of the jobs of a plan that clear results.
+/// Number and cost of the tool results that the jobs of a plan replace by placeholders.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClearFigures {
-    /// Number of groups of calls and results that are cleared.
+    /// Number of groups of tool calls and results that are cleared.
     pub groups: u64,
-    /// Number of messages in these groups.
+    /// Number of messages in the cleared groups.
     pub messages: u64,
-    /// Cost of the groups in the view, in tokens.
+    /// Cost of the cleared groups in the view before the plan, in tokens.
     pub tokens_before: u64,
-    /// Cost of the groups with placeholders, in tokens.
+    /// Cost of the same groups with placeholders instead of results, in tokens.
     pub tokens_after: u64,
 }
 
 impl ClearFigures {
-    /// Returns the figures of a plan.
+    /// Counts the jobs of a plan that clear results.
     pub fn of(plan: &Plan) -> Self {
         let mut figures = Self::default();
         for job in plan.jobs.iter().filter(|job| job.kind == CLEAR) {
@@ -124,7 +125,7 @@ impl ClearFigures {
         figures
     }
 
-    /// Number of tokens that are saved.
+    /// Returns the number of tokens by which clearing makes the view cheaper.
     pub fn saved(&self) -> u64 {
         self.tokens_before.saturating_sub(self.tokens_after)
     }

@@ -39,7 +39,7 @@ impl InMemoryView {
         view.with_view(&View::new())
     }
 
-    /// Sets the spans.
+    /// Replaces the spans by the ones of `view`, and recounts the cost of raw spans.
     pub fn with_view(mut self, view: &View) -> Self {
         self.spans = view.spans().to_vec();
         let (entries, head) = (&self.entries, self.head());
@@ -53,29 +53,29 @@ impl InMemoryView {
         self
     }
 
-    /// Sets the stored summaries, in the order of the log.
+    /// Sets the stored summaries that the view can read, in the order of the log.
     pub fn with_summaries(mut self, summaries: Vec<Summary>) -> Self {
         self.summaries = summaries;
         self
     }
 
-    /// Sets the maximum number of spans or entries of a page; at least 1. Default 100.
+    /// Sets the maximum number of spans or entries in one page; at least 1. Default 100.
     pub fn with_page_size(mut self, items: usize) -> Self {
         self.page_size = items.max(1);
         self
     }
 
-    /// Position of the last entry.
+    /// Returns the position of the log's last entry; [`Seq::NONE`] if the log is empty.
     pub fn head(&self) -> Seq {
         self.entries.last().map_or(Seq::NONE, |entry| entry.seq)
     }
 
-    /// Cost of the view, in tokens.
+    /// Returns the cost of the view, in tokens.
     pub fn tokens(&self) -> u64 {
         self.spans.iter().map(|span| span.tokens).sum()
     }
 
-    /// Returns the input of a pass over this view that plans everything that the policy would compact, without a room.
+    /// Returns the input of a pass over this view, with the goal [`Goal::Policy`] and without a [`Room`](crate::Room).
     pub fn input<'a>(&self, pass: &'a Label, accounting: &'a dyn Accounting) -> PassInput<'a> {
         PassInput {
             pass,
@@ -87,10 +87,10 @@ impl InMemoryView {
         }
     }
 
-    /// Returns the jobs that a planner plans over this view. Needs no runtime, because no future waits.
+    /// Runs one pass of a planner over this view and returns the planned jobs. Works without an async runtime.
     ///
     /// # Errors
-    /// The error of the planner, and an error if it waits for anything but its source.
+    /// The error of the planner, or an error if the planner awaits anything other than this view.
     pub fn plan(&self, planner: &dyn Planner, input: PassInput<'_>) -> Result<Vec<Job>, BoxError> {
         let mut jobs = Vec::new();
         let planned = pin!(planner.plan(input, self, &mut jobs))

@@ -5,51 +5,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::label::Label;
 
-/// One change to a view, which replaces the spans over a range.
+/// One change to a view: replaces the spans in a range of messages by other spans.
 ///
 /// A job is applied only while the view still holds [`Job::expect`]. If several writers change its range, the first one
 /// to publish wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// The planner's name for this kind of job. Reports count published jobs by it.
+    /// Name that the planner gives to this kind of job. Reports count published jobs by it.
     pub kind: Label,
-    /// Range of the messages with replaced spans.
+    /// Range of messages of which the job replaces the spans.
     pub range: SeqRange,
-    /// The spans that the view must still hold over `range`.
+    /// Spans that the view must still hold over `range` when the job is published.
     pub expect: Vec<Span>,
-    /// The replacement.
+    /// The spans or the summary that replace the old spans.
     pub work: Work,
     /// Request to the summarizer; `None` asks for a summary that replaces its sources, of the length that the ladder
     /// chooses. Ignored for [`Work::Replace`], which calls no summarizer.
     pub request: Option<Request>,
-    /// Cost of the replaced spans, in tokens.
+    /// Cost of the spans that the job replaces, in tokens.
     pub source_tokens: u64,
-    /// Reason for the job, in one sentence.
+    /// Reason for the job, in one sentence for people.
     pub why: String,
 }
 
-/// The replacement of a job's spans.
+/// The spans or the summary that a job puts in the place of the old spans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Work {
-    /// One summary. Making it may call a model and needs a lease.
+    /// One new summary. Writing it may call a model, and the writer needs a lease.
     Summarize {
-        /// Sources in the order in which the summarizer sees them.
+        /// Messages and summaries to summarize, in the order in which the summarizer sees them.
         sources: Vec<Child>,
-        /// Children of the summary: a partition of the job's range. `None` for the sources.
+        /// Children of the new summary, which partition the job's range. `None` if they are the sources.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         children: Option<Vec<Child>>,
         /// Depth of the summary: 1 + the depth of its deepest child. Messages count as -1.
         depth: u32,
     },
-    /// These spans, which tile the job's range: messages, shortened messages, omissions, or stored summaries of the
+    /// Spans that tile the job's range: messages, shortened messages, omissions, or stored summaries of the
     /// conversation. Needs no model and no lease.
     Replace(Vec<Span>),
 }
 
 impl Work {
-    /// Returns the work for a summary of these sources, which are also its children. They partition the job's range.
+    /// Returns the work of writing a summary of `sources`. The sources are also the summary's children, so they must
+    /// partition the job's range.
     pub fn summarize(sources: Vec<Child>, depth: u32) -> Self {
         Self::Summarize {
             sources,
@@ -60,7 +61,7 @@ impl Work {
 }
 
 impl Job {
-    /// The sources that the summarizer sees; empty for [`Work::Replace`].
+    /// Returns the messages and summaries that the summarizer sees; empty for [`Work::Replace`].
     pub fn sources(&self) -> &[Child] {
         match &self.work {
             Work::Summarize { sources, .. } => sources,
@@ -68,7 +69,7 @@ impl Job {
         }
     }
 
-    /// The children of the new summary; empty for [`Work::Replace`].
+    /// Returns the children of the new summary; empty for [`Work::Replace`].
     pub fn children(&self) -> &[Child] {
         match &self.work {
             Work::Summarize {
@@ -78,7 +79,7 @@ impl Job {
         }
     }
 
-    /// The depth of the new summary; `None` for [`Work::Replace`].
+    /// Returns the depth of the new summary; `None` for [`Work::Replace`].
     pub fn depth(&self) -> Option<u32> {
         match &self.work {
             Work::Summarize { depth, .. } => Some(*depth),
@@ -87,81 +88,81 @@ impl Job {
     }
 }
 
-/// A request to a summarizer, apart from the sources.
+/// Settings of a request to a summarizer: everything but the sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Request {
     /// What the summary will be used for.
     pub purpose: Purpose,
-    /// Text of the summary that precedes the sources. It gives context and is not a source.
+    /// Text of the summary that precedes the sources. The summarizer reads it as context and does not summarize it.
     pub previous: Option<String>,
-    /// Length that the summary should have, in tokens; 0 leaves it to the ladder.
+    /// Desired length of the summary, in tokens; 0 lets the ladder choose it.
     pub target_tokens: u64,
-    /// Maximum cost of the summary's text, in tokens, lines of [`Details`](crate::Details) included; overrides the
-    /// tolerance of the ladder. 0 leaves it to the ladder.
+    /// Maximum cost of the summary's text, in tokens, with the lines of [`Details`](crate::Details). It overrides the
+    /// ladder's tolerance; 0 keeps the ladder's tolerance.
     pub max_tokens: u64,
-    /// Name and version of the rule by which [`Planner::details`](crate::Planner::details) extends the summary. Part of
-    /// the summary's recipe. `None` adds no details.
+    /// Name and version of the rule by which [`Planner::details`](crate::Planner::details) extends the summary. It is
+    /// part of the summary's recipe. `None` adds no details.
     pub details: Option<String>,
-    /// Prompts that replace the summarizer's prompts.
+    /// Prompts to use instead of the summarizer's own prompts; `None` keeps them.
     pub prompts: Option<Prompts>,
 }
 
-/// Prompts for one request, as text with the slots of the summarizer's templates: `{source}`,
-/// `{previous}`, `{instructions}`, `{length}`, `{brevity}` and `{data_rule}`.
+/// Prompts for one request: text with the slots of the summarizer's templates, which are `{source}`, `{previous}`,
+/// `{instructions}`, `{length}`, `{brevity}` and `{data_rule}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompts {
     /// Name and version, such as `handoff@1`. It is part of the summary's recipe, so it must change with every change
     /// of the text.
     pub id: String,
-    /// The system prompt.
+    /// Text of the system prompt.
     pub system: String,
-    /// The user message that follows it and holds the request's data.
+    /// Text of the user message that follows the system prompt. Its slots hold the data of the request.
     pub user: String,
 }
 
-/// The jobs of one iteration of a compaction.
+/// The jobs that one iteration of a compaction will carry out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Name of the view.
+    /// Name of the view that the jobs change.
     pub view: ViewName,
-    /// Version of the view when the plan was made.
+    /// Version of the view from which the plan was made.
     pub version: ViewVersion,
-    /// Head of the log when the plan was made.
+    /// Position of the log's last entry when the plan was made.
     pub head: Seq,
-    /// Cost of the view, in tokens.
+    /// Cost of the view before the jobs, in tokens.
     pub tokens: u64,
-    /// The jobs: disjoint ranges, in ascending order.
+    /// The planned jobs, in ascending order of their ranges, which are disjoint.
     pub jobs: Vec<Job>,
 }
 
-/// Reason why a compaction stopped.
+/// Reason for which a compaction stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The policy finds no further span to compact.
+    /// The policy found no further span to compact.
     NothingEligible,
-    /// The view fits the room that it was compacted for; more may be eligible.
+    /// The view fits the room for which it was compacted. The policy may allow more jobs.
     Fits,
-    /// The passes of the mode are done; more may be eligible.
+    /// All passes of the mode were run. The policy may allow more jobs.
     PassesDone,
-    /// The maximum number of iterations was reached; more may be eligible.
+    /// The maximum number of iterations was reached. The policy may allow more jobs.
     IterationCap,
-    /// A pass with planned jobs did not change the view.
+    /// A pass planned jobs, but none of them changed the view.
     NoProgress,
-    /// A summary could not be made, and its job was not published.
+    /// The summarizer could not write a summary, so its job was not published.
     SummarizerFailed,
-    /// Another writer published over the planned ranges first.
+    /// Another writer changed the planned ranges first.
     LostRace,
     /// Another owner holds the leases on the planned jobs.
     Held,
-    /// The same policy already tried the same state and could not shorten it.
+    /// An earlier compaction with the same policy and the same view could not shorten it.
     Exhausted,
     /// The caller cancelled the compaction.
     Cancelled,
-    /// The cost of the view is at most the threshold of the caller.
+    /// The view costs no more than the caller's threshold.
     BelowThreshold,
-    /// The caller asked only for a plan.
+    /// The caller asked for a plan only.
     DryRun,
 }

@@ -6,24 +6,24 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a kind of pass or job, such as `leaf`. The planner chooses it, and events and reports show it. A runner
-/// never interprets it.
+/// The name of a kind of pass or job, such as `leaf`. The planner chooses the name, and events and reports show it. A
+/// runner never interprets it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Label(Cow<'static, str>);
 
 impl Label {
-    /// Wraps a name that is known at compile time.
+    /// Creates a label from a name that is known at compile time.
     pub const fn from_static(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 
-    /// Wraps a name.
+    /// Creates a label from any name.
     pub fn new(name: impl Into<String>) -> Self {
         Self(Cow::Owned(name.into()))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -47,38 +47,38 @@ impl PartialEq<&str> for Label {
     }
 }
 
-/// Counts by label; labels that never occurred count 0. Serialises as a map.
+/// Number of occurrences of each label, such as published jobs by their kind. Serializes as a map from label to number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LabelCounts(BTreeMap<Label, u64>);
 
 impl LabelCounts {
-    /// The count of one label.
+    /// Returns the number of occurrences of a label; 0 if it did not occur.
     pub fn get(&self, label: &str) -> u64 {
         let found = self.0.iter().find(|(known, _)| *known == label);
         found.map_or(0, |(_, count)| *count)
     }
 
-    /// The sum over all labels.
+    /// Returns the number of occurrences of all labels together.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// Adds to the count of one label.
+    /// Adds `count` occurrences of a label.
     pub fn add(&mut self, label: &Label, count: u64) {
         if count > 0 {
             *self.0.entry(label.clone()).or_default() += count;
         }
     }
 
-    /// Adds all counts of another set.
+    /// Adds the counts of `other` to these counts.
     pub fn merge(&mut self, other: &Self) {
         for (label, count) in &other.0 {
             self.add(label, *count);
         }
     }
 
-    /// The labels that occurred, in alphabetical order, each with its count.
+    /// Iterates over the labels that occurred, in alphabetical order, each with its number of occurrences.
     pub fn iter(&self) -> impl Iterator<Item = (&Label, u64)> {
         self.0.iter().map(|(label, count)| (label, *count))
     }

@@ -2,7 +2,7 @@
 
 use memory_model::{SeqRange, Span, SpanBody, SpanRange};
 
-/// Replacements over a view, applied to its spans page by page.
+/// Replacements of ranges of a view by other spans. They are applied to the view's spans page by page.
 ///
 /// ```
 /// use compaction_plan::Overlay;
@@ -23,28 +23,29 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Creates an overlay of disjoint replacements. The spans of each tile its range.
+    /// Creates an overlay from ranges and the spans that replace them. The ranges must be disjoint, and the spans of
+    /// each must tile it.
     pub fn new(pieces: impl IntoIterator<Item = (SeqRange, Vec<Span>)>) -> Self {
         let mut pieces: Vec<_> = pieces.into_iter().collect();
         pieces.sort_by_key(|(range, _)| *range);
         Self { pieces }
     }
 
-    /// Whether there are no replacements.
+    /// Returns whether the overlay replaces no range.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Adds a replacement. It also replaces earlier replacements in its range.
+    /// Adds a replacement of `range` by `spans`. It supersedes earlier replacements within the range.
     pub fn replace(&mut self, range: SeqRange, spans: Vec<Span>) {
         self.pieces.retain(|(piece, _)| !range.covers(piece));
         let place = self.pieces.partition_point(|(piece, _)| *piece < range);
         self.pieces.insert(place, (range, spans));
     }
 
-    /// Returns the spans of a page with the replacements applied. A replacement appears at its first position. Raw
-    /// spans at its edges are cut, and their cost in tokens must be counted again. Neighbouring raw spans are not
-    /// merged.
+    /// Returns the spans of a page with the replacements applied. The spans of a replacement appear on the page that
+    /// holds its first position. Raw spans that a replacement covers in part are cut; their cost in tokens must be
+    /// counted again. Neighbouring raw spans are not merged.
     #[must_use]
     pub fn apply(&self, page: &[Span]) -> Vec<Span> {
         let mut shown = Vec::with_capacity(page.len());

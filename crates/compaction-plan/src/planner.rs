@@ -11,60 +11,59 @@ use crate::job::Request;
 use crate::label::Label;
 use crate::source::{BoxError, JobSink, ViewSource};
 
-/// How far a compaction goes.
+/// How often a compaction repeats the passes of its planner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Each pass of the planner once.
+    /// Runs each pass of the planner once.
     #[default]
     Incremental,
-    /// All passes, repeated until no pass finds a job.
+    /// Repeats all passes until no pass plans a job.
     Full,
 }
 
-/// The part of a view that fits into contexts assembled from it.
+/// Maximum cost of a view of which contexts can show everything.
 ///
-/// With a room, a planner limits the messages that it protects, so that the rest fits too. While the view costs more
-/// than the room, it plans every job that shrinks the view.
+/// If a planner knows it, the planner protects only as many messages as leave space for the rest of the view. While the
+/// view costs more, it plans every job that makes the view smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Maximum cost of a view that fits, in tokens.
+    /// Maximum cost of the view, in tokens.
     pub tokens: u64,
-    /// Whether contexts show the last messages whole at any cost. The planner then does not limit the messages that it
-    /// protects.
+    /// Whether contexts show the last messages whole at any cost. The planner then protects them at any cost too.
     pub whole_tail: bool,
 }
 
-/// The purpose of a pass.
+/// Extent to which a pass compacts the view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Goal {
-    /// Compact everything that the policy allows.
+    /// Plans every job that the policy allows.
     #[default]
     Policy,
-    /// Make the view fit its [`Room`]: jobs that cannot do so are not planned.
+    /// Plans only jobs that help the view to fit its [`Room`].
     Fit,
 }
 
-/// The input of a pass.
+/// Input of a planner for one pass.
 #[derive(Debug, Clone, Copy)]
 pub struct PassInput<'a> {
-    /// The pass: one of [`Planner::passes`].
+    /// Name of the pass: one of [`Planner::passes`].
     pub pass: &'a Label,
-    /// Head of the log.
+    /// Position of the log's last entry.
     pub head: Seq,
     /// Cost of the whole view, in tokens.
     pub tokens: u64,
-    /// Room of the contexts; `None` if the view is compacted for no particular window.
+    /// Maximum cost of the view after the compaction; `None` if no context window is known.
     pub room: Option<Room>,
-    /// Purpose of the pass.
+    /// Extent of the compaction.
     pub goal: Goal,
-    /// Counts tokens.
+    /// Counts the tokens of texts and messages.
     pub accounting: &'a dyn Accounting,
 }
 
 impl PassInput<'_> {
-    /// Cost of the view beyond its room, in tokens; 0 without a room.
+    /// Returns by how many tokens the view costs more than its [`room`](Self::room); 0 if it fits or no room is set.
     pub fn excess(&self) -> u64 {
         let excess = |room: Room| self.tokens.saturating_sub(room.tokens);
         self.room.map_or(0, excess)
@@ -75,26 +74,26 @@ impl PassInput<'_> {
 /// and the pages that it reads.
 #[async_trait]
 pub trait Planner: Send + Sync + fmt::Debug {
-    /// Name of the view that the planner compacts.
+    /// Returns the name of the view that the planner compacts.
     fn view(&self) -> ViewName;
 
-    /// Name, version and values of the policy on one line. Two planners that may decide differently
-    /// have different fingerprints.
+    /// Returns the planner's name and version and the values of its policy, on one line. Two planners that may plan
+    /// different jobs have different fingerprints.
     fn fingerprint(&self) -> String;
 
-    /// The passes of one iteration, in order.
+    /// Returns the names of the passes of one iteration, in order.
     fn passes(&self) -> &[Label];
 
-    /// Maximum number of iterations of a full compaction; `None` sets no limit.
+    /// Returns the maximum number of iterations of a full compaction; `None` sets no limit.
     fn max_iterations(&self) -> Option<u32> {
         None
     }
 
-    /// Plans a pass: reads the needed parts of the view, and pushes the jobs in the order of the log. A planner that
-    /// keeps only a page and the state of its next job plans long logs in little memory.
+    /// Plans one pass: reads the necessary parts of the view, and pushes the jobs in the order of the log. A planner
+    /// that holds only one page and its next job plans long logs in little memory.
     ///
     /// # Errors
-    /// The errors of the source, which end the pass.
+    /// An error of reading from `view`. It ends the pass.
     async fn plan(
         &self,
         input: PassInput<'_>,
@@ -102,14 +101,14 @@ pub trait Planner: Send + Sync + fmt::Debug {
         jobs: &mut dyn JobSink,
     ) -> Result<(), BoxError>;
 
-    /// Returns the facts and lines that the summary of a job keeps besides its text. Called if [`Request::details`]
-    /// names a rule. The same arguments must give the same result.
+    /// Returns the data and lines that are added to the summary of a job. Called only if [`Request::details`] names a
+    /// rule. Must return the same details for the same arguments.
     fn details(&self, _written: &WrittenText<'_>) -> Details {
         Details::default()
     }
 
-    /// Returns the request for a summary of this planner that is rewritten from its sources. `None` asks for a summary
-    /// that replaces them, of the length that the ladder chooses.
+    /// Returns the request for rewriting one of this planner's summaries from its sources. `None` requests a summary
+    /// that replaces its sources, of the length that the ladder chooses.
     fn request_again(&self, _summary: &Summary) -> Option<Request> {
         None
     }

@@ -10,23 +10,23 @@ use turn_map::{Atom, AtomBuilder, Atoms};
 
 use crate::job::Job;
 
-/// Unchanged error of a [`ViewSource`]. A caller that knows the source's error type downcasts it.
+/// Error of a [`ViewSource`], passed on unchanged. A caller that knows the source's error type can downcast it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Minimum number and cost of the entries that [`ViewSource::newest`] returns from the end of the log.
 ///
-/// The entries reach back until they hold at least `messages` messages (at least one) and cost at least `tokens`
-/// tokens, and then to the beginning of an atom.
+/// The returned entries hold at least `messages` messages (at least one) and cost at least `tokens` tokens. They begin
+/// at the beginning of an atom.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// Minimum number of messages; notes do not count.
+    /// Minimum number of messages. Notes are not counted.
     pub messages: usize,
-    /// Minimum cost of the messages, in tokens.
+    /// Minimum cost of the entries, in tokens.
     pub tokens: u64,
 }
 
 impl Tail {
-    /// Returns a tail of at least `messages` messages.
+    /// Requests at least `messages` messages, at any cost.
     pub fn messages(messages: usize) -> Self {
         Self {
             messages,
@@ -34,7 +34,7 @@ impl Tail {
         }
     }
 
-    /// Returns a tail of at least `tokens` tokens.
+    /// Requests messages that cost at least `tokens` tokens, in any number.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             messages: 0,
@@ -43,39 +43,39 @@ impl Tail {
     }
 }
 
-/// Reads one state of a view, and its log, for a planner.
+/// Gives a planner read access to one state of a view and to its log.
 ///
 /// Spans and entries are returned in pages. A page begins with the first item of the range and may end before the last.
-/// [`SpanReader`], [`EntryReader`] and [`AtomReader`] read the following pages. An empty page means that there is no
-/// more.
+/// [`SpanReader`], [`EntryReader`] and [`AtomReader`] read the following pages. An empty page means that the range has
+/// no further items.
 #[async_trait]
 pub trait ViewSource: Send + Sync + fmt::Debug {
-    /// Returns a page of the view's spans that touch the range, whole and oldest first. The cost of a raw span is the
-    /// cost of its messages.
+    /// Returns the view's spans that touch the range, oldest first, at most one page of them. Spans at the edges are
+    /// returned whole. The cost of a raw span is the cost of its messages.
     async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError>;
 
-    /// Returns a page of the log's entries in the range, oldest first.
+    /// Returns the log's entries in the range, oldest first, at most one page of them.
     async fn entries(&self, range: SeqRange) -> Result<Vec<Arc<LogEntry>>, BoxError>;
 
-    /// Returns entries from the end of the log up to the view's head, oldest first: as many as `tail` asks for, or all
-    /// if there are fewer.
+    /// Returns the last entries of the log up to the view's head, oldest first: the entries that `tail` requests, or
+    /// the whole log if it is shorter.
     async fn newest(&self, tail: Tail) -> Result<Vec<Arc<LogEntry>>, BoxError>;
 
     /// Returns all stored summaries that the view shows in the range, oldest first.
     async fn summaries(&self, range: SeqRange) -> Result<Vec<Summary>, BoxError>;
 }
 
-/// Takes the jobs of a pass while it is planned.
+/// Receives the jobs of a pass while the pass is being planned.
 ///
 /// A runner may carry out a job while the planner still reads. So push a job as soon as no later page can change it,
-/// and plan later jobs independently of its outcome.
+/// and do not let later jobs depend on its outcome.
 pub trait JobSink: Send {
-    /// Takes the next job.
+    /// Accepts the next job of the pass.
     fn push(&mut self, job: Job);
 }
 
 impl dyn JobSink + '_ {
-    /// Takes several jobs in order.
+    /// Accepts several jobs, in order.
     pub fn extend(&mut self, jobs: impl IntoIterator<Item = Job>) {
         jobs.into_iter().for_each(|job| self.push(job));
     }
@@ -93,7 +93,7 @@ impl<F: FnMut(Job) + Send> JobSink for F {
     }
 }
 
-/// Reads the spans of a range one by one, page after page.
+/// Reads the spans of a range one by one, and loads further pages as needed.
 #[derive(Debug)]
 pub struct SpanReader<'v> {
     view: &'v dyn ViewSource,
@@ -102,7 +102,7 @@ pub struct SpanReader<'v> {
 }
 
 impl<'v> SpanReader<'v> {
-    /// Creates a reader of the spans that touch a range; it is empty without a range.
+    /// Creates a reader of the spans that touch `range`. With `None` the reader returns no span.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             view,
@@ -111,19 +111,19 @@ impl<'v> SpanReader<'v> {
         }
     }
 
-    /// Returns the next span; `None` after the last.
+    /// Returns the next span, or `None` after the last one.
     ///
     /// # Errors
-    /// As [`ViewSource::spans`].
+    /// The errors of [`ViewSource::spans`].
     pub async fn next(&mut self) -> Result<Option<Span>, BoxError> {
         self.fill().await?;
         Ok(self.page.next())
     }
 
-    /// Returns the span that [`SpanReader::next`] will return.
+    /// Returns the span that the next call of [`SpanReader::next`] will return, or `None` after the last one.
     ///
     /// # Errors
-    /// As [`ViewSource::spans`].
+    /// The errors of [`ViewSource::spans`].
     pub async fn peek(&mut self) -> Result<Option<&Span>, BoxError> {
         self.fill().await?;
         Ok(self.page.as_slice().first())
@@ -142,7 +142,7 @@ impl<'v> SpanReader<'v> {
     }
 }
 
-/// Reads the entries of a range one by one, page after page.
+/// Reads the entries of a range one by one, and loads further pages as needed.
 #[derive(Debug)]
 pub struct EntryReader<'v> {
     view: &'v dyn ViewSource,
@@ -151,7 +151,7 @@ pub struct EntryReader<'v> {
 }
 
 impl<'v> EntryReader<'v> {
-    /// Creates a reader of the entries in a range; it is empty without a range.
+    /// Creates a reader of the entries in `range`. With `None` the reader returns no entry.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             view,
@@ -160,10 +160,10 @@ impl<'v> EntryReader<'v> {
         }
     }
 
-    /// Returns the next entry; `None` after the last.
+    /// Returns the next entry, or `None` after the last one.
     ///
     /// # Errors
-    /// As [`ViewSource::entries`].
+    /// The errors of [`ViewSource::entries`].
     pub async fn next(&mut self) -> Result<Option<Arc<LogEntry>>, BoxError> {
         if self.page.as_slice().is_empty() {
             self.page = self.page().await?.into_iter();
@@ -183,9 +183,11 @@ impl<'v> EntryReader<'v> {
     }
 }
 
-/// Reads the entries of a range atom by atom: calls with their results, or a single message or note.
+/// Reads the entries of a range by atoms. An atom is a message with tool calls together with their results, or a single
+/// other message or note.
 ///
-/// The range begins at an atom. An atom at its end is returned as far as it was read.
+/// The range must begin at the beginning of an atom. If the range ends inside an atom, the last atom holds only its
+/// entries in the range.
 #[derive(Debug)]
 pub struct AtomReader<'v> {
     entries: EntryReader<'v>,
@@ -200,7 +202,7 @@ pub struct AtomReader<'v> {
 }
 
 impl<'v> AtomReader<'v> {
-    /// Creates a reader of the atoms in a range; it is empty without a range.
+    /// Creates a reader of the atoms in `range`. With `None` the reader returns no atom.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             entries: EntryReader::new(view, range),
@@ -211,10 +213,10 @@ impl<'v> AtomReader<'v> {
         }
     }
 
-    /// Returns the entries of the next atom; `None` after the last.
+    /// Returns the entries of the next atom, or `None` after the last one.
     ///
     /// # Errors
-    /// As [`ViewSource::entries`].
+    /// The errors of [`ViewSource::entries`].
     pub async fn next(&mut self) -> Result<Option<&[Arc<LogEntry>]>, BoxError> {
         while self.lengths.as_slice().is_empty()
             && let Some(builder) = &mut self.builder

@@ -21,8 +21,9 @@ fn next_page(rows: usize) -> usize {
     (rows * 2).clamp(PAGE, LARGEST)
 }
 
-/// Returns entries from the end of a log, oldest first: at least the messages and tokens of `tail`, or all if there are
-/// fewer. They begin at an atom and include a response that may still get results.
+/// Reads the last entries of a log, oldest first: at least as many messages and tokens as `tail` requires, or the whole
+/// log if it is shorter. The entries begin at the beginning of an atom. They include a model response that may still
+/// get tool results.
 ///
 /// The number of entries read depends on `tail` and on the length of the oldest of these atoms, not on the length of
 /// the log.
@@ -87,8 +88,8 @@ pub async fn newest_entries<S: Store + ?Sized>(
     Ok(newest_first)
 }
 
-/// Returns the nearest position at or before `seq` that is known to begin an atom, not before `floor`, which begins
-/// one.
+/// Returns the nearest position at or before `seq` that is known to be the beginning of an atom. The result is not
+/// before `floor`, which must be the beginning of an atom.
 ///
 /// # Errors
 /// The errors of reading the store.

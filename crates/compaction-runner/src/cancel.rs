@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{AbortHandle, Abortable, Aborted};
 
-/// A token that cancels a compaction. Each clone of it can cancel.
+/// Cancels a compaction from outside. Clones of the token cancel the same compaction.
 ///
-/// A compaction that is cancelled this way gives back its leases. If its future is dropped instead, the store is just
-/// as consistent, but the leases last until they expire.
+/// A cancelled compaction releases its leases. If its future is dropped instead, the store is consistent too, but the
+/// leases last until they expire.
 #[derive(Debug, Clone, Default)]
 pub struct CancellationToken {
     state: Arc<Mutex<State>>,
@@ -23,12 +23,12 @@ struct State {
 }
 
 impl CancellationToken {
-    /// Creates an uncancelled token.
+    /// Creates a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Cancels all current and later runs with this token.
+    /// Cancels all current and later runs that use this token or a clone of it.
     pub fn cancel(&self) {
         let waiting = {
             let mut state = self.lock();
@@ -39,7 +39,7 @@ impl CancellationToken {
         waiting.values().for_each(AbortHandle::abort);
     }
 
-    /// Whether the token was cancelled.
+    /// Returns whether the token was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.lock().cancelled
     }

@@ -13,10 +13,10 @@ use crate::redo::{self, RedoPlan, RedoPolicy, RedoReport};
 use crate::view_reader::ViewReader;
 
 impl Compaction<'_> {
-    /// Returns the plan of the next iteration. Neither calls a model nor writes to the store.
+    /// Plans the next iteration of a compaction and returns the plan. Calls no model and does not write to the store.
     ///
     /// # Errors
-    /// If the store fails.
+    /// Errors of reading the store, and errors of the planner.
     pub async fn plan(&self) -> Result<Plan> {
         let snapshot = self.read_snapshot().await?;
         let reader = ViewReader::new(self, snapshot);
@@ -31,11 +31,11 @@ impl Compaction<'_> {
         })
     }
 
-    /// Whether a run would find jobs: reads and plans, without model calls or writes. False in a state that an earlier
-    /// run could not shorten.
+    /// Returns whether a run would find jobs. Reads the view and plans, but calls no model and does not write. Returns
+    /// false if an earlier run with the same policy could not shorten the same view.
     ///
     /// # Errors
-    /// If the store fails.
+    /// Errors of reading the store, and errors of the planner.
     pub async fn has_work(&self) -> Result<bool> {
         let snapshot = self.read_snapshot().await?;
         if is_exhausted(self, &snapshot).await? {
@@ -44,11 +44,11 @@ impl Compaction<'_> {
         ViewReader::new(self, snapshot).has_jobs().await
     }
 
-    /// Runs a compaction, and returns its outcome with the stop reason.
+    /// Runs a compaction and returns its outcome, with the reason for which it stopped.
     ///
     /// # Errors
-    /// If the store fails. The failure of a summarizer is not an error but a stop reason. Earlier publishes stay in
-    /// place.
+    /// Errors of the store and of the planner; jobs that were published before stay published. A failure of the
+    /// summarizer is not an error: it is [`Outcome::stop_reason`].
     pub async fn run(&self, mode: Mode) -> Result<Outcome> {
         let most = match mode {
             Mode::Incremental => Some(1),
@@ -58,8 +58,8 @@ impl Compaction<'_> {
         run_iterations(self, &Iterations { most, is_enough }).await
     }
 
-    /// Runs up to `most` incremental iterations, until `is_enough` holds for the view's cost in tokens. Jobs without
-    /// model calls are published once, after the last iteration.
+    /// Runs incremental iterations until `is_enough` returns true for the view's cost in tokens, but at most `most`.
+    /// Jobs that need no model are published together, after the last iteration.
     ///
     /// # Errors
     /// The errors of [`Compaction::run`].
@@ -72,27 +72,29 @@ impl Compaction<'_> {
         run_iterations(self, &Iterations { most, is_enough }).await
     }
 
-    /// Publishes extracts, which are provisional, until the view fits the room. Calls no model. The oldest messages
-    /// outside the fresh tail go first. Then summaries are condensed, summaries of equal depth before others.
+    /// Publishes extracts until the view fits `room`. Extracts are provisional summaries that need no model. The oldest
+    /// messages outside the fresh tail are replaced first. Then summaries are condensed, neighbours of equal depth
+    /// before others.
     ///
-    /// Publishes no extract if the ladder has no extractive tier, or if the same policy already tried the same head and
-    /// version without success. [`Outcome::stop_reason`] is `Fits` if the view fits in the end.
+    /// Publishes no extract if the ladder has no extractive tier, or if the same policy already tried this state of the
+    /// view without success. [`Outcome::stop_reason`] is `Fits` if the view fits in the end.
     ///
     /// # Errors
-    /// If the store fails.
+    /// Errors of the store and of the planner.
     pub async fn extract_to_fit(&self, room: Room) -> Result<Outcome> {
         fit::extract_to_fit(self, room).await
     }
 
-    /// Makes the summaries of the next compaction without publishing them: the view is unchanged. Ready summaries are
-    /// kept, and further jobs are planned on top of them, up to
-    /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) jobs a call. Drafts that no longer fit the
-    /// view are deleted.
+    /// Writes the summaries of the next compaction as drafts, without publishing them: the view stays unchanged.
+    /// Existing drafts are kept, and further jobs are planned as if the drafts were published, up to
+    /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) jobs in one call. Drafts that no longer fit
+    /// the view are deleted.
     ///
-    /// A provisional summarizer makes no prefetch, because its summaries are free.
+    /// Does no work if the summarizer is provisional, because its summaries are free.
     ///
     /// # Errors
-    /// If the store fails. The failure of a summarizer is no error; summaries that were made before it are kept.
+    /// Errors of the store and of the planner. A failure of the summarizer is not an error, and earlier drafts are
+    /// kept.
     pub async fn prefetch_summaries(&self) -> Result<PrefetchReport> {
         if self.summarizer.provisional() {
             return Ok(PrefetchReport::default());
@@ -100,12 +102,12 @@ impl Compaction<'_> {
         prefetch::prefetch_summaries(self).await
     }
 
-    /// Publishes the summaries of [`Compaction::prefetch_summaries`] in one transaction, without a model call. With a
-    /// provisional summarizer it is an incremental [`Compaction::run`]. It also replaces an extract that was published
-    /// meanwhile for the same messages.
+    /// Publishes the drafts of [`Compaction::prefetch_summaries`] in one transaction, without calling a model. A draft
+    /// also replaces an extract that was published in the meantime for the same messages. With a provisional
+    /// summarizer, which has no drafts, this is an incremental [`Compaction::run`].
     ///
     /// # Errors
-    /// If the store fails.
+    /// Errors of the store and of the planner.
     pub async fn publish_ready(&self) -> Result<Outcome> {
         if self.summarizer.provisional() {
             return self.run(Mode::Incremental).await;
@@ -113,26 +115,27 @@ impl Compaction<'_> {
         prefetch::publish_ready(self).await
     }
 
-    /// Returns the plan of [`Compaction::redo`]. Neither calls a model nor writes to the store.
+    /// Returns the summaries that [`Compaction::redo`] would rewrite. Calls no model and does not write to the store.
     ///
     /// # Errors
-    /// If the store fails.
+    /// Errors of reading the store.
     pub async fn plan_redo(&self, policy: &RedoPolicy) -> Result<RedoPlan> {
         redo::plan_redo(self, policy).await
     }
 
-    /// Rewrites the summaries in the view that were written without a model, or the [extracts](RedoPolicy::extracts) of
-    /// an older recipe, by the summarizer from the same sources, and all summaries that were made from them. The old
-    /// summaries stay in the history.
+    /// Rewrites summaries of the view with the summarizer. By default it rewrites the summaries that were written
+    /// without a model; with [`RedoPolicy::extracts`] it rewrites the extracts of an older recipe. Each is written from
+    /// its old sources. All summaries that were made from a rewritten one are rewritten too. The old summaries stay in
+    /// the history.
     ///
-    /// Each span of the view is replaced in one publish, together with all rewritten summaries below it, if the view
-    /// still holds the span. Until then the span is unchanged: the view is valid at every moment. After a crash, a lost
-    /// race or a limit, finished summaries are kept and used again. If the summarizer cannot write a summary, the old
-    /// one stays, and the summaries above it are made from the old one. Failed summaries are remembered: the next redo
-    /// by the same summarizer tries all others first, and the latest failure last.
+    /// A span of the view is replaced together with all rewritten summaries below it, in one publish, and only if the
+    /// view still holds the span. Until then the view shows the old span. If the redo is interrupted, it keeps the
+    /// summaries that are ready, and the next redo uses them. If the summarizer cannot write a summary, the old one
+    /// stays, and the summaries above it are made from the old one. The next redo with the same summarizer tries failed
+    /// summaries after all others.
     ///
     /// # Errors
-    /// If the store fails. The failure of a summarizer is a stop reason.
+    /// Errors of the store. A failure of the summarizer is not an error: it is [`RedoReport::stop_reason`].
     pub async fn redo(&self, policy: &RedoPolicy) -> Result<RedoReport> {
         redo::redo(self, policy).await
     }

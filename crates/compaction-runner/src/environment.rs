@@ -16,51 +16,52 @@ use crate::reason::CompactionReason;
 /// The default of [`Compaction::extractive`].
 static GENERIC_EXTRACTS: ExtractiveSummarizer = ExtractiveSummarizer::new();
 
-/// The settings of a compaction of one conversation, with the methods that run it.
+/// Store, planner, summarizer and settings of a compaction of one conversation, with the methods that run it.
 ///
-/// No lock and no transaction is held during a model call. After a dropped run, the store is in the state of the last
-/// published summary.
+/// No lock and no transaction is held during a model call. If the future of a run is dropped, the store is in the state
+/// of the last published summary.
 #[derive(Debug, Clone)]
 pub struct Compaction<'a> {
-    /// The store of the conversation.
+    /// Store that holds the conversation.
     pub store: &'a dyn Store,
-    /// The conversation.
+    /// Id of the conversation to compact.
     pub conversation: ConversationId,
-    /// Planner that decides which spans are compacted.
+    /// Planner that decides which spans of the view are compacted.
     pub planner: &'a dyn Planner,
     /// Summarizer that writes the summaries.
     pub summarizer: &'a dyn Summarizer,
-    /// Summarizer of the ladder's tier `extractive`, also used to make a view fit. The default knows no agent's
-    /// conventions.
+    /// Summarizer that writes extracts without a model: for the ladder's tier `extractive`, and to make a view fit. The
+    /// default one does not know any agent's conventions.
     pub extractive: &'a dyn Summarizer,
-    /// Tiers that are tried for each summary.
+    /// Tiers of summarizing that are tried for each summary, and the rules by which a summary is accepted.
     pub ladder: &'a Ladder,
-    /// Counts tokens.
+    /// Counts the tokens of messages and summaries.
     pub accounting: &'a dyn Accounting,
-    /// Clock for timestamps and measured durations.
+    /// Clock that gives timestamps and measures durations.
     pub clock: &'a dyn Clock,
-    /// Settings of the runner.
+    /// Settings for carrying out the planned jobs.
     pub policy: RunnerPolicy,
-    /// Hooks that receive every event. None by default.
+    /// Hooks that receive every event and may prevent jobs. Default: no hooks.
     pub hooks: &'a dyn Hooks,
-    /// Token that cancels the compaction.
+    /// Token with which the caller can cancel the compaction.
     pub cancel: CancellationToken,
-    /// Name of the owner of its leases. Two compactions that may run at the same time need different names, or one
-    /// [`InFlight`].
+    /// Name of the owner under which the compaction holds leases. Two compactions that may run at the same time need
+    /// different names, or must share one [`InFlight`].
     pub owner: Owner,
-    /// Jobs in progress, which it may share with other compactions of the same owner.
+    /// Jobs in progress. Compactions with the same owner may share the list.
     pub in_flight: InFlight,
-    /// Decides whether the owner of a lease is gone.
+    /// Decides whether the owner of another lease has ended, so that its lease can be taken over.
     pub liveness: &'a dyn Liveness,
-    /// Additional instructions for the summarizer.
+    /// Additional instructions for the summarizer; `None` for no instructions.
     pub instructions: Option<String>,
-    /// Room of contexts assembled from the view. The planner then keeps no more unchanged messages than fit.
+    /// Maximum cost of the view of which contexts can show everything; `None` if it is not known. If it is known, the
+    /// planner leaves only as many messages unchanged as fit.
     pub room: Option<Room>,
-    /// Reason for the compaction. By default a manual request.
+    /// Reason for the compaction, which events report. Default: [`CompactionReason::Manual`].
     pub reason: CompactionReason,
-    /// State of the view that a run, [`Compaction::publish_ready`] and [`Compaction::extract_to_fit`] start with, for a
-    /// caller that has just read it; `None` to read it. A state of another conversation or view is ignored. An outdated
-    /// one costs a lost race.
+    /// State of the view with which a run, [`Compaction::publish_ready`] and [`Compaction::extract_to_fit`] start, for
+    /// a caller that has just read it. `None` reads the state from the store. A state of another conversation or view
+    /// is ignored. If the state is outdated, the first publish fails as if another writer had been faster.
     pub snapshot: Option<Snapshot>,
     pub(crate) stage: Stage,
 }
@@ -80,7 +81,8 @@ pub(crate) enum Stage {
 }
 
 impl<'a> Compaction<'a> {
-    /// Creates a compaction with the default runner policy and without hooks.
+    /// Creates a compaction with default settings for everything that is not a parameter. It has no hooks, no
+    /// instructions and no maximum cost of the view.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         store: &'a dyn Store,

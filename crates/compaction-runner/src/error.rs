@@ -4,7 +4,7 @@ use std::fmt;
 
 use compaction_plan::BoxError;
 
-/// The error of the store or of the planner that ended a compaction. Earlier publishes stay.
+/// Error of the store or of the planner that ended a compaction. Jobs that were published before stay published.
 #[derive(Debug)]
 pub struct Error {
     source: Source,
@@ -17,7 +17,7 @@ enum Source {
 }
 
 impl Error {
-    /// Kind of the store's error; `Invalid` if the planner itself failed.
+    /// Returns the kind of the store's error; `Invalid` if the planner failed.
     pub fn kind(&self) -> memory_store::ErrorKind {
         match &self.source {
             Source::Store(error) => error.kind(),
@@ -66,5 +66,5 @@ impl From<BoxError> for Error {
     }
 }
 
-/// Result of a compaction's method.
+/// Result of an operation that fails with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -22,68 +22,68 @@ pub enum Event {
     },
     /// A compaction began.
     Started {
-        /// The conversation.
+        /// Id of the conversation that is compacted.
         conversation: ConversationId,
-        /// The view.
+        /// Name of the view that is compacted.
         view: ViewName,
-        /// Cost of the view, in tokens.
+        /// Cost of the view before the compaction, in tokens.
         tokens: u64,
     },
-    /// A job was published.
+    /// A job was carried out, and its spans are in the view.
     Published {
-        /// The planner's name for the kind of job.
+        /// Name that the planner gives to this kind of job.
         kind: Label,
-        /// The summary; `None` for a job that replaces spans without one.
+        /// Id of the new summary; `None` for a job that replaces spans without a summary.
         summary: Option<SummaryId>,
-        /// Range of the new spans.
+        /// Range of messages that the new spans cover.
         range: SeqRange,
         /// Cost of the replaced spans, in tokens.
         source_tokens: u64,
-        /// Cost of the new spans, in tokens, without messages that are shown unchanged.
+        /// Cost of the new spans, in tokens, without messages that the view still shows unchanged.
         tokens: u64,
     },
-    /// The model did not write a summary. An extract or a cut replaces the messages instead, or they stay.
+    /// The model did not write a summary. An extract or a cut replaces the messages instead, or they stay unchanged.
     ModelFailed {
-        /// Range of the summary.
+        /// Range of messages that the summary was for.
         range: SeqRange,
-        /// Cause of the failure.
+        /// Cause for which the model wrote no summary.
         cause: Cause,
     },
     /// A job was skipped.
     Skipped {
-        /// Range of the job.
+        /// Range of messages that the skipped job was for.
         range: SeqRange,
-        /// Reason for the skip.
+        /// Reason for skipping the job.
         reason: SkipReason,
     },
     /// A job failed and was not published.
     Failed {
-        /// Range of the job.
+        /// Range of messages that the failed job was for.
         range: SeqRange,
-        /// Description of the error, in a sentence.
+        /// Description of the error, in one sentence.
         error: String,
     },
     /// The compaction ended.
     Ended {
-        /// Reason for the end.
+        /// Reason for which the compaction ended.
         stop: StopReason,
         /// Cost of the view at the end, in tokens.
         tokens: u64,
-        /// Whether the caller should repeat the refused call: true for a compaction after an overflow that made the
-        /// view smaller.
+        /// Whether the caller should repeat the request that a provider refused as too long. True for a compaction with
+        /// the reason [`CompactionReason::Overflow`] that made the view smaller.
         will_retry: bool,
     },
     /// A hook could not decide about a job. The job proceeds as without the hook.
     HookFailed {
-        /// Range of the job.
+        /// Range of messages that the job is for.
         range: SeqRange,
-        /// Reason, in the hook's words.
+        /// Reason that the hook gave for its failure.
         error: String,
     },
 }
 
 impl Event {
-    /// Whether it is the end of a cancelled compaction.
+    /// Returns whether this event is the end of a cancelled compaction.
     pub fn is_aborted(&self) -> bool {
         matches!(
             self,
@@ -95,54 +95,57 @@ impl Event {
     }
 }
 
-/// Reason for skipping a job.
+/// Reason for which a job was not carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// A hook cancelled it.
+    /// A hook prevented the job.
     Vetoed,
-    /// Another owner works on it.
+    /// Another owner holds the lease on the job.
     Held,
-    /// Another writer published over its range first.
+    /// Another writer changed the job's range first.
     Lost,
-    /// Its source could not be made shorter.
+    /// The source of the job could not be made shorter.
     CannotShrink,
-    /// Only prefetched summaries were published, and this one was not prefetched.
+    /// Only prefetched summaries were published, and the summary of this job was not prefetched.
     NotReady,
 }
 
-/// A hook's decision about a job before it begins.
+/// Decision of a hook about a job that is about to begin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobDecision {
-    /// Proceed.
+    /// Carries the job out.
     #[default]
     Proceed,
-    /// Skip this job.
+    /// Skips the job.
     Cancel,
-    /// Use this text as the summary, without a model call. A job without a summary proceeds.
+    /// Carries the job out with this text as the summary, without calling a model. Has no effect on a job that writes
+    /// no summary.
     Supply(String),
-    /// The hook could not decide, for this reason: proceed, and emit [`Event::HookFailed`].
+    /// Reports that the hook could not decide, with the reason. The job is carried out, and [`Event::HookFailed`] is
+    /// emitted.
     Fail(String),
 }
 
-/// Callbacks of a compaction. The default implementations are empty.
+/// Callbacks that observe a compaction and may prevent its jobs. The default implementations allow all jobs and ignore
+/// events.
 #[async_trait]
 #[auto_impl(Arc)]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
-    /// Called before a job begins. May cancel it, or supply the text of its summary.
+    /// Called before a job begins. Returns whether to carry the job out, and may supply the text of its summary.
     async fn before(&self, _job: &PlannedJob<'_>) -> JobDecision {
         JobDecision::Proceed
     }
 
-    /// Called after a summary was published. Jobs without a summary only emit [`Event::Published`].
+    /// Called after a summary was published. For jobs that write no summary, only [`Event::Published`] is emitted.
     async fn after(&self, _summary: &Summary) {}
 
-    /// Called on every event.
+    /// Called on every event of a compaction.
     async fn event(&self, _event: &Event) {}
 }
 
-/// Hooks without any callback.
+/// Hooks that allow all jobs and ignore all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 
@@ -156,12 +159,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder without events.
+    /// Creates a recorder that holds no events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the events so far.
+    /// Returns the events that were recorded so far, in order.
     pub fn events(&self) -> Vec<Event> {
         self.events
             .lock()

@@ -8,20 +8,21 @@ use memory_model::Summary;
 use crate::events::{Event, Hooks, JobDecision};
 use crate::planned_job::PlannedJob;
 
-/// Hooks that are called in order.
+/// Several hooks that are called one after the other.
 ///
-/// The first hook that cancels a job ends the round. If several supply a text, the last one is used. After the failure
-/// of a hook, all hooks of the list receive [`Event::HookFailed`], and the remaining ones are asked.
+/// If a hook cancels a job, the hooks after it are not asked about the job. If several hooks supply a text, the last
+/// text is used. If a hook fails, all hooks of the list receive [`Event::HookFailed`], and the remaining hooks are
+/// asked.
 #[derive(Debug, Clone, Default)]
 pub struct HookList(Vec<Arc<dyn Hooks>>);
 
 impl HookList {
-    /// Creates a list without hooks.
+    /// Creates a list that holds no hooks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds hooks after the others.
+    /// Adds hooks, which are called after the hooks that were added before.
     #[must_use]
     pub fn with(mut self, hooks: Arc<dyn Hooks>) -> Self {
         self.0.push(hooks);

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memory_model::{ConversationId, Timestamp};
 use memory_store::JobKey;
 
-/// The jobs in progress of all compactions of one owner. Clones share the same jobs.
+/// The jobs that all compactions of one owner work on. Clones share the same list.
 ///
-/// The store grants a lease again to an owner of the same name, so that a process can take back leases of a dropped run
-/// at once. This type keeps two live runs of one owner from paying for the same summary: for the second run the job is
-/// held, for as long as the lease would last.
+/// The store grants a lease again to an owner of the same name, so that a process can take back the leases of a dropped
+/// run at once. Therefore the store does not prevent two live runs of one owner from paying for the same summary. This
+/// list does: for the second run, the job is held for as long as the lease would last.
 #[derive(Debug, Clone, Default)]
 pub struct InFlight {
     jobs: Arc<Mutex<BTreeMap<Key, Timestamp>>>,
@@ -19,7 +19,7 @@ pub struct InFlight {
 type Key = (ConversationId, String);
 
 impl InFlight {
-    /// Creates a list without jobs.
+    /// Creates a list that holds no jobs.
     pub fn new() -> Self {
         Self::default()
     }

@@ -10,48 +10,50 @@ use serde::Serialize;
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
-/// Outcome of a compaction.
+/// Outcome of a compaction: the published jobs, and the view before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Size of the view before.
+    /// Size of the view before the compaction.
     pub before: Measure,
-    /// Size of the view afterwards.
+    /// Size of the view after the compaction.
     pub after: Measure,
-    /// Number of published jobs, by the planner's label.
+    /// Number of published jobs, by the label that the planner gives to each kind of job.
     pub published: LabelCounts,
-    /// Number of messages that the view showed unchanged before and no longer does.
+    /// Number of messages that the view showed unchanged before the compaction and does not show unchanged after it.
     pub messages_compacted: u64,
-    /// Number of calls of the summarizer, including failed and cancelled ones. Extracts that the ladder makes by itself
-    /// do not count.
+    /// Number of calls of the summarizer, including failed and cancelled ones. Extracts that the ladder makes without
+    /// the summarizer do not count.
     pub calls: u64,
-    /// Ids of the published summaries, in order.
+    /// Ids of the published summaries, in the order of publishing.
     pub summaries: Vec<SummaryId>,
-    /// Number of published summaries without a model.
+    /// Number of published summaries that were written without a model.
     pub provisional: u64,
-    /// Error of the last failed job.
+    /// Text of the last failed job's error; `None` if no job failed.
     pub failure: Option<String>,
-    /// The planner's name for the kind of the last failed job.
+    /// Name that the planner gives to the kind of the last failed job; `None` if no job failed.
     pub failed_kind: Option<Label>,
-    /// Last error of the summarizer, even if a summary was made without it.
+    /// Text of the summarizer's last error; `None` if it did not fail. Set even if the summary was then written without
+    /// the model.
     pub summarizer_error: Option<String>,
-    /// Number of summaries that the model did not write, with causes. Summaries that were prepared and not published
-    /// also count.
+    /// Number of summaries that the model did not write, with the causes. Summaries that were prepared and not
+    /// published are counted too.
     pub model: ModelReport,
-    /// Owner of the last job that this run skipped because it was held.
+    /// Owner that holds the lease on the last job that this run skipped for that reason; `None` if no job was held.
     pub held: Option<LeaseHolder>,
-    /// Reason for the end of the run.
+    /// Reason for which the run stopped.
     pub stop_reason: StopReason,
-    /// Duration by the compaction's clock.
+    /// Time that the run took, by the compaction's clock.
     #[serde(skip)]
     pub elapsed: Duration,
-    /// State of the view with the size `after`.
+    /// State of the view at the end of the run. Its size is `after`.
     #[serde(skip)]
     pub snapshot: Snapshot,
 }
 
 impl Outcome {
-    /// Combines the outcomes of two consecutive runs: the publishes of both, with the stop reason of the later one.
+    /// Combines this outcome with the outcome of a run that followed it. The result counts the published jobs of both
+    /// runs and has the stop reason of the later one.
     #[must_use]
     pub fn followed_by(mut self, later: Self) -> Self {
         self.published.merge(&later.published);
@@ -78,13 +80,13 @@ impl Outcome {
     }
 }
 
-/// The size of a view.
+/// Size of a view: its entries, spans and tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Measure {
-    /// Number of log entries.
+    /// Number of entries in the log.
     pub messages: u64,
-    /// Number of spans.
+    /// Number of spans in the view.
     pub spans: u64,
     /// Cost of the view, in tokens.
     pub tokens: u64,

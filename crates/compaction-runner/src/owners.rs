@@ -6,14 +6,14 @@ use memory_model::Timestamp;
 use memory_store::Owner;
 use serde::Serialize;
 
-/// Decides whether an owner of leases is gone.
+/// Decides whether an owner of leases has ended.
 pub trait Liveness: Send + Sync + fmt::Debug {
-    /// Returns whether this owner has certainly ended. Its leases are then taken over at once. Otherwise they last
-    /// until they expire.
+    /// Returns true if `owner` has certainly ended; its leases are then taken over at once. If it returns false, the
+    /// leases last until they expire.
     fn is_gone(&self, owner: &Owner) -> bool;
 }
 
-/// Treats no owner as gone: leases last until they expire.
+/// A [`Liveness`] for which no owner has ever ended: leases last until they expire.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NeverGone;
 
@@ -23,11 +23,11 @@ impl Liveness for NeverGone {
     }
 }
 
-/// The owner of a held job, and the end of its lease.
+/// Owner of a lease on a job, and the time at which the lease ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LeaseHolder {
-    /// Name of the owner.
+    /// Name of the owner that holds the lease.
     pub owner: String,
     /// Time at which the lease ends unless it is renewed, by the store's clock, in microseconds since 1970.
     pub until: Timestamp,

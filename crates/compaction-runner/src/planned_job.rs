@@ -9,19 +9,19 @@ use memory_store::{Store, read_entries};
 use crate::error::Result;
 use crate::reason::CompactionReason;
 
-/// A job before it begins, with access to the data that its hooks may read.
+/// A job that is about to begin, with access to the data that hooks may read.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct PlannedJob<'a> {
-    /// The job.
+    /// The job that is about to begin.
     pub job: &'a Job,
-    /// Jobs that begin together, in order; includes this one.
+    /// All jobs that begin together, in order, including this one.
     pub jobs: &'a [&'a Job],
-    /// The conversation.
+    /// Id of the conversation that is compacted.
     pub conversation: ConversationId,
     /// Reason for the compaction.
     pub reason: CompactionReason,
-    /// The user's instructions for the summaries.
+    /// Instructions of the user for the summaries; `None` if there are none.
     pub instructions: Option<&'a str>,
     /// Name of the compacted view.
     pub view: &'a ViewName,
@@ -39,19 +39,19 @@ impl fmt::Debug for PlannedJob<'_> {
 }
 
 impl PlannedJob<'_> {
-    /// Reads the existing entries in a range of the conversation. A fork also reads the entries that it shares with its
-    /// parent.
+    /// Reads the existing entries in a range of the conversation's log. In a fork, these include the entries that it
+    /// shares with its parent.
     ///
     /// # Errors
-    /// If the store fails.
+    /// Errors of reading the store.
     pub async fn entries(&self, range: SeqRange) -> Result<Vec<LogEntry>> {
         Ok(read_entries(self.store, self.conversation, range).await?)
     }
 
-    /// Reads summaries of the conversation; `None` for an unknown id.
+    /// Reads summaries of the conversation by their ids, in the order of `ids`; `None` for an id that does not exist.
     ///
     /// # Errors
-    /// If the store fails.
+    /// Errors of reading the store.
     pub async fn summaries(&self, ids: &[SummaryId]) -> Result<Vec<Option<Summary>>> {
         Ok(self.store.summaries(self.conversation, ids).await?)
     }

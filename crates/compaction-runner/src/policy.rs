@@ -4,25 +4,26 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Settings for carrying out plans.
+/// Settings of a runner, which carries out the jobs of a plan: concurrency, leases and prefetching.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerPolicy {
-    /// Number of summaries that are made at the same time. Default 4.
+    /// Maximum number of summaries that are written at the same time. Default 4.
     pub concurrency: usize,
     /// Duration of a lease on a job, in microseconds. Default ten minutes.
     pub lease_micros: u64,
-    /// Maximum number of summaries that one [`Compaction::prefetch_summaries`](crate::Compaction::prefetch_summaries)
-    /// makes. Default 8.
+    /// Maximum number of summaries that one call of
+    /// [`Compaction::prefetch_summaries`](crate::Compaction::prefetch_summaries) writes. Default 8.
     pub prefetch_jobs: usize,
-    /// Minimum cost of a run of messages to be prefetched, in tokens. A shorter run is still growing, and its summary
-    /// would soon be outdated. Default 2,000.
+    /// Minimum cost of a run of messages that is prefetched, in tokens. Default 2,000. A shorter run is still growing,
+    /// so its summary would soon be outdated.
     pub prefetch_min_tokens: u64,
-    /// Whether the summaries of a pass are published together, and none of them if one cannot be made; the finished
-    /// ones are kept for the next run. If false, each summary is published once it and the summaries before it are
-    /// ready. Default false.
+    /// Whether the summaries of a pass are published together. If one of them cannot be written, none is published, and
+    /// the others are kept for the next run. If false, each summary is published as soon as it and the summaries before
+    /// it are ready. Default false.
     pub whole_passes: bool,
-    /// Name of the owner of leases, unique among the memories that share a store. The default names this process.
+    /// Name of the owner that holds the leases on jobs. It must be unique among the memories that share a store.
+    /// Default `None`: a name of this process.
     pub owner: Option<String>,
 }
 

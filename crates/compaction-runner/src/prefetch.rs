@@ -30,21 +30,21 @@ use crate::waiting::{
 use crate::watch::Watch;
 use crate::write::write;
 
-/// Result of a prefetch.
+/// Report of a prefetch: the summaries that were written as drafts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PrefetchReport {
-    /// Number of summaries made by this prefetch.
+    /// Number of summaries that this prefetch wrote.
     pub prepared: u64,
-    /// Number of summaries that wait to be published, including earlier ones.
+    /// Number of summaries that are ready to be published, including summaries of earlier prefetches.
     pub ready: u64,
     /// Number of calls of the summarizer, including failed and cancelled ones.
     pub calls: u64,
-    /// Error of the last failed job.
+    /// Text of the last failed job's error; `None` if no job failed.
     pub failure: Option<String>,
-    /// Number of summaries that the model did not write, with causes.
+    /// Number of summaries that the model did not write, with the causes.
     pub model: ModelReport,
-    /// Whether it was cancelled.
+    /// Whether the prefetch was cancelled.
     pub cancelled: bool,
 }
 

@@ -7,11 +7,11 @@
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionReason {
-    /// A request of the user or the caller.
+    /// The user or the caller requested the compaction.
     #[default]
     Manual,
-    /// A threshold was crossed.
+    /// The use of the window crossed a threshold.
     Threshold,
-    /// A provider refused a context as too long. The call is repeated afterwards.
+    /// A provider refused a context as too long. The request is repeated after the compaction.
     Overflow,
 }

@@ -5,53 +5,55 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{FailureKind, Reason, Refusal, Tier};
 
-/// Number of a run's summaries that the model did not write, with causes.
+/// Number of a run's summaries that the model did not write, with the causes.
 ///
-/// Only summaries that were requested from a model count. The report of a summarizer without a model is empty. Its
-/// `Display` is one line for a log or a terminal.
+/// Only summaries that were requested from a model are counted. For a summarizer without a model all numbers are 0. The
+/// `Display` implementation writes one line for a log or a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ModelReport {
     /// Number of summaries that were requested from a model, including drafts of earlier runs.
     pub asked: u64,
-    /// Number of summaries that were written without it, as an extract or a cut.
+    /// Number of requested summaries that were written without the model, as an extract or a cut.
     pub without_model: u64,
-    /// Number of summaries that were not made because it failed.
+    /// Number of requested summaries that were not written at all because the model failed.
     pub not_made: u64,
-    /// Causes of both, the most frequent first. The counts add up to `without_model + not_made`.
+    /// Causes of the summaries in `without_model` and `not_made`, most frequent first. Their numbers add up to
+    /// `without_model + not_made`.
     pub causes: Vec<CauseCount>,
 }
 
-/// A cause with its number of summaries.
+/// A cause for which the model did not write summaries, with the number of these summaries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CauseCount {
-    /// Number of summaries.
+    /// Number of summaries that the model did not write for this cause.
     pub summaries: u64,
-    /// The cause, with the text of its last occurrence.
+    /// The cause, with the message of its last occurrence.
     #[serde(flatten)]
     pub cause: Cause,
 }
 
-/// Reason why the model did not write a summary.
+/// Cause for which the model did not write a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cause {
-    /// Kind of the provider's failure (`auth`, `timed_out`, …; `failed` if it is not known), or the ladder's reason for
-    /// refusing the answer: `empty_answer`, `answer_too_long`, `declined`, `cut_off`, `not_shorter` or `gate`.
+    /// Kind of the cause. Either a kind of provider failure (`auth`, `timed_out`, …; `failed` if it is not known), or
+    /// the ladder's reason for refusing the answer: `empty_answer`, `answer_too_long`, `declined`, `cut_off`,
+    /// `not_shorter` or `gate`.
     pub kind: String,
-    /// Names of the gate's rules that refused the answer; empty for other kinds.
+    /// Names of the gate's rules by which the answer was refused; empty unless the kind is `gate`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
     /// Message of the provider or of the rule.
     pub message: String,
-    /// Advice to the user, as an imperative clause.
+    /// Advice to the user, in the imperative.
     pub advice: String,
 }
 
 impl Cause {
-    /// Whether the source was longer than the model can read.
+    /// Returns whether the source was too long for the model to read.
     pub fn is_too_long(&self) -> bool {
         self.kind == FailureKind::TooLong.as_str()
     }
@@ -67,7 +69,7 @@ impl Cause {
         asked.or(causes.last()).cloned()
     }
 
-    /// Whether a model was called at all, or a guard refused to call it.
+    /// Returns whether a model was called; false if a guard refused the call.
     pub fn was_asked(&self) -> bool {
         self.kind != FailureKind::BreakerOpen.as_str() && !self.is_limit()
     }
@@ -169,13 +171,13 @@ impl fmt::Display for Cause {
 }
 
 impl ModelReport {
-    /// Whether the model wrote every requested summary.
+    /// Returns whether the model wrote every requested summary.
     pub fn is_ok(&self) -> bool {
         self.without_model == 0 && self.not_made == 0
     }
 
-    /// Returns the advice for the most frequent cause, preferring causes other than a guard's refusal to call the model
-    /// again.
+    /// Returns the advice for the most frequent cause; `None` if there is no cause. A guard's refusal to call the model
+    /// again counts only if there is no other cause.
     pub fn advice(&self) -> Option<&str> {
         let guard = |count: &&CauseCount| count.cause.kind == FailureKind::BreakerOpen.as_str();
         let first = self.causes.iter().find(|count| !guard(count));
@@ -184,7 +186,7 @@ impl ModelReport {
             .map(|count| count.cause.advice.as_str())
     }
 
-    /// Adds the figures of another report.
+    /// Adds the numbers and causes of another report.
     pub fn merge(&mut self, other: &Self) {
         self.asked += other.asked;
         self.without_model += other.without_model;

@@ -2,25 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Use of a model's window: the input of a trigger.
+/// Number of tokens that a request uses of a model's window. It is the input of a [`Trigger`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WindowUse {
-    /// Cost of the context, in tokens, without the system prompt and the tools.
+    /// Cost of the context, in tokens, without the system prompt and the definitions of tools.
     pub tokens: u64,
-    /// The model's window, in tokens.
+    /// Size of the model's window, in tokens; 0 if it is not known.
     pub window: u64,
-    /// Cost of the system prompt and the tools, in tokens; 0 if the host does not give it.
+    /// Cost of the system prompt and the definitions of tools, in tokens; 0 if the host does not report it.
     pub system_tokens: u64,
 }
 
 impl WindowUse {
-    /// Cost of the whole request, in tokens: context, system prompt and tools, each counted once.
+    /// Returns the cost of the whole request, in tokens: the context, the system prompt and the definitions of tools.
     pub fn request_tokens(&self) -> u64 {
         self.tokens.saturating_add(self.system_tokens)
     }
 }
 
-/// Condition for a compaction.
+/// Condition on the use of a model's window under which a compaction is due.
 ///
 /// Shares, percentages and reserves of the window are compared with the whole request ([`WindowUse::request_tokens`]).
 /// Absolute thresholds are compared with the context alone.
@@ -37,33 +37,36 @@ impl WindowUse {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Trigger {
-    /// Never fires: compactions only on request.
+    /// Never fires: compactions run only on request.
     Never,
-    /// Fires above a number of tokens.
+    /// Fires if the context costs more than a number of tokens.
     Absolute {
         /// Maximum cost of the context, in tokens.
         tokens: u64,
     },
-    /// Fires above a share of the window. Default 0.75.
+    /// Fires if the request costs more than a share of the window. Default 0.75.
     Fraction {
-        /// Maximum cost of the request, as a share of the window. Exact to nine decimal places.
+        /// Maximum cost of the request, as a share of the window from 0 to 1. It is exact to nine decimal places.
         of_window: f64,
     },
-    /// Fires if less than a reserve of the window is left.
+    /// Fires if the request leaves less than a number of tokens of the window.
     Reserve {
-        /// Reserve, in tokens: fires if the request costs more than the window less the reserve.
+        /// Minimum number of tokens of the window that the request must leave.
         tokens: u64,
     },
-    /// Fires from a whole percentage of the window on.
+    /// Fires if the request costs at least a percentage of the window.
     Percent {
-        /// Minimum percentage of the window that the request takes, rounded down; 0 never fires.
+        /// Minimum cost of the request at which the trigger fires, as a percentage of the window. The used percentage
+        /// is rounded down before it is compared. 0 never fires.
         percent: u64,
     },
-    /// Fires if the headroom below a share of the window gets small.
+    /// Fires if the request comes close to a share of the window. Headroom is the unused part of that share.
     Headroom {
-        /// Share of the window from which headroom is measured. Default 0.90. Exact to nine decimal places.
+        /// Share of the window that the request should not exceed, from 0 to 1. Default 0.90. It is exact to nine
+        /// decimal places.
         at: f64,
-        /// Minimum headroom, as a share of the window: fires below it. Default 0.05. Exact to nine decimal places.
+        /// Minimum headroom, as a share of the window. The trigger fires if less is left. Default 0.05. It is exact to
+        /// nine decimal places.
         least: f64,
     },
 }
@@ -76,7 +79,8 @@ impl Default for Trigger {
 }
 
 impl Trigger {
-    /// Whether a compaction is due. A window of 0 tokens is unknown: triggers that depend on it do not fire.
+    /// Returns whether a compaction is due. A window of 0 tokens means that its size is not known; triggers that depend
+    /// on it then do not fire.
     pub fn fires(&self, usage: &WindowUse) -> bool {
         let (window, request) = (usage.window, usage.request_tokens());
         match self {

@@ -8,14 +8,14 @@ use token_estimate::TokenEstimator;
 use crate::context::ContextMessage;
 use crate::render::{SUMMARY_RENDERING, render_summary};
 
-/// The accounting of contexts: an estimator, applied to rendered messages.
+/// Counts the tokens of messages as a context renders them, with an estimator.
 #[derive(Debug, Clone)]
 pub struct ContextAccounting {
     estimator: Arc<dyn TokenEstimator>,
 }
 
 impl ContextAccounting {
-    /// Creates an accounting with this estimator.
+    /// Creates an accounting that counts with `estimator`.
     pub fn new(estimator: Arc<dyn TokenEstimator>) -> Self {
         Self { estimator }
     }

@@ -12,11 +12,12 @@ const MARK: &str = "[Previous conversation summary]";
 const REPLY: &str = "Understood. I go on from there.";
 
 impl Context {
-    /// Returns the context with each summary as two messages, and recounted: the user's message with the text alone,
-    /// and the assistant's that acknowledges it. `None` if that costs more than the budget allows.
+    /// Replaces each summary by two messages and counts the context again: a message of the user that holds the
+    /// summary's text, and a message of the assistant that acknowledges it. Returns `None` if the result costs more
+    /// than the budget allows.
     ///
-    /// The text of a summary stays escaped, so that it cannot pose as another speaker. It no longer says how to expand
-    /// the summary.
+    /// The text of a summary stays escaped, so that it cannot be taken for a message of another speaker. It no longer
+    /// says how to expand the summary.
     pub fn with_acknowledged_summaries(mut self, accounting: &dyn Accounting) -> Option<Self> {
         let mut messages = Vec::with_capacity(self.messages.len());
         for message in std::mem::take(&mut self.messages) {

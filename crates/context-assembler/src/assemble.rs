@@ -16,23 +16,23 @@ use crate::policy::{AssemblyPolicy, Budget};
 use crate::preamble::Preamble;
 use crate::shorten::shorten;
 
-/// Assembles a context within `budget`: its cost by `accounting`, together with the overhead of a request, is within
-/// the budget's [`limit`](Budget::limit). The limit uses the estimator's safety factor unless the budget has one.
+/// Assembles a context from a view. Its cost by `accounting`, together with the overhead of a request, does not exceed
+/// the [`limit`](Budget::limit) of `budget`. If the budget has no safety factor, the estimator's safety factor is used.
 ///
-/// The preamble comes first and is always whole: its cost is taken from the budget first. The latest group is always
-/// included, shortened if necessary.
+/// The preamble comes first and is always included whole. The latest group of messages is always included, shortened if
+/// necessary.
 ///
-/// Providers accept the messages: the results of each call directly follow its message, in separate tool messages.
-/// Lines of one response are joined, calls without a result get a stub, results move to their calls, late results
-/// become text at their place, and no two calls have the same id. The receipt lists the moved results and renamed
-/// calls.
+/// The messages have a form that providers accept. The results of each tool call directly follow the message with the
+/// call, in separate tool messages; results elsewhere in the log are moved there. The lines of one model response are
+/// joined into one message. Calls without a result get a stub as their result, and late results become text at their
+/// place. No two calls have the same id. The receipt lists the moved results and renamed calls.
 ///
 /// A budget may also limit [pictures](Budget::with_pictures) and [bytes](Budget::with_bytes).
 ///
 /// # Errors
-/// `TooFewBytes` if the latest group does not fit in the budget's bytes. `BudgetTooSmall` if preamble and latest group
-/// do not fit even with the group fully shortened; `needed` is then the smallest sufficient budget. Not with
-/// [`whole_tail`](AssemblyPolicy::whole_tail), which exceeds the budget instead.
+/// `TooFewBytes` if the preamble and the latest group do not fit in the budget's bytes. `BudgetTooSmall` if they cost
+/// more than the budget even after the group was shortened as far as possible; `needed` is then the smallest sufficient
+/// budget. With [`whole_tail`](AssemblyPolicy::whole_tail) the context exceeds the budget instead.
 pub fn assemble(
     input: &AssemblyInput,
     preamble: &Preamble<'_>,

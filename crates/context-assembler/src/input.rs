@@ -2,49 +2,53 @@
 
 use memory_model::{LogEntry, Seq, SeqRange, Summary, TrimPolicyId};
 
-/// A span of a view, with its content.
+/// A span of a view together with the messages or the summary that it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
-    /// Messages verbatim: the whole span or a newer part of it. The first message begins an atom.
+    /// Messages to be shown unchanged: the whole span or a newer part of it. The first message begins an atom.
     Raw(Vec<LogEntry>),
-    /// The trim policy that shortens the messages, the messages as they were stored, and the cost that the view records
-    /// for the shortened messages, in tokens. An unknown policy leaves them whole.
+    /// Messages to be shown shortened. The values are the trim policy that shortens them, the messages as stored, and
+    /// the cost of the shortened messages that the view records, in tokens. A policy that is not known leaves them
+    /// whole.
     Trimmed(TrimPolicyId, Vec<LogEntry>, u64),
-    /// A summary.
+    /// A summary to be shown instead of its messages.
     Summary(Box<Summary>),
-    /// Messages of the preceding summary, to be shown verbatim after it. They are the first to be omitted, unless they
-    /// are [requested](AssemblyInput::requested).
+    /// Messages that the preceding summary covers, to be shown unchanged after it. They are the first to be left out,
+    /// unless they are [requested](AssemblyInput::requested).
     Quoted(Vec<LogEntry>),
-    /// Messages that the view omits.
+    /// Range of messages that the view omits.
     Omitted(SeqRange),
-    /// A part of the view that was not read because it cannot fit, and the cost that the view records for it, in
-    /// tokens. The context omits it.
+    /// Range of the view that was not read because it cannot fit, and the cost of that range as the view records it, in
+    /// tokens. The context leaves it out.
     Unread(SeqRange, u64),
 }
 
-/// Input of [`assemble`](fn@crate::assemble): a view.
+/// Input of [`assemble`](fn@crate::assemble): the content of a view, with additions that the context should show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AssemblyInput {
     /// Cost of the whole view, in tokens.
     pub view_tokens: u64,
-    /// Items of the view without gaps, from the log's first position through its head.
+    /// Items of the view in order, without gaps, from the log's first position to its last.
     pub items: Vec<Item>,
-    /// Positions of the messages of the running request, rising. They are shown before all others, each in at most a
-    /// quarter of the room.
+    /// Positions of the messages of the request that the user still waits for, in ascending order. The budget is spent
+    /// on them first. A single one costs at most a quarter of the tokens that are left for messages, or more if the rest
+    /// of the context does not need them.
     pub requested: Vec<Seq>,
-    /// State of the conversation. It follows the last summary, and is omitted if the latest group needs its room.
+    /// Description of the current state of the conversation; `None` for none. It follows the last summary, and is left
+    /// out if the latest group of messages needs its tokens.
     pub state: Option<String>,
-    /// Remarks about sentences of messages.
+    /// Remarks to be shown after sentences of messages.
     pub remarks: Vec<Remark>,
 }
 
-/// A remark after a sentence of a message, such as that a later message contradicts it.
+/// A remark to be shown after a sentence of a message, such as that a later message contradicts the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// Position of the message.
+    /// Position in the log of the message that holds the sentence.
     pub seq: Seq,
-    /// The sentence. If the message's text does not contain it, there is no remark.
+    /// The sentence after which the remark is shown. If the message's text does not contain it, the remark is not
+    /// shown.
     pub behind: String,
-    /// The remark, without the marks around it.
+    /// Text of the remark, without the marks that surround it.
     pub text: String,
 }

@@ -163,7 +163,8 @@ pub(crate) fn render_state(text: &str) -> String {
     format!("<state>\n{}\n</state>", escape_summary(text))
 }
 
-/// Renders the identity between `<memory>` tags, which its text cannot open or close.
+/// Renders the agent's identity as text between `<memory>` tags. The identity's own text cannot open or close these
+/// tags.
 pub fn render_identity(text: &str) -> String {
     format!("<memory>\n{}\n</memory>", escape_marks(text))
 }

@@ -12,10 +12,10 @@ use crate::input::{AssemblyInput, Item};
 use crate::policy::{AssemblyPolicy, Budget};
 use crate::preamble::Preamble;
 
-/// Assembles a context from a list of messages, with the default policy and the default estimator. A first message
-/// that is a system message of one text is pinned: it is never left out.
+/// Assembles a context from a list of messages, with the default policy and the default estimator. If the first message
+/// is a system message with a single text, it is never left out.
 ///
-/// Positions in the receipt count the other messages from 1.
+/// Positions in the receipt count the messages from 1, without that system message.
 ///
 /// ```
 /// use context_assembler::{Budget, assemble_messages};
@@ -41,10 +41,10 @@ pub fn assemble_messages(messages: &[Message], budget: Budget) -> Result<Context
     )
 }
 
-/// Assembles a context as [`assemble_messages`], with this policy and estimator.
+/// Assembles a context from a list of messages, like [`assemble_messages`], but with the given policy and estimator.
 ///
 /// # Errors
-/// As [`assemble_messages`].
+/// The errors of [`assemble_messages`].
 pub fn assemble_messages_with(
     messages: &[Message],
     budget: Budget,

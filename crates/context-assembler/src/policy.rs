@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use token_estimate::SafetyFactor;
 
-/// Maximum cost of a context.
+/// Maximum cost of a context, and optional limits of its pictures and bytes.
 ///
-/// The budget is in real tokens, and costs are estimates. Estimates are compared with the budget's
+/// The budget is in real tokens, but the cost of a context is an estimate. The estimate is compared with the budget's
 /// [`limit`](Budget::limit): the budget divided by a [`SafetyFactor`] of at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,8 +20,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Creates a hard budget in tokens: tail, identity and placeholders count too. Its factor is the
-    /// estimator's, unless one is set.
+    /// Creates a budget of `tokens` tokens for the whole context: the last messages, the identity and placeholders
+    /// count too. Unless a safety factor is set, the estimator's safety factor is used.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             tokens,
@@ -31,7 +31,7 @@ impl Budget {
         }
     }
 
-    /// Sets the maximum number of pictures of a context, `None` for no limit; a remark replaces each older one.
+    /// Sets the maximum number of pictures in a context; `None` sets no limit. A remark replaces each older picture.
     /// Providers refuse requests with too many pictures.
     #[must_use]
     pub fn with_pictures(self, most: impl Into<Option<usize>>) -> Self {
@@ -41,9 +41,9 @@ impl Budget {
         }
     }
 
-    /// Sets the maximum size of a context in bytes, `None` for no limit: the parts of its messages as JSON, with
-    /// pictures and files in Base64. Remarks replace the oldest pictures and files first; then texts are shortened.
-    /// Fields that a provider's shape adds do not count.
+    /// Sets the maximum size of a context in bytes; `None` sets no limit. The size is counted for the parts of the
+    /// messages as JSON, with pictures and files in Base64. Fields that a provider's format adds are not counted. To
+    /// fit, remarks replace the oldest pictures and files first; then texts are shortened.
     #[must_use]
     pub fn with_bytes(self, most: impl Into<Option<u64>>) -> Self {
         Self {
@@ -52,17 +52,17 @@ impl Budget {
         }
     }
 
-    /// Maximum number of pictures, if there is a limit.
+    /// Returns the maximum number of pictures; `None` if there is no limit.
     pub fn pictures(self) -> Option<usize> {
         self.pictures
     }
 
-    /// Maximum size in bytes, if there is a limit.
+    /// Returns the maximum size in bytes; `None` if there is no limit.
     pub fn bytes(self) -> Option<u64> {
         self.bytes
     }
 
-    /// Sets the factor; one below 1 is raised to 1.
+    /// Sets the safety factor. A factor below 1 is raised to 1.
     #[must_use]
     pub fn with_safety_factor(self, factor: SafetyFactor) -> Self {
         Self {
@@ -71,17 +71,18 @@ impl Budget {
         }
     }
 
-    /// The budget in tokens.
+    /// Returns the budget, in real tokens.
     pub fn get(self) -> u64 {
         self.tokens
     }
 
-    /// The factor, if one is set.
+    /// Returns the safety factor; `None` if none was set.
     pub fn safety_factor(self) -> Option<SafetyFactor> {
         self.safety_factor
     }
 
-    /// Maximum estimated cost, in tokens: the budget divided by the factor, rounded down.
+    /// Returns the maximum estimated cost of a context, in tokens: the budget divided by the safety factor, rounded
+    /// down.
     pub fn limit(self) -> u64 {
         self.factor().divide(self.tokens)
     }
@@ -94,8 +95,8 @@ impl Budget {
         }
     }
 
-    /// Returns the smallest budget, in tokens, that has a limit of at least `limit` tokens by the same factor: the
-    /// upper bound of the real tokens of an estimate.
+    /// Returns the smallest budget, in real tokens, of which the limit is at least `limit` estimated tokens with the
+    /// same safety factor.
     pub fn tokens_needed_for(self, limit: u64) -> u64 {
         self.factor().multiply(limit)
     }
@@ -112,17 +113,17 @@ impl From<u64> for Budget {
     }
 }
 
-/// Rule that selects the content of a context from a view.
+/// Rule that selects which part of a view a context shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AssemblyPolicy {
-    /// Number of steps in a budget. The excess of the view is removed in whole steps, so that the start of the context
-    /// changes rarely and a provider's prompt cache holds. Default 4: a quarter at a time. With 0 there are no steps: a
-    /// context shows as much as fits.
+    /// Number of steps into which a budget is divided. If a view costs too much, whole steps are removed from it, so
+    /// that the beginning of the context rarely changes and a provider's prompt cache stays valid. Default 4: a quarter
+    /// of the budget at a time. With 0 there are no steps, and a context shows as much as fits.
     pub steps: u64,
-    /// Number of latest messages that are always included whole, even over the budget. Older groups and summaries are
-    /// then included whole if they fit, newest first. Default `None`: the budget is hard, and content is shortened
-    /// before it is omitted.
+    /// Number of last messages that are always included whole, even if they exceed the budget. Older groups and
+    /// summaries are then included whole if they fit, latest first. Default `None`: the budget is never exceeded, and
+    /// content is shortened before it is left out.
     pub whole_tail: Option<usize>,
 }
 
@@ -136,7 +137,8 @@ impl Default for AssemblyPolicy {
 }
 
 impl AssemblyPolicy {
-    /// The policy of a single context, such as one for a person or for the start of another agent: without steps.
+    /// Returns the policy for a context that is used only once, such as one for a person or for the start of another
+    /// agent. It shows as much as fits, because no later context shares its beginning.
     pub fn once() -> Self {
         Self {
             steps: 0,
@@ -145,19 +147,18 @@ impl AssemblyPolicy {
     }
 }
 
-/// Limits on the part of a view that an assembly needs. See [`AssemblyPolicy::input_limits`].
+/// Limits of the part of a view that an assembly must read. See [`AssemblyPolicy::input_limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputLimits {
-    /// Number of summaries, newest first.
+    /// Maximum number of summaries that are needed, counted from the latest.
     pub summaries: u64,
-    /// Total cost of the summaries, in tokens, up to which summaries of summaries are replaced by their children. 0
-    /// in a context with steps, which keeps its beginning.
+    /// Total cost of summaries, in tokens, up to which summaries of summaries are replaced by their children. It is 0
+    /// if the policy has steps, because these keep the beginning of the context.
     pub unfolded_tokens: u64,
-    /// Cost of messages without a summary, newest first, in tokens. The group that holds the last of these tokens is
-    /// needed whole.
+    /// Cost of the messages without a summary that are needed, in tokens, counted from the latest message. The group of
+    /// messages that holds the last of these tokens is needed whole.
     pub message_tokens: u64,
-    /// Maximum number of tokens of a single message that count in `message_tokens`, because a context shows no more of
-    /// it.
+    /// Maximum number of tokens that a single message adds to `message_tokens`. A context shows no more of it.
     pub tokens_per_message: u64,
 }
 
@@ -168,10 +169,10 @@ const LEAST_HEADLINE: u64 = 40;
 const MESSAGES_FOR_DIGESTS: u64 = 20_000;
 
 impl AssemblyPolicy {
-    /// Returns the limits on the part of a view that [`assemble`](crate::assemble()) needs: the rest may be
-    /// [`Item::Unread`](crate::Item). A [`whole_tail`](Self::whole_tail) needs the whole view.
+    /// Returns limits of the part of a view that [`assemble`](crate::assemble()) needs. The rest may be
+    /// [`Item::Unread`](crate::Item). With [`whole_tail`](Self::whole_tail) the whole view is needed.
     ///
-    /// `view_tokens` is the cost of the view and `fixed` the cost before it (an identity), in tokens.
+    /// `view_tokens` is the cost of the view, and `fixed` is the cost of the preamble before it, in tokens.
     pub fn input_limits(&self, view_tokens: u64, fixed: u64, budget: Budget) -> InputLimits {
         if self.whole_tail.is_some() {
             return InputLimits {

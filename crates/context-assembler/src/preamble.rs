@@ -5,12 +5,13 @@ use memory_model::{Accounting, Part, Role};
 use crate::accounting::cost;
 use crate::context::{ContextMessage, MessageOrigin};
 
-/// Beginning of every request of a conversation, before the messages of its view.
+/// Texts that precede the messages of a view in every request of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Preamble<'a> {
-    /// The application's system prompt, the first message.
+    /// The application's system prompt, the first message of the request; `None` for none.
     pub system: Option<&'a str>,
-    /// The agent's identity, a system message after it: see [`render_identity`](crate::render_identity).
+    /// The agent's identity, in a system message after the system prompt; `None` for none. See
+    /// [`render_identity`](crate::render_identity).
     pub identity: Option<&'a str>,
     /// Cost of the definitions of tools that are sent with the request, in tokens.
     pub tools_tokens: u64,
@@ -32,8 +33,8 @@ impl Preamble<'_> {
         messages.collect()
     }
 
-    /// Returns the cost of a request before the first message of the view, in tokens: the preamble and the request's
-    /// overhead.
+    /// Returns the cost of a request before the first message of the view, in tokens: the preamble and the overhead of
+    /// a request.
     pub fn tokens(&self, accounting: &dyn Accounting) -> u64 {
         let messages = self.messages(accounting).into_iter();
         messages

@@ -10,11 +10,11 @@ use crate::context::{ContextMessage, MessageOrigin};
 use crate::fit::{Line, Placed, fit};
 use crate::marks::{escape_marks, escape_part, escape_summary, quoted, remark};
 
-/// Id of the rendering of summaries by [`render_summary`]. Its version changes with every change of the rendered text,
-/// and figures of different versions are not compared.
+/// Name and version of the form in which [`render_summary`] renders summaries. The version changes with every change of
+/// the form. Costs of different versions are not compared.
 pub const SUMMARY_RENDERING: &str = "summary-xml@3";
 
-/// Returns the argument of the expand tool that shows the message at `seq` whole.
+/// Returns the argument with which the expand tool shows the message at `seq` whole.
 pub fn message_pointer(seq: Seq) -> String {
     format!("message:{seq}")
 }
@@ -28,7 +28,7 @@ pub(crate) fn range_pointer(range: SeqRange) -> String {
     }
 }
 
-/// Renders a summary: as XML in a user's message, or as the messages that the summary holds.
+/// Renders a summary: as XML in a message of the user, or as the messages that the summary holds.
 ///
 /// `<parents>` lists the ids of the summaries among its sources. `descendant_count` is included if the summary's
 /// figures have it: see [`SummaryFigures`](memory_model::SummaryFigures).
@@ -164,13 +164,13 @@ pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
     ContextMessage::new(Role::User, source, vec![Part::text(text)])
 }
 
-/// Renders messages as plain text: one block a message, with each line of content indented, so that
-/// content never looks like a heading. Headings have the messages' costs.
+/// Renders messages as plain text, one block for each message. Headings show the messages' costs. Each line of content
+/// is indented, so that content never looks like a heading.
 pub fn render_text(messages: &[ContextMessage]) -> String {
     render(messages, true)
 }
 
-/// Renders messages as [`render_text`] does, without their costs: for snapshots that do not depend on the estimator.
+/// Renders messages like [`render_text`], but without their costs, for snapshots that do not depend on the estimator.
 pub fn render_text_without_tokens(messages: &[ContextMessage]) -> String {
     render(messages, false)
 }

@@ -2,7 +2,7 @@
 
 use compaction_plan::Label;
 
-/// Name of the pass over messages, and of its jobs: summaries of messages.
+/// Name of the pass that summarizes messages, and kind of its jobs.
 pub const LEAF: Label = Label::from_static("leaf");
-/// Name of the pass over summaries, and of its jobs: summaries of summaries.
+/// Name of the pass that summarizes summaries, and kind of its jobs.
 pub const CONDENSED: Label = Label::from_static("condensed");

@@ -17,20 +17,21 @@ static PASSES: [Label; 2] = [LEAF, CONDENSED];
 
 /// Plans a DAG of summaries in the view `dag`.
 ///
-/// Messages outside the fresh tail become leaves, chunk by chunk. Neighbouring summaries of equal depth become
-/// condensed summaries. No leaf splits a tool call from its result, and no leaf contains the user's running request.
+/// Messages outside the fresh tail are summarized chunk by chunk; these summaries are the leaves. Neighbouring
+/// summaries of equal depth are summarized again, into condensed summaries. No leaf splits a tool call from its result,
+/// and no leaf contains the request that the user still waits for.
 #[derive(Debug, Clone, Default)]
 pub struct DagPlanner {
     policy: DagPolicy,
 }
 
 impl DagPlanner {
-    /// Creates a planner with this policy.
+    /// Creates a planner that follows `policy`.
     pub fn new(policy: DagPolicy) -> Self {
         Self { policy }
     }
 
-    /// The policy.
+    /// Returns the policy that the planner follows.
     pub fn policy(&self) -> &DagPolicy {
         &self.policy
     }

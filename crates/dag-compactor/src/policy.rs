@@ -4,17 +4,19 @@ use compaction_plan::Room;
 use memory_model::{Span, SpanBody};
 use serde::{Deserialize, Serialize};
 
-/// The last messages of the log, which are not compacted.
+/// Size of the fresh tail: the last messages of the log, which are not compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FreshTail {
-    /// Minimum number of messages, as far as the limits below allow. Default 20.
+    /// Minimum number of messages in the tail, as long as the maximum costs below allow it. Default 20.
     pub messages: usize,
-    /// Maximum cost in tokens, unless the last group alone costs more. Default 16,384.
+    /// Maximum cost of the tail, in tokens; `None` sets no maximum. Default 16,384. The last group of messages is
+    /// always in the tail, even if it costs more.
     pub max_tokens: Option<u64>,
-    /// Divisor of the whole log's cost that gives another maximum: 4 is a quarter. Default 4. A long tail would leave
-    /// no messages to compact in a short conversation. The cost is the log's and not the view's, because a view shrinks
-    /// from pass to pass, and the tail would shrink with it.
+    /// Divisor that limits the tail to a part of the whole log's cost: 4 limits it to a quarter. Default 4; `None` sets
+    /// no such limit. Otherwise a long tail would leave no messages to compact in a short conversation. The limit uses
+    /// the cost of the log and not of the view, because a view shrinks with each pass, and the tail would shrink with
+    /// it.
     pub max_part: Option<u64>,
 }
 
@@ -29,7 +31,7 @@ impl Default for FreshTail {
 }
 
 impl FreshTail {
-    /// Returns a tail of the last `messages` messages at any cost.
+    /// Sets a tail of the last `messages` messages, without a maximum cost.
     pub fn messages(messages: usize) -> Self {
         Self {
             messages,
@@ -48,40 +50,42 @@ impl FreshTail {
     }
 }
 
-/// The policy of a [`DagPlanner`](crate::DagPlanner).
+/// Policy of a [`DagPlanner`](crate::DagPlanner): which messages and summaries it compacts, and into how large
+/// summaries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DagPolicy {
-    /// The last messages of the log, which are not compacted.
+    /// Size of the tail of last messages that are not compacted.
     pub fresh_tail: FreshTail,
-    /// Whether the user's running request stays unchanged until the next request, even before the fresh tail. Default
-    /// true.
+    /// Whether the request that the user still waits for stays unchanged until the next request, even if it is older
+    /// than the fresh tail. Default true.
     ///
-    /// The request is the user's latest message with text and without a tool result. Leaves form before and after it.
-    /// With the next request it is an ordinary message: it becomes a leaf, even a short one (`bridge`), or a part of a
-    /// condensed summary if it is too short for that. A request that costs more than a quarter of the room, or of
-    /// `max_source_tokens` if no room is known, is compacted like any message. If the request is between a tool call
-    /// and its result, the whole group is kept or compacted.
+    /// The request is the user's latest message with text and without a tool result. The messages before it and after
+    /// it are summarized separately. After the next request it is an ordinary message: it becomes a leaf, even a short
+    /// one (`bridge`), or, if it is too short for a leaf, a part of a condensed summary. A request is compacted like
+    /// any message if it costs more than a quarter of the [`Room`], or of `max_source_tokens` if
+    /// no room is known. If the request is between a tool call and its result, the whole group is kept or compacted.
     pub keep_request: bool,
-    /// Minimum number of messages of a leaf. Default 10. A leaf has fewer if more would cost too much for one call, or
-    /// if they cost a quarter of `max_source_tokens`.
+    /// Minimum number of messages that one leaf summarizes. Default 10. A leaf summarizes fewer if more would cost too
+    /// much for one call, or if they cost a quarter of `max_source_tokens`.
     pub leaf_min_messages: usize,
-    /// Maximum cost of the source for one call, in tokens. Default 20,000; `None` makes each run of messages one leaf.
-    /// A single group may cost more, together with earlier messages that are too few for a separate summary.
-    /// `condensed_min` summaries may also cost more.
+    /// Maximum cost of the messages or summaries that one call summarizes, in tokens. Default 20,000; `None` makes each
+    /// run of messages one leaf. A single group of messages may cost more, also together with earlier messages that are
+    /// too few for a separate summary. A number of `condensed_min` summaries may also cost more.
     pub max_source_tokens: Option<u64>,
-    /// Minimum number of summaries of a condensed summary. Default 2.
+    /// Minimum number of summaries that one condensed summary summarizes. Default 2.
     pub condensed_min: usize,
-    /// Maximum number of summaries of a condensed summary, at least `condensed_min`. Default 8;
-    /// `None` takes a whole run.
+    /// Maximum number of summaries that one condensed summary summarizes, at least `condensed_min`. Default 8; `None`
+    /// takes each whole run of summaries.
     pub condensed_max: Option<usize>,
-    /// Maximum depth of a summary; `None` sets no limit.
+    /// Maximum depth of a summary, with 0 for leaves; `None` sets no limit.
     pub max_depth: Option<u32>,
-    /// Whether messages between two summaries, or before the first, are compacted however few they are. Default true.
-    /// If they are too short for a leaf, they go into the condensed summary of their neighbours.
+    /// Whether messages between two summaries, or before the first summary, are compacted even if they are fewer than
+    /// `leaf_min_messages`. Default true. If they are too short for a leaf, they are included in the condensed summary
+    /// of their neighbours.
     pub bridge: bool,
-    /// Whether a run must be large enough that a summary of half its length is possible, rendering included. Default
-    /// true.
+    /// Whether a run of messages or summaries is compacted only if it is long enough for a summary of half its length,
+    /// with the rendering of the summary included. Default true.
     pub require_gain: bool,
     /// Maximum number of iterations of a full compaction; `None` sets no limit.
     pub max_iterations: Option<u32>,
@@ -105,8 +109,9 @@ impl Default for DagPolicy {
 }
 
 impl DagPolicy {
-    /// Returns the default policy for a model with a window of `tokens` tokens. The fresh tail takes at most a quarter
-    /// of it, and one source at most half, so that there are messages to compact before the window is full.
+    /// Returns the default policy for a model with a window of `tokens` tokens. The fresh tail costs at most a quarter
+    /// of the window, and one source at most half of it, so that some messages can be compacted before the window is
+    /// full.
     pub fn for_window(tokens: u64) -> Self {
         let policy = Self::default();
         let least =

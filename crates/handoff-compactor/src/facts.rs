@@ -47,7 +47,7 @@ impl HandoffFacts {
     }
 }
 
-/// Returns the purpose of a handoff's summary; `None` for a summary that no handoff made.
+/// Returns the purpose for which a handoff wrote this summary; `None` if no handoff wrote it.
 pub fn purpose(summary: &Summary) -> Option<Purpose> {
     HandoffFacts::read(summary).map(|facts| facts.purpose)
 }

@@ -11,9 +11,9 @@ use crate::removals::removed;
 
 /// A record of the files that a conversation read, created, changed and deleted, over all of its handoffs.
 ///
-/// Conventions map each tool to an action. A call counts once its result is not an error. Calls in messages of other
-/// roles than the assistant's do not count. A file that is written as a whole and did not occur before is created. The
-/// operands of `rm` and `git rm` in shell commands are deleted.
+/// Conventions map each tool to an action. A tool call counts as soon as it has a result that is not an error. Only
+/// calls in the assistant's messages count. A file counts as created if it is written as a whole and did not occur
+/// before. The operands of `rm` and `git rm` in shell commands count as deleted.
 ///
 /// The ledger is stored in the field [`FileLedger::FACT`] of [`Summary::meta`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,12 +26,12 @@ pub struct FileLedger {
     open: BTreeMap<String, OpenCall>,
 }
 
-/// The agent that changed a file last, and the position of the change.
+/// The agent that made the last change of a file, and the position of that change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileOwner {
-    /// Name of the agent, as in its messages.
+    /// Name of the agent, as its messages give it.
     pub agent: String,
-    /// Position of the message with the call.
+    /// Position of the message that holds the tool call of the change.
     pub at: Seq,
 }
 
@@ -102,10 +102,10 @@ impl From<Lists> for FileLedger {
 }
 
 impl FileLedger {
-    /// The field of [`Summary::meta`] that holds the ledger.
+    /// Name of the field of [`Summary::meta`] that holds the ledger.
     pub const FACT: &'static str = "files";
 
-    /// Returns the ledger in a summary; `None` if it has none.
+    /// Returns the ledger that a summary holds; `None` if it holds none.
     pub fn of(summary: &Summary) -> Option<Self> {
         #[derive(Deserialize)]
         struct Meta {
@@ -115,7 +115,7 @@ impl FileLedger {
         serde_json::from_str::<Meta>(meta).ok()?.files
     }
 
-    /// Adds a message's calls and results, or the ledger of an earlier summary.
+    /// Adds the tool calls and results of a message, or the ledger that a summary holds.
     pub fn add(&mut self, source: &JobSource<'_>, conventions: &dyn AgentConventions) {
         match source {
             JobSource::Entry(entry) => self.add_entry(entry, conventions),
@@ -164,7 +164,7 @@ impl FileLedger {
         }
     }
 
-    /// Adds all of a later ledger.
+    /// Adds all entries of `later`, a ledger of later messages of the same conversation.
     pub fn add_ledger(&mut self, later: &Self) {
         for (path, after) in &later.files {
             let before = self.files.entry(path.clone()).or_default();
@@ -227,50 +227,50 @@ impl FileLedger {
         files.map(|(path, _)| path.as_str()).collect()
     }
 
-    /// Paths of files that were read and never changed, in alphabetical order.
+    /// Returns the paths of files that were read and never changed, in alphabetical order.
     pub fn read(&self) -> Vec<&str> {
         self.paths(|file| *file == FileRecord::default())
     }
 
-    /// Paths of files that were created and not deleted since, in alphabetical order.
+    /// Returns the paths of files that were created and not deleted since, in alphabetical order.
     pub fn created(&self) -> Vec<&str> {
         self.paths(|file| file.created && !file.deleted)
     }
 
-    /// Paths of files that were changed in part, or written again, and not deleted since, in alphabetical order. A
-    /// created file that was changed later is in both lists.
+    /// Returns the paths of files that were changed in part, or written again, and not deleted since, in alphabetical
+    /// order. A file that was created and later changed is both here and in [`created`](Self::created).
     pub fn updated(&self) -> Vec<&str> {
         self.paths(|file| file.updated && !file.deleted)
     }
 
-    /// Paths of deleted files, in alphabetical order.
+    /// Returns the paths of files that were deleted and not written since, in alphabetical order.
     pub fn deleted(&self) -> Vec<&str> {
         self.paths(|file| file.deleted)
     }
 
-    /// Paths of all files that were created, changed or deleted, in alphabetical order.
+    /// Returns the paths of all files that were created, changed or deleted, in alphabetical order.
     pub fn modified(&self) -> Vec<&str> {
         self.paths(|file| *file != FileRecord::default())
     }
 
-    /// Tools that the conventions do not know, with the number of their calls.
+    /// Returns the names of tools that the conventions do not know, each with the number of its calls.
     pub fn unknown_tools(&self) -> &BTreeMap<String, u64> {
         &self.unknown_tools
     }
 
-    /// Last agent that changed each file, by path. Contains files that a named agent changed and that were not deleted
-    /// since.
+    /// Returns the agent that made the last change of each file, by the file's path. Leaves out deleted files and
+    /// changes by agents without a name.
     pub fn owners(&self) -> &BTreeMap<String, FileOwner> {
         &self.owners
     }
 
-    /// Whether it has no file.
+    /// Returns whether the ledger records no file.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Returns the ledger as a footer of a summary. Files that were only read and files that were modified are two
-    /// sorted lists between tags. The text is empty without files.
+    /// Returns the ledger as text for the end of a summary: between tags, one sorted list of the files that were only
+    /// read and one of the files that were modified. The text is empty if the ledger records no file.
     pub fn footer(&self) -> String {
         let mut out = String::new();
         for (tag, paths) in [

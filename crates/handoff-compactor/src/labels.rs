@@ -1,7 +1,8 @@
 use compaction_plan::Label;
 
-/// Jobs that replace all entries before the kept messages, or before the turn that these begin in, by one summary.
+/// Kind of the jobs that replace all entries before the kept messages by one summary. If the kept messages begin inside
+/// a turn, the summary ends before that turn.
 pub const HANDOFF: Label = Label::from_static("handoff");
 
-/// Jobs that summarize the beginning of a turn if its end is kept.
+/// Kind of the jobs that summarize the beginning of a turn of which the end is kept.
 pub const TURN_PREFIX: Label = Label::from_static("turn_prefix");

@@ -11,24 +11,26 @@ const LETTERS: usize = 4;
 /// Length of a message's beginning, in characters.
 const START: usize = 80;
 
-/// A message that a summary does not mention: the text contains neither its position nor most of its words.
+/// A message that the text of a summary leaves out: the text contains neither the message's position nor most of its
+/// words.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct LeftOut {
     /// Position of the message.
     pub seq: Seq,
-    /// Role of its author.
+    /// Role of the message's author.
     pub role: Role,
     /// Cost of the message, in tokens.
     pub tokens: u64,
-    /// Beginning of its text, or the names of its tools; at most 80 characters, on one line.
+    /// Beginning of the message: its text and the names of the tools that it calls, on one line, at most 80 characters.
     pub start: String,
 }
 
-/// Returns the messages that a text does not mention, oldest first. Messages without words count as mentioned. A tool
-/// result is mentioned if its call is.
+/// Returns the messages that a text does not mention, oldest first. A message without words counts as mentioned. A tool
+/// result counts as mentioned if its call is mentioned.
 ///
-/// Positions are read in the form of the extractive summarizer and the retrieval tools: `[12]`, `[12-15]`.
+/// Positions in the text are recognized in the form that the extractive summarizer and the retrieval tools use: `[12]`,
+/// `[12-15]`.
 pub fn left_out(text: &str, entries: &[LogEntry]) -> Vec<LeftOut> {
     let named = positions(text);
     let words: BTreeSet<String> = telling(text).collect();

@@ -21,9 +21,9 @@ static PASSES: [Label; 1] = [HANDOFF];
 
 /// Plans handoffs in the view `handoff`: one rolling summary, then the latest messages unchanged.
 ///
-/// Each handoff combines the summary before and the messages since then into a new summary, which unfolds to all
-/// messages that it covers. If the cut is inside a turn, the beginning of that turn gets a separate summary until the
-/// next handoff. No cut splits a tool call from its result.
+/// Each handoff combines the previous summary and the messages since then into a new summary, which unfolds to all
+/// messages that it covers. The cut is the border between summarized and kept messages. If it is inside a turn, the
+/// beginning of that turn gets a separate summary until the next handoff. No cut splits a tool call from its result.
 #[derive(Debug, Clone)]
 pub struct HandoffPlanner {
     policy: LiveHandoffPolicy,
@@ -41,12 +41,13 @@ impl Default for HandoffPlanner {
 }
 
 impl HandoffPlanner {
-    /// Creates a planner with this policy. It knows no agent's tools: see [`HandoffPlanner::with_conventions`].
+    /// Creates a planner that follows `policy`. It does not know what any agent's tools do: see
+    /// [`HandoffPlanner::with_conventions`].
     pub fn new(policy: HandoffPolicy) -> Self {
         Self::live(policy.into())
     }
 
-    /// Creates a planner that reads its policy at each plan.
+    /// Creates a planner that reads the current values of `policy` at each plan.
     pub fn live(policy: LiveHandoffPolicy) -> Self {
         Self {
             policy,
@@ -56,20 +57,21 @@ impl HandoffPlanner {
         }
     }
 
-    /// Keeps the messages from this one on, instead of the policy's cut. One handoff replaces everything before it. The
-    /// cut moves to the beginning of a group of calls and results that it would split.
+    /// Keeps the messages from position `first` on, regardless of the policy's [`keep`](HandoffPolicy::keep). One
+    /// handoff replaces everything before them. If `first` is inside a group of tool calls and results, the kept
+    /// messages begin with the group.
     pub fn with_kept_from(mut self, first: Seq) -> Self {
         self.kept_from = Some(first);
         self
     }
 
-    /// Adds a fact that its summaries keep in [`Summary::meta`].
+    /// Adds a field to [`Summary::meta`] of the summaries that this planner plans.
     pub fn with_fact(mut self, name: impl Into<String>, value: RawJson) -> Self {
         self.facts.insert(name.into(), value);
         self
     }
 
-    /// Sets the conventions, which say what each tool does to which files.
+    /// Sets the conventions, which define how each tool uses files.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.conventions = conventions;
         self

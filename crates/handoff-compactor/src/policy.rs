@@ -7,33 +7,37 @@ use turn_map::CutPolicy;
 /// Room for the next turn, in tokens. The limits of summaries are shares of it.
 const RESERVE: u64 = 8_192;
 
-/// Minimum number of recent messages to keep verbatim when a short conversation is handed over by number, as
-/// [`CutPolicy::LastMessages`].
+/// Value of [`CutPolicy::LastMessages`] for short conversations: the minimum number of recent messages that a handoff
+/// keeps unchanged.
 pub const COMPACT_PRESERVE_COUNT: usize = 4;
 
-/// The policy of a [`HandoffPlanner`](crate::HandoffPlanner).
+/// Policy of a [`HandoffPlanner`](crate::HandoffPlanner): which messages a handoff keeps, and how long its summaries
+/// are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HandoffPolicy {
-    /// Rule for the messages at the end of the log that are kept. By default the last 16,384 tokens.
+    /// Rule that selects the kept messages at the end of the log. By default they are the last 16,384 tokens.
     pub keep: CutPolicy,
-    /// Whether a cut inside a turn gives two summaries: one of everything before that turn, and one of its beginning.
-    /// Default true. Otherwise one summary covers both.
+    /// Whether a cut inside a turn gives two summaries: one of everything before that turn, and one of the turn's
+    /// beginning. Default true. If false, one summary covers both.
     pub split_turns: bool,
-    /// Maximum cost of the summary, in tokens. Default 6,553: 0.8 of a reserve of 8,192.
+    /// Maximum cost of the summary of a handoff, in tokens. Default 6,553: 0.8 of a reserve of 8,192.
     pub summary_tokens: u64,
     /// Maximum cost of the summary of a turn's beginning, in tokens. Default 4,096: 0.5 of a reserve of 8,192.
     pub prefix_tokens: u64,
-    /// Maximum cost of the source of one handoff, in tokens, without the previous summary. Further messages are
-    /// summarized by further handoffs. Default 100,000; `None` sets no limit. A single group of messages may cost more.
+    /// Maximum cost of the messages that one handoff summarizes, in tokens, without the previous summary. Further
+    /// messages are summarized by further handoffs. Default 100,000; `None` sets no limit. A single group of messages
+    /// may cost more.
     pub max_source_tokens: Option<u64>,
-    /// Minimum cost of the messages of a handoff, in tokens. Default 1,000. Without a minimum, each new message would
-    /// push an old one over the limit of `keep`, and the whole summary would be written again for it.
+    /// Minimum cost of the messages that one handoff summarizes, in tokens. Default 1,000. Without a minimum, each new
+    /// message would push an old one over the limit of `keep`, and the whole summary would be written again for that
+    /// one message.
     pub min_tokens: u64,
-    /// Whether a summary lists the files that its text does not name. Default true. It always lists the open tasks. The
-    /// whole list of files is always in the summary's facts: see [`FileLedger::of`](crate::FileLedger::of).
+    /// Whether the lines at the end of a summary list the files that its text does not name. Default true. They always
+    /// list the open tasks. Independently of this setting, the complete list of files is in the summary's metadata: see
+    /// [`FileLedger::of`](crate::FileLedger::of).
     pub list_files: bool,
-    /// Prompts that replace the summarizer's prompts. Default `None`.
+    /// Prompts to use instead of the summarizer's own prompts. Default `None`, which keeps them.
     pub prompts: Option<Prompts>,
 }
 
@@ -52,12 +56,13 @@ impl Default for HandoffPolicy {
     }
 }
 
-/// A policy that may change while a program runs. It is read at each plan.
+/// A handoff policy that may change while a program runs. The planner reads it at each plan.
 pub type LiveHandoffPolicy = Live<HandoffPolicy>;
 
 impl HandoffPolicy {
-    /// Returns the default policy for a model with a window of `tokens` tokens: the kept messages take at most a
-    /// quarter of it, the summaries a fifth and an eighth.
+    /// Returns the default policy for a model with a window of `tokens` tokens. The kept messages cost at most a
+    /// quarter of the window, the summary of a handoff at most a third, and the summary of a turn's beginning at most a
+    /// fifth. A handoff needs messages that cost at most an eighth of the window.
     pub fn for_window(tokens: u64) -> Self {
         Self::default().limited(tokens, true)
     }

@@ -7,39 +7,40 @@ use crate::boundary::Recent;
 use crate::files::FileLedger;
 use crate::policy::HandoffPolicy;
 
-/// The ranges that a handoff summarizes and the first entry that it keeps.
+/// The ranges that a handoff would summarize, and the first entry that it would keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preparation {
-    /// Range that is summarized together with the previous summary. `None` if only the beginning of a turn is
-    /// summarized; the previous summary then stays.
+    /// Range of messages that are summarized together with the previous summary. `None` if only the beginning of a turn
+    /// is summarized; the previous summary then stays in the view.
     pub history: Option<SeqRange>,
-    /// The beginning of a turn with a kept end. It gets a separate summary.
+    /// Range of the beginning of a turn that the cut divides. It gets a separate summary. `None` if the cut is between
+    /// turns.
     pub turn_prefix: Option<SeqRange>,
-    /// The first entry that is kept unchanged.
+    /// Position of the first entry that is kept unchanged.
     pub kept_from: Seq,
-    /// External id of this entry; `None` without one.
+    /// External id of the entry at `kept_from`; `None` if it has none.
     pub kept_from_id: Option<String>,
-    /// Cost of the previous summary and of all entries since, in tokens.
+    /// Cost of the previous summary and of all entries since then, in tokens.
     pub tokens_before: u64,
-    /// The summary of the handoff before.
+    /// Id of the previous handoff's summary; `None` before the first handoff.
     pub previous: Option<SummaryId>,
-    /// The files of the previous summary and of everything that is summarized now.
+    /// Files of the previous summary's ledger and of all messages that this handoff summarizes.
     pub files: FileLedger,
 }
 
 impl Preparation {
-    /// Whether the cut is inside a turn.
+    /// Returns whether the cut divides a turn.
     pub fn is_split_turn(&self) -> bool {
         self.turn_prefix.is_some()
     }
 }
 
-/// Prepares a handoff of the entries since the previous one, oldest first. A pure function: it plans the handoff and
-/// writes no summary.
+/// Returns the ranges that a handoff of `entries` would summarize. It writes no summary. `entries` are the entries
+/// since the previous handoff, oldest first.
 ///
-/// `entries` may begin before the end of the previous summary: entries that it covers are skipped. Returns `None` if
-/// the policy has no messages to hand over.
+/// Entries that the previous summary covers are skipped. Returns `None` if the policy allows no messages to be handed
+/// over.
 pub fn prepare(
     entries: &[LogEntry],
     previous: Option<&Summary>,

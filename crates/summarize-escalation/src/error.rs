@@ -7,7 +7,7 @@ use model_client::{Failure, FailureKind};
 use crate::prompt::InvalidTemplate;
 use crate::refusal::Refusal;
 
-/// Error returned if there is no summary. Its text names the messages and the next step.
+/// Error returned if no summary could be written. Its text names the messages and the next step.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -19,25 +19,26 @@ pub struct Error {
     calls: u32,
 }
 
-/// Kind of an [`Error`], for matching.
+/// Kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The summarizer failed, and the ladder stops on failures.
+    /// The summarizer failed, and the ladder's rule is [`OnError::Fail`](crate::OnError::Fail).
     Provider,
-    /// The summarizer returned no text, and the ladder stops on empty answers.
+    /// The summarizer returned no text, and the ladder's rule is [`OnEmpty::Fail`](crate::OnEmpty::Fail).
     Empty,
-    /// The source is too short for a shorter summary.
+    /// The source is so short that no summary can be shorter.
     CannotShrink,
-    /// Every tier of the ladder was refused, and none of them is a cut.
+    /// The results of all tiers of the ladder were refused, and no tier cuts.
     Exhausted,
-    /// A prompt's template cannot be read.
+    /// The template of a prompt cannot be parsed.
     InvalidPrompt,
-    /// The source is too long for the summarizer, and its policy does not allow parts.
+    /// The source is too long for the summarizer's model, and [`Overflow::Fail`](crate::Overflow::Fail) forbids
+    /// summarizing it in parts.
     TooLong,
-    /// The source is empty.
+    /// The request has no source to summarize.
     NoSource,
-    /// The ladder has no tiers, has a duplicate tier, or has a rule that divides by zero.
+    /// The ladder has no tiers, contains a tier twice, or has a rule that divides by zero.
     InvalidLadder,
 }
 
@@ -52,7 +53,7 @@ impl Error {
         }
     }
 
-    /// Returns the error of a [`Summarizer`](crate::Summarizer) after its provider failed in one call.
+    /// Creates the error of a [`Summarizer`](crate::Summarizer) of which the provider failed in one call.
     pub fn provider(
         summarizer: &str,
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -69,13 +70,13 @@ impl Error {
         }
     }
 
-    /// Sets the number of calls that were made before the error.
+    /// Sets the number of model calls that were made before the error.
     pub fn with_calls(mut self, calls: u32) -> Self {
         self.calls = calls;
         self
     }
 
-    /// Returns the number of calls that were made before the error; each retry counts.
+    /// Returns the number of model calls that were made before the error; each retry counts.
     pub fn calls(&self) -> u32 {
         self.calls
     }
@@ -85,12 +86,12 @@ impl Error {
         self
     }
 
-    /// Returns the refused tiers of the ladder, with the reasons.
+    /// Returns the tiers of which the results were refused, each with the reason.
     pub fn refused(&self) -> &[Refusal] {
         &self.refused
     }
 
-    /// Returns the provider's failure, which tells whether and when a retry may help.
+    /// Returns the provider's failure, which says whether and when a retry may help; `None` if no provider failed.
     pub fn failure(&self) -> Option<&Failure> {
         self.source.as_deref()?.downcast_ref()
     }

@@ -15,11 +15,11 @@ use crate::rules::{OnEmpty, OnError};
 use crate::summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 use crate::tier::Tier;
 
-/// Tries the tiers of a ladder until one gives an acceptable summary of the request's source. The
-/// tier `extractive` asks a default [`ExtractiveSummarizer`]; see [`escalate_with`].
+/// Tries the tiers of a ladder in order until one gives an acceptable summary of the request's source. The tier
+/// `extractive` uses a default [`ExtractiveSummarizer`]; to choose another, see [`escalate_with`].
 ///
 /// # Errors
-/// As [`escalate_with`].
+/// The errors of [`escalate_with`].
 pub async fn escalate(
     summarizer: &dyn Summarizer,
     ladder: &Ladder,
@@ -28,18 +28,19 @@ pub async fn escalate(
     escalate_with(summarizer, &ExtractiveSummarizer::new(), ladder, request).await
 }
 
-/// Tries the tiers of a ladder until one gives an acceptable summary of the request's source. The
-/// tier `extractive` asks `extractive`.
+/// Tries the tiers of a ladder in order until one gives an acceptable summary of the request's source. The tiers
+/// `normal` and `aggressive` use `summarizer`, and the tier `extractive` uses `extractive`.
 ///
-/// Each tier is tried at most once. A summarizer that is itself provisional is used instead of `extractive`, if the
-/// ladder has that tier: it writes without a model, so the styles make no difference.
+/// Each tier is tried at most once. If `summarizer` is provisional, it writes without a model, so the styles make no
+/// difference. It then replaces `extractive`, if the ladder has that tier.
 ///
 /// Dropping the future cancels the work.
 ///
 /// # Errors
-/// [`ErrorKind::NoSource`] and [`ErrorKind::InvalidLadder`] before any call; [`ErrorKind::Provider`] and
-/// [`ErrorKind::Empty`] if the ladder stops on them; [`ErrorKind::CannotShrink`] if the source is too short for a
-/// shorter summary; [`ErrorKind::Exhausted`] if all tiers were refused and none is a cut.
+/// [`ErrorKind::NoSource`] if the source is empty, and [`ErrorKind::InvalidLadder`] if the ladder is invalid, both
+/// before any call. [`ErrorKind::Provider`] or [`ErrorKind::Empty`] if the summarizer fails or returns no text, and the
+/// ladder stops then. [`ErrorKind::CannotShrink`] if the source is so short that no summary can be shorter.
+/// [`ErrorKind::Exhausted`] if the results of all tiers were refused and no tier cuts.
 pub async fn escalate_with(
     summarizer: &dyn Summarizer,
     extractive: &dyn Summarizer,

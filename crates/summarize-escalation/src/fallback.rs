@@ -11,9 +11,9 @@ use crate::summarizer::{Summarizer, SummarizerResponse};
 /// Asks several summarizers in order until one writes a summary: a cheap model first, the main
 /// model when that fails.
 ///
-/// A blank answer counts as a failure, and so does an answer that its provider stopped. If no summarizer does better,
-/// the last stopped answer is returned. A summary names the model that wrote it; the id, and so the recipe, names all
-/// summarizers.
+/// A blank answer counts as a failure, and so does an answer that the provider stopped early. If all summarizers fail,
+/// the last answer that was stopped early is returned. A summary records the model that wrote it. The id of this
+/// summarizer, which is part of the summary's recipe, contains the ids of all summarizers.
 ///
 /// Summarizers that need no model are skipped: the ladder has a tier for them and marks their
 /// summaries as provisional.
@@ -25,7 +25,7 @@ pub struct FallbackSummarizer {
 }
 
 impl FallbackSummarizer {
-    /// Returns a chain of a single summarizer: add others by [`or`](Self::or).
+    /// Creates a chain that consists of one summarizer. Add others with [`or`](Self::or).
     pub fn new(first: impl Summarizer + 'static) -> Self {
         Self {
             id: first.id().to_owned(),
@@ -33,7 +33,7 @@ impl FallbackSummarizer {
         }
     }
 
-    /// Adds a summarizer, which is used if all before it failed.
+    /// Adds a summarizer that is asked if all summarizers before it failed.
     pub fn or(mut self, next: impl Summarizer + 'static) -> Self {
         self.id = format!("{}|{}", self.id, next.id());
         self.links.push(Box::new(next));

@@ -10,13 +10,13 @@ use crate::error::Error;
 use crate::request::SummaryRequest;
 use crate::summarizer::{Summarizer, SummarizerResponse};
 
-/// A summarizer with guards around each of its calls of a model. A summary in parts takes several calls: time-outs,
-/// retries, spending and caching apply to each of them.
+/// A summarizer with guards around each call of a model. The guards enforce time-outs, retries, spending limits and
+/// caching. If a source is summarized in parts, they apply to each of the calls.
 ///
-/// Its id, and so the recipe of its summaries, is the id of the summarizer inside. A summarizer without a model is not
-/// guarded.
+/// It has the id of the guarded summarizer, so guards do not change the recipe of a summary. A summarizer without a
+/// model is not guarded.
 ///
-/// A guard's refusal is a failure like one of the provider: the ladder's rules decide about it.
+/// If a guard refuses a call, this counts as a failure of the provider, and the ladder's rules apply.
 #[derive(Debug, Clone)]
 pub struct GuardedSummarizer<S> {
     inner: S,
@@ -25,13 +25,13 @@ pub struct GuardedSummarizer<S> {
 }
 
 impl<S: Summarizer> GuardedSummarizer<S> {
-    /// Puts new guards around a summarizer.
+    /// Wraps a summarizer with new guards.
     pub fn new(inner: S, policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
         let guards = Arc::new(Guards::new(policy, timer));
         Self::for_session(inner, guards, Arc::new(SessionGuard::new()))
     }
 
-    /// Puts shared guards around the summarizer of one session.
+    /// Wraps a summarizer with guards that are shared with other sessions, and with the guard of one session.
     pub fn for_session(inner: S, guards: Arc<Guards>, session: Arc<SessionGuard>) -> Self {
         Self {
             inner,
@@ -40,17 +40,17 @@ impl<S: Summarizer> GuardedSummarizer<S> {
         }
     }
 
-    /// Returns the guards of the session.
+    /// Returns the guard of the session.
     pub fn session(&self) -> &SessionGuard {
         &self.session
     }
 
-    /// Returns the guards of all sessions.
+    /// Returns the guards that sessions share.
     pub fn guards(&self) -> &Guards {
         &self.guards
     }
 
-    /// Returns the state of the breaker.
+    /// Returns the state of the circuit breaker.
     pub fn breaker(&self) -> BreakerState {
         self.guards.breaker(&self.session)
     }

@@ -12,29 +12,30 @@ use crate::rules::{OnEmpty, OnError};
 use crate::target::{TargetRule, Tolerance};
 use crate::tier::Tier;
 
-/// Tiers to try, in order, until a summary is accepted, and the rules of acceptance.
+/// Methods of summarizing (tiers) that are tried in order until a summary is accepted, and the rules by which a summary
+/// is accepted.
 ///
-/// [`Ladder::default`] asks twice, then makes an extract, then cuts; its result is always shorter
-/// than the source, and a failing model does not stop it. A summary that is declined, cut off, as
-/// long as its source, or that fails the [`Gate`] is refused, and the next tier is tried.
+/// [`Ladder::default`] asks the model twice, then makes an extract, then cuts. Its result is always shorter than the
+/// source, even if the model fails. If the model declines, or the summary is incomplete, as long as its source, or
+/// fails the [`Gate`], the result is refused and the next tier is tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[must_use]
 pub struct Ladder {
-    /// Tiers in order, without duplicates.
+    /// Tiers in the order in which they are tried. Each may occur once.
     pub tiers: Vec<Tier>,
-    /// Largest accepted length of a summary.
+    /// Factor by which a summary may be longer than its target length.
     pub accept: Tolerance,
-    /// Rule for a summarizer that fails.
+    /// Rule that applies if the summarizer fails.
     pub on_error: OnError,
-    /// Rule for an empty summary.
+    /// Rule that applies if the summarizer returns no text.
     pub on_empty: OnEmpty,
-    /// Acceptance gate; without one, summaries are not measured. Summaries made without a model are measured and not
-    /// judged.
+    /// Checks of a summary's content. Summaries that were written without a model are measured but never refused. With
+    /// `None`, summaries are neither checked nor measured.
     pub gate: Option<Gate>,
-    /// Target of a summary of messages, if the request has none.
+    /// Target length of a summary of messages, if the request sets none.
     pub leaf: TargetRule,
-    /// Target of a summary with summaries among its sources, if the request has none.
+    /// Target length of a summary with other summaries among its sources, if the request sets none.
     pub condensed: TargetRule,
 }
 
@@ -53,7 +54,7 @@ impl Default for Ladder {
 }
 
 impl Ladder {
-    /// Returns the ladder's name in recipes: `default@2`, or `custom-` and a hash of its values.
+    /// Returns the ladder's name for recipes: `default@2`, or `custom-` and a hash of its values.
     pub fn id(&self) -> String {
         if *self == Self::default() {
             "default@2".to_owned()
@@ -74,10 +75,10 @@ impl Ladder {
         }
     }
 
-    /// Checks the ladder.
+    /// Checks that the ladder can be used.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidLadder`] if there is no tier, a tier is a duplicate, or a rule would divide by zero.
+    /// [`ErrorKind::InvalidLadder`] if it has no tier, if a tier occurs twice, or if a rule would divide by zero.
     pub fn validate(&self) -> Result<(), Error> {
         let invalid = |what: &str| Err(Error::new(ErrorKind::InvalidLadder, what));
         if self.tiers.is_empty() {

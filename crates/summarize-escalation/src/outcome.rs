@@ -8,43 +8,44 @@ use crate::refusal::Refusal;
 use crate::summarizer::OmittedSource;
 use crate::tier::Tier;
 
-/// An accepted summary, and how it was made.
+/// A summary that a ladder accepted, with the tier, the model, the costs and the refused tiers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 #[must_use]
 pub struct LadderOutcome {
     /// Text of the summary.
     pub text: String,
-    /// Rank of each line of the text; `None` if its writer ranked no lines, or the text was cut.
+    /// Importance rank of each line of the text; `None` if the summarizer ranked no lines, or the text was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Vec<u8>>,
     /// Tier that wrote the summary.
     pub tier: Tier,
-    /// Id of the summarizer that wrote it.
+    /// Id of the summarizer that wrote the text.
     pub summarizer: String,
-    /// Model that wrote it, if one did.
+    /// Name of the model that wrote the text; `None` if it was written without a model.
     pub model: Option<String>,
-    /// Whether it should be rewritten when a model is available.
+    /// Whether the summary should be rewritten once a model is available.
     pub provisional: bool,
-    /// Recipe of the summary. If the requested summarizer wrote it, this is the result of [`recipe`](crate::recipe). An
-    /// extract or a cut has a different recipe, so that a cache never returns it as the real summary.
+    /// Recipe of the summary. If the summarizer of the caller wrote the text, it is the result of
+    /// [`recipe`](crate::recipe). An extract or a cut has a different recipe, so that a cache never returns it as the
+    /// real summary.
     pub recipe: Recipe,
-    /// Target length, in tokens.
+    /// Target length of the text, in tokens.
     pub target_tokens: u64,
-    /// Cost of its source, in tokens.
+    /// Cost of the summary's source, in tokens.
     pub tokens_in: u64,
     /// Cost of the text, in tokens, without the tokens that rendering adds.
     pub tokens_out: u64,
-    /// Number of calls of a summarizer: at most one for each tier.
+    /// Number of summarizer calls: at most one for each tier.
     pub calls: u32,
-    /// Number of calls of a model; each retry counts. A source that is too long for one call takes
-    /// several.
+    /// Number of model calls; each retry counts. A source that is too long for one call takes several.
     pub model_calls: u32,
-    /// Parts of the source that the summary omits, if the source was too long.
+    /// Parts of the source that the summary leaves out because the source was too long; `None` if it covers the whole
+    /// source.
     pub left_out: Option<OmittedSource>,
-    /// Scores of the text; `None` if the ladder has no gate.
+    /// Measurements of the text; `None` if the ladder has no gate.
     pub scores: Option<Scores>,
-    /// Tiers that were refused before, with the reasons.
+    /// Tiers that were tried before and of which the results were refused, each with the reason.
     pub refused: Vec<Refusal>,
 }
 
@@ -64,14 +65,16 @@ struct Meta<'a> {
 }
 
 impl LadderOutcome {
-    /// Returns the text with the ranks of its lines. Ranks of another number of lines are ignored.
+    /// Returns the text with the ranks of its lines. The ranks are ignored if their number differs from the number of
+    /// lines.
     pub fn body(&self) -> SummaryBody {
         SummaryBody::from_parts(self.text.clone(), self.ranks.clone())
             .unwrap_or_else(|_| SummaryBody::new(self.text.as_str()))
     }
 
-    /// Returns a JSON object about the making of the summary, to keep with it: `target_tokens`, `tokens_in`,
-    /// `tokens_out`, `model_calls`, and `scores`, `refused` and `left_out` if there are any.
+    /// Returns a JSON object that describes how the summary was written, to store with it. Its fields are
+    /// `target_tokens`, `tokens_in`, `tokens_out` and `model_calls`, and also `scores`, `refused` and `left_out` if
+    /// they exist.
     pub fn meta(&self) -> Option<RawJson> {
         let meta = Meta {
             target_tokens: self.target_tokens,

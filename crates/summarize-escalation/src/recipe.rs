@@ -5,12 +5,13 @@ use memory_model::{FieldHasher, Purpose, Recipe};
 use crate::ladder::Ladder;
 use crate::request::{SummaryKind, SummaryRequest};
 
-/// Returns the recipe of the summary that `summarizer` writes for this request under this ladder:
-/// with the hash of the source it is the key of a cache.
+/// Returns the recipe of the summary that `summarizer` writes for this request under this ladder. Together with the
+/// hash of the source, the recipe is the key of a cache.
 ///
-/// It is one canonical line of everything that the text depends on besides its source: summarizer (its id names model
-/// and prompts), ladder, kind and depth class, target, estimator, and hashes of the instructions, the previous summary
-/// and the request's prompts if there are any.
+/// The recipe is one line of everything on which the text depends, except the source: the summarizer's id (which
+/// contains the model and the prompts), the ladder, kind and depth class of the summary, the target length and the
+/// estimator. It also contains hashes of the instructions, the previous summary and the request's prompts, if there are
+/// any.
 pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -> Recipe {
     let kind = match (request.kind(), request.depth()) {
         (SummaryKind::Leaf, _) => "leaf",

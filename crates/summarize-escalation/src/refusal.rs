@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::gate::{GateFailure, Scores};
 use crate::tier::Tier;
 
-/// A tier with a refused result, and the reason.
+/// A tier of a ladder of which the result was refused, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// Tier that was refused.
+    /// Tier of which the result was refused.
     pub tier: Tier,
-    /// Reason for the refusal.
+    /// Reason for which the result was refused.
     pub reason: Reason,
 }
 
@@ -29,11 +29,11 @@ impl fmt::Display for Refusal {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// The summarizer failed.
+    /// The summarizer returned an error.
     Failed {
-        /// Kind of the provider's failure, if known.
+        /// Kind of the provider's failure; `None` if it is not known.
         failure: Option<FailureKind>,
-        /// Text of the error.
+        /// Text of the summarizer's error.
         message: String,
     },
     /// The summary was blank.
@@ -45,22 +45,22 @@ pub enum Reason {
         /// Largest accepted cost, in tokens.
         limit: u64,
     },
-    /// The summarizer declined.
+    /// The model declined to write a summary.
     Refused,
     /// The provider's content filter withheld the summary.
     Filtered,
-    /// The summary reached the provider's output limit.
+    /// The summary ended early because it reached the provider's output limit.
     CutOff,
-    /// The summary failed the gate.
+    /// The summary failed checks of the [`Gate`](crate::Gate).
     Gate {
-        /// Rules that the summary fails.
+        /// Checks that the summary fails.
         failures: Vec<GateFailure>,
-        /// Scores of the summary.
+        /// Measurements of the summary.
         scores: Box<Scores>,
     },
     /// The summary was not shorter than its source.
     NotShorter {
-        /// Cost of the summary, in tokens, with the tokens that rendering adds.
+        /// Cost of the summary, in tokens, including the tokens that rendering adds.
         tokens: u64,
         /// Cost of the source, in tokens.
         source_tokens: u64,

@@ -11,65 +11,66 @@ use token_estimate::TokenEstimator;
 
 use crate::prompt::PromptSet;
 
-/// Amount of detail of a summary.
+/// Amount of detail that a summary keeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Style {
-    /// Keeps decisions, their reasons, constraints and tasks.
+    /// Keeps decisions, the reasons for them, constraints and tasks.
     #[default]
     Normal,
-    /// Keeps durable facts and the state of the work only.
+    /// Keeps only durable facts and the state of the work.
     Aggressive,
 }
 
-/// Kind of a summary by its sources.
+/// Kind of a summary, by the kind of its sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SummaryKind {
-    /// Messages only.
+    /// All sources are messages.
     Leaf,
-    /// One summary or more.
+    /// At least one source is a summary.
     Condensed,
 }
 
-/// A request for a summary: its source, its length, and the user's instructions.
+/// A request to a summarizer: the source, the length of the summary, and the user's instructions.
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct SummaryRequest<'a> {
-    /// The pieces, in the order of the log.
+    /// Messages and summaries to summarize, in the order of the log.
     pub source: &'a [Source<'a>],
-    /// Target length, in tokens of `estimator`. 0 leaves it to the ladder.
+    /// Target length of the summary, in tokens of `estimator`; 0 uses the ladder's target length.
     pub target_tokens: u64,
-    /// Largest accepted cost, in tokens, if it is below the ladder's limit. 0 sets none.
+    /// Maximum cost of the summary, in tokens, if it is below the ladder's maximum; 0 uses the ladder's maximum.
     pub max_tokens: u64,
-    /// Counts the tokens of the request and of its result.
+    /// Counts the tokens of the source and of the summary.
     pub estimator: &'a dyn TokenEstimator,
-    /// Tokens that rendering adds to the summary's text in a context; a summary with these must be shorter than its
-    /// source. Default 0.
+    /// Number of tokens that rendering the summary in a context adds to the cost of its text. The text and these tokens
+    /// together must cost less than the source. Default 0.
     pub overhead_tokens: u64,
-    /// Amount of detail. Set by the ladder.
+    /// Amount of detail that the summary keeps. The ladder sets it for each tier.
     pub style: Style,
-    /// Use of the summary.
+    /// Purpose for which the summary will be used.
     pub purpose: Purpose,
-    /// The summary that comes before the source, for continuity. It is context, not source.
+    /// Text of the summary that precedes the source; `None` if there is none. The summarizer reads it for continuity
+    /// and does not summarize it.
     pub previous: Option<&'a str>,
-    /// Instructions of the user for the summary.
+    /// Instructions of the user for the summary; `None` if there are none.
     pub instructions: Option<&'a str>,
-    /// Prompts that replace the summarizer's prompts.
+    /// Prompts to use instead of the summarizer's own prompts; `None` keeps them.
     pub prompts: Option<&'a PromptSet>,
-    /// Check before each call of a model, including each retry.
+    /// Check that runs before each call of a model, including each retry; `None` for no check.
     pub before_call: Option<&'a dyn BeforeCall>,
 }
 
-/// Decides whether a call of a model may still be made. For example, the words of its prompt may have been erased
-/// meanwhile.
+/// Decides whether a model may still be called. For example, the words of the prompt may have been erased since it was
+/// written.
 #[async_trait]
 pub trait BeforeCall: Send + Sync + fmt::Debug {
-    /// Returns when the call may be made.
+    /// Returns `Ok` if the call may be made.
     ///
     /// # Errors
-    /// The failure that the call returns instead of being made.
+    /// The failure that the caller gets instead of the model's answer.
     async fn before_call(&self) -> Result<(), Failure>;
 }
 
@@ -87,7 +88,7 @@ impl fmt::Debug for SummaryRequest<'_> {
 }
 
 impl<'a> SummaryRequest<'a> {
-    /// Returns a request for a summary of `source` with the ladder's target length.
+    /// Creates a request for a summary of `source` with the ladder's target length.
     pub fn new(source: &'a [Source<'a>], estimator: &'a dyn TokenEstimator) -> Self {
         Self {
             source,
@@ -107,7 +108,7 @@ impl<'a> SummaryRequest<'a> {
     /// Runs the check [`before_call`](Self::before_call), if it is set.
     ///
     /// # Errors
-    /// The failure that a call returns instead of being made.
+    /// The failure that the check returns if the call must not be made.
     pub async fn before_call(&self) -> Result<(), Failure> {
         match self.before_call {
             Some(check) => check.before_call().await,
@@ -123,12 +124,12 @@ impl<'a> SummaryRequest<'a> {
         SummaryRequest { source, ..*self }
     }
 
-    /// Returns the depth of the summary: 1 + its deepest source, messages counting as -1.
+    /// Returns the depth that the summary will have: 1 + the depth of its deepest source, with −1 for messages.
     pub fn depth(&self) -> u32 {
         source::depth(self.source)
     }
 
-    /// Returns `Leaf` if every piece is a message.
+    /// Returns [`SummaryKind::Leaf`] if all sources are messages, otherwise [`SummaryKind::Condensed`].
     pub fn kind(&self) -> SummaryKind {
         match self.depth() {
             0 => SummaryKind::Leaf,
@@ -141,7 +142,7 @@ impl<'a> SummaryRequest<'a> {
         source::tokens(self.source)
     }
 
-    /// Returns the range from the first message to the last; `None` if there is no source.
+    /// Returns the range from the source's first message to its last; `None` if the source is empty.
     pub fn range(&self) -> Option<SeqRange> {
         source::range(self.source)
     }
@@ -190,7 +191,8 @@ impl<'a> SummaryRequest<'a> {
         ))
     }
 
-    /// Returns the earliest and the latest time of the source's messages; see [`source::times`].
+    /// Returns the earliest and the latest time of the source's messages; `None` if no time is known. See
+    /// [`source::times`].
     pub fn times(&self) -> Option<(Timestamp, Timestamp)> {
         source::times(self.source)
     }

@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Action when the summarizer fails.
+/// Rule of a ladder for a summarizer that fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnError {
-    /// Stops without a summary.
+    /// Ends the ladder with an error.
     Fail,
-    /// Continues with the next tier.
+    /// Tries the next tier.
     NextTier,
-    /// Continues with the next tier without a model. The default: a provider that just failed is not called again for
-    /// the same summary.
+    /// Tries the next tier that needs no model. The default, because a provider that just failed should not be called
+    /// again for the same summary.
     #[default]
     Offline,
 }
 
-/// Action when the summarizer returns a blank text.
+/// Rule of a ladder for a summarizer that returns a blank text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnEmpty {
-    /// Stops without a summary.
+    /// Ends the ladder with an error.
     Fail,
-    /// Continues with the next tier. The default.
+    /// Tries the next tier. The default.
     #[default]
     NextTier,
 }

@@ -12,28 +12,28 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::request::SummaryRequest;
 
-/// Writes summaries, which the ladder judges.
+/// Writes summaries. A [`Ladder`](crate::Ladder) accepts or refuses them.
 ///
-/// Dropping the future cancels the call.
+/// Dropping the future of a call cancels the call.
 #[async_trait]
 #[auto_impl(&, Box, Arc)]
 pub trait Summarizer: Send + Sync + Debug {
-    /// Returns the name and version, such as `extractive@3`. It goes into the recipe: two
-    /// summarizers that may write different texts have different ids.
+    /// Returns the summarizer's name and version, such as `extractive@3`. It is part of each summary's recipe: two
+    /// summarizers that may write different texts must have different ids.
     fn id(&self) -> &str;
 
-    /// Returns the model that writes, if there is one.
+    /// Returns the name of the model that writes the summaries; `None` if they are written without a model.
     fn model(&self) -> Option<&str> {
         None
     }
 
-    /// Returns whether its summaries should be rewritten once a model is available.
+    /// Returns whether the summaries should be rewritten once a model is available.
     fn provisional(&self) -> bool {
         false
     }
 
-    /// Returns the minimum number of model calls for this request: more than one if the source is too long for one
-    /// call. Calls no model.
+    /// Returns the minimum number of model calls that the request takes: more than one if the source is too long for
+    /// one call. Calls no model.
     fn calls_needed(&self, _request: &SummaryRequest<'_>) -> u64 {
         1
     }
@@ -41,16 +41,16 @@ pub trait Summarizer: Send + Sync + Debug {
     /// Writes a summary of the request's source.
     ///
     /// # Errors
-    /// [`Error::provider`] if the provider fails.
+    /// The error that [`Error::provider`] creates, if the provider fails.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error>;
 
-    /// Writes a summary of the request's source, and makes each call of a model through `guard`.
+    /// Writes a summary of the request's source, and calls the model only through `guard`.
     ///
     /// By default the whole summary is one call, which is right for a summarizer that asks a model
     /// once.
     ///
     /// # Errors
-    /// Errors of [`Summarizer::summarize`], and of the guard.
+    /// The errors of [`Summarizer::summarize`], and the error of a call that the guard refused.
     async fn summarize_guarded(
         &self,
         request: &SummaryRequest<'_>,
@@ -92,34 +92,34 @@ pub trait Summarizer: Send + Sync + Debug {
     }
 }
 
-/// A summary as its summarizer wrote it.
+/// A summary as the summarizer wrote it, before the ladder judges it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummarizerResponse {
     /// Text of the summary.
     pub text: String,
-    /// Rank of each line of the text; `None` if the summarizer ranks no lines. See [`SummaryBody`].
+    /// Importance rank of each line of the text; `None` if the summarizer ranks no lines. See [`SummaryBody`].
     pub ranks: Option<Vec<u8>>,
-    /// Reason for which the text ends.
+    /// Reason for which the model stopped writing.
     pub stop: Stop,
-    /// Number of calls that the summary took; each retry counts.
+    /// Number of model calls that the summary took; each retry counts.
     pub calls: u32,
-    /// Parts of the source that no model saw, if the source was too long.
+    /// Parts of the source that no model read because the source was too long; `None` if all parts were read.
     pub left_out: Option<OmittedSource>,
-    /// The model that wrote the summary, if the summarizer has several.
+    /// Name of the model that wrote the summary, if the summarizer has several models.
     pub model: Option<String>,
-    /// Tokens that the provider counted.
+    /// Tokens of the calls as the provider counted them; `None` if it did not report them.
     pub usage: Option<ModelUsage>,
 }
 
-/// Pieces of a source that a summary leaves out.
+/// Messages and summaries of a source that a summary leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OmittedSource {
-    /// Range from the first message to the last.
+    /// Range from the first message that is left out to the last one.
     pub range: SeqRange,
-    /// Number of pieces.
+    /// Number of messages and summaries that are left out.
     pub pieces: u64,
-    /// Cost of the pieces, in tokens.
+    /// Cost of the messages and summaries that are left out, in tokens.
     pub tokens: u64,
 }
 
@@ -156,7 +156,7 @@ impl SummarizerResponse {
         }
     }
 
-    /// Returns a complete text that took one call.
+    /// Creates the response with a complete text that took one call.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -169,7 +169,7 @@ impl SummarizerResponse {
         }
     }
 
-    /// Returns a complete text with the ranks of its lines, which took one call.
+    /// Creates the response with a complete text that took one call, and the ranks of its lines.
     pub fn ranked(body: &SummaryBody) -> Self {
         Self {
             ranks: body.ranks().map(<[u8]>::to_vec),

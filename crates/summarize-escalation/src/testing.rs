@@ -21,40 +21,41 @@ use crate::prompt::{plain, render};
 use crate::request::{Style, SummaryRequest};
 use crate::summarizer::{Summarizer, SummarizerResponse};
 
-/// Action of a scripted summarizer when it is called.
+/// Result of a call of a [`Scripted`] summarizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
-    /// Returns this text.
+    /// Returns the given text.
     Text(String),
-    /// Fails with this message.
+    /// Fails with the given message.
     Fail(String),
-    /// Fails in this way, as a provider's client does; the provider may ask for a wait.
+    /// Fails with the given kind of failure, as the client of a provider does. The duration is the wait that the
+    /// provider asks for, if any.
     Failure(FailureKind, Option<Duration>),
     /// Returns an empty text.
     Empty,
-    /// Returns white space.
+    /// Returns a text of white space only.
     Blank,
-    /// Returns its source twice.
+    /// Returns the source twice.
     Longer,
-    /// Returns its source unchanged.
+    /// Returns the source unchanged.
     Echo,
-    /// Returns the beginning of its source, as long as its target: quick, and always accepted.
+    /// Returns the beginning of the source, cut to the target length. This is fast, and a ladder always accepts it.
     HeadCut,
     /// Never returns.
     Hang,
-    /// Declines, politely.
+    /// Returns a polite refusal.
     Refuse,
-    /// Returns half a sentence, its provider's limit reached.
+    /// Returns half a sentence, as if the provider's output limit had been reached.
     CutOff,
-    /// Returns a text in a language that the source is not in.
+    /// Returns a text in another language than the source.
     WrongLanguage,
-    /// Returns its prompt.
+    /// Returns the prompt.
     PromptEcho,
 }
 
-/// Returns the ways in which a model fails: error, empty, white space, longer than the source,
-/// hang, refusal, cut off, wrong language, echo of the prompt.
+/// Returns nine ways in which a model can fail: error, empty text, white space, a text longer than the source, no
+/// return, refusal, cut off, wrong language, echo of the prompt.
 pub fn misbehaviours() -> [Answer; 9] {
     [
         Answer::fail("503 service unavailable"),
@@ -75,18 +76,18 @@ const RUSSIAN: &str = "Пользователь попросил исправи�
 const JAPANESE: &str = "利用者は不具合の修正を依頼しました。作業は続いています。確認の一部は終わり、残りは後で行います。";
 
 impl Answer {
-    /// Returns this text.
+    /// Creates an answer that returns this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// Fails with this message.
+    /// Creates an answer that fails with this message.
     pub fn fail(message: impl Into<String>) -> Self {
         Self::Fail(message.into())
     }
 }
 
-/// A summarizer with scripted answers; it repeats the last one.
+/// A summarizer that gives prepared answers in order and then repeats the last one.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     id: String,
@@ -97,8 +98,8 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Returns a summarizer that returns these answers in order and repeats the last one; without answers it returns an
-    /// empty text.
+    /// Creates a summarizer that gives these answers in order and then repeats the last one. Without answers it returns
+    /// an empty text.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let script: VecDeque<Answer> = answers.into_iter().collect();
         Self {
@@ -118,7 +119,7 @@ impl Scripted {
         }
     }
 
-    /// Always returns this text, or always fails with this message.
+    /// Creates a summarizer that always returns the given text, or always fails with the given message.
     pub fn fixed(answer: Result<&str, &str>) -> Self {
         match answer {
             Ok(text) => Self::always("static@1", Answer::text(text)),
@@ -126,42 +127,42 @@ impl Scripted {
         }
     }
 
-    /// Always fails.
+    /// Creates a summarizer that always fails.
     pub fn fails() -> Self {
         Self::always("fails@1", Answer::fail("503 service unavailable"))
     }
 
-    /// Always returns an empty text.
+    /// Creates a summarizer that always returns an empty text.
     pub fn empty() -> Self {
         Self::always("empty@1", Answer::Empty)
     }
 
-    /// Always returns a text longer than its source.
+    /// Creates a summarizer that always returns a text longer than its source.
     pub fn longer() -> Self {
         Self::always("longer@1", Answer::Longer)
     }
 
-    /// Never returns.
+    /// Creates a summarizer that never returns.
     pub fn hangs() -> Self {
         Self::always("hangs@1", Answer::Hang)
     }
 
-    /// Always returns its source.
+    /// Creates a summarizer that always returns its source.
     pub fn echo() -> Self {
         Self::always("echo@1", Answer::Echo)
     }
 
-    /// Always returns the beginning of its source, as long as its target.
+    /// Creates a summarizer that always returns the beginning of its source, cut to the target length.
     pub fn head_cut() -> Self {
         Self::always("head-cut@1", Answer::HeadCut)
     }
 
-    /// Returns the number of calls, including calls of clones.
+    /// Returns the number of calls so far, including calls of clones.
     pub fn calls(&self) -> u32 {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// Returns the style of each call.
+    /// Returns the style of each call so far, in order.
     pub fn styles(&self) -> Vec<Style> {
         self.styles
             .lock()
@@ -243,7 +244,7 @@ fn head_cut(request: &SummaryRequest<'_>) -> String {
     cut_to_tokens(&text, request.target_tokens, request.estimator).unwrap_or_default()
 }
 
-/// Returns log entries of these messages from position 1 on, each with the cost of its texts.
+/// Creates log entries from messages, at positions from 1 on. The cost of each entry is the cost of its texts.
 pub fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEntry> {
     let mut running = 0_u64;
     let mut entries = Vec::with_capacity(messages.len());
@@ -264,7 +265,7 @@ pub fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEnt
     entries
 }
 
-/// Returns a summary of a range with this text.
+/// Creates a summary of a range with this depth and text.
 pub fn summary(range: SeqRange, depth: u32, text: &str, estimator: &dyn TokenEstimator) -> Summary {
     let recipe = Recipe::new("test");
     Summary {

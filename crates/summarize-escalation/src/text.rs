@@ -11,8 +11,8 @@ use crate::summarizer::Summarizer;
 use crate::target::Tolerance;
 use crate::{Source, cut_to_tokens};
 
-/// Summarizes a text to at most `max_tokens` tokens, by the default ladder and the default estimator. A text within the
-/// limit is returned unchanged.
+/// Summarizes a text to at most `max_tokens` tokens, with the default ladder and the default estimator. A text that
+/// costs no more is returned unchanged.
 ///
 /// ```
 /// use summarize_escalation::{ExtractiveSummarizer, summarize_text};
@@ -28,7 +28,7 @@ use crate::{Source, cut_to_tokens};
 /// ```
 ///
 /// # Errors
-/// As [`escalate`], except that a text that is too short for a summary is cut.
+/// The errors of [`escalate`], except that a text that is too short for a summary is cut.
 pub async fn summarize_text(
     summarizer: &dyn Summarizer,
     text: &str,

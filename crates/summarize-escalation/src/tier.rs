@@ -4,18 +4,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One tier of a [`Ladder`](crate::Ladder).
+/// One method of summarizing that a [`Ladder`](crate::Ladder) tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Tier {
-    /// Asks the summarizer in the normal style.
+    /// The summarizer writes a summary in the normal style.
     Normal,
-    /// Asks the summarizer in the aggressive style.
+    /// The summarizer writes a summary in the aggressive style.
     Aggressive,
-    /// Makes an extract, without a model.
+    /// The most important sentences are extracted, without a model.
     Extractive,
-    /// Cuts the text of the tier before, or else the source itself.
+    /// The result of the tier before is cut, or the source itself if there is no result.
     Cut,
 }
 

@@ -12,44 +12,44 @@ use crate::error::Result;
 use crate::replay::step::Step;
 use crate::session::Session;
 
-/// A law that must always hold.
+/// A property that must hold after every step of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Law {
-    /// A stored message is the last of the log, word for word.
+    /// The last entry of the log equals the message that was just stored, word for word.
     Kept,
-    /// A context's reported cost is right, and at most its budget.
+    /// The cost that a context reports is correct, and does not exceed the budget.
     Budget,
-    /// Messages are in the log's order, except for results that the receipt names as moved, and no two messages show
-    /// the same part of the log.
+    /// A context shows messages in the order of the log, except for tool results that the receipt lists as moved. No
+    /// two of its messages show the same part of the log.
     Order,
-    /// The results of each call follow its message directly, in tool messages, and there are no results elsewhere, as
-    /// providers require.
+    /// In a context, the results of each tool call directly follow the message with the call, in tool messages, as
+    /// providers require. There are no other results.
     Pairs,
-    /// Every message of the log is in the context, or the receipt names it.
+    /// The context shows every message of the log, or the receipt lists the message as left out.
     Accounted,
-    /// The last group is in the context.
+    /// The context shows the last group of messages.
     Newest,
-    /// The view's spans cover the log without gap or overlap, and their cost is the view's.
+    /// The view's spans cover the log without gap or overlap, and their costs add up to the view's cost.
     Tiled,
     /// A compaction makes the view cheaper.
     Shrinks,
-    /// No step takes more statements than the maximum.
+    /// No step executes more database statements than [`Replay::most_statements`](super::Replay::most_statements).
     Statements,
-    /// The session verifies.
+    /// The verification of the session finds no violation.
     Verified,
 }
 
-/// A law that did not hold.
+/// A violation of a [`Law`] in one step of a replay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Broken {
-    /// Number of the step, from 1 on.
+    /// Number of the step that violated the law; the first step is 1.
     pub step: u64,
-    /// Head of the log at that step.
+    /// Position of the log's last entry at that step.
     pub head: Seq,
-    /// The violated law.
+    /// The law that the step violated.
     pub law: Law,
     /// Description of the violation.
     pub found: String,

@@ -6,18 +6,18 @@ use context_assembler::{Context, ContextMessage, MessageOrigin};
 use memory_model::Seq;
 use serde::Serialize;
 
-/// Tokens of each context that were, unchanged, the beginning of the next.
+/// Tokens of contexts that the next context began with unchanged, so that a provider's prompt cache can reuse them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Reuse {
-    /// Tokens that were reused.
+    /// Number of tokens that the next context began with unchanged.
     pub kept: u64,
-    /// Tokens that could have been reused: the cost of all contexts that another context followed.
+    /// Cost of all contexts that were followed by another context, in tokens.
     pub of: u64,
 }
 
 impl Reuse {
-    /// Returns the share that was reused; 1 if no context could be.
+    /// Returns the reused share of the tokens, from 0 to 1; 1 if no context was followed by another.
     pub fn share(&self) -> f64 {
         match self.of {
             0 => 1.0,
@@ -25,7 +25,7 @@ impl Reuse {
         }
     }
 
-    /// Adds another measurement. Shares are weighted by tokens.
+    /// Adds the tokens of another measurement to this one.
     pub fn add(&mut self, other: Reuse) {
         self.kept += other.kept;
         self.of += other.of;
@@ -59,15 +59,16 @@ impl NewestFirst {
     }
 }
 
-/// Tokens that were not reused, by the cause of the change.
+/// Tokens of contexts that the next context did not begin with, by the cause of the difference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Breaks {
-    /// The oldest part was left out or shortened for the budget, in a step.
+    /// Tokens after a place at which the oldest part was left out or shortened to fit the budget, by a step of the
+    /// policy.
     pub stepped: u64,
-    /// A group was shortened for the budget, or shortened differently.
+    /// Tokens after a place at which a group of messages was shortened to fit the budget, or shortened differently.
     pub shortened: u64,
-    /// The newest tool group continued.
+    /// Tokens after a place at which the last group of messages got further messages.
     pub growing: u64,
 }
 

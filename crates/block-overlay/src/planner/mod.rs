@@ -11,13 +11,13 @@ pub use policy::{BlockPolicy, Digest};
 
 use compaction_plan::Label;
 
-/// Name of the planner's pass, and of the view.
+/// Name of the planner's only pass, and of the view that the planner compacts.
 pub const BLOCKS: Label = Label::from_static("blocks");
-/// Name of the jobs that make a summary.
+/// Kind of the jobs that write a summary.
 pub const SUMMARIZE: Label = Label::from_static("summarize");
-/// Name of the jobs that shorten the tool output of a turn.
+/// Kind of the jobs that shorten the tool output of turns.
 pub const TRIM: Label = Label::from_static("trim");
-/// Name of the jobs that leave turns out.
+/// Kind of the jobs that leave turns out of the view.
 pub const OMIT: Label = Label::from_static("omit");
-/// Name of the jobs that show messages again, so that other jobs can replace a span with outdated bounds.
+/// Kind of the jobs that show messages unchanged again, so that other jobs can replace a span with outdated bounds.
 pub const UNFOLD: Label = Label::from_static("unfold");

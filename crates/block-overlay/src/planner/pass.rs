@@ -15,12 +15,12 @@ use crate::planner::policy::BlockPolicy;
 
 static PASSES: [Label; 1] = [BLOCKS];
 
-/// Plans blocks as the view `blocks` of a log.
+/// Plans the compacted form of agent loops, in the view `blocks` of a log.
 ///
-/// The log is cut into loops. In the last loop the first turns stay raw, the recent ones are trimmed, and the turns
-/// between are a summary. Each older loop in scope is one summary. Loops out of scope are omitted. When a newer loop
-/// begins, a summary of the whole loop replaces the block of the one before. A summary is planned only if it costs less
-/// than the spans that it replaces.
+/// The planner divides the log into loops. In the last loop, the first turns stay unchanged, the tool output of the
+/// recent turns is shortened, and the turns between are summarized. Each older loop in scope becomes one summary. Loops
+/// out of scope are left out of the view. When a newer loop begins, a summary of the whole loop replaces the block of
+/// the one before. A summary is planned only if it costs less than the spans that it replaces.
 ///
 /// A pass reads the log from the first loop in scope on, so its cost depends on the loops in scope. It keeps at most
 /// 200 bytes of text of each message.
@@ -30,7 +30,7 @@ pub struct BlockPlanner {
 }
 
 impl BlockPlanner {
-    /// Creates a planner with this policy.
+    /// Creates a planner that follows `policy`.
     pub fn new(policy: BlockPolicy) -> Self {
         Self { policy }
     }

@@ -4,39 +4,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{CompactionConfig, CompactionScope, ContextConfig};
 
-/// The method of writing the planned summaries.
+/// Method of writing the summaries of loops.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Digest {
-    /// One line a turn. The planner knows these lines, so a summary covers the turns with lines that fit, and the
-    /// others are omitted. The default.
+    /// A summary consists of one line for each turn. The planner knows these lines in advance, so a summary covers only
+    /// the turns of which the lines fit, and the other turns are omitted. The default.
     #[default]
     OneLiners,
-    /// A summarizer that digests all turns within the tokens for a summary.
+    /// A summarizer writes one summary of all turns, limited to
+    /// [`max_summary_tokens`](BlockPolicy::max_summary_tokens).
     Summarizer,
-    /// A summarizer that extends a summary from the summary before and the new messages, so that a model reads every
-    /// message only once.
+    /// A summarizer extends the previous summary by the new messages, so that a model reads every message only once.
     Rolling,
 }
 
-/// Rules that turn a log into blocks. Defaults are the same as in [`CompactionConfig`].
+/// Policy of a [`BlockPlanner`](super::BlockPlanner). Its defaults are the same as in [`CompactionConfig`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BlockPolicy {
     /// Number of turns at the beginning of the last loop that are shown unchanged. Default 2.
     pub keep_first_turns: usize,
-    /// Number of turns at the end of the last loop that are shown with shortened tool output. Default 10.
+    /// Number of turns at the end of the last loop that stay in the view as messages, with the tool output of each
+    /// shortened to [`tool_output_max_lines`](Self::tool_output_max_lines). Default 10.
     pub keep_recent_turns: usize,
     /// Maximum length of the text of one summary, in tokens. Default 2,000.
     pub max_summary_tokens: u64,
-    /// Maximum number of lines of a tool's output in the recent turns. Default 50.
+    /// Maximum number of lines that are shown of a tool's output in the recent turns. Default 50.
     pub tool_output_max_lines: usize,
-    /// Loops before the last one that are shown. Default: 3. A loop that was omitted because it was out of scope stays
-    /// so.
+    /// Rule for the number of loops before the last one that the view shows. Default: 3 loops. A loop that was once out
+    /// of scope and omitted stays omitted.
     pub scope: CompactionScope,
-    /// Maximum cost of the loops in scope, for a scope by tokens if the room of contexts is not known. Default 100,000.
+    /// Maximum cost of the loops in scope, in tokens. Used only for [`CompactionScope::TokenBudget`], and only if the
+    /// size of contexts is not known. Default 100,000.
     pub max_context_tokens: u64,
-    /// Method of writing the summaries. Default: one line a turn.
+    /// Method of writing the summaries. Default: [`Digest::OneLiners`].
     pub digest: Digest,
 }
 

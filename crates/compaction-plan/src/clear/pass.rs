@@ -13,7 +13,8 @@ use crate::label::Label;
 use crate::planner::PassInput;
 use crate::source::{BoxError, EntryReader, JobSink, SpanReader, ViewSource};
 
-/// Name of the pass that clears results in the messages that the inner planner left, and of its jobs.
+/// Name of the pass that clears tool results in the messages that the inner planner left unchanged, and kind of all
+/// jobs that clear results.
 pub const CLEAR: Label = Label::from_static("clear");
 
 /// Plans the groups to clear. Keeps no text of a message.

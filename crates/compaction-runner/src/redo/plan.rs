@@ -5,36 +5,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::{SeqRange, Span, SpanBody, Summary, SummaryId, ViewName, ViewVersion};
 use serde::Serialize;
 
-/// The planned work of a redo.
+/// The summaries that a redo would rewrite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoPlan {
-    /// Name of the view.
+    /// Name of the view that shows the summaries.
     pub view: ViewName,
-    /// Version of the view when the plan was made.
+    /// Version of the view from which the plan was made.
     pub version: ViewVersion,
-    /// Summaries to rewrite. For each span of the view, sources come before the summaries made from them.
+    /// Summaries to rewrite. For each span of the view, a summary is listed after the summaries that are its sources.
     pub nodes: Vec<RedoCandidate>,
 }
 
 impl RedoPlan {
-    /// Number of these summaries that were written without a model.
+    /// Returns the number of summaries to rewrite that were written without a model.
     pub fn provisional(&self) -> u64 {
         self.nodes.iter().filter(|node| node.provisional).count() as u64
     }
 }
 
-/// A summary to rewrite.
+/// A summary that a redo would rewrite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoCandidate {
-    /// Id of the summary.
+    /// Id of the old summary.
     pub id: SummaryId,
-    /// Range of the summary.
+    /// Range of messages that the summary covers.
     pub range: SeqRange,
-    /// Depth of the summary.
+    /// Depth of the summary, with 0 for a summary of messages.
     pub depth: u32,
-    /// Whether it was written without a model. Otherwise one of its sources was.
+    /// Whether the redo selects this summary itself, because it was written without a model. If false, it is rewritten
+    /// only because one of its sources is.
     pub provisional: bool,
 }
 

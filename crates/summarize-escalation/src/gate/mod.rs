@@ -18,10 +18,12 @@ use crate::request::SummaryRequest;
 pub use share::Share;
 pub use terms::Term;
 
-/// Checks of a summary apart from its length: a policy value of a [`Ladder`](crate::Ladder).
+/// Checks by which a [`Ladder`](crate::Ladder) accepts or refuses a summary, in addition to its length. Terms are words
+/// such as identifiers, paths and error codes.
 ///
-/// A check of terms takes the most important terms of each class: those that users and errors name first. At four
-/// tokens each, these take at most a quarter of the target.
+/// The summary should retain the most important terms of each class. Terms that users and errors name are the most
+/// important. The number of these terms is limited: at four tokens each, they take at most a quarter of the target
+/// length.
 ///
 /// ```
 /// use summarize_escalation::{Gate, Share};
@@ -36,17 +38,17 @@ pub use terms::Term;
 #[serde(default, deny_unknown_fields)]
 #[must_use]
 pub struct Gate {
-    /// Minimum share of the terms of a class that the summary retains, rounded down but at least
-    /// one term; 0 checks none. Default 0.1.
+    /// Minimum share of the important terms of each class that the summary must retain, rounded down but at least one
+    /// term. 0 disables the check. Default 0.1.
     pub min_retained: Share,
-    /// Classes of terms that are checked. Default: all but numbers.
+    /// Classes of terms that are checked. Default: all except numbers.
     pub terms: BTreeSet<Term>,
-    /// Minimum number of terms that a class must have in the source to be checked. Default 8.
+    /// Minimum number of terms of a class in the source; a class with fewer is not checked. Default 8.
     pub at_least: u32,
-    /// Whether a text that repeats the prompt is refused. Default true.
+    /// Whether a summary that repeats the prompt is refused. Default true.
     pub echo: bool,
-    /// Whether a summary in another language than the conversation is refused, if both languages are clear and the
-    /// request has no instructions. Default true.
+    /// Whether a summary in another language than the conversation is refused. The check applies only if both languages
+    /// are clear and the request has no instructions. Default true.
     pub language: bool,
 }
 
@@ -65,7 +67,7 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// Returns the checks that these scores fail; empty when the summary passes.
+    /// Returns the checks that a summary with these scores fails; empty if it passes all.
     pub fn failures(&self, scores: &Scores) -> Vec<GateFailure> {
         let lost = self.terms.iter().filter_map(|term| {
             let retention = scores.retention(*term);
@@ -91,40 +93,40 @@ impl Gate {
     }
 }
 
-/// Terms of the source that a summary retains.
+/// Number of important terms of the source, and number of these in the summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermCounts {
-    /// Number of terms found in the summary.
+    /// Number of the source's terms that the summary contains.
     pub found: u32,
-    /// Number of terms looked for.
+    /// Number of the source's terms that the summary was searched for.
     pub total: u32,
 }
 
-/// Measurements of a summary, which are stored with it.
+/// Measurements of a summary against its source. They are stored with the summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Scores {
-    /// Names in code, commit ids.
+    /// Counts of identifiers: names in code and commit ids.
     pub identifiers: TermCounts,
-    /// Numbers of two digits or more.
+    /// Counts of numbers with two or more digits.
     pub numbers: TermCounts,
-    /// Paths.
+    /// Counts of paths of files.
     pub paths: TermCounts,
-    /// Addresses.
+    /// Counts of addresses (URLs).
     pub urls: TermCounts,
-    /// Error codes, ticket numbers and the like.
+    /// Counts of codes: error codes, ticket numbers and the like.
     pub codes: TermCounts,
-    /// Whether the text declines to summarise.
+    /// Whether the model refused to write a summary.
     pub refusal: bool,
-    /// Whether the text repeats the prompt.
+    /// Whether the summary repeats the prompt.
     pub echo: bool,
-    /// Whether the text is clearly in another language than the conversation.
+    /// Whether the summary is clearly in another language than the conversation.
     pub other_language: bool,
 }
 
 impl Scores {
-    /// Returns the retention of a class of terms.
+    /// Returns the counts of terms of one class.
     pub fn retention(&self, term: Term) -> TermCounts {
         match term {
             Term::Identifiers => self.identifiers,
@@ -136,16 +138,16 @@ impl Scores {
     }
 }
 
-/// A check that a summary fails.
+/// A check of the [`Gate`] that a summary fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GateFailure {
     /// The summary retains too few terms of a class.
     Lost {
-        /// Retention of the terms.
+        /// Class of the terms that are missing.
         term: Term,
-        /// Terms that the summary retains.
+        /// Number of terms that the summary contains, and number that it was searched for.
         retention: TermCounts,
         /// Minimum share of the terms that the gate requires.
         min_retained: Share,
@@ -157,7 +159,7 @@ pub enum GateFailure {
 }
 
 impl GateFailure {
-    /// Returns the name of the check, such as `identifiers` or `language`.
+    /// Returns the name of the failed check, such as `identifiers` or `language`.
     pub fn rule(&self) -> &'static str {
         match self {
             GateFailure::Lost { term, .. } => term.as_str(),
@@ -187,8 +189,8 @@ impl fmt::Display for GateFailure {
     }
 }
 
-/// Measures a summary of the request's source. Takes time linear in the source; of long texts only
-/// the start and the end are read.
+/// Measures a summary against the source of its request. Takes time linear in the length of the source. Of long texts
+/// it reads only the start and the end.
 pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     let most = usize::try_from(request.target_tokens / 16).unwrap_or(usize::MAX);
     let texts = terms::weighted(request.source);

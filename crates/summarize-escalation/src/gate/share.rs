@@ -12,23 +12,23 @@ pub struct Share {
 }
 
 impl Share {
-    /// The whole.
+    /// The share 1: the whole.
     pub const ONE: Self = Self { thousandths: 1_000 };
 
-    /// Returns a share, rounded to the nearest thousandth. A fraction below 0 becomes 0, one above 1
-    /// becomes 1, and one that is not a number becomes 0.
+    /// Creates a share, rounded to the nearest thousandth. A fraction below 0 becomes 0, a fraction above 1 becomes 1,
+    /// and a value that is not a number becomes 0.
     pub fn new(fraction: f64) -> Self {
         Self {
             thousandths: (fraction.clamp(0.0, 1.0) * 1_000.0).round() as u16,
         }
     }
 
-    /// Returns the share as a fraction.
+    /// Returns the share as a fraction from 0 to 1.
     pub fn get(self) -> f64 {
         f64::from(self.thousandths) / 1_000.0
     }
 
-    /// Returns the share of a number, rounded down.
+    /// Multiplies `number` by the share and rounds the product down.
     pub fn of(self, number: u32) -> u32 {
         let product = u64::from(number) * u64::from(self.thousandths) / 1_000;
         u32::try_from(product).unwrap_or(u32::MAX)

@@ -10,25 +10,25 @@ use memchr::memmem;
 use memory_model::{EntryKind, Part, Role};
 use serde::{Deserialize, Serialize};
 
-/// A class of terms.
+/// A class of terms that a summary should retain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Term {
-    /// Names in code, commit ids.
+    /// Names in code, and commit ids.
     Identifiers,
-    /// Numbers of two digits or more.
+    /// Numbers with two or more digits.
     Numbers,
-    /// Paths.
+    /// Paths of files.
     Paths,
-    /// Addresses.
+    /// Addresses (URLs).
     Urls,
     /// Error codes, ticket numbers and the like.
     Codes,
 }
 
 impl Term {
-    /// Every class.
+    /// All classes of terms.
     pub const ALL: [Self; 5] = [
         Self::Identifiers,
         Self::Numbers,
@@ -37,7 +37,7 @@ impl Term {
         Self::Codes,
     ];
 
-    /// Returns the name, in the plural.
+    /// Returns the name of the class in the plural, such as `identifiers`.
     pub fn as_str(self) -> &'static str {
         match self {
             Term::Identifiers => "identifiers",

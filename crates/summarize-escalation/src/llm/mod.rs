@@ -28,8 +28,8 @@ pub struct LlmSummarizer<M> {
 }
 
 impl<M: ChatModel> LlmSummarizer<M> {
-    /// Returns a summarizer that asks `model` through `client`, with the standard prompts and no
-    /// limit to the length of a prompt.
+    /// Creates a summarizer that asks the model named `model` through `client`. It uses the standard prompts and does
+    /// not limit the length of a prompt.
     ///
     /// Its id consists of the model's name, the id of the prompts, and the window.
     pub fn new(model: impl Into<String>, client: M) -> Self {
@@ -45,22 +45,22 @@ impl<M: ChatModel> LlmSummarizer<M> {
         summarizer
     }
 
-    /// Puts the provider's name before the model's in the id: two providers may have models of the
-    /// same name.
+    /// Adds the provider's name to the id, before the model's name, because two providers may have models with the same
+    /// name.
     pub fn with_provider(mut self, provider: &str) -> Self {
         self.provider = Some(provider.to_owned());
         self.update_id();
         self
     }
 
-    /// Sets the prompts.
+    /// Sets the prompts that the model receives.
     pub fn with_prompts(mut self, prompts: PromptSet) -> Self {
         self.prompts = prompts;
         self.update_id();
         self
     }
 
-    /// Sets the model's context window.
+    /// Sets the model's context window, which limits the length of a prompt.
     pub fn with_window(mut self, window: ModelWindow) -> Self {
         self.window = Some(window);
         self.update_id();

@@ -6,17 +6,18 @@ use token_estimate::SafetyFactor;
 
 use crate::request::SummaryRequest;
 
-/// A model's context window, with the rule for a source that does not fit.
+/// Size of a model's context window, and the rule for a source that does not fit in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[must_use]
 pub struct ModelWindow {
-    /// Size of the window, in the model's tokens: prompt and answer together.
+    /// Size of the window, in the model's tokens. Prompt and answer together must fit.
     pub tokens: u64,
-    /// Rule for a source that does not fit.
+    /// Rule that applies if a source does not fit in the window.
     #[serde(default)]
     pub overflow: Overflow,
-    /// Maximum number of calls for one summary; a source that needs more is too long.
+    /// Maximum number of calls for one summary. A source that needs more calls is an error of the kind
+    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong).
     #[serde(default = "max_calls")]
     pub max_calls: u32,
 }
@@ -25,16 +26,16 @@ fn max_calls() -> u32 {
     64
 }
 
-/// Rule for a source that is longer than a [`ModelWindow`].
+/// Rule for a source that does not fit in a [`ModelWindow`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Summarises the source part by part, then merges the summaries. A single message that is too long is shortened
-    /// with a note. The default: no message is left out.
+    /// Summarizes the source in parts, then merges the summaries of the parts. A single message that is too long is
+    /// shortened, with a note. No message is left out. The default.
     #[default]
     Parts,
-    /// Makes no summary.
+    /// Returns an error of the kind [`ErrorKind::TooLong`](crate::ErrorKind::TooLong).
     Fail,
 }
 
@@ -44,7 +45,7 @@ const FRAMING: u64 = 24;
 const LEAST_ANSWER: u64 = 64;
 
 impl ModelWindow {
-    /// Returns a window of `tokens` tokens; a longer source is summarised part by part.
+    /// Creates a window of `tokens` tokens. A source that does not fit is summarized in parts.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             tokens,

@@ -2,23 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Default number of characters that a prompt shows of a call's arguments and of a result: two thirds from the start,
-/// one third from the end, and between them the number of omitted characters.
+/// Default maximum number of characters that a prompt shows of a tool call's arguments and of a tool's result. Two
+/// thirds of them are from the start and one third from the end; between them is the number of omitted characters.
 pub const CLIP_CHARS: usize = 2_000;
 
-/// Maximum number of characters that a prompt shows of each text; `None` shows all. Of a longer text, the prompt shows
-/// two thirds from the start and one third from the end, with the number of omitted characters and the message to
-/// expand.
+/// Maximum number of characters that a prompt shows of each text; `None` shows the whole text. Of a longer text, the
+/// prompt shows two thirds of the maximum from the start and one third from the end. Between them it gives the number
+/// of omitted characters and the message that shows the whole text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Clip {
-    /// Maximum for a text of a user or an assistant.
+    /// Maximum number of characters of a text of the user or the assistant.
     pub text: Option<usize>,
-    /// Maximum for a call's arguments.
+    /// Maximum number of characters of a tool call's arguments.
     pub arguments: Option<usize>,
-    /// Maximum for a tool's result.
+    /// Maximum number of characters of a tool's result.
     pub results: Option<usize>,
-    /// Maximum for an earlier summary.
+    /// Maximum number of characters of an earlier summary.
     pub summaries: Option<usize>,
 }
 
@@ -35,14 +35,14 @@ impl Default for Clip {
 }
 
 impl Clip {
-    /// Shows all texts whole.
+    /// Sets no maximum: all texts are shown whole.
     pub const NONE: Self = Self {
         text: None,
         arguments: None,
         results: None,
         summaries: None,
     };
-    /// Returns a rule that shows at most `chars` characters of any text.
+    /// Returns these maximums, each lowered to at most `chars` characters.
     pub fn at_most(self, chars: usize) -> Self {
         let least = |limit: Option<usize>| Some(limit.map_or(chars, |limit| limit.min(chars)));
         Self {

@@ -16,7 +16,7 @@ const INSTRUCTIONS_RULE: &str = " The one exception is <instructions>: it comes 
                                  says what the summary should mind.";
 
 impl PromptSet {
-    /// Returns the prompt for a request; the request's prompts replace these.
+    /// Renders the prompt for a request. If the request has prompts of its own, these are used instead.
     pub fn render(&self, request: &SummaryRequest<'_>) -> ChatPrompt {
         self.render_clipped(request, self.clip)
     }
@@ -99,7 +99,7 @@ impl PromptSet {
     }
 }
 
-/// Returns the standard prompt for a request.
+/// Renders the standard prompt for a request.
 pub fn render(request: &SummaryRequest<'_>) -> ChatPrompt {
     PromptSet::standard().render(request)
 }

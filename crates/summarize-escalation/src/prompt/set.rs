@@ -8,21 +8,23 @@ use serde::{Deserialize, Serialize};
 use super::clip::Clip;
 use super::strip::strip_analysis_block;
 
-/// A placeholder in a [`Template`].
+/// A placeholder in a [`Template`], which rendering replaces by a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Slot {
-    /// `{source}`: the source, between tags.
+    /// `{source}`: the messages and summaries to summarize, between tags.
     Source,
-    /// `{previous}`: the summary before the source, between tags, and an empty line; empty if there is none.
+    /// `{previous}`: the summary that precedes the source, between tags, followed by an empty line. Empty if there is
+    /// no such summary.
     Previous,
-    /// `{instructions}`: the user's instructions, between tags, and an empty line; empty if there are none.
+    /// `{instructions}`: the user's instructions, between tags, followed by an empty line. Empty if there are none.
     Instructions,
-    /// `{length}`: a line with the target in tokens; empty if it is 0.
+    /// `{length}`: a line that gives the target length in tokens. Empty if the target length is 0.
     Length,
-    /// `{brevity}`: the set's words for the aggressive style; empty in the normal style.
+    /// `{brevity}`: the text [`PromptSet::brevity`] in the aggressive style. Empty in the normal style.
     Brevity,
-    /// `{data_rule}`: the rule that text between tags is not an instruction, with its one exception.
+    /// `{data_rule}`: the rule that the model must not follow instructions in text between tags, with one exception:
+    /// the user's instructions for the summary.
     DataRule,
 }
 
@@ -36,14 +38,14 @@ impl Slot {
         (Slot::DataRule, "data_rule"),
     ];
 
-    /// Returns the slot's name, as between the braces.
+    /// Returns the slot's name as it is written between braces.
     pub fn as_str(self) -> &'static str {
         let found = Self::ALL.iter().find(|(slot, _)| *slot == self);
         found.map_or("", |(_, name)| name)
     }
 }
 
-/// A text with slots: `Summarise this.\n\n{source}`. It has no other braces.
+/// A text with slots, such as `Summarise this.\n\n{source}`. Braces occur only around the names of slots.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Template(Vec<TemplatePart>);
@@ -58,7 +60,7 @@ impl Template {
     /// Parses a text with slots.
     ///
     /// # Errors
-    /// [`InvalidTemplate`] if a brace is not closed or the name between two braces is not a slot.
+    /// [`InvalidTemplate`] if a brace is not closed, or if the name between two braces is not the name of a slot.
     pub fn parse(text: &str) -> Result<Self, InvalidTemplate> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -86,7 +88,7 @@ impl Template {
         Self::parse(text).unwrap_or_default()
     }
 
-    /// Returns the slots in order.
+    /// Returns the slots of the template, in order.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.0.iter().filter_map(|piece| match piece {
             TemplatePart::Text(_) => None,
@@ -155,7 +157,7 @@ fn invalid(what: impl fmt::Display) -> InvalidTemplate {
     }
 }
 
-/// Form of a model's answer.
+/// Form of a model's answer to a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -163,11 +165,11 @@ pub enum AnswerFormat {
     /// The whole answer is the summary.
     #[default]
     Plain,
-    /// Notes and a summary between tags; see [`strip_analysis_block`].
+    /// The answer contains notes and a summary between tags: see [`strip_analysis_block`].
     Tagged,
 }
 
-/// Prompts for every kind of request, as data.
+/// Prompts of a summarizer, one for each kind of request.
 ///
 /// ```
 /// use summarize_escalation::prompt::{PromptSet, Template};
@@ -180,42 +182,44 @@ pub enum AnswerFormat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptSet {
-    /// Name and version, such as `mine@1`. It goes into recipes, so it changes with every word.
+    /// Name and version of the prompts, such as `mine@1`. It is part of each summary's recipe, so it must change with
+    /// every change of the prompts.
     pub id: String,
-    /// System message for a source of messages.
+    /// System message if the source consists of messages.
     pub leaf: Template,
-    /// System message for messages in the aggressive style; `None` uses `leaf` with `{brevity}`.
+    /// System message if the source consists of messages and the style is aggressive; `None` uses `leaf`, which can
+    /// contain `{brevity}`.
     #[serde(default)]
     pub leaf_aggressive: Option<Template>,
-    /// System message for a source of summaries of messages.
+    /// System message if the source consists of summaries of messages.
     pub condensed: Template,
-    /// System message for a source of summaries of summaries; `None` uses `condensed`.
+    /// System message if the source consists of summaries of summaries; `None` uses `condensed`.
     #[serde(default)]
     pub trajectory: Option<Template>,
-    /// System message for a summary and the messages after it; `None` uses `condensed`.
+    /// System message if the source consists of a summary and the messages after it; `None` uses `condensed`.
     #[serde(default)]
     pub update: Option<Template>,
-    /// System message for the beginning of a turn if its end stays in view; `None` uses `leaf`.
+    /// System message if the source is the beginning of a turn of which the end stays in view; `None` uses `leaf`.
     #[serde(default)]
     pub turn_prefix: Option<Template>,
-    /// User message: the request's data.
+    /// User message, which holds the data of the request.
     pub user: Template,
-    /// Text of `{brevity}`.
+    /// Text that replaces `{brevity}` in the aggressive style.
     #[serde(default)]
     pub brevity: String,
-    /// Form of the answer.
+    /// Form in which the model should answer.
     #[serde(default)]
     pub answer: AnswerFormat,
-    /// Maximum lengths of the texts that the prompt shows.
+    /// Maximum number of characters that the prompt shows of each text of the source.
     #[serde(default)]
     pub clip: Clip,
 }
 
 impl PromptSet {
-    /// Returns a set of one prompt for every kind of request.
+    /// Creates a set that uses the same prompt for every kind of request.
     ///
     /// # Errors
-    /// If one of the texts is not a valid [`Template`].
+    /// [`InvalidTemplate`] if one of the texts is not a valid [`Template`].
     pub fn single(
         id: impl Into<String>,
         system: &str,
@@ -257,7 +261,7 @@ impl PromptSet {
         always.chain(optional.into_iter().flatten())
     }
 
-    /// Returns the summary in a model's answer.
+    /// Extracts the summary from a model's answer.
     pub fn read(&self, answer: &str) -> String {
         match self.answer {
             AnswerFormat::Plain => answer.to_owned(),

@@ -3,7 +3,7 @@
 use super::clip::Clip;
 use super::set::{AnswerFormat, PromptSet, Template};
 
-/// Names the standard prompts in recipes; raised whenever a word of them changes.
+/// Name and version of the standard prompts, for recipes. The version is raised with every change of a prompt's text.
 pub const PROMPT_VERSION: &str = "prompt@1";
 
 /// Template of the user message.
@@ -22,7 +22,7 @@ const SECTIONS: &str = "- Markdown, in the language of the conversation: the hea
 const HALVE: &str = "An earlier attempt was too long. Halve it: keep requests, decisions and the present state, and give up all explanation.\n\n";
 
 impl PromptSet {
-    /// Returns the standard prompts: plain text, by depth.
+    /// Returns the standard prompts. They ask for plain text, and differ by the depth of the summary.
     pub fn standard() -> Self {
         let form = |files: &str| format!("Form:\n{PLAIN}{files}{EXPAND}{{length}}\n{{data_rule}}");
         Self {
@@ -72,8 +72,8 @@ impl PromptSet {
         }
     }
 
-    /// Returns prompts for a handoff of seven sections to the colleague who continues: goal, progress, key
-    /// decisions, files changed, current state, blockers, next steps.
+    /// Returns prompts for a handoff to a colleague who continues the work. They ask for seven sections: goal,
+    /// progress, key decisions, files changed, current state, blockers, next steps.
     pub fn handoff_sections() -> Self {
         let sections = "\
 # Goal\nWhat the user wants in the end, with every constraint.\n\
@@ -99,8 +99,8 @@ impl PromptSet {
         }
     }
 
-    /// Returns prompts for a checkpoint of six sections, which is updated with the messages after it, and for the
-    /// beginning of a turn.
+    /// Returns prompts for a checkpoint of six sections, for the update of a checkpoint with the messages after it, and
+    /// for the beginning of a turn.
     pub fn checkpoint() -> Self {
         let sections = "\
 ## Goal\nWhat the user is trying to achieve; several goals where there are several.\n\
@@ -141,7 +141,7 @@ impl PromptSet {
         }
     }
 
-    /// Returns prompts for nine numbered sections, after notes that are dropped.
+    /// Returns prompts that ask for nine numbered sections, after notes that are removed from the answer.
     pub fn numbered_sections() -> Self {
         let sections = "\
 1. Primary Request and Intent: all that the user asked for, in full.\n\

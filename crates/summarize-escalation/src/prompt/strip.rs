@@ -1,7 +1,7 @@
 //! Answers with notes before the summary.
 
-/// Returns a summary without its writer's notes: drops the first closed `<analysis>` block, then takes the text between
-/// `<summary>` tags if both exist; several blank lines become one.
+/// Removes the writer's notes from a summary: removes the first closed `<analysis>` block, then returns only the text
+/// between `<summary>` tags if both tags exist. Several blank lines become one.
 ///
 /// An unclosed block is left unchanged.
 ///
