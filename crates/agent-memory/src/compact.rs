@@ -200,7 +200,10 @@ impl Session {
     }
 }
 
-/// Guards of the model calls of one session in this process. See [`Builder::guards`](crate::Builder::guards).
+/// Guards of the model calls of one session in this process. Guards limit the duration, the retries, the concurrency
+/// and the spending of the calls, and a circuit breaker stops the calls after repeated failures. The methods return the
+/// spending and the state of the breakers, count a failure from outside, and close the breakers. See
+/// [`Builder::guards`](crate::Builder::guards).
 #[derive(Debug, Clone, Copy)]
 pub struct CallGuards<'a>(&'a Session);
 

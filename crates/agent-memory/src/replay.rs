@@ -58,7 +58,7 @@ pub struct ReplayReport {
     pub budget: u64,
     /// Number of steps. Each entry is one step, including notes.
     pub steps: u64,
-    /// Number of steps in which summaries or other jobs were published.
+    /// Number of steps in which at least one job of a compaction was published, such as a summary.
     pub publishing_steps: u64,
     /// Number of published jobs, by the label that the planner gives to each kind of job.
     pub published: LabelCounts,

@@ -104,7 +104,7 @@ pub struct ClearFigures {
     pub messages: u64,
     /// Cost of the cleared groups in the view before the plan, in tokens.
     pub tokens_before: u64,
-    /// Cost of the same groups with placeholders instead of results, in tokens.
+    /// Cost of the cleared groups after the plan, with placeholders instead of results, in tokens.
     pub tokens_after: u64,
 }
 

@@ -31,7 +31,7 @@ pub struct Compaction<'a> {
     /// Summarizer that writes the summaries.
     pub summarizer: &'a dyn Summarizer,
     /// Summarizer that writes extracts without a model: for the ladder's tier `extractive`, and to make a view fit. The
-    /// default one does not know any agent's conventions.
+    /// default summarizer knows no agent's conventions: it interprets tool calls by the names of their arguments alone.
     pub extractive: &'a dyn Summarizer,
     /// Tiers of summarizing that are tried for each summary, and the rules by which a summary is accepted.
     pub ladder: &'a Ladder,
@@ -48,7 +48,9 @@ pub struct Compaction<'a> {
     /// Name of the owner under which the compaction holds leases. Two compactions that may run at the same time need
     /// different names, or must share one [`InFlight`].
     pub owner: Owner,
-    /// Jobs in progress. Compactions with the same owner may share the list.
+    /// Jobs that the compactions of this owner work on. If compactions with the same owner share the list, no two of
+    /// them pay for the same summary at the same time. Leases alone do not prevent this, because the store grants a
+    /// lease again to the same owner.
     pub in_flight: InFlight,
     /// Decides whether the owner of another lease has ended, so that its lease can be taken over.
     pub liveness: &'a dyn Liveness,

@@ -37,7 +37,7 @@ pub struct AssemblyInput {
     /// Description of the current state of the conversation; `None` for none. It follows the last summary, and is left
     /// out if the latest group of messages needs its tokens.
     pub state: Option<String>,
-    /// Remarks to be shown after sentences of messages.
+    /// Remarks on sentences of messages. The context shows each remark directly after its sentence.
     pub remarks: Vec<Remark>,
 }
 

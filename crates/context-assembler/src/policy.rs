@@ -42,8 +42,8 @@ impl Budget {
     }
 
     /// Sets the maximum size of a context in bytes; `None` sets no limit. The size is counted for the parts of the
-    /// messages as JSON, with pictures and files in Base64. Fields that a provider's format adds are not counted. To
-    /// fit, remarks replace the oldest pictures and files first; then texts are shortened.
+    /// messages as JSON, with pictures and files in Base64. Fields that a provider's format adds are not counted. If a
+    /// context is larger, remarks first replace its oldest pictures and files; then its texts are shortened.
     #[must_use]
     pub fn with_bytes(self, most: impl Into<Option<u64>>) -> Self {
         Self {

@@ -342,8 +342,11 @@ impl ToolArguments {
         out
     }
 
-    /// Returns the edits that the arguments describe: each pair of arguments with names that begin with `old` and
-    /// `new`, and each argument with a name in `content`, which is the content of a whole file.
+    /// Returns the edits that the arguments describe, at most one for each object. In an edit, the first text with a
+    /// name that begins with `new` replaces the first text with a name that begins with `old`; case does not matter. If
+    /// the object lacks one of the two, its text with the first possible name in `content` is the new content of a
+    /// whole file, and the old text is empty. Objects and lists inside an object are searched only if the object itself
+    /// describes no edit.
     pub fn edits(&self, content: &[&str]) -> Vec<TextEdit> {
         let mut out = Vec::new();
         find_edits(&self.0, content, &mut out);

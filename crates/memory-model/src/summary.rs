@@ -143,7 +143,8 @@ pub struct SummaryFigures {
     /// Number of rows of the messages among the direct sources; each summary among them adds its `descendant_count` +
     /// 1. A message has a row for its text or its blocks, and one for each reasoning, tool call and tool result.
     pub descendant_count: u64,
-    /// Cost of the rows and summaries that `descendant_count` counts, in tokens.
+    /// Cost of all that `descendant_count` counts, in tokens: the cost of each message with rows among the direct
+    /// sources. Each summary among them adds its own cost and its `descendant_token_count`.
     pub descendant_token_count: u64,
     /// Cost of all rows of the covered messages, in tokens.
     pub source_message_token_count: u64,

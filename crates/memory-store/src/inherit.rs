@@ -147,12 +147,12 @@ impl ViewCut {
         cut
     }
 
-    /// Returns the id of the summary that crosses the point, if there is one: look it up and [`ViewCut::open`] it.
+    /// Returns the id of the summary that spans the cut's point, if there is one: look it up and [`ViewCut::open`] it.
     pub fn crossing(&self) -> Option<&SummaryId> {
         self.crossing.as_ref()
     }
 
-    /// Replaces the summary that crosses the point by its children, as far as they begin at or before the point.
+    /// Replaces the summary that spans the cut's point by its children, as far as they begin at or before the point.
     /// `known` returns the store's facts about a child summary.
     ///
     /// # Errors

@@ -34,10 +34,11 @@ pub struct IndexSegment {
     pub id: u64,
     /// Kind of the texts that the segment indexes.
     pub kind: IndexedKind,
-    /// First indexed position of the own log, inclusive; in a segment of summaries, the number of the first indexed
-    /// summary, counted from 1.
+    /// In a segment of messages, the first indexed position of the own log, inclusive. In a segment of summaries, the
+    /// number of the first indexed summary, counted from 1 in the order of creation.
     pub first: u32,
-    /// Last indexed position, inclusive; in a segment of summaries, the number of the last indexed summary.
+    /// In a segment of messages, the last indexed position, inclusive. In a segment of summaries, the number of the
+    /// last indexed summary.
     pub last: u32,
     /// Number of indexed messages without notes, or of indexed summaries.
     pub documents: u32,
@@ -123,7 +124,7 @@ pub struct IndexSnapshot {
     pub last_summary: Option<SummaryId>,
 }
 
-/// A part of a segment of a search index, under a key.
+/// A part of a segment of a search index. Its key identifies it within the segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// Smallest key in the chunk. The keys of a segment's chunks rise strictly.
@@ -137,10 +138,11 @@ pub struct Chunk {
 pub struct NewIndexSegment<'a> {
     /// Kind of the texts that the segment indexes.
     pub kind: IndexedKind,
-    /// First indexed position of the own log, inclusive; in a segment of summaries, the number of the first indexed
-    /// summary, counted from 1.
+    /// In a segment of messages, the first indexed position of the own log, inclusive. In a segment of summaries, the
+    /// number of the first indexed summary, counted from 1 in the order of creation.
     pub first: u32,
-    /// Last indexed position, inclusive; in a segment of summaries, the number of the last indexed summary.
+    /// In a segment of messages, the last indexed position, inclusive. In a segment of summaries, the number of the
+    /// last indexed summary.
     pub last: u32,
     /// Number of indexed messages without notes, or of indexed summaries.
     pub documents: u32,

@@ -110,13 +110,15 @@ pub struct Conversation {
     pub head: Seq,
     /// Cost of all visible messages, in tokens.
     pub tokens: u64,
-    /// Chain over the hashes of the conversation's own log; [`Hash::ZERO`] if that log is empty.
+    /// Chain hash: one hash over the hashes of all entries of the conversation's own log, in order. [`Hash::ZERO`] if
+    /// that log is empty.
     pub chain: Hash,
     /// Estimator that counts all costs of the conversation.
     pub estimator: EstimatorId,
     /// Human-readable title of the conversation; `None` without one.
     pub title: Option<String>,
-    /// Whether the conversation is archived.
+    /// Whether the conversation is archived. Lists leave out archived conversations unless
+    /// [`ConversationFilter::archived`] is set; they can still be read and changed.
     pub archived: bool,
     /// The caller's metadata of the conversation, as a JSON object.
     pub meta: Option<RawJson>,
@@ -124,8 +126,9 @@ pub struct Conversation {
     pub created_at: Timestamp,
     /// Time of the last append, publish or change of the conversation.
     pub updated_at: Timestamp,
-    /// Number of erasures, since the conversation's creation, of words that it saw. Compare it before using words of
-    /// the log from memory.
+    /// Number of erasures, since the conversation's creation, of words that it saw. Before you use words of the log
+    /// that were read earlier, compare this number with its value before they were read. If it has risen, some of the
+    /// words may be erased: read them again.
     pub erasures: u64,
 }
 
@@ -444,7 +447,7 @@ pub struct Publish {
     pub at: SeqRange,
     /// Spans that the view must still hold over the range. Otherwise the publish is lost.
     pub expect: Vec<Span>,
-    /// New spans of the view, which cover exactly `at`.
+    /// New spans of the view, which cover exactly the range `at`.
     pub spans: Vec<Span>,
     /// Summaries that the new spans need and the store may not have yet.
     pub summaries: Vec<Summary>,

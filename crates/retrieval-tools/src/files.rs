@@ -55,7 +55,9 @@ pub enum UseOutcome {
     Unanswered,
 }
 
-/// Arguments of [`Retrieval::files`](crate::Retrieval::files), the tool `memory_files`. By default all uses are listed.
+/// Arguments of [`Retrieval::files`](crate::Retrieval::files), the tool `memory_files`. The answer lists the uses of
+/// files and commands that satisfy all given conditions; without conditions, it lists all uses. One answer lists at
+/// most [`limit`](FilesArgs::limit) uses.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FilesArgs {

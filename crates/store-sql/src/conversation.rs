@@ -35,7 +35,7 @@ const READ: [C; 18] = [
     C::Erasures,
 ];
 
-/// Selects a conversation by number or key: one row, which [`conversation`] reads.
+/// Builds the statement that selects a conversation by number or key: one row, which [`conversation`] reads.
 pub fn find(which: &ConversationRef) -> SelectStatement {
     let mut statement = Query::select();
     statement.columns(READ).from(C::Table);
@@ -46,8 +46,8 @@ pub fn find(which: &ConversationRef) -> SelectStatement {
     statement
 }
 
-/// Selects a conversation and its ancestors, as far as they are forks; the conversation itself is the first row.
-/// [`ancestor`] reads a row.
+/// Builds the statement that selects a conversation and its ancestors, as far as they are forks; the conversation
+/// itself is the first row. [`ancestor`] reads a row.
 pub fn lineage(no: u32) -> WithQuery {
     let step = |statement: &mut SelectStatement| {
         let fork = Expr::col((C::Table, C::Shared)).is_not_null();
@@ -178,7 +178,8 @@ impl Iden for Seen {
     }
 }
 
-/// Selects at most `limit` conversations with numbers above `after`, by rising number. [`conversation`] reads a row.
+/// Builds the statement that selects at most `limit` conversations with numbers above `after`, by rising number.
+/// [`conversation`] reads a row.
 pub fn list(
     filter: &ConversationFilter,
     after: Option<ConversationId>,
@@ -247,7 +248,7 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
     })
 }
 
-/// Selects the largest number of a conversation so far; null if there is no conversation.
+/// Builds the statement that selects the largest number of a conversation so far; null if there is no conversation.
 pub fn last_number() -> SelectStatement {
     Query::select()
         .expr(Func::max(Expr::col(C::No)))
@@ -255,7 +256,7 @@ pub fn last_number() -> SelectStatement {
         .take()
 }
 
-/// Inserts a row for a new conversation.
+/// Builds the statement that inserts a row for a new conversation.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -293,8 +294,8 @@ pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     insert_row(C::Table, row)
 }
 
-/// Sets the title, archive flag and metadata of a conversation, and the time of the change. A field that is `None` in
-/// the patch does not change.
+/// Builds the statement that sets the title, archive flag and metadata of a conversation, and the time of the change. A
+/// field that is `None` in the patch does not change.
 pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatement {
     let mut statement = Query::update();
     statement
@@ -313,22 +314,23 @@ pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatem
     statement
 }
 
-/// Sets a conversation's chain hash and time of the last change after an append. `record` is the hash over the row
-/// after this change.
+/// Builds the statement that sets a conversation's chain hash and time of the last change after an append. `record` is
+/// the hash over the row after this change.
 pub fn set_chain(no: u32, chain: Hash, now: Timestamp, record: Hash) -> UpdateStatement {
     let mut statement = touch(no, now, record);
     statement.value(C::Chain, chain.0.to_vec());
     statement
 }
 
-/// Sets a conversation's time of the last change. `record` is the hash over the row after this change.
+/// Builds the statement that sets a conversation's time of the last change. `record` is the hash over the row after
+/// this change.
 pub fn touch(no: u32, now: Timestamp, record: Hash) -> UpdateStatement {
     let mut statement = set_record(no, record);
     statement.value(C::UpdatedAt, now.0);
     statement
 }
 
-/// Sets the hash over a conversation's row.
+/// Builds the statement that sets the hash over a conversation's row.
 pub fn set_record(no: u32, record: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -337,7 +339,7 @@ pub fn set_record(no: u32, record: Hash) -> UpdateStatement {
         .take()
 }
 
-/// Sets the hash over the names of a conversation's views.
+/// Builds the statement that sets the hash over the names of a conversation's views.
 pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -346,8 +348,8 @@ pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
         .take()
 }
 
-/// Selects at most `limit` conversations with numbers above `after`, by rising number, with their hashes.
-/// [`conversation`] and [`recorded`] read a row.
+/// Builds the statement that selects at most `limit` conversations with numbers above `after`, by rising number, with
+/// their hashes. [`conversation`] and [`recorded`] read a row.
 pub fn records(after: i64, limit: u64) -> SelectStatement {
     Query::select()
         .columns(READ)
@@ -370,7 +372,8 @@ pub fn recorded(row: &impl Columns) -> Result<(Hash, Hash)> {
     ))
 }
 
-/// Selects the family with a root: its number of members, and the hash over their session keys.
+/// Builds the statement that selects the family with a root: its number of members, and the hash over their session
+/// keys.
 pub fn family(tree: u32) -> SelectStatement {
     Query::select()
         .columns([F::Members, F::Hash])
@@ -379,7 +382,7 @@ pub fn family(tree: u32) -> SelectStatement {
         .take()
 }
 
-/// Selects all families: root, number of members, and the hash over their session keys.
+/// Builds the statement that selects all families: root, number of members, and the hash over their session keys.
 pub fn families() -> SelectStatement {
     Query::select()
         .columns([F::Tree, F::Members, F::Hash])
@@ -387,7 +390,7 @@ pub fn families() -> SelectStatement {
         .take()
 }
 
-/// Inserts a family that has only its root as a member.
+/// Builds the statement that inserts a family that has only its root as a member.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -400,7 +403,7 @@ pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
     insert_row(F::Table, row)
 }
 
-/// Adds one member to a family. `hash` is the hash over the session keys with this member.
+/// Builds the statement that adds one member to a family. `hash` is the hash over the session keys with this member.
 pub fn extend_family(tree: u32, hash: Hash) -> UpdateStatement {
     Query::update()
         .table(F::Table)

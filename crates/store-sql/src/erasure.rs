@@ -26,7 +26,7 @@ fn of_log(source: ConversationId, range: SeqRange) -> Expr {
     )
 }
 
-/// Counts the entries of a range of an own log that have words: one row with one number.
+/// Builds the statement that counts the entries of a range of an own log that have words: one row with one number.
 pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
     Query::select()
         .expr(Func::count(Expr::col(M::Id)))
@@ -36,8 +36,8 @@ pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
         .take()
 }
 
-/// Selects the entries outside of these ranges that have words and the same hash as an entry within them: one row for
-/// each conversation, which [`copy`] reads.
+/// Builds the statement that selects the entries outside of these ranges that have words and the same hash as an entry
+/// within them: one row for each conversation, which [`copy`] reads.
 pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
     let in_logs = || {
         let logs = logs.iter();
@@ -80,7 +80,7 @@ pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
     ))
 }
 
-/// Selects the ids of the payloads to which entries of a range refer.
+/// Builds the statement that selects the ids of the payloads to which entries of a range refer.
 pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
     Query::select()
         .distinct()
@@ -91,7 +91,7 @@ pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
         .take()
 }
 
-/// Deletes the payloads with these ids to which no entry refers.
+/// Builds the statement that deletes the payloads with these ids to which no entry refers.
 pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
     let used = Query::select()
         .column(M::Payload)
@@ -105,7 +105,7 @@ pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
         .take()
 }
 
-/// Records an erasure of entries; a record of the same range and time does not change.
+/// Builds the statement that records an erasure of entries; a record of the same range and time does not change.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -123,7 +123,7 @@ pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<
     Ok(statement)
 }
 
-/// Removes the words of the entries of a range from their rows.
+/// Builds the statement that removes the words of the entries of a range from their rows.
 pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement {
     Query::update()
         .table(M::Table)
@@ -136,7 +136,8 @@ pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement
         .take()
 }
 
-/// Selects the keys of a conversation's own summaries that have these public ids and still have words.
+/// Builds the statement that selects the keys of a conversation's own summaries that have these public ids and still
+/// have words.
 pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatement {
     let gone = Query::select().column(G::Summary).from(G::Table).take();
     Query::select()
@@ -148,7 +149,7 @@ pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatem
         .take()
 }
 
-/// Records that the words of the summaries with these keys are erased.
+/// Builds the statement that records that the words of the summaries with these keys are erased.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -157,7 +158,8 @@ pub fn record_summaries(keys: &[i64], at: Timestamp) -> Result<InsertStatement> 
     insert(G::Table, keys.iter().map(row))
 }
 
-/// Removes the words of the summaries with these keys from their rows; a placeholder replaces the text.
+/// Builds the statement that removes the words of the summaries with these keys from their rows; a placeholder replaces
+/// the text.
 pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
     Query::update()
         .table(S::Table)
@@ -169,12 +171,12 @@ pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
         .take()
 }
 
-/// Selects the keys of all erased summaries.
+/// Builds the statement that selects the keys of all erased summaries.
 pub fn erased_keys() -> SelectStatement {
     Query::select().column(G::Summary).from(G::Table).take()
 }
 
-/// Counts the jobs of a conversation: one row with one number.
+/// Builds the statement that counts the jobs of a conversation: one row with one number.
 pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
     Query::select()
         .expr(Func::count(Expr::col(J::Key)))
@@ -183,7 +185,8 @@ pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Deletes all jobs of a conversation, so that no owner of a lease can publish words that it read.
+/// Builds the statement that deletes all jobs of a conversation, so that no owner of a lease can publish words that it
+/// read.
 pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
@@ -191,8 +194,9 @@ pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Adds one to a conversation's number of erasures ([`Conversation::erasures`](memory_store::Conversation::erasures)).
-/// Run it for each conversation that saw the erased words.
+/// Builds the statement that adds one to a conversation's number of erasures
+/// ([`Conversation::erasures`](memory_store::Conversation::erasures)). Run the statement for each conversation that saw
+/// the erased words.
 pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -201,7 +205,8 @@ pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
         .take()
 }
 
-/// Deletes the small values of a conversation that hold prepared work: their keys begin with `prepared/`.
+/// Builds the statement that deletes the small values of a conversation that hold prepared work: their keys begin with
+/// `prepared/`.
 pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
@@ -210,7 +215,7 @@ pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Records that erased words are still to be removed from the files.
+/// Builds the statement that records that erased words are still to be removed from the files.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -218,7 +223,7 @@ pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
     insert_row(Wipe::Table, [(Wipe::At, at.0.into())])
 }
 
-/// Selects the number and time of each erasure with words still to be removed from the files.
+/// Builds the statement that selects the number and time of each erasure with words still to be removed from the files.
 pub fn pending_wipes() -> SelectStatement {
     Query::select()
         .columns([Wipe::No, Wipe::At])
@@ -226,8 +231,8 @@ pub fn pending_wipes() -> SelectStatement {
         .take()
 }
 
-/// Records that the words of an erasure are removed from the files. Both the number and the time must match, because
-/// the number may have been reused meanwhile.
+/// Builds the statement that records that the words of an erasure are removed from the files. Both the number and the
+/// time must match, because the number may have been reused meanwhile.
 pub fn wiped(no: i64, at: i64) -> DeleteStatement {
     Query::delete()
         .from_table(Wipe::Table)
@@ -236,7 +241,7 @@ pub fn wiped(no: i64, at: i64) -> DeleteStatement {
         .take()
 }
 
-/// Deletes all small values of a conversation.
+/// Builds the statement that deletes all small values of a conversation.
 pub fn delete_states(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
@@ -244,7 +249,7 @@ pub fn delete_states(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Removes a conversation's title and metadata, and archives it.
+/// Builds the statement that removes a conversation's title and metadata, and archives the conversation.
 pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -255,7 +260,8 @@ pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
         .take()
 }
 
-/// Selects the recorded erasures of all logs that a conversation sees. [`erasure`] reads a row.
+/// Builds the statement that selects the recorded erasures of all logs that a conversation sees. [`erasure`] reads a
+/// row.
 pub fn seen_by(conversation: ConversationId) -> WithQuery {
     Query::select()
         .columns(
@@ -279,7 +285,7 @@ pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
     Ok((source, erasure))
 }
 
-/// Selects the public ids of the erased summaries that a conversation sees.
+/// Builds the statement that selects the public ids of the erased summaries that a conversation sees.
 pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
     let key = || Expr::col((G::Table, G::Summary));
     let no = || Expr::col((Seen::Table, Seen::No));
@@ -297,7 +303,7 @@ pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
         .with(seen_from(conversation.0))
 }
 
-/// Replaces the facts of a conversation, the text against which its entries are compressed.
+/// Builds the statement that replaces the facts of a conversation, the text against which its entries are compressed.
 pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement {
     Query::update()
         .table(F::Table)
@@ -307,7 +313,7 @@ pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement
         .take()
 }
 
-/// Replaces the stored bytes of an entry after they were packed again.
+/// Builds the statement that replaces the stored bytes of an entry after they were packed again.
 pub fn repack(key: i64, packed: Packed) -> UpdateStatement {
     Query::update()
         .table(M::Table)

@@ -119,7 +119,8 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
     }
 }
 
-/// Inserts `rows` entries. The statement's text depends on this number alone; [`put_row`] adds the values of each row.
+/// Builds the statement that inserts `rows` entries. The statement's text depends on this number alone; [`put_row`]
+/// adds the values of each row.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -190,8 +191,8 @@ static WORDS: LazyLock<CommonWords> = LazyLock::new(|| CommonWords {
     tool: Role::Tool.as_str().into(),
 });
 
-/// Selects at most `limit` entries of `range` of the own log of `source`, by position. [`entry`] reads a row. A row
-/// with more than `largest` packed bytes comes without these bytes: see [`size`].
+/// Builds the statement that selects at most `limit` entries of `range` of the own log of `source`, by position.
+/// [`entry`] reads a row. A row with more than `largest` packed bytes comes without these bytes: see [`size`].
 pub fn range(
     source: u32,
     range: SeqRange,
@@ -205,7 +206,8 @@ pub fn range(
     statement
 }
 
-/// Selects entries as [`range`] does, but only the ones at these positions: at most [`POSITIONS`].
+/// Builds the statement that selects entries as [`range`] does, but only the ones at these positions: at most
+/// [`POSITIONS`].
 pub fn positions(
     source: u32,
     positions: &[Seq],
@@ -366,7 +368,8 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
     Ok((entry, body.map_or(0, |body| body.len() as u64)))
 }
 
-/// Selects entries of an own log by external id, for `ids` ids. [`put_ids`] adds the values, and [`found`] reads a row.
+/// Builds the statement that selects entries of an own log by external id, for `ids` ids. [`put_ids`] adds the values,
+/// and [`found`] reads a row.
 pub fn by_external(ids: usize) -> SelectStatement {
     found_columns()
         .from(M::Table)
@@ -375,8 +378,8 @@ pub fn by_external(ids: usize) -> SelectStatement {
         .take()
 }
 
-/// Selects entries that a fork sees by external id, for `ids` ids. [`put_seen_ids`] adds the values, and [`found`]
-/// reads a row.
+/// Builds the statement that selects entries that a fork sees by external id, for `ids` ids. [`put_seen_ids`] adds the
+/// values, and [`found`] reads a row.
 pub fn by_external_seen(ids: usize) -> WithQuery {
     found_columns()
         .from(Seen::Table)
@@ -434,7 +437,8 @@ pub fn found(row: &impl Columns) -> Result<(String, KnownEntry)> {
     Ok((id, known))
 }
 
-/// Selects the payloads with these hashes: rows of (hash, id). A payload is a long string that is stored once.
+/// Builds the statement that selects the payloads with these hashes: rows of (hash, id). A payload is a long string
+/// that is stored once.
 pub fn payloads(hashes: &[Hash]) -> SelectStatement {
     Query::select()
         .columns([P::Hash, P::Id])
@@ -443,7 +447,8 @@ pub fn payloads(hashes: &[Hash]) -> SelectStatement {
         .take()
 }
 
-/// Inserts a payload, a long string that is stored once; returns one row with its id.
+/// Builds the statement that inserts a payload, a long string that is stored once. The statement returns one row with
+/// the payload's id.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -458,7 +463,7 @@ pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertSta
     Ok(statement)
 }
 
-/// Selects at most `limit` payloads with ids above `after`: rows of (id, hash, codec, data).
+/// Builds the statement that selects at most `limit` payloads with ids above `after`: rows of (id, hash, codec, data).
 pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
     Query::select()
         .columns([P::Id, P::Hash, P::Codec, P::Data])
@@ -469,7 +474,7 @@ pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
         .take()
 }
 
-/// Selects the facts of a conversation: one row of the text and its revision.
+/// Builds the statement that selects the facts of a conversation: one row of the text and its revision.
 pub fn facts(conversation: u32) -> SelectStatement {
     Query::select()
         .columns([F::Text, F::Revision])
@@ -478,7 +483,7 @@ pub fn facts(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// Inserts the facts of a conversation that has none.
+/// Builds the statement that inserts the facts of a conversation that has none.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -491,7 +496,8 @@ pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement>
     insert_row(F::Table, row)
 }
 
-/// Selects the running sums of the log rows with these keys (see [`packed`]): rows of (key, running).
+/// Builds the statement that selects the running sums of the log rows with these keys (see [`packed`]): rows of (key,
+/// running).
 pub fn running(keys: &[i64]) -> SelectStatement {
     Query::select()
         .columns([M::Id, M::Running])
@@ -500,9 +506,9 @@ pub fn running(keys: &[i64]) -> SelectStatement {
         .take()
 }
 
-/// Selects the first position of `range` in the own log of `source` with a running sum of at least `running` tokens:
-/// one number. The last position of `range` must have such a sum. One statement makes a binary search, so that no index
-/// over the sums is needed.
+/// Builds the statement that selects the first position of `range` in the own log of `source` with a running sum of at
+/// least `running` tokens: one number. The last position of `range` must have such a sum. The statement makes a binary
+/// search, so that no index over the sums is needed.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.

@@ -14,7 +14,8 @@ use crate::tables::{
     ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S, Summary as M,
 };
 
-/// Selects the index segments of these conversations by kind and position. [`segment`] reads a row.
+/// Builds the statement that selects the index segments of these conversations by kind and position. [`segment`] reads
+/// a row.
 pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
     let conversations = conversations.iter().map(|one| i64::from(one.0));
     Query::select()
@@ -50,8 +51,8 @@ pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     Ok((conversation, segment))
 }
 
-/// Counts the erasures in a conversation's own log, and the conversation's own summaries that were erased: one row of
-/// two numbers.
+/// Builds the statement that counts the erasures in a conversation's own log, and the conversation's own summaries that
+/// were erased: one row of two numbers.
 pub fn erasures(conversation: ConversationId) -> SelectStatement {
     let summaries = Query::select()
         .expr(Func::count(Expr::col((G::Table, G::Summary))))
@@ -70,7 +71,7 @@ pub fn erasures(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Selects the keys of a segment's chunks in rising order: one column.
+/// Builds the statement that selects the keys of a segment's chunks in rising order: one column.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -83,8 +84,8 @@ pub fn keys(segment: u64) -> Result<SelectStatement> {
         .take())
 }
 
-/// Selects the chunks of a segment with these keys, or all chunks if `keys` is `None`, by rising key. [`chunk`] reads a
-/// row.
+/// Builds the statement that selects the chunks of a segment with these keys, or all chunks if `keys` is `None`, by
+/// rising key. [`chunk`] reads a row.
 ///
 /// # Errors
 /// The errors of [`keys`].
@@ -110,7 +111,7 @@ pub fn chunk(row: &impl Columns) -> Result<Chunk> {
     })
 }
 
-/// Inserts a segment's row, without its chunks.
+/// Builds the statement that inserts a segment's row, without its chunks.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -131,7 +132,7 @@ pub fn put(
     insert_row(S::Table, row)
 }
 
-/// Inserts chunks of a segment.
+/// Builds the statement that inserts chunks of a segment.
 ///
 /// # Errors
 /// The errors of [`put`].
@@ -175,7 +176,8 @@ impl SegmentSelection<'_> {
     }
 }
 
-/// Deletes the chunks of the selected segments, and then the segments: two statements in this order.
+/// Builds two statements, to be run in this order: the first deletes the chunks of the selected segments, the second
+/// the segments.
 ///
 /// # Errors
 /// The errors of [`keys`].

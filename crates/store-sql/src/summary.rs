@@ -67,16 +67,16 @@ fn seen(scope: SummaryScope) -> Expr {
     }
 }
 
-/// Selects the summaries with these public ids that a conversation sees, the nearest conversation's first. [`summary`]
-/// reads a row.
+/// Builds the statement that selects the summaries with these public ids that a conversation sees, the nearest
+/// conversation's first. [`summary`] reads a row.
 pub fn by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
     let mut statement = Query::select();
     statement.columns(READ.map(|column| (S::Table, column)));
     visible(statement, conversation, ids)
 }
 
-/// Selects facts about the summaries with these public ids that a conversation sees, the nearest conversation's first.
-/// [`known`] reads a row.
+/// Builds the statement that selects facts about the summaries with these public ids that a conversation sees, the
+/// nearest conversation's first. [`known`] reads a row.
 pub fn known_by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
     let columns = [S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens];
     let mut statement = Query::select();
@@ -131,7 +131,7 @@ pub fn known(row: &impl Columns) -> Result<StoredSummary> {
     })
 }
 
-/// Selects the key of a conversation's own summary with this public id: one number.
+/// Builds the statement that selects the key of a conversation's own summary with this public id: one number.
 pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
     Query::select()
         .column((S::Table, S::Id))
@@ -141,7 +141,7 @@ pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
         .take()
 }
 
-/// Selects the public id of the summary that a conversation made last: one column.
+/// Builds the statement that selects the public id of the summary that a conversation made last: one column.
 pub fn last_id(conversation: u32) -> SelectStatement {
     let (first, last) = (packed(conversation, 0), packed(conversation, u32::MAX));
     Query::select()
@@ -164,8 +164,8 @@ pub enum SummaryStart<'a> {
     Summary(&'a SummaryId),
 }
 
-/// Selects at most `limit` summaries of one conversation in the order of creation, after a position, without summaries
-/// that the `nearer` conversations have too. [`summary`] reads a row.
+/// Builds the statement that selects at most `limit` summaries of one conversation in the order of creation, after a
+/// position, without summaries that the `nearer` conversations have too. [`summary`] reads a row.
 pub fn log(
     scope: SummaryScope,
     nearer: &[SummaryScope],
@@ -204,8 +204,8 @@ pub fn log(
     statement
 }
 
-/// Selects at most `limit` summaries of all conversations with keys above `after`, by rising key. [`summary`] and
-/// [`recorded`] read a row.
+/// Builds the statement that selects at most `limit` summaries of all conversations with keys above `after`, by rising
+/// key. [`summary`] and [`recorded`] read a row.
 pub fn records(after: i64, limit: u64) -> SelectStatement {
     rows()
         .column(S::Record)
@@ -223,8 +223,9 @@ pub fn recorded(row: &impl Columns) -> Result<Hash> {
     to_hash("record of a summary", &row.bytes(READ.len())?)
 }
 
-/// Selects the summaries that a conversation sees and that were made from any of these sources by any of these recipes,
-/// the nearest conversation's first, and then the latest first. [`summary`] reads a row.
+/// Builds the statement that selects the summaries that a conversation sees and that were made from any of these
+/// sources by any of these recipes, the nearest conversation's first, and then the latest first. [`summary`] reads a
+/// row.
 pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> WithQuery {
     let mut statement = Query::select();
     statement
@@ -241,7 +242,7 @@ pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> With
     statement.with(seen_from(conversation))
 }
 
-/// Selects the key of the last summary that a conversation made; null when there is none.
+/// Builds the statement that selects the key of the last summary that a conversation made; null when there is none.
 pub fn last_key(conversation: u32) -> SelectStatement {
     Query::select()
         .expr(Func::max(Expr::col(S::Id)))
@@ -289,7 +290,7 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     })
 }
 
-/// Inserts summaries, each with the key of its row.
+/// Builds the statement that inserts summaries, each with the key of its row.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -364,7 +365,7 @@ pub struct LinkRow {
     pub child: Option<i64>,
 }
 
-/// Inserts links from summaries to their children and sources.
+/// Builds the statement that inserts links from summaries to their children and sources.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -382,12 +383,14 @@ pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
     insert(K::Table, links.iter().map(row))
 }
 
-/// Selects the children and sources of the summaries with these keys, each in order. [`link`] reads a row.
+/// Builds the statement that selects the children and sources of the summaries with these keys, each in order. [`link`]
+/// reads a row.
 pub fn links(parents: &[i64]) -> SelectStatement {
     links_of(|parent| parent.is_in(parents.iter().copied()))
 }
 
-/// Selects the children and sources of the summaries that a [`log`] selects. [`link`] reads a row.
+/// Builds the statement that selects the children and sources of the summaries that a [`log`] selects. [`link`] reads a
+/// row.
 pub fn links_of_log(log: &SelectStatement) -> SelectStatement {
     let keys = log.clone().clear_selects().column((S::Table, S::Id)).take();
     links_of(|parent| parent.in_subquery(keys))
@@ -441,8 +444,8 @@ pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
     Ok((parent, role, child))
 }
 
-/// Selects the public ids of the summaries of a conversation that have the summary with this id, of the conversation
-/// `child`, as a source or a child, in the order of creation.
+/// Builds the statement that selects the public ids of the summaries of a conversation that have the summary with this
+/// id, of the conversation `child`, as a source or a child, in the order of creation.
 pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStatement {
     let keys = Query::select()
         .column((K::Table, K::Parent))
@@ -458,8 +461,8 @@ pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStateme
         .take()
 }
 
-/// Selects the summaries made from another conversation's summary: their public ids and owners, and the owner and last
-/// position of that other summary.
+/// Builds the statement that selects the summaries made from another conversation's summary: their public ids and
+/// owners, and the owner and last position of that other summary.
 pub fn foreign_links() -> SelectStatement {
     let (made, other) = (Alias::new("made"), Alias::new("other"));
     Query::select()

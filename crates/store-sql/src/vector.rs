@@ -22,8 +22,8 @@ fn within(range: SeqRange) -> Expr {
     Expr::col(V::Seq).between(i64::from(range.first.0), i64::from(range.last.0))
 }
 
-/// Selects one row: the last position with a stored vector of an embedder, or null; and the number of erasures in the
-/// own log.
+/// Builds the statement that selects one row: the last position with a stored vector of an embedder, or null; and the
+/// number of erasures in the own log.
 pub fn state(conversation: ConversationId, embedder: &str) -> SelectStatement {
     let last = Query::select()
         .expr(Func::max(Expr::col(V::Seq)))
@@ -38,8 +38,8 @@ pub fn state(conversation: ConversationId, embedder: &str) -> SelectStatement {
         .take()
 }
 
-/// Selects the vectors that an embedder made of a range of a conversation's own log, by position. [`placed`] reads a
-/// row.
+/// Builds the statement that selects the vectors that an embedder made of a range of a conversation's own log, by
+/// position. [`placed`] reads a row.
 pub fn vectors(conversation: ConversationId, embedder: &str, range: SeqRange) -> SelectStatement {
     Query::select()
         .columns([V::Seq, V::Vector])
@@ -64,7 +64,7 @@ pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
     Ok((seq, Some(vector)))
 }
 
-/// Inserts vectors that an embedder made of a conversation's own log.
+/// Builds the statement that inserts vectors that an embedder made of a conversation's own log.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -85,7 +85,8 @@ pub fn put(
     insert(V::Table, vectors.iter().map(row))
 }
 
-/// Selects the ids of the embedders with vectors of a conversation's own log, sorted: one column.
+/// Builds the statement that selects the ids of the embedders with vectors of a conversation's own log, sorted: one
+/// column.
 pub fn embedders(conversation: ConversationId) -> SelectStatement {
     Query::select()
         .distinct()
@@ -96,7 +97,7 @@ pub fn embedders(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Deletes all vectors that an embedder made of a conversation's own log.
+/// Builds the statement that deletes all vectors that an embedder made of a conversation's own log.
 pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
@@ -104,7 +105,7 @@ pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
         .take()
 }
 
-/// Deletes the vectors of a range of a conversation's own log, for every embedder.
+/// Builds the statement that deletes the vectors of a range of a conversation's own log, for every embedder.
 pub fn delete_range(conversation: ConversationId, range: SeqRange) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)

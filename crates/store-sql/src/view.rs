@@ -16,9 +16,9 @@ use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
 
-/// Selects one row for a snapshot of a view: the log's head and tokens, the view's version, saved tokens and number of
-/// spans, and the conversation's number of erasures. For a view that was never published, version and saved tokens are
-/// null and the number of spans is 0.
+/// Builds the statement that selects one row for a snapshot of a view: the log's head and tokens, the view's version,
+/// saved tokens and number of spans, and the conversation's number of erasures. For a view that was never published,
+/// version and saved tokens are null and the number of spans is 0.
 pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
     let spans = Query::select()
         .expr(Func::count(Expr::col(S::First)))
@@ -44,7 +44,7 @@ pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
         .take()
 }
 
-/// Selects a view's version, saved tokens and chain hash.
+/// Builds the statement that selects a view's version, saved tokens and chain hash.
 pub fn view(no: u32, view: &ViewName) -> SelectStatement {
     Query::select()
         .columns([V::Version, V::Saved, V::Chain])
@@ -54,7 +54,8 @@ pub fn view(no: u32, view: &ViewName) -> SelectStatement {
         .take()
 }
 
-/// Selects all views of a conversation by name: name, version, saved tokens, chain hash and number of spans.
+/// Builds the statement that selects all views of a conversation by name: name, version, saved tokens, chain hash and
+/// number of spans.
 pub fn views(no: u32) -> SelectStatement {
     let spans = Query::select()
         .expr(Func::count(Expr::col(S::First)))
@@ -71,7 +72,7 @@ pub fn views(no: u32) -> SelectStatement {
         .take()
 }
 
-/// Inserts or replaces a view's row.
+/// Builds the statement that inserts or replaces a view's row.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -98,7 +99,7 @@ pub fn put_view(
     Ok(statement)
 }
 
-/// Span rows of a version of a view to select.
+/// Range and order of the span rows that [`spans`] selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanRows {
     /// Rows of spans that begin from the first to the second position, both inclusive, in rising order.
@@ -124,8 +125,8 @@ const GONE: [H; 6] = [
     H::Depth,
 ];
 
-/// Selects at most `limit` span rows of a version of a view. [`added_span`] reads a row. It is one statement, so that
-/// it reads one state of the database.
+/// Builds the statement that selects at most `limit` span rows of a version of a view. [`added_span`] reads a row. A
+/// single statement selects live and replaced spans, so that all rows are from one state of the database.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -235,7 +236,7 @@ pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
     })
 }
 
-/// Inserts spans of the current version of a view.
+/// Builds the statement that inserts spans of the current version of a view.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -252,7 +253,8 @@ pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<Ins
     insert(S::Table, spans.iter().map(row))
 }
 
-/// Inserts spans that are not in the current version of a view into its history, each with the version that removed it.
+/// Builds the statement that inserts spans that are not in the current version of a view into its history, each with
+/// the version that removed it.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -274,7 +276,7 @@ pub fn insert_history(
     insert(H::Table, spans.iter().map(row))
 }
 
-/// Deletes spans from the current version of a view; the history must hold them already.
+/// Builds the statement that deletes spans from the current version of a view; the history must hold them already.
 pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement {
     Query::delete()
         .from_table(S::Table)
@@ -284,7 +286,7 @@ pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement
         .take()
 }
 
-/// Inserts the rows of publications, in the order of their versions.
+/// Builds the statement that inserts the rows of publications, in the order of their versions.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -322,8 +324,8 @@ pub struct PublicationRow {
     pub hash: Hash,
 }
 
-/// Selects all publications of all views, in the order of their versions: conversation, view, version, time, chain
-/// hash, and the hash over the row.
+/// Builds the statement that selects all publications of all views, in the order of their versions: conversation, view,
+/// version, time, chain hash, and the hash over the row.
 pub fn publication_records() -> SelectStatement {
     Query::select()
         .columns([
@@ -341,7 +343,8 @@ pub fn publication_records() -> SelectStatement {
         .take()
 }
 
-/// Selects at most `limit` publications of a view after a version, oldest first. [`publication`] reads a row.
+/// Builds the statement that selects at most `limit` publications of a view after a version, oldest first.
+/// [`publication`] reads a row.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -375,8 +378,8 @@ pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
     })
 }
 
-/// Selects the spans that the versions from `from` to `to` (both inclusive) removed, by version and position: the
-/// version, and then the columns that [`start`] reads.
+/// Builds the statement that selects the spans that the versions from `from` to `to` (both inclusive) removed, ordered
+/// by version and position. Each row holds the version, and then the columns that [`start`] reads.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -400,7 +403,8 @@ pub fn removed(
         .take())
 }
 
-/// Selects the spans that the versions from `from` to `to` (both inclusive) added, in the form of [`removed`].
+/// Builds the statement that selects the spans that the versions from `from` to `to` (both inclusive) added, in the
+/// form of [`removed`].
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -432,7 +436,7 @@ pub fn added(
         .take())
 }
 
-/// Selects the names of all views, by conversation and name: rows of (conversation, name).
+/// Builds the statement that selects the names of all views, by conversation and name: rows of (conversation, name).
 pub fn names() -> SelectStatement {
     Query::select()
         .columns([V::Conversation, V::Name])

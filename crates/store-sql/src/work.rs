@@ -77,7 +77,7 @@ impl Job {
 
 const JOB: [J; 6] = [J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft];
 
-/// Selects jobs by key: the key, and then the columns that [`job`] reads.
+/// Builds the statement that selects jobs by key: the key, and then the columns that [`job`] reads.
 pub fn find_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .column(J::Key)
@@ -114,7 +114,7 @@ pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
     })
 }
 
-/// Inserts or replaces jobs.
+/// Builds the statement that inserts or replaces jobs.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -144,7 +144,7 @@ pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result
     Ok(statement)
 }
 
-/// Deletes the jobs with these keys.
+/// Builds the statement that deletes the jobs with these keys.
 pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
@@ -152,7 +152,8 @@ pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStateme
         .take()
 }
 
-/// Selects the keys and fences of these jobs, without jobs that have failed since they were granted.
+/// Builds the statement that selects the keys and fences of these jobs, without jobs that have failed since they were
+/// granted.
 pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .columns([J::Key, J::Fence])
@@ -162,7 +163,7 @@ pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatem
         .take()
 }
 
-/// Sets the end of the leases of these jobs to the time `until`.
+/// Builds the statement that sets the end of the leases of these jobs to the time `until`.
 pub fn renew_jobs(
     conversation: ConversationId,
     keys: &[&str],
@@ -173,7 +174,7 @@ pub fn renew_jobs(
         .take()
 }
 
-/// Stores the prepared work of each job, by its key.
+/// Builds the statement that stores the prepared work of each job, by its key.
 pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> UpdateStatement {
     let keys: Vec<&str> = drafts.iter().map(|(key, _)| *key).collect();
     let mut draft_of_key = CaseStatement::new();
@@ -186,7 +187,7 @@ pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> 
         .take()
 }
 
-/// Frees these jobs after a failure, and adds one to their numbers of failures.
+/// Builds the statement that frees these jobs after a failure, and adds one to their numbers of failures.
 pub fn fail_jobs(conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
     update_jobs(conversation, keys)
         .value(J::State, JobState::Free.as_str())
@@ -210,7 +211,8 @@ fn held(fence: &Fence) -> SimpleExpr {
         .and(Expr::col(J::State).ne(JobState::Free.as_str()))
 }
 
-/// Updates a granted job in one statement. The statement changes no row if the fence is lost.
+/// Builds the statement that updates a granted job, or deletes the job if its lease is released. The statement changes
+/// no row if the fence is lost.
 pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobChange {
     let held = held(fence);
     let mut update = Query::update();
@@ -244,8 +246,8 @@ pub enum JobChange {
     Delete(DeleteStatement),
 }
 
-/// Takes the next `count` fences of a conversation: one row with the last of them, and the conversation's number of
-/// erasures.
+/// Builds the statement that takes the next `count` fences of a conversation: one row with the last of them, and the
+/// conversation's number of erasures.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -259,7 +261,7 @@ pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateS
         .take())
 }
 
-/// Selects a small value of a conversation: one row, which [`state`] reads.
+/// Builds the statement that selects a small value of a conversation: one row, which [`state`] reads.
 pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
     Query::select()
         .columns([V::Value, V::Revision])
@@ -282,7 +284,7 @@ pub fn state(row: &impl Columns) -> Result<State> {
     })
 }
 
-/// Inserts or replaces a small value of a conversation.
+/// Builds the statement that inserts or replaces a small value of a conversation.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -307,7 +309,7 @@ pub fn put_state(
     Ok(statement)
 }
 
-/// Deletes a small value of a conversation.
+/// Builds the statement that deletes a small value of a conversation.
 pub fn delete_state(conversation: ConversationId, key: &str) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)

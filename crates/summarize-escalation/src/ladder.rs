@@ -30,8 +30,9 @@ pub struct Ladder {
     pub on_error: OnError,
     /// Rule that applies if the summarizer returns no text.
     pub on_empty: OnEmpty,
-    /// Checks of a summary's content. Summaries that were written without a model are measured but never refused. With
-    /// `None`, summaries are neither checked nor measured.
+    /// Gate that measures the content of each summary and refuses a summary that fails a check. Summaries that were
+    /// written without a model are measured but never refused. With `None`, the content of summaries is neither
+    /// measured nor checked.
     pub gate: Option<Gate>,
     /// Target length of a summary of messages, if the request sets none.
     pub leaf: TargetRule,

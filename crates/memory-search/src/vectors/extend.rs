@@ -14,7 +14,7 @@ const BATCH: u32 = 64;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VectorProgress {
-    /// Number of messages for which a vector was stored.
+    /// Number of messages for which this call stored a vector.
     pub messages: u64,
 }
 

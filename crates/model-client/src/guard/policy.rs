@@ -85,7 +85,7 @@ impl Default for BreakerPolicy {
     }
 }
 
-/// Settings for repeating failed calls. Only failures that may pass are retried: see
+/// Settings for repeating failed calls. Only calls with a temporary failure are repeated: see
 /// [`FailureKind::retryable`](crate::FailureKind::retryable).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

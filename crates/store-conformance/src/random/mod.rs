@@ -27,9 +27,9 @@ async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
 }
 
 /// Plays random sequences of calls on the tested store and on [`InMemoryStore`](memory_store::InMemoryStore). Compares
-/// every answer and, at the end, all readable data; the data is also compared with a simpler model. Then verifies both
-/// stores. The first `cases` sequences are the same at every run. A failure is shrunk to a short sequence before it is
-/// reported.
+/// the two answers to each call and, at the end of each sequence, all data that can be read from the two stores. Logs
+/// and views are also compared with a simpler model. Then verifies both stores. `cases` is the number of sequences;
+/// each run plays the same ones. A sequence that fails is shortened before it is reported.
 ///
 /// # Panics
 /// If the stores disagree, or if one does not verify.
