@@ -12,7 +12,7 @@ use memory_store::{
     Conversation, ConversationPatch, ConversationRef, Erase, Erased, Erasures, LogRead, Origin,
     Snapshot, Store, ViewInfo, read_entries,
 };
-use retrieval_tools::{Retrieval, RetrievalLimits};
+use retrieval_tools::Retrieval;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
@@ -210,8 +210,8 @@ impl Session {
         &self.accounting
     }
 
-    /// Returns the retrieval tools for this session, with result limits that suit its window. They follow the summaries
-    /// of the session's view. With the feature `import` they recognize the tools of all agents of which transcripts can
+    /// Returns the retrieval tools for this session, without limits for its window: see
+    /// [`Retrieval::with_limits`]. They follow the summaries of the session's view. With the feature `import` they recognize the tools of all agents of which transcripts can
     /// be imported.
     pub fn retrieval(&self) -> Retrieval {
         let inner = &self.memory.inner;
@@ -223,10 +223,6 @@ impl Session {
         );
         #[cfg(feature = "import")]
         let tools = tools.with_conventions(Arc::new(message_formats::KnownAgents));
-        let tools = match &self.window {
-            Some(window) => tools.with_limits(RetrievalLimits::for_window(window.tokens)),
-            None => tools,
-        };
         tools
             .with_search(Arc::clone(&inner.search))
             .with_session_key(self.key.clone())

@@ -12,7 +12,7 @@ use compaction_runner::{
 use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, Message, Reply, ToolCall};
 use memory_store::Snapshot;
-use retrieval_tools::Retrieval;
+use retrieval_tools::{Retrieval, RetrievalLimits};
 
 use crate::error::Result;
 use crate::sent::SentContext;
@@ -201,8 +201,8 @@ impl Session {
         }
     }
 
-    /// Answers a call of one of the memory's own tools and appends the result to the log. Returns `false` for a call of
-    /// any other tool, and appends no result.
+    /// Answers a call of one of the memory's own tools, within limits for the session's window, and appends the result to
+    /// the log. Returns `false` for a call of any other tool, and appends no result.
     ///
     /// # Errors
     /// The errors of [`Session::ingest`]. A failed search is not an error: the model gets its text as the result.
@@ -210,10 +210,11 @@ impl Session {
         if !Retrieval::has_tool(call.name) {
             return Ok(false);
         }
-        let answer = self
-            .retrieval()
-            .call(call.name, call.arguments.as_str())
-            .await;
+        let mut tools = self.retrieval();
+        if let Ok(window) = self.window() {
+            tools = tools.with_limits(RetrievalLimits::for_window(window.tokens));
+        }
+        let answer = tools.call(call.name, call.arguments.as_str()).await;
         let result = match answer.is_error {
             true => call.failed(answer.text),
             false => call.result(answer.text),
