@@ -10,7 +10,7 @@ use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
 use memory_model::{Clock, SystemClock};
 use memory_search::{Embedder, Search, SegmentSearch};
-use memory_store::{FullStore, InMemoryStore, Owner};
+use memory_store::{FullStore, InMemoryStore};
 use model_client::guard::Guards;
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{TokenEstimator, default_estimator};
@@ -396,7 +396,8 @@ impl Builder {
             Some(embedder) => Arc::new(search.with_embedder(Arc::clone(embedder))),
             None => Arc::new(search),
         };
-        let owner = self.runner.owner.clone();
+        let mut runner = self.runner;
+        runner.owner.get_or_insert_with(process_owner::current);
         Ok(Memory::new(Inner {
             keeps_index: self.keeps_index,
             not_indexed: Mutex::default(),
@@ -409,11 +410,10 @@ impl Builder {
             ladder: self.ladder,
             planners,
             assembly,
-            runner: self.runner,
+            runner,
             identity: self.identity,
             clock: self.clock,
             hooks: self.hooks,
-            owner: Owner(owner.unwrap_or_else(process_owner::current)),
             liveness: Arc::new(SystemProcesses::new()),
             in_flight: InFlight::new(),
             turns: self.turns,

@@ -163,7 +163,6 @@ impl Session {
         compaction.extractive = &inner.extractive;
         compaction.policy = inner.runner.clone();
         compaction.hooks = &*inner.hooks;
-        compaction.owner = inner.owner.clone();
         compaction.in_flight = inner.in_flight.clone();
         compaction.liveness = &*inner.liveness;
         compaction.cancel = cancel;

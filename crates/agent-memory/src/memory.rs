@@ -7,7 +7,7 @@ use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::conventions::AgentConventions;
 use memory_model::{Clock, SessionKey, ViewVersion};
 use memory_search::{Embedder, Search};
-use memory_store::{Conversation, FullStore, NewConversation, Origin, Owner};
+use memory_store::{Conversation, FullStore, NewConversation, Origin};
 use model_client::guard::Spent;
 use summarize_escalation::{ExtractiveSummarizer, Ladder};
 use token_estimate::{EstimatorId, TokenEstimator, estimator};
@@ -48,7 +48,6 @@ pub(crate) struct Inner {
     pub(crate) identity: Identity,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Arc<dyn Hooks>,
-    pub(crate) owner: Owner,
     pub(crate) liveness: Arc<dyn Liveness>,
     pub(crate) in_flight: InFlight,
     pub(crate) turns: LiveTurnPolicy,

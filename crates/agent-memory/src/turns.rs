@@ -188,9 +188,11 @@ impl Session {
         let reply = reply.into();
         let ends_turn = reply.calls().next().is_none();
         self.ingest_all(reply.messages).await?;
+        // A later reply must not be measured by the context of this one.
+        let sent = self.memory().inner.sent.lock().remove(&self.id());
         if let Some(usage) = reply.usage {
             let mut observed = ObservedUsage::new(reply.model.unwrap_or_default(), usage);
-            if let Some(sent) = self.memory().inner.sent.lock().remove(&self.id()) {
+            if let Some(sent) = sent {
                 observed = observed.with_sent(sent);
             }
             self.observe_usage(&observed).await?;

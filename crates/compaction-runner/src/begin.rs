@@ -160,7 +160,7 @@ async fn lease<'j>(
                 free.push((key, index, job));
             }
             Err(until) => {
-                watch.record_holder(&env.owner, until);
+                watch.record_holder(&env.owner(), until);
                 held.push((index, job.done(Prepared::Skipped(SkipReason::Held))));
             }
         }

@@ -45,9 +45,6 @@ pub struct Compaction<'a> {
     pub hooks: &'a dyn Hooks,
     /// Token with which the caller can cancel the compaction.
     pub cancel: CancellationToken,
-    /// Name of the owner under which the compaction holds leases. Two compactions that may run at the same time need
-    /// different names, or must share one [`InFlight`].
-    pub owner: Owner,
     /// Jobs that the compactions of this owner work on. If compactions with the same owner share the list, no two of
     /// them pay for the same summary at the same time. Leases alone do not prevent this, because the store grants a
     /// lease again to the same owner.
@@ -107,7 +104,6 @@ impl<'a> Compaction<'a> {
             policy: RunnerPolicy::default(),
             hooks: &NoHooks,
             cancel: CancellationToken::new(),
-            owner: Owner("compaction".to_owned()),
             in_flight: InFlight::new(),
             liveness: &NeverGone,
             instructions: None,
@@ -126,6 +122,12 @@ impl Compaction<'_> {
             stage,
             ..self.clone()
         }
+    }
+
+    /// Returns the owner of the compaction's leases.
+    pub(crate) fn owner(&self) -> Owner {
+        let name = self.policy.owner.clone();
+        Owner(name.unwrap_or_else(|| "compaction".to_owned()))
     }
 
     /// Returns the name of the compacted view.

@@ -22,7 +22,7 @@ pub(crate) async fn claim_all(
     keys: &[JobKey],
     erasures: u64,
 ) -> Result<Vec<Claim>> {
-    let mut claims = claim_as(env, &env.owner, keys, erasures).await?;
+    let mut claims = claim_as(env, &env.owner(), keys, erasures).await?;
     for _ in 0..TAKE_OVERS {
         let gone = held_by_gone(env, keys, &claims);
         if gone.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) async fn claim_all(
             give_back(env, &Owner(holder.clone()), keys, erasures).await?;
         }
         let freed: Vec<JobKey> = gone.into_values().flatten().collect();
-        let mut again = claim_as(env, &env.owner, &freed, erasures)
+        let mut again = claim_as(env, &env.owner(), &freed, erasures)
             .await?
             .into_iter();
         for key in freed {

@@ -22,8 +22,9 @@ pub struct RunnerPolicy {
     /// the others are kept for the next run. If false, each summary is published as soon as it and the summaries before
     /// it are ready. Default false.
     pub whole_passes: bool,
-    /// Name of the owner that holds the leases on jobs. It must be unique among the memories that share a store.
-    /// Default `None`: a name of this process.
+    /// Name of the owner that holds the leases on jobs. Two compactions that may run at the same time need different
+    /// names, or must share one [`InFlight`](crate::InFlight). Default `None`: the name `compaction`; a memory of the
+    /// crate `agent-memory` has a name of its process.
     pub owner: Option<String>,
 }
 

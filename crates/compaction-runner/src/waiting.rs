@@ -225,7 +225,7 @@ pub(crate) async fn delete_draft(
     let Ok(_taken) = env.in_flight.take(env.conversation, &key, now, until) else {
         return Ok(());
     };
-    let (owner, erasures) = (&env.owner, snapshot.erasures);
+    let (owner, erasures) = (&env.owner(), snapshot.erasures);
     let claim = env
         .store
         .claim(env.conversation, &key, owner, lease, erasures);

@@ -15,9 +15,7 @@ use compaction_runner::{
 use dag_compactor::{DagPolicy, FreshTail};
 use futures::channel::oneshot;
 use memory_model::{Message, Part, Role, Seq, Span, SpanBody, Summary, Timestamp};
-use memory_store::{
-    ConversationRef, InMemoryStore, NewConversation, Origin, Owner, Publish, Store,
-};
+use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publish, Store};
 use store_conformance::FaultyStore;
 use summarize_escalation::testing::{Answer, Scripted};
 use summarize_escalation::{
@@ -140,7 +138,7 @@ async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done()
     // The failed job is free: another owner with a working model of the same name does it.
     let model = Scripted::new([Answer::text("done")]);
     let mut other = lab.compaction(&store, id, &model);
-    other.owner = Owner("other".to_owned());
+    other.policy.owner = Some("other".to_owned());
     let outcome = other.run(Mode::Full).await.unwrap();
     assert_ne!(outcome.stop_reason, StopReason::Held);
     whole(&store, id, 0).await;

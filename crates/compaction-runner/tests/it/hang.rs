@@ -28,7 +28,7 @@ async fn hanging(
         let lab = Lab::new(small());
         let mut first = lab.compaction(&*theirs, id, &hangs);
         first.cancel = cancel;
-        first.owner = Owner("first".to_owned());
+        first.policy.owner = Some("first".to_owned());
         first.run(Mode::Full).await
     });
     while summarizer.calls() < 4 {
@@ -68,7 +68,7 @@ async fn untouched(store: Arc<dyn FullStore>) -> String {
 async fn second(lab: &Lab, store: &dyn FullStore, id: ConversationId) -> Outcome {
     let quick = Scripted::new([Answer::HeadCut]);
     let mut compaction = lab.compaction(store, id, &quick);
-    compaction.owner = Owner("second".to_owned());
+    compaction.policy.owner = Some("second".to_owned());
     compaction.run(Mode::Full).await.unwrap()
 }
 
@@ -144,7 +144,7 @@ async fn the_leases_of_an_owner_that_is_gone_are_taken_over(store: Arc<dyn FullS
     let lab = Lab::new(small());
     let quick = Scripted::new([Answer::HeadCut]);
     let mut second = lab.compaction(&*store, id, &quick);
-    second.owner = Owner("second".to_owned());
+    second.policy.owner = Some("second".to_owned());
     // Somebody else who is gone is of no use here, and it is told who is at work.
     second.liveness = &Gone("third");
     let outcome = second.run(Mode::Full).await.unwrap();
@@ -202,7 +202,7 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
     let cancel = CancellationToken::new();
     let mut run = lab.compaction(&*store, id, &summarizer);
     run.cancel = cancel.clone();
-    run.owner = Owner("first".to_owned());
+    run.policy.owner = Some("first".to_owned());
     let stop = async {
         while summarizer.calls() < 4 {
             tokio::task::yield_now().await;
@@ -214,7 +214,7 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
     assert_eq!(outcome.stop_reason, StopReason::Cancelled);
     assert_eq!((outcome.calls, outcome.published.get("leaf")), (4, 0));
     let mut run = lab.compaction(&*store, id, &summarizer);
-    run.owner = Owner("second".to_owned());
+    run.policy.owner = Some("second".to_owned());
     let outcome = run.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     assert_eq!(outcome.calls + 3, outcome.published.total());

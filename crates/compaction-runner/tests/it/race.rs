@@ -8,7 +8,7 @@ use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Compaction, Outcome};
 use dag_compactor::DagPolicy;
 use memory_model::{Clock, StepClock, Timestamp};
-use memory_store::{FullStore, InMemoryStore, Owner};
+use memory_store::{FullStore, InMemoryStore};
 use proptest::prelude::*;
 use store_sqlite::SqliteOptions;
 use tokio::sync::Barrier;
@@ -28,9 +28,9 @@ async fn race(
     let id = open(store, "chat").await;
     append(store, id, chat(1, messages)).await;
     let mut one = first.compaction(store, id, a);
-    one.owner = Owner("one".to_owned());
+    one.policy.owner = Some("one".to_owned());
     let mut two = second.compaction(store, id, b);
-    two.owner = Owner("two".to_owned());
+    two.policy.owner = Some("two".to_owned());
     two.policy.concurrency = 2;
     let gates = async {
         for &left in order {
@@ -152,7 +152,7 @@ async fn what_another_publishes_between_two_steps_is_not_paid_again() {
         let other = || {
             let runtime = tokio::runtime::Builder::new_current_thread().build();
             let mut run = lab.compaction(&store, id, &theirs);
-            run.owner = Owner("two".to_owned());
+            run.policy.owner = Some("two".to_owned());
             runtime.unwrap().block_on(run.run(Mode::Full)).unwrap();
         };
         let clock = Meanwhile {
@@ -162,7 +162,7 @@ async fn what_another_publishes_between_two_steps_is_not_paid_again() {
         };
         let (planner, ladder, accounting) = (&lab.planner, &lab.ladder, &lab.accounting);
         let mut run = Compaction::new(&store, id, planner, &ours, ladder, accounting, &clock);
-        run.owner = Owner("one".to_owned());
+        run.policy.owner = Some("one".to_owned());
         run.run(Mode::Full).await.unwrap();
         sound(&store, id).await;
         let (ours, theirs) = (ours.calls(), theirs.calls());
@@ -227,7 +227,7 @@ async fn many_at_once_on_several_threads() {
                 tokio::spawn(async move {
                     let lab = Lab::new(small());
                     let mut run = lab.compaction(&*store, id, &gated);
-                    run.owner = Owner(format!("owner {n}"));
+                    run.policy.owner = Some(format!("owner {n}"));
                     run.run(Mode::Full).await.unwrap()
                 })
             })
@@ -260,7 +260,7 @@ proptest! {
             // Whoever is left finishes the work.
             let id = open(&store, "chat").await;
             let mut last = lab.compaction(&store, id, &a);
-            last.owner = Owner("one".to_owned());
+            last.policy.owner = Some("one".to_owned());
             let last = last.run(Mode::Full).await.unwrap();
             prop_assert_eq!(last.stop_reason, StopReason::NothingEligible);
             prop_assert!(one.published.get("leaf") + two.published.get("leaf") + last.published.get("leaf") > 0);
