@@ -2,8 +2,9 @@
 
 use crate::phrases::{SAID_ASKS, SAID_CHANGES, SAID_KINDLY, SAID_STANDING, SAID_UPDATES, any};
 use crate::rule_cues::{IMPERATIVES, REFERS};
+use crate::said_value::Class;
 use crate::stems::stems;
-use crate::words::{Class, Word, Words, words};
+use crate::words::{Word, Words, words};
 
 /// Maximum length of a sentence that states a rule, in bytes.
 pub(crate) const RULE_BYTES: usize = 600;

@@ -23,6 +23,7 @@ mod rank;
 mod replaced;
 mod results;
 mod rule_cues;
+mod said_value;
 mod settings;
 mod shell;
 pub mod source;

@@ -1,7 +1,7 @@
 //! Compares statements: which one replaces, repeats or narrows another.
 
+use crate::said_value::{Class, Value};
 use crate::statement::{Statement, statements};
-use crate::words::{Class, Value};
 
 impl Statement {
     /// Whether it replaces or withdraws an earlier statement.

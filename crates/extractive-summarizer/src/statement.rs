@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::force::{Force, RULE_BYTES, force_of, is_new};
 use crate::phrases::{SAID_CHANGES, SAID_SINCE, SAID_UNIVERSAL, SAID_UPDATES, SAID_WITHDRAWS, any};
+use crate::said_value::{Class, Value};
 use crate::stems::stem;
 use crate::subject::{adds, is_single};
-use crate::words::{Class, Value, Words, words};
+use crate::words::{Words, words};
 
 /// Maximum number of values of a sentence that are read.
 const VALUES: usize = 4;

@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use crate::rule_cues::{ADDS, EDGES, ENDS, IMPERATIVES, LINKS, PURPOSES, REFERS, TOPICS};
+use crate::said_value::Class;
 use crate::stems::{NAME, stem, stems};
-use crate::words::{Class, Word, Words, is_little};
+use crate::words::{Word, Words, is_little};
 
 /// Number of words before a value among which `with` links it to its subject.
 const LINKED: usize = 4;
