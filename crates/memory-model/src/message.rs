@@ -127,7 +127,7 @@ impl Message {
     /// Creates a system message of one text.
     ///
     /// In a log it is a message like any other: a compaction summarizes it once it is old. Instructions at the
-    /// beginning of every request do not belong in a log: pass them to the session instead (`Session::with_system` of
+    /// beginning of every request do not belong in a log: pass them to the session instead (`OpenSession::system` of
     /// `agent-memory`), which never shortens or summarizes them.
     pub fn system(text: impl Into<String>) -> Message {
         Message::new(Role::System, vec![Part::text(text)])

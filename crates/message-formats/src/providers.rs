@@ -68,7 +68,7 @@
 //!
 //! Reading makes a system prompt a message of the role `system`. In a log it is compacted like any message.
 //! Instructions that must begin every request are passed to a session apart from its log:
-//! `Session::with_system` of `agent-memory`.
+//! `OpenSession::system` of `agent-memory`.
 
 use memory_model::{Message, ToolDefinition};
 use serde_json::{Map, Value};

@@ -330,7 +330,7 @@ fn tool_result(
 ///
 /// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
 /// instructions at the beginning of every request, do not pass them here but to the session
-/// (`Session::with_system` of `agent-memory`).
+/// (`OpenSession::system` of `agent-memory`).
 ///
 /// # Errors
 /// `Invalid` when a message is no object, or its role or content is not the format's. The text names the message.

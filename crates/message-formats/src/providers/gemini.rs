@@ -334,7 +334,7 @@ fn output(call_id: &str, content: &ResultContent, others: &mut Vec<Value>) -> Va
 ///
 /// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
 /// instructions at the beginning of every request, do not pass them here but to the session
-/// (`Session::with_system` of `agent-memory`).
+/// (`OpenSession::system` of `agent-memory`).
 ///
 /// # Errors
 /// `Invalid` when a content is no object, or its role or parts are not the format's. The text names the content.

@@ -218,7 +218,7 @@ fn result_content(call_id: &str, result: &ResultContent, attached: &mut Vec<Valu
 ///
 /// A system message becomes a message of the log like any other, which a compaction summarizes once it is
 /// old. To keep instructions at the beginning of every request, leave it out of the list and pass its text to
-/// the session (`Session::with_system` of `agent-memory`).
+/// the session (`OpenSession::system` of `agent-memory`).
 ///
 /// # Errors
 /// `Invalid` when a message is no object, or has an unknown role or no content where it needs some. The text

@@ -208,7 +208,7 @@ fn reasoning_item(signature: &str) -> Option<Value> {
 ///
 /// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
 /// instructions at the beginning of every request, do not pass them here but to the session
-/// (`Session::with_system` of `agent-memory`).
+/// (`OpenSession::system` of `agent-memory`).
 ///
 /// # Errors
 /// `Invalid` when an item is no object, or lacks what its type needs. The text names the item.
