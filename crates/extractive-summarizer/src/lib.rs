@@ -21,6 +21,7 @@ mod print;
 mod ran;
 mod rank;
 mod replaced;
+mod replies;
 mod results;
 mod rule_cues;
 mod said_value;

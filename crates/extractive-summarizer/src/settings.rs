@@ -6,7 +6,7 @@ use memory_model::Seq;
 
 use crate::item::{Forgotten, Item, Kind};
 use crate::later::Later;
-use crate::text::line_sentences;
+use crate::replies::take_out;
 
 /// Words between a name and its value.
 const SETS: [&str; 10] = [
@@ -28,48 +28,29 @@ const MOST: usize = 48;
 pub(crate) fn forget_overtaken(items: &mut [Item]) -> Vec<Forgotten> {
     let mut later: BTreeMap<String, (Seq, String)> = BTreeMap::new();
     let mut forgotten = Vec::new();
-    for item in items
-        .iter_mut()
-        .rev()
-        .filter(|item| item.kind == Kind::Reply)
-    {
+    let has_code = |item: &Item| item.lines.iter().any(|line| line.contains('`'));
+    for item in items.iter_mut().rev() {
+        if item.kind != Kind::Reply || !has_code(item) {
+            continue;
+        }
+        let seq = item.range.first;
         let mut own: BTreeMap<String, (Seq, String)> = BTreeMap::new();
-        for line in &mut item.lines {
-            if !line.contains('`') {
-                continue;
-            }
-            let mut kept: Vec<String> = Vec::new();
-            let before = forgotten.len();
-            for sentence in line_sentences(line) {
-                let set = settings(&sentence);
-                let overtaken = set.iter().find_map(|(name, value)| {
-                    let (seq, now) = later.get(*name)?;
-                    (now != value).then(|| Later {
-                        seq: *seq,
-                        in_part: false,
-                        value: Some(now.clone()),
-                    })
-                });
-                for (name, value) in set {
-                    own.insert(name.to_owned(), (item.range.first, value.to_owned()));
-                }
-                match overtaken {
-                    Some(later) => forgotten.push(Forgotten {
-                        range: item.range,
-                        sentence,
-                        later,
-                    }),
-                    None => kept.push(sentence),
-                }
-            }
-            if forgotten.len() > before {
-                *line = kept.join(" ");
-            }
-        }
-        item.lines.retain(|line| !line.is_empty());
-        if item.lines.is_empty() {
-            item.weight = 0;
-        }
+        take_out(item, &mut forgotten, |sentence| {
+            let set = settings(sentence);
+            let overtaken = set.iter().find_map(|(name, value)| {
+                let (seq, now) = later.get(*name)?;
+                (now != value).then(|| Later {
+                    seq: *seq,
+                    in_part: false,
+                    value: Some(now.clone()),
+                })
+            });
+            own.extend(
+                set.into_iter()
+                    .map(|(name, value)| (name.to_owned(), (seq, value.to_owned()))),
+            );
+            overtaken
+        });
         for (name, set) in own {
             later.entry(name).or_insert(set);
         }
@@ -162,7 +143,7 @@ mod tests {
             (one.later.seq, one.later.value.as_deref()),
             (Seq(4), Some("80"))
         );
-        assert_eq!(items[0].lines, ["Done."]);
+        assert_eq!(items[0].lines, ["Done. …"]);
         assert_eq!(items[1].lines.len(), 3);
         assert_eq!(items[2].lines.len(), 1);
     }

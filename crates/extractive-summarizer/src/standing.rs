@@ -8,6 +8,7 @@ use memory_model::Seq;
 use crate::force::{Force, force, refers};
 use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
 use crate::later::Later;
+use crate::replies::{joined, take_out};
 use crate::settings::forget_overtaken;
 use crate::statement::{Statement, understood};
 use crate::text::{line_sentences, reads_as_code};
@@ -312,59 +313,13 @@ fn forget(items: &mut [Item], replaced: &[Replaced]) -> Vec<Forgotten> {
         if item.kind != Kind::Reply || item.bytes() > REPLY {
             continue;
         }
-        let stale = |sentence: &str| {
+        take_out(item, &mut forgotten, |sentence| {
             let mut later = replaced.iter().filter(|(by, ..)| *by > at);
             let found = later.find(|(.., statement)| statement.is_named_in(sentence));
             found.map(|(_, later, _)| later.clone())
-        };
-        for line in &mut item.lines {
-            let sentences = line_sentences(line);
-            let fates: Vec<(String, Option<Later>)> = sentences
-                .into_iter()
-                .map(|one| {
-                    let later = stale(&one);
-                    (one, later)
-                })
-                .collect();
-            if fates.iter().all(|(_, later)| later.is_none()) {
-                continue;
-            }
-            *line = joined(
-                fates
-                    .iter()
-                    .map(|(one, later)| (Cow::Borrowed(one.as_str()), later.is_none())),
-            );
-            forgotten.extend(fates.into_iter().filter_map(|(sentence, later)| {
-                Some(Forgotten {
-                    range: item.range,
-                    sentence,
-                    later: later?,
-                })
-            }));
-        }
-        item.lines
-            .retain(|line| line.chars().any(char::is_alphanumeric));
-        if item.lines.is_empty() {
-            item.weight = 0;
-        }
+        });
     }
     forgotten
-}
-
-/// Sentences on one line, with `…` in the place of those that are left out.
-fn joined<'a>(sentences: impl Iterator<Item = (Cow<'a, str>, bool)>) -> String {
-    let mut out = String::new();
-    for (text, kept) in sentences {
-        let text = if kept { &*text } else { "…" };
-        if !kept && out.ends_with('…') {
-            continue;
-        }
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(text);
-    }
-    out
 }
 
 /// Adds a message: its text, its rules, and its replaced sentences. One of the newest messages stays whole.
